@@ -1,0 +1,36 @@
+# assay_module(NAME SOURCES a.cc ... [TESTS a_test.cc ...] [LINKS ...] [PRIVATE_LINKS ...])
+#
+# Declares the module in the current folder as the static library `NAME` (slashes become underscores) and its tests as
+# `NAME_test`. A module's headers are visible to those that link it and to nobody else: each module gets an include
+# root of its own that holds one link, so an include that breaks the module table of docs/design.md does not compile.
+function(assay_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
+  string(REPLACE "/" "_" target ${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  _assay_include_root(${name} ${target})
+  target_link_libraries(${target} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS})
+  _assay_use_torch_header(${target} "${arg_LINKS}")
+  if(ASSAY_BUILD_TESTS AND arg_TESTS)
+    add_executable(${target}_test ${arg_TESTS})
+    target_link_libraries(${target}_test PRIVATE ${target} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${target}_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    _assay_use_torch_header(${target}_test "${arg_LINKS}")
+    add_test(NAME ${name} COMMAND ${target}_test)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
+  endif()
+endfunction()
+
+function(_assay_include_root name target)
+  set(root ${CMAKE_BINARY_DIR}/include/${target})
+  cmake_path(GET name PARENT_PATH parent)
+  file(MAKE_DIRECTORY ${root}/${parent})
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${name} SYMBOLIC)
+  target_include_directories(${target} PUBLIC ${root})
+endfunction()
+
+# Engine targets are those that link libtorch, directly or through another engine module.
+function(_assay_use_torch_header target links)
+  if("${links}" MATCHES "assay_torch|engine_")
+    target_precompile_headers(${target} REUSE_FROM assay_torch_pch)
+  endif()
+endfunction()

@@ -1,0 +1,39 @@
+# libtorch out of the wheel in ASSAY_VENV, or out of Torch_DIR / CMAKE_PREFIX_PATH when the user names another one.
+#
+# Targets: `assay_fmt` (the fmt headers that torch ships, for everybody: a second fmt in one program is a trap) and
+# `assay_torch` (libtorch itself, for engine/ only; every user shares one precompiled header).
+file(GLOB _wheel_cmake ${ASSAY_VENV}/lib/python3*/site-packages/torch/share/cmake)
+list(APPEND CMAKE_PREFIX_PATH ${_wheel_cmake})
+
+set(ASSAY_CUDA AUTO CACHE STRING "Build against a CUDA libtorch: AUTO (as libtorch was built), ON (required), OFF")
+find_package(Torch 2.11 REQUIRED)
+if(ASSAY_CUDA STREQUAL "ON" AND NOT TORCH_CUDA_LIBRARIES AND NOT TARGET torch_cuda)
+  message(FATAL_ERROR "ASSAY_CUDA=ON, but the libtorch in ${TORCH_INSTALL_PREFIX} was built without CUDA: install a CUDA build of torch, or leave ASSAY_CUDA at AUTO")
+endif()
+if(NOT ASSAY_CUDA STREQUAL "OFF" AND TARGET torch_cuda)
+  set(ASSAY_WITH_CUDA ON)
+else()
+  set(ASSAY_WITH_CUDA OFF)
+endif()
+message(STATUS "libtorch ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}, CUDA: ${ASSAY_WITH_CUDA}")
+
+set(_fmt_dir ${CMAKE_BINARY_DIR}/include/fmt_only)
+file(MAKE_DIRECTORY ${_fmt_dir})
+file(CREATE_LINK ${TORCH_INSTALL_PREFIX}/include/fmt ${_fmt_dir}/fmt SYMBOLIC)
+add_library(assay_fmt INTERFACE)
+target_include_directories(assay_fmt SYSTEM INTERFACE ${_fmt_dir})
+target_compile_definitions(assay_fmt INTERFACE FMT_HEADER_ONLY=1)
+
+add_library(assay_torch INTERFACE)
+target_link_libraries(assay_torch INTERFACE ${TORCH_LIBRARIES} assay_fmt)
+target_include_directories(assay_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+if(ASSAY_WITH_CUDA)
+  target_compile_definitions(assay_torch INTERFACE ASSAY_WITH_CUDA=1)
+endif()
+# GCC 12 warns inside torch's own headers when they come through a precompiled header.
+target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused-variable>)
+
+add_library(assay_torch_pch OBJECT ${CMAKE_SOURCE_DIR}/src/engine/torch_pch.cc)
+target_link_libraries(assay_torch_pch PUBLIC assay_torch)
+target_precompile_headers(assay_torch_pch PRIVATE <ATen/ATen.h> <torch/csrc/autograd/custom_function.h>
+                          <torch/csrc/autograd/autograd.h> <string> <vector> <functional>)

@@ -1,0 +1,78 @@
+// The differentiable operations that models are made of. Models call these and know nothing of how they are done.
+//
+// Every function takes part in autograd: its backward is written by hand beside its forward. All accept float32,
+// bfloat16 and float16 on CPU and CUDA; nothing is upcast as a whole tensor. Tensors are contiguous, last dimension
+// fastest. Where a tensor does not require grad, no gradient for it is computed. Errors are exceptions (c10::Error).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+#include "engine/kernels/packed_batch.h"
+
+namespace assay::engine {
+
+/// Rows of `weight_VH` at `ids_T`, times `multiplier` (Granite's embedding_multiplier; 1 elsewhere).
+at::Tensor embedding(const at::Tensor& ids_T, const at::Tensor& weight_VH, double multiplier = 1.0);
+
+/// Root-mean-square norm (Zhang & Sennrich 2019): x / sqrt(mean(x^2) + eps) in float32, rounded to the dtype of x,
+/// then times the weight; the rounding order of transformers.
+at::Tensor rms_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, double eps);
+
+/// The residual connection and the norm that follows it, in one pass: returns (r, rms_norm(r)) with
+/// r = residual + multiplier * block.
+std::pair<at::Tensor, at::Tensor> add_rms_norm(const at::Tensor& residual_TH, const at::Tensor& block_TH,
+                                               const at::Tensor& weight_H, double eps, double multiplier = 1.0);
+
+/// residual + multiplier * block.
+at::Tensor add_scaled(const at::Tensor& residual_TH, const at::Tensor& block_TH, double multiplier = 1.0);
+
+/// Cosines and sines of rotary positions (Su et al. 2021), float32 [positions, D / 2], attention scaling included.
+struct RotaryTable {
+  at::Tensor cos_PD2;
+  at::Tensor sin_PD2;
+};
+
+struct AttentionOptions {
+  int64_t query_heads = 0;
+  int64_t key_value_heads = 0;  ///< grouped-query attention: divides query_heads
+  int64_t head_dim = 0;
+  double scale = 0;  ///< of the scores
+  /// A query sees the last `sliding_window` keys including its own; 0: all earlier ones.
+  int64_t sliding_window = 0;
+};
+
+/// Causal self-attention within each row of the batch. Rotates q and k by `rotary` (rotate-half layout) when given.
+/// q is [T, N * D], k and v are [T, K * D]; returns [T, N * D].
+at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
+                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options);
+
+/// silu(gate) * up (Shazeer 2020).
+at::Tensor swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI);
+
+/// x W^T + b.
+at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O);
+
+/// A frozen or trainable linear layer with a low-rank update, as one operation:
+/// x W^T + b + scale * dropout(x) A^T B^T. A and B may be float32 beside a 16-bit x (peft's default); the update is
+/// then accumulated in float32 and rounded once. `dropout` is 0 outside training.
+struct LoraTensors {
+  at::Tensor a_rI;
+  at::Tensor b_Or;
+  double scale = 1.0;
+  double dropout = 0.0;
+};
+at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
+                       const LoraTensors& lora);
+
+/// Sum over the supervised tokens of the cross-entropy of softmax(h W^T / logits_divisor), a float32 scalar (0 when
+/// there is none). Works in chunks of tokens and makes the gradients in the forward pass, so the [S, V] logits never
+/// exist as a whole (Hsu et al. 2024, "Liger Kernel").
+at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
+                                    const at::Tensor& positions_S, const at::Tensor& targets_S,
+                                    double logits_divisor = 1.0);
+
+}  // namespace assay::engine

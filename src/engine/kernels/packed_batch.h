@@ -1,0 +1,35 @@
+// A batch of rows packed end to end: only real tokens, never padding.
+//
+// Shape legend of the engine: T tokens of the whole batch, R rows, H hidden, V vocabulary, N query heads, K key/value
+// heads, D head dimension, I intermediate, S supervised tokens, r LoRA rank.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace assay::engine {
+
+/// Row r spans tokens [row_offsets[r], row_offsets[r + 1]). Attention never crosses a row; positions restart at 0.
+/// Tensors live on the batch's device; `row_offsets` is always on the host, `row_offsets_R1` is its int32 copy there.
+struct PackedBatch {
+  at::Tensor ids_T;        ///< int64
+  at::Tensor positions_T;  ///< int64, position within the row
+  at::Tensor row_offsets_R1;  ///< int32, R + 1 entries
+  std::vector<int64_t> row_offsets;
+  int64_t longest_row = 0;
+
+  /// Positions whose next token in the same row is supervised, ascending, and that next token. The loss needs only
+  /// these S hidden states. S may be 0.
+  at::Tensor supervised_positions_S;  ///< int64
+  at::Tensor supervised_targets_S;    ///< int64
+
+  int64_t tokens() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
+  int64_t rows() const { return static_cast<int64_t>(row_offsets.size()) - 1; }
+  int64_t supervised() const { return supervised_positions_S.defined() ? supervised_positions_S.size(0) : 0; }
+  /// Padding that a right-padding collator would have added to make the rows equally long.
+  int64_t padding() const { return rows() * longest_row - tokens(); }
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,56 @@
+// The interface of single-device causal language models. A model knows nothing of ranks, adapters or optimisers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "engine/kernels/ops.h"
+#include "engine/kernels/packed_batch.h"
+
+namespace assay::engine {
+
+/// A linear layer under its Hugging Face module path ("model.layers.0.self_attn.q_proj"). An adapter, put on from
+/// outside, changes what forward() computes.
+struct Linear {
+  std::string path;
+  at::Tensor weight_OI;
+  std::optional<at::Tensor> bias_O;
+  std::optional<LoraTensors> lora;
+  bool training = true;  ///< dropout of the adapter is active
+
+  at::Tensor forward(const at::Tensor& x_TI) const;
+};
+
+/// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").
+using NamedTensor = std::pair<std::string, at::Tensor>;
+
+class CausalLM {
+ public:
+  virtual ~CausalLM() = default;
+
+  /// Final hidden states, after the last norm, [T, H].
+  virtual at::Tensor hidden(const PackedBatch& batch) = 0;
+  /// [T, V]; for tests and inspection, training uses loss_sum().
+  virtual at::Tensor logits(const PackedBatch& batch) = 0;
+  /// Sum of the cross-entropies of the supervised tokens, float32 scalar. The caller divides.
+  virtual at::Tensor loss_sum(const PackedBatch& batch) = 0;
+
+  /// Base parameters in the order and under the names of the Hugging Face checkpoint; a tied head is not listed.
+  virtual std::vector<NamedTensor> parameters() const = 0;
+  /// Every linear layer that an adapter may be put on (not the embedding); pointers stay valid as long as the model.
+  virtual std::vector<Linear*> linears() = 0;
+
+  virtual std::string model_type() const = 0;
+  virtual int64_t vocab_size() const = 0;
+  virtual int64_t max_positions() const = 0;
+
+  /// Recompute each decoder layer in backward instead of keeping its activations.
+  virtual void set_gradient_checkpointing(bool on) = 0;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,86 @@
+// What a worker tells its controller: one JSON object a line on standard output, in the order it happened.
+//
+// A worker writes `started`, `loaded`, a `step` after each optimiser step, `saved` when it saved, and `ended` last. A
+// worker that ends without `ended` was killed or vanished. Standard error carries human text only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/status.h"
+
+namespace assay::job {
+
+/// The process is up; nothing is loaded yet.
+struct Started {
+  int64_t pid = 0;
+  std::string libtorch;  ///< version
+  std::string device;    ///< cpu | cuda:0
+  int64_t threads = 0;
+  std::string isa;       ///< the kernels' instruction set: avx512 | avx2 | portable
+};
+
+/// Model, adapter, optimiser and rows are ready.
+struct Loaded {
+  double seconds = 0;  ///< from main() to now
+  std::string model_type;
+  std::string weights;  ///< file | random
+  int64_t parameters = 0;
+  int64_t trainable_parameters = 0;
+  int64_t rows = 0;           ///< rows in the data set
+  int64_t planned_steps = 0;  ///< what max_steps or the epochs ask for
+  int64_t peak_tensor_bytes = 0;
+};
+
+/// One optimiser step: all micro-batches of its accumulation window.
+struct Step {
+  int64_t step = 0;  ///< from 1
+  double loss = 0;   ///< mean over the window's supervised tokens
+  double grad_norm = 0;  ///< before clipping
+  double learning_rate = 0;
+  double seconds = 0;  ///< wall time of the whole step
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+  double optimizer_seconds = 0;
+  int64_t samples = 0;
+  int64_t real_tokens = 0;        ///< tokens fed
+  int64_t padded_tokens = 0;      ///< padding a right-padding collator would have added
+  int64_t supervised_tokens = 0;  ///< tokens that bear loss
+  int64_t forward_peak_bytes = 0;  ///< peak of live tensor memory within the phase
+  int64_t backward_peak_bytes = 0;
+  int64_t optimizer_peak_bytes = 0;
+};
+
+struct Saved {
+  std::string path;
+};
+
+/// Why the worker stopped.
+enum class EndKind {
+  kDone,         ///< the plan was carried out
+  kOutOfMemory,  ///< device memory or the budget is exhausted
+  kInvalid,      ///< the plan or one of its files is wrong (the user's mistake)
+  kError,        ///< an exception
+};
+
+struct Ended {
+  EndKind kind = EndKind::kDone;
+  std::string reason;        ///< one line; empty when done
+  std::string stopped_by;    ///< max_steps | epochs | stop_after_seconds | auto_stop
+  double train_runtime = 0;  ///< seconds inside the training loop, warm-up of auto-stop included
+  int64_t warmup_steps = 0;  ///< auto-stop only
+  double warmup_seconds = 0;
+  int64_t peak_tensor_bytes = 0;
+};
+
+using Event = std::variant<Started, Loaded, Step, Saved, Ended>;
+
+/// One line of JSON, without the newline.
+std::string ToJsonLine(const Event& event);
+Result<Event> EventFromJsonLine(std::string_view line);
+
+std::string_view ToString(EndKind kind);
+
+}  // namespace assay::job

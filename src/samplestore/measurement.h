@@ -1,0 +1,45 @@
+// A measurement: what one experiment found out about one entity. Plain data; reporters only format it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/status.h"
+#include "space/entity.h"
+
+namespace assay::samplestore {
+
+/// `valid`: measured. `invalid`: a rule or memory forbids this point; recorded and not repeated. `failed`: anything
+/// else; kept for the record, does not count as measured, and is run again by the next operation.
+enum class Outcome { kValid, kInvalid, kFailed };
+
+/// One row of the store. Its JSON form is the object that `assay run --output json` prints.
+struct Measurement {
+  static constexpr int kSchema = 1;
+
+  std::string uid;                ///< unique over all stores
+  std::string experiment;         ///< base id, for example finetune_full_benchmark-v1.0.0
+  std::string parameterized_id;   ///< base id and overridden optionals: with entity_id the memo key
+  space::Entity entity;           ///< constitutive properties
+  std::string entity_id;          ///< canonical: independent of the order of the properties
+  Outcome outcome = Outcome::kFailed;
+  std::string reason;                                ///< one line; empty when valid
+  std::map<std::string, space::Value> properties;    ///< target property to value
+  std::map<std::string, std::string> units;          ///< target property to unit
+  std::map<std::string, std::string> provenance;     ///< host, CPU/GPU, libtorch, commit, model and data hashes, time
+  /// Series behind the values, for charts: "step_seconds", "loss", and sampled "time_s", "cpu_percent", "rss_bytes", ...
+  std::map<std::string, std::vector<double>> series;
+  std::string measured_at;  ///< UTC, ISO 8601
+};
+
+std::string_view ToString(Outcome outcome);
+Result<Outcome> OutcomeFromString(std::string_view text);
+
+nlohmann::json ToJson(const Measurement& measurement);
+Result<Measurement> MeasurementFromJson(const nlohmann::json& json);
+
+}  // namespace assay::samplestore
