@@ -1,0 +1,100 @@
+# Shared by the scripts beside it; source it, do not run it.
+#
+# Every step says what it does and how long it took; a step that fails says which one, and shows the end of its log.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_dir=$root/build/release
+venv=$root/.venv
+log_dir=$root/build/log
+mkdir -p "$log_dir"
+
+# step "what it does" command...
+step() {
+    local title=$1 log start
+    shift
+    log=$log_dir/$(printf '%s' "$title" | tr -cs 'a-zA-Z0-9' '-' | cut -c1-40).log
+    printf '==> %s ... ' "$title"
+    start=$(date +%s)
+    if "$@" >"$log" 2>&1 </dev/null; then
+        printf 'done in %s s\n' "$(($(date +%s) - start))"
+    else
+        local code=$?
+        printf 'FAILED (exit code %s) after %s s\n' "$code" "$(($(date +%s) - start))"
+        tail -n 25 "$log" | sed 's/^/    /'
+        printf 'The step "%s" failed; its whole output is in %s\n' "$title" "${log#"$root"/}"
+        exit 1
+    fi
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "Root rights are needed to run: $*"
+        echo "Run this script as root, or install sudo, or install the packages of tools/apt.txt yourself."
+        return 1
+    fi
+}
+
+missing_packages() {
+    local package
+    while read -r package; do
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
+    done <"$root/tools/apt.txt"
+}
+
+install_packages() {
+    as_root apt-get update -q &&
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
+
+# setup_system: the Debian packages of tools/apt.txt, only those that are missing.
+setup_system() {
+    local missing
+    mapfile -t missing < <(missing_packages)
+    if [ "${#missing[@]}" -gt 0 ]; then
+        step "Installing ${#missing[@]} Debian packages" install_packages "${missing[@]}"
+    fi
+}
+
+# Prefers the system's Python: the packages of tools/apt.txt belong to it.
+make_venv() {
+    local python=python3
+    [ -x /usr/bin/python3 ] && python=/usr/bin/python3
+    "$python" -m venv "$venv"
+}
+
+# setup_python NAME...: the pinned packages of tools/requirements-NAME.txt; a stamp of the list's hash skips what stands.
+setup_python() {
+    [ -x "$venv/bin/python" ] || step "Making the virtual environment .venv" make_venv
+    local name list stamp
+    for name in "$@"; do
+        list=$root/tools/requirements-$name.txt
+        stamp=$venv/.requirements-$name.sha256
+        if ! sha256sum --status --check "$stamp" 2>/dev/null; then
+            step "Installing Python packages ($name)" "$venv/bin/pip" install --disable-pip-version-check -r "$list"
+            sha256sum "$list" >"$stamp"
+        fi
+    done
+}
+
+# A checkout that moved keeps the old place in its CMake cache; such a build tree is configured anew.
+configure() {
+    local home
+    home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build_dir/CMakeCache.txt" 2>/dev/null || true)
+    if [ -n "$home" ] && [ "$home" != "$root" ]; then
+        rm -rf "$build_dir"
+    fi
+    cmake -S "$root" --preset release "$@"
+}
+
+# build_programs [cmake options] : configures when needed and builds everything.
+build_programs() {
+    if [ ! -f "$build_dir/build.ninja" ] || [ -n "$*" ]; then
+        step "Configuring the build" configure "$@"
+    fi
+    step "Building in build/release (the first time takes minutes, later seconds)" cmake --build "$build_dir"
+}
