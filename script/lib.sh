@@ -81,20 +81,19 @@ setup_python() {
     done
 }
 
-# A checkout that moved keeps the old place in its CMake cache; such a build tree is configured anew.
-configure() {
-    local home
-    home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build_dir/CMakeCache.txt" 2>/dev/null || true)
-    if [ -n "$home" ] && [ "$home" != "$root" ]; then
-        rm -rf "$build_dir"
-    fi
-    cmake -S "$root" --preset release "$@"
+# cached NAME: the value that the build tree was configured with, empty when it is not.
+cached() {
+    sed -n "s/^$1:[A-Z]*=//p" "$build_dir/CMakeCache.txt" 2>/dev/null || true
 }
 
-# build_programs [cmake options] : configures when needed and builds everything.
+# build_programs [tests]: builds the programs, with "tests" the tests too. A build tree that has tests keeps them, and
+# one that stood elsewhere when it was configured is made anew.
 build_programs() {
-    if [ ! -f "$build_dir/build.ninja" ] || [ -n "$*" ]; then
-        step "Configuring the build" configure "$@"
+    local tests=OFF
+    [ "${1:-}" != tests ] || tests=ON
+    [ "$(cached CMAKE_HOME_DIRECTORY)" = "$root" ] || rm -rf "$build_dir"
+    if [ ! -f "$build_dir/build.ninja" ] || { [ $tests = ON ] && [ "$(cached ASSAY_BUILD_TESTS)" != ON ]; }; then
+        step "Configuring the build" cmake -S "$root" --preset release -DASSAY_BUILD_TESTS=$tests
     fi
     step "Building in build/release (the first time takes minutes, later seconds)" cmake --build "$build_dir"
 }

@@ -1,0 +1,83 @@
+// The controller's entry: picks the verb, runs it, prints one line when it fails.
+#include <cstdio>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/status.h"
+#include "base/subprocess.h"
+#include "cli/verb.h"
+#include "version.h"
+
+namespace assay::cli {
+namespace {
+
+struct Verb {
+  const char* name;
+  const char* summary;
+  Action (*add)(CLI::App& app);
+};
+
+constexpr Verb kVerbs[] = {
+    {"tune", "Fine-tune a model on your data", &AddTune},
+    {"run", "Measure one point of an experiment", &AddRun},
+    {"explore", "Measure every point of a discovery space", &AddExplore},
+    {"results", "Print what has been measured", &AddResults},
+    {"report", "Write what has been measured as one HTML file", &AddReport},
+    {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
+    {"models", "List the named models", &AddModels},
+    {"doctor", "Describe this machine and measure its ceilings", &AddDoctor},
+};
+
+constexpr char kFooter[] =
+    "Each verb explains itself: assay VERB --help.\n"
+    "Exit codes: 0 done, 1 a run failed, 2 a mistake in what was asked, 130 interrupted.";
+
+/// Text that CLI11 gives for a malformed command line, as one line of ours.
+int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* verb = &app;
+  for (const CLI::App* chosen : app.get_subcommands()) {
+    verb = chosen;
+  }
+  const std::string name = verb == &app ? "assay" : "assay " + verb->get_name();
+  fmt::print(stderr, "{}: {} (see {} --help)\n", name, error.what(), name);
+  return 2;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("assay measures fine-tuning and the storage it stands on.", "assay");
+  app.footer(kFooter);
+  app.set_version_flag("--version", fmt::format("assay {} (commit {}, libtorch {})", kVersion, kCommit, kTorchVersion));
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, Action>> verbs;
+  for (const Verb& verb : kVerbs) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+    verbs.emplace_back(sub, verb.add(*sub));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);
+    }
+    return ReportUsageError(app, error);
+  }
+  InstallInterruptHandler();
+  for (const auto& [sub, action] : verbs) {
+    if (!sub->parsed()) {
+      continue;
+    }
+    const Status status = action();
+    if (!status.ok()) {
+      fmt::print(stderr, "assay {}: {}\n", sub->get_name(), status.message());
+    }
+    return ExitCode(status);
+  }
+  return 2;
+}
+
+}  // namespace
+}  // namespace assay::cli
+
+int main(int argc, char** argv) { return assay::cli::Main(argc, argv); }

@@ -1,0 +1,25 @@
+// The verbs of `assay`: one file each, listed in the table of main.cc.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+#include "base/status.h"
+
+namespace assay::cli {
+
+/// What a verb does once its options have been read.
+using Action = std::function<Status()>;
+
+/// Each declares its options on `app` and returns its action. Options live in the action's own storage.
+Action AddTune(CLI::App& app);
+Action AddRun(CLI::App& app);
+Action AddExplore(CLI::App& app);
+Action AddResults(CLI::App& app);
+Action AddReport(CLI::App& app);
+Action AddExperiments(CLI::App& app);
+Action AddModels(CLI::App& app);
+Action AddDoctor(CLI::App& app);
+
+}  // namespace assay::cli
