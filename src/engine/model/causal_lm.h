@@ -11,6 +11,7 @@
 
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
+#include "engine/model/config.h"
 
 namespace assay::engine {
 
@@ -45,12 +46,15 @@ class CausalLM {
   /// Every linear layer that an adapter may be put on (not the embedding); pointers stay valid as long as the model.
   virtual std::vector<Linear*> linears() = 0;
 
-  virtual std::string model_type() const = 0;
-  virtual int64_t vocab_size() const = 0;
-  virtual int64_t max_positions() const = 0;
+  virtual const ModelConfig& config() const = 0;
+  std::string model_type() const { return config().model_type; }
+  int64_t vocab_size() const { return config().vocab_size; }
+  int64_t max_positions() const { return config().max_positions; }
 
-  /// Recompute each decoder layer in backward instead of keeping its activations.
+  /// Recompute each decoder layer in backward instead of keeping its activations. Gradients are the same to the bit.
   virtual void set_gradient_checkpointing(bool on) = 0;
+  /// Whether dropout is active; on at first.
+  virtual void set_training(bool on) = 0;
 };
 
 }  // namespace assay::engine

@@ -1,0 +1,67 @@
+// What a Hugging Face config.json says about a decoder, in plain terms.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::engine {
+
+/// How rotary positions are stretched beyond the length a model was first trained on.
+enum class RopeType { kDefault, kLinear, kDynamic, kYarn, kLlama3 };
+
+/// Rotary position settings, from `rope_theta` + `rope_scaling` (transformers 4) or `rope_parameters` (transformers 5).
+struct RopeConfig {
+  RopeType type = RopeType::kDefault;
+  double theta = 10000.0;
+  double factor = 1.0;
+  int64_t original_max_positions = 0;  ///< llama3, yarn: the length before stretching
+  double low_freq_factor = 1.0;        ///< llama3
+  double high_freq_factor = 4.0;       ///< llama3
+  double beta_fast = 32.0;             ///< yarn
+  double beta_slow = 1.0;              ///< yarn
+  double attention_factor = 0.0;       ///< yarn; 0: derived from factor, mscale and mscale_all_dim
+  double mscale = 0.0;                 ///< yarn; 0: absent
+  double mscale_all_dim = 0.0;         ///< yarn; 0: absent
+  bool truncate = true;                ///< yarn: round the correction range to whole dimensions
+};
+
+/// A decoder of the Llama shape: Llama, Mistral and Granite differ only in these values.
+struct ModelConfig {
+  std::string model_type;
+  int64_t vocab_size = 0;
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t num_layers = 0;
+  int64_t num_query_heads = 0;
+  int64_t num_key_value_heads = 0;  ///< divides num_query_heads
+  int64_t head_dim = 0;             ///< even; need not be hidden_size / num_query_heads
+  int64_t max_positions = 0;
+  int64_t sliding_window = 0;  ///< keys a query sees, its own included; 0: all earlier ones
+  double rms_norm_eps = 1e-6;
+  double initializer_range = 0.02;
+  bool tie_word_embeddings = false;
+  bool attention_bias = false;
+  bool mlp_bias = false;
+  double embedding_multiplier = 1.0;
+  double residual_multiplier = 1.0;
+  double attention_scale = 0.0;  ///< of the scores: 1 / sqrt(head_dim), or Granite's attention_multiplier
+  double logits_divisor = 1.0;   ///< Granite's logits_scaling
+  RopeConfig rope;
+
+  std::string source_dir;  ///< the folder it was read from; empty when parsed from text
+  std::string json;        ///< the whole config.json, kept so that it is written back with every key it had
+};
+
+/// The families that can be built, for messages and docs.
+std::vector<std::string> supported_model_types();
+
+/// Reads `model_dir`/config.json. Throws StatusError (one line that names the file and the key) when the folder or the
+/// file is missing, is not JSON, has an unsupported model_type, lacks a key or holds a value that makes no sense.
+ModelConfig read_model_config(const std::string& model_dir);
+
+/// The same for the text of a config.json; `source` names it in messages.
+ModelConfig parse_model_config(std::string_view json, const std::string& source);
+
+}  // namespace assay::engine

@@ -1,0 +1,34 @@
+// Models from and to Hugging Face folders.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include "engine/model/causal_lm.h"
+
+namespace assay::engine {
+
+/// Builds the model that `model_dir`/config.json describes, with parameters of `dtype` on `device`.
+///
+/// Weights come from model.safetensors or from the shards that model.safetensors.index.json lists. On the CPU a tensor
+/// that already has `dtype` is the mapped file itself, copy-on-write: training it never changes the file. When the
+/// folder holds no weights at all they are drawn from N(0, initializer_range) by `seed` (norms 1, biases 0), the same
+/// for every number of threads, and `random_weights` is set. All parameters require grad.
+/// Throws StatusError with one line that names the file and the tensor.
+std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
+                                     uint64_t seed, bool& random_weights);
+
+/// Writes config.json and model.safetensors (shards of at most 5 GB and an index when larger), which transformers'
+/// from_pretrained reads, and copies the tokeniser files of the folder the model came from. Every file appears under
+/// its name only when it is whole. Adapters are not part of it. Throws StatusError.
+void save_model(const CausalLM& model, const std::string& output_dir);
+
+/// Bytes of weights that are mapped files and therefore not in LiveTensorBytes(); process-wide.
+int64_t mapped_weight_bytes();
+
+}  // namespace assay::engine
