@@ -3,10 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/status.h"
 #include "space/entity.h"
@@ -21,17 +20,18 @@ enum class Outcome { kValid, kInvalid, kFailed };
 struct Measurement {
   static constexpr int kSchema = 1;
 
-  std::string uid;                ///< unique over all stores
-  std::string experiment;         ///< base id, for example finetune_full_benchmark-v1.0.0
-  std::string parameterized_id;   ///< base id and overridden optionals: with entity_id the memo key
-  space::Entity entity;           ///< constitutive properties
-  std::string entity_id;          ///< canonical: independent of the order of the properties
+  std::string uid;               ///< unique over all stores
+  std::string experiment;        ///< base id, for example finetune_full_benchmark-v1.0.0
+  std::string parameterized_id;  ///< base id and overridden optionals: with entity_id the memo key
+  space::Entity entity;          ///< constitutive properties
+  std::string entity_id;         ///< canonical: independent of the order of the properties
   Outcome outcome = Outcome::kFailed;
-  std::string reason;                                ///< one line; empty when valid
-  std::map<std::string, space::Value> properties;    ///< target property to value
-  std::map<std::string, std::string> units;          ///< target property to unit
-  std::map<std::string, std::string> provenance;     ///< host, CPU/GPU, libtorch, commit, model and data hashes, time
-  /// Series behind the values, for charts: "step_seconds", "loss", and sampled "time_s", "cpu_percent", "rss_bytes", ...
+  std::string reason;                              ///< one line; empty when valid
+  std::map<std::string, space::Value> properties;  ///< target property to value
+  std::map<std::string, std::string> units;        ///< target property to unit
+  std::map<std::string, std::string> provenance;   ///< host, CPU/GPU, libtorch, commit, model and data hashes, time
+  /// Series behind the values, for charts: "step_seconds", "loss", and sampled "time_s", "cpu_percent", "rss_bytes",
+  /// ...
   std::map<std::string, std::vector<double>> series;
   std::string measured_at;  ///< UTC, ISO 8601
 };

@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <variant>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/status.h"
 

@@ -1,0 +1,95 @@
+// The Experiment interface: what can be asked of an experiment before, and after, a worker ran it.
+//
+// Adding an experiment is one file that implements this interface and one row in catalogue.cc.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "job/run_record.h"
+#include "job/tune_plan.h"
+#include "space/domain.h"
+#include "space/entity.h"
+
+namespace assay::experiment {
+
+/// A property that a point of this experiment may have.
+struct PropertySpec {
+  std::string name;
+  space::Domain domain;
+  bool required = false;
+  space::Value default_value;  ///< of an optional property
+  std::string unit;            ///< empty: none
+  std::string description;     ///< one line
+  bool own = false;            ///< ours; the reference does not have it
+};
+
+/// Whose definition a target's value follows.
+enum class Definition {
+  kReference,  ///< the reference's formula, also where it is known to be wrong
+  kExact,      ///< counted or measured by us
+};
+
+/// A value that an experiment yields for a valid point.
+struct TargetSpec {
+  std::string name;
+  std::string unit;  ///< empty: none
+  Definition definition = Definition::kExact;
+  std::string description;  ///< one line: the formula, or what is measured
+};
+
+/// Where a plan may read and keep files.
+struct PlanContext {
+  std::string share_dir;  ///< read-only data of the project
+  std::string cache_dir;  ///< tokenised data sets and file hashes
+  int64_t threads = 0;    ///< CPU threads a worker may use; 0: all
+};
+
+/// What a worker must do for one point, and what is known of it before it starts.
+struct RunPlan {
+  job::TunePlan tune;
+  std::map<std::string, std::string> provenance;  ///< model and data hashes, weights, data set
+  double seconds = 0;                             ///< that making the plan took
+};
+
+/// Target values of a run.
+struct Measured {
+  std::map<std::string, space::Value> properties;
+  std::map<std::string, std::string> units;
+  std::map<std::string, std::vector<double>> series;
+};
+
+/// Whether a rule forbids a point. An empty reason: it may run.
+struct Verdict {
+  std::string reason;
+  bool valid() const { return reason.empty(); }
+};
+
+/// Immutable; safe from several threads. `point` is always complete: every property has a canonical value (see
+/// CompletePoint).
+class Experiment {
+ public:
+  virtual ~Experiment() = default;
+
+  virtual const std::string& id() const = 0;           ///< finetune_full_benchmark-v1.0.0
+  virtual const std::string& description() const = 0;  ///< one line
+  virtual const std::vector<PropertySpec>& properties() const = 0;
+  virtual const std::vector<TargetSpec>& targets() const = 0;
+
+  /// The rules that make a point invalid before anything is launched.
+  virtual Verdict Check(const space::Entity& point) const = 0;
+  /// Resolves names to files and prepares the data. An error is the point's failure, or (kNotFound, kInvalidArgument,
+  /// kUnsupported, ...) the user's mistake.
+  virtual Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const = 0;
+  /// The targets of a run that ended as done. An error says why they cannot be had (no step was made, a value is NaN).
+  virtual Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
+                                   const job::RunRecord& record) const = 0;
+};
+
+/// The spec of property `name`, or nullptr.
+const PropertySpec* FindProperty(const Experiment& experiment, std::string_view name);
+
+}  // namespace assay::experiment

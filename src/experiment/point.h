@@ -1,0 +1,64 @@
+// Points bound to an experiment: user input checked, completed with defaults, and named.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "experiment/experiment.h"
+#include "space/discovery_space.h"
+#include "space/entity.h"
+
+namespace assay::experiment {
+
+/// One point that an experiment can be asked about.
+struct BoundPoint {
+  const Experiment* experiment = nullptr;
+  space::Entity entity;  ///< constitutive properties, canonical values
+  std::string entity_id;
+  std::string parameterized_id;  ///< base id and the overridden optionals
+  space::Entity complete;        ///< entity, parameterization and defaults together
+};
+
+/// "finetune_full_benchmark-v1.0.0-stop_after_seconds.30": the base id and `-name.value` for each parameter, in
+/// alphabetical order. Parameters at their default are left out.
+std::string ParameterizedId(const Experiment& experiment, const space::Entity& parameterization);
+
+/// Checks names and values and fills in defaults. Precedence: entity, parameterization, default. Errors (unknown
+/// property with the nearest known one, missing required property, value outside its domain) are kInvalidArgument.
+Result<BoundPoint> BindPoint(const Experiment& experiment, const space::Entity& entity,
+                             const space::Entity& parameterization);
+
+/// For `assay run EXPERIMENT -p key=value ...`: required properties become the entity, optional ones the
+/// parameterization. Reads the values from text.
+Result<BoundPoint> BindPoint(const Experiment& experiment, const std::map<std::string, std::string>& texts);
+
+/// A space whose experiments exist and whose domains are sub-domains of theirs.
+class BoundSpace {
+ public:
+  /// Errors name the file and the line.
+  static Result<BoundSpace> Bind(space::DiscoverySpace space);
+
+  const space::DiscoverySpace& space() const { return space_; }
+  const std::vector<const Experiment*>& experiments() const { return experiments_; }
+  /// Base id and overridden optionals of experiment `index`.
+  const std::string& parameterized_id(int64_t index) const { return parameterized_ids_[index]; }
+
+  /// Points times experiments: for each point in grid order, each experiment in file order.
+  int64_t size() const { return size_; }
+  BoundPoint At(int64_t index) const;
+
+ private:
+  BoundSpace() = default;
+  space::DiscoverySpace space_;
+  std::vector<const Experiment*> experiments_;
+  std::vector<space::Entity> parameterizations_;  ///< canonical, defaults left out
+  std::vector<std::string> parameterized_ids_;
+  int64_t size_ = 0;
+};
+
+/// ReadDiscoverySpace, then Bind.
+Result<BoundSpace> ReadBoundSpace(const std::string& path);
+
+}  // namespace assay::experiment

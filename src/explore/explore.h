@@ -1,0 +1,61 @@
+// Operations over a discovery space: every point measured once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "experiment/point.h"
+#include "explore/measure_point.h"
+#include "samplestore/sample_store.h"
+
+namespace assay::explore {
+
+struct ExploreOptions {
+  MeasureOptions measure;
+  int workers = 1;          ///< points at once; more than one shares the machine, so timings are less honest
+  int64_t max_points = -1;  ///< points to measure now, replays not counted; -1: all
+  int retries = 0;          ///< of a failed point, within this operation
+};
+
+/// What happened to one point, for a progress display. `total` counts points times experiments.
+struct PointDone {
+  int64_t index = 0;  ///< in the space's order
+  int64_t done = 0;   ///< points finished so far, this one included
+  int64_t total = 0;
+  const experiment::BoundPoint* point = nullptr;
+  const PointResult* result = nullptr;
+};
+
+struct ExploreCallbacks {
+  std::function<void(int64_t index, const experiment::BoundPoint&)> on_start;  ///< a point that will be measured
+  std::function<void(const PointDone&)> on_done;
+  std::function<void(int64_t index, const job::Event&)> on_event;
+};
+
+struct ExploreSummary {
+  int64_t measured = 0;  ///< valid, now
+  int64_t invalid = 0;   ///< found now
+  int64_t failed = 0;
+  int64_t replayed = 0;
+  int64_t remaining = 0;  ///< not looked at: max_points was reached, or interrupted
+  double seconds = 0;
+  bool interrupted = false;
+  Status stopped_by;  ///< not ok: a mistake of the user's that every further point would meet too
+  std::string operation_uid;
+};
+
+/// Goes through the points in the space's order. Callbacks come one at a time, though from several threads. Ctrl-C
+/// stops the workers and keeps what was measured (`interrupted`). An error means that the store failed or that no
+/// worker can be started.
+Result<ExploreSummary> Explore(const experiment::BoundSpace& space, samplestore::SampleStore& store,
+                               const ExploreOptions& options, const ExploreCallbacks& callbacks);
+
+/// The newest measurement of each point of `space` that the store has, in the space's order; points without one are
+/// left out. A point's failed measurement is listed only if it was never measured.
+Result<std::vector<samplestore::Measurement>> MeasurementsOf(const experiment::BoundSpace& space,
+                                                             samplestore::SampleStore& store);
+
+}  // namespace assay::explore

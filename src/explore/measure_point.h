@@ -1,0 +1,52 @@
+// One point, measured at most once: replay, claim, check, plan, run, measure, record.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+#include "experiment/experiment.h"
+#include "experiment/point.h"
+#include "job/event.h"
+#include "job/run_record.h"
+#include "job/tune_plan.h"
+#include "launch/local_launcher.h"
+#include "samplestore/measurement.h"
+#include "samplestore/sample_store.h"
+
+namespace assay::explore {
+
+/// Carries out a plan. The default is launch::RunWorker; tests put a function of their own here.
+using Runner = std::function<Result<job::RunRecord>(const job::TunePlan&, const launch::LaunchOptions&)>;
+
+struct MeasureOptions {
+  experiment::PlanContext context;  ///< empty folders: the user's cache, the project's share
+  launch::LaunchOptions launch;
+  Runner runner;                                   ///< empty: launch::RunWorker
+  std::function<void(std::string_view)> on_phase;  ///< "preparing", "running", "measuring": for a status line
+  std::string operation_uid;                       ///< the operation to which the result belongs; empty: none
+  bool replay = true;         ///< false: measure again though the store has it (a further measurement is added)
+  double lease_seconds = 30;  ///< of the claim; renewed while the point is measured
+};
+
+/// How a point's measurement came about.
+enum class Source {
+  kMeasured,  ///< run now (or judged invalid, or failed, now)
+  kReplayed,  ///< the store had it; nothing was launched
+  kBusy,      ///< somebody else is measuring it; `measurement` is empty
+};
+
+struct PointResult {
+  Source source = Source::kMeasured;
+  samplestore::Measurement measurement;
+  /// Set when the failure is the user's mistake (a missing model folder, a bad data file): its exit code is 2.
+  Status cause;
+};
+
+/// Measures `point`, or replays it. What goes wrong with the point itself is a measurement with outcome failed or
+/// invalid, recorded in the store; an error means that the store failed, that no worker can be started (kNotFound), or
+/// that the user pressed Ctrl-C (kAborted: nothing is recorded for this point).
+Result<PointResult> MeasurePoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                                 const MeasureOptions& options);
+
+}  // namespace assay::explore

@@ -1,0 +1,67 @@
+// What the controller knows about one run of a worker after it ended.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "job/event.h"
+
+namespace assay::job {
+
+/// How a worker's run ended, as the controller classifies it.
+enum class RunEnd {
+  kDone,         ///< `ended` with kind done, and exit code 0
+  kOutOfMemory,  ///< the worker said so, or the kernel's out-of-memory killer took it
+  kInvalid,      ///< the worker refused its plan or one of its files
+  kError,        ///< the worker reported an exception
+  kKilled,       ///< a signal ended it
+  kVanished,     ///< it exited without saying why
+  kInterrupted,  ///< the user pressed Ctrl-C; we stopped it
+};
+
+inline std::string_view ToString(RunEnd end) {
+  constexpr std::string_view kNames[] = {"done",   "out of memory", "invalid",    "error",
+                                         "killed", "vanished",      "interrupted"};
+  return kNames[static_cast<int>(end)];
+}
+
+/// Plain data. Events stand in the order in which they came, whatever the end.
+struct RunRecord {
+  std::vector<Event> events;
+  RunEnd end = RunEnd::kVanished;
+  std::string reason;  ///< one line; empty when done
+  int signal = 0;      ///< of kKilled and of an out-of-memory kill
+  std::string stderr_tail;
+  /// Sampled series by name, all as long as "time_s" (seconds since the worker was started): see launch/sampled_run.h.
+  std::map<std::string, std::vector<double>> samples;
+  double wall_seconds = 0;      ///< from before the worker was started until it was reaped
+  double overhead_seconds = 0;  ///< wall time that was neither load nor training
+};
+
+/// The first event of type T, or nullptr.
+template <typename T>
+const T* FindEvent(const RunRecord& record) {
+  for (const Event& event : record.events) {
+    if (const T* found = std::get_if<T>(&event)) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+/// All steps, in order.
+inline std::vector<Step> Steps(const RunRecord& record) {
+  std::vector<Step> steps;
+  for (const Event& event : record.events) {
+    if (const Step* step = std::get_if<Step>(&event)) {
+      steps.push_back(*step);
+    }
+  }
+  return steps;
+}
+
+}  // namespace assay::job
