@@ -5,11 +5,11 @@
 // fastest. Where a tensor does not require grad, no gradient for it is computed. Errors are exceptions (c10::Error).
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <optional>
 #include <utility>
-
-#include <ATen/core/Tensor.h>
 
 #include "engine/kernels/packed_batch.h"
 

@@ -1,10 +1,10 @@
 // One optimiser step over many tensors, in one pass over memory.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <vector>
-
-#include <ATen/core/Tensor.h>
 
 namespace assay::engine {
 
@@ -23,7 +23,7 @@ struct AdamwScalars {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0.0;
-  int64_t step = 1;            ///< from 1
+  int64_t step = 1;             ///< from 1
   double gradient_scale = 1.0;  ///< gradients are multiplied by this first: clipping, accumulation
 };
 

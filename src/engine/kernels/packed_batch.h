@@ -4,18 +4,18 @@
 // heads, D head dimension, I intermediate, S supervised tokens, r LoRA rank.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <vector>
-
-#include <ATen/core/Tensor.h>
 
 namespace assay::engine {
 
 /// Row r spans tokens [row_offsets[r], row_offsets[r + 1]). Attention never crosses a row; positions restart at 0.
 /// Tensors live on the batch's device; `row_offsets` is always on the host, `row_offsets_R1` is its int32 copy there.
 struct PackedBatch {
-  at::Tensor ids_T;        ///< int64
-  at::Tensor positions_T;  ///< int64, position within the row
+  at::Tensor ids_T;           ///< int64
+  at::Tensor positions_T;     ///< int64, position within the row
   at::Tensor row_offsets_R1;  ///< int32, R + 1 entries
   std::vector<int64_t> row_offsets;
   int64_t longest_row = 0;

@@ -1,0 +1,95 @@
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "engine/kernels/autograd_support.h"
+#include "engine/kernels/ops.h"
+
+namespace assay::engine {
+namespace {
+
+/// Logits of one chunk take at most this much memory.
+constexpr int64_t kChunkBytes = int64_t{64} << 20;
+
+struct LossAndGradients {
+  at::Tensor loss;
+  at::Tensor hidden_SH;
+  at::Tensor weight_VH;
+};
+
+/// Turns a chunk's logits into (softmax - one_hot) in their own dtype and returns the sum of the cross-entropies.
+at::Tensor cross_entropy_chunk(at::Tensor& logits_CV, const at::Tensor& targets_C, double logits_divisor) {
+  const at::Tensor scaled_CV = to_compute(logits_divisor == 1.0 ? logits_CV : logits_CV / logits_divisor);
+  const at::Tensor log_probability_CV = at::log_softmax(scaled_CV, -1);
+  const at::Tensor index_C1 = targets_C.unsqueeze(-1);
+  const at::Tensor loss = log_probability_CV.gather(-1, index_C1).sum().neg_();
+  at::Tensor gradient_CV = log_probability_CV.exp();
+  gradient_CV.scatter_add_(-1, index_C1, at::full_like(index_C1, -1.0, gradient_CV.options()));
+  logits_CV = gradient_CV.div_(logits_divisor).to(logits_CV.scalar_type());
+  return loss;
+}
+
+LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_VH, const at::Tensor& targets_S,
+                         double logits_divisor, bool want_hidden, bool want_weight) {
+  LossAndGradients result;
+  const int64_t supervised = hidden_SH.size(0);
+  const int64_t chunk = std::max<int64_t>(1, kChunkBytes / (weight_VH.size(0) * weight_VH.element_size()));
+  result.loss = at::zeros({}, hidden_SH.options().dtype(compute_dtype(hidden_SH)));
+  if (want_hidden) {
+    result.hidden_SH = at::empty_like(hidden_SH);
+  }
+  if (want_weight) {
+    result.weight_VH = at::zeros_like(weight_VH);
+  }
+  for (int64_t begin = 0; begin < supervised; begin += chunk) {
+    const int64_t rows = std::min(chunk, supervised - begin);
+    const at::Tensor hidden_CH = hidden_SH.narrow(0, begin, rows);
+    at::Tensor logits_CV = at::mm(hidden_CH, weight_VH.t());
+    result.loss += cross_entropy_chunk(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor);
+    if (want_hidden) {
+      at::Tensor out_CH = result.hidden_SH.narrow(0, begin, rows);
+      at::mm_out(out_CH, logits_CV, weight_VH);
+    }
+    if (want_weight) {
+      result.weight_VH.addmm_(logits_CV.t(), hidden_CH);
+    }
+  }
+  return result;
+}
+
+struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
+                            const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
+                            bool want_hidden, bool want_weight) {
+    const LossAndGradients result =
+        compute(hidden_TH.index_select(0, positions_S), weight_VH, targets_S, logits_divisor, want_hidden, want_weight);
+    ctx->save_for_backward({result.hidden_SH, result.weight_VH, positions_S});
+    ctx->saved_data["tokens"] = hidden_TH.size(0);
+    return result.loss;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    variable_list result(7);
+    if (ctx->needs_input_grad(0)) {
+      const at::Tensor scaled_SH = (saved[0] * grads[0]).to(saved[0].scalar_type());
+      result[0] = at::zeros({ctx->saved_data["tokens"].toInt(), scaled_SH.size(1)}, scaled_SH.options());
+      result[0].index_copy_(0, saved[2], scaled_SH);
+    }
+    if (ctx->needs_input_grad(1)) {
+      result[1] = (saved[1] * grads[0]).to(saved[1].scalar_type());
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
+                                    const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor) {
+  const bool grad = at::GradMode::is_enabled();
+  return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor,
+                                   grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad());
+}
+
+}  // namespace assay::engine
