@@ -2,11 +2,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/status.h"
 
@@ -28,7 +27,8 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& k
 /// 'batch_size'?)".
 Status CheckKeys(const nlohmann::json& json, const std::vector<std::string>& known, std::string_view source);
 
-/// Reads key `key` of object `json` into `target` when present; an error names the key and the type that was expected.
+/// Reads key `key` of object `json` into `target` when it is present and not null; an error names the key and the type
+/// that was expected, and leaves `target` as it was.
 /// Instantiated for bool, int64_t, uint64_t, double, std::string, std::vector<std::string>, std::vector<int64_t>.
 template <typename T>
 Status ReadField(const nlohmann::json& json, std::string_view key, T& target);

@@ -54,7 +54,8 @@ constexpr ErrnoAdvice kErrnoAdvice[] = {
 }  // namespace
 
 Status ErrnoStatus(int errno_value, std::string_view operation, std::string_view path) {
-  std::string message = "cannot " + std::string(operation) + " " + std::string(path) + ": " + std::strerror(errno_value);
+  std::string message =
+      "cannot " + std::string(operation) + " " + std::string(path) + ": " + std::strerror(errno_value);
   for (const ErrnoAdvice& row : kErrnoAdvice) {
     if (row.value == errno_value) {
       return {row.code, message + " (" + row.advice + ")"};

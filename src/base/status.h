@@ -90,11 +90,11 @@ class [[nodiscard]] Result {
 #define ASSAY_CONCAT(a, b) ASSAY_CONCAT_INNER(a, b)
 
 /// Returns the error of a Status expression from the enclosing function.
-#define ASSAY_RETURN_IF_ERROR(expression)                      \
-  do {                                                         \
+#define ASSAY_RETURN_IF_ERROR(expression)                                  \
+  do {                                                                     \
     if (::assay::Status assay_status = (expression); !assay_status.ok()) { \
-      return assay_status;                                     \
-    }                                                          \
+      return assay_status;                                                 \
+    }                                                                      \
   } while (false)
 
 /// Assigns the value of a Result expression to `target`, or returns its error from the enclosing function.

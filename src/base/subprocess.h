@@ -4,8 +4,8 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <memory>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,17 +24,21 @@ struct ProcessEnd {
 };
 
 struct SubprocessOptions {
-  std::vector<std::string> argv;              ///< argv[0] is looked up in PATH when it has no slash
+  std::vector<std::string> argv;                   ///< argv[0] is looked up in PATH when it has no slash
   std::map<std::string, std::string> environment;  ///< added to ours
-  std::string working_directory;              ///< empty: ours
-  std::function<void(std::string_view)> on_stdout_line;  ///< without the newline; called from Wait's thread
+  std::string working_directory;                   ///< empty: ours
+  /// Each line without its newline, called from Wait's thread; empty: the output is discarded. A line beyond 16 MiB
+  /// comes in pieces.
+  std::function<void(std::string_view)> on_stdout_line;
   std::function<void(std::string_view)> on_stderr_line;
-  std::function<void()> on_tick;              ///< about every 100 ms while waiting
-  bool new_process_group = true;              ///< so that a terminal's Ctrl-C reaches only us, and Kill reaches grandchildren
+  std::function<void()> on_tick;  ///< about every 100 ms while waiting
+  bool new_process_group = true;  ///< so that a terminal's Ctrl-C reaches only us, and Kill reaches grandchildren
 };
 
+/// A running child. Its standard input is empty. Wait belongs to one thread; Kill and pid may be called from any.
 class Subprocess {
  public:
+  /// Fails at once when the program cannot be started.
   static Result<Subprocess> Start(SubprocessOptions options);
   Subprocess(Subprocess&&) noexcept;
   Subprocess& operator=(Subprocess&&) = delete;
@@ -43,7 +47,8 @@ class Subprocess {
 
   pid_t pid() const { return pid_; }
   /// Delivers output until the child has ended and both pipes are drained, or until InterruptRequested(); on the latter
-  /// the child gets SIGTERM, and SIGKILL after `grace_seconds`.
+  /// the child (and its group) gets SIGTERM, and SIGKILL after `grace_seconds`. A grandchild that keeps a pipe open
+  /// delays the return by half a second at most. A second call returns the same end.
   Result<ProcessEnd> Wait(double grace_seconds = 3.0);
   void Kill(int signal);
 

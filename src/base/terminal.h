@@ -11,23 +11,35 @@ namespace assay {
 bool IsTerminal(std::FILE* stream);
 int TerminalWidth(std::FILE* stream);  ///< 100 when unknown
 
-/// A table with a header row. Numbers (and columns marked so) align right; widths count display columns of UTF-8.
+/// Columns that UTF-8 `text` takes on a terminal: 2 for wide characters, 0 for combining ones.
+int DisplayWidth(std::string_view text);
+/// The longest beginning of `text` that fits in `width` columns.
+std::string TruncateToWidth(std::string_view text, int width);
+
+/// A table with a header row. A column whose cells are all numbers (with or without a unit) aligns right; an empty cell
+/// and "-" count as either. Widths count display columns of UTF-8.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header);
+  /// Missing cells are empty, surplus ones are dropped; control characters become spaces.
   void AddRow(std::vector<std::string> cells);
   /// Lines end in newlines. Columns are two spaces apart; a rule stands under the header.
   std::string Render() const;
 
  private:
+  bool IsNumericColumn(size_t column) const;
+
   std::vector<std::string> header_;
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Progress on `stream`: on a terminal one line that rewrites itself, elsewhere a plain line per update.
+/// Progress on `stream`: on a terminal one line that rewrites itself, cut to the terminal's width; elsewhere a plain
+/// line per update.
 class StatusLine {
  public:
   explicit StatusLine(std::FILE* stream);
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
   ~StatusLine();  ///< ends the live line with a newline
   void Update(std::string_view text);
   /// Prints a line that stays, above the live line.
@@ -36,7 +48,7 @@ class StatusLine {
  private:
   std::FILE* stream_;
   bool live_;
-  bool dirty_ = false;
+  std::string shown_;
 };
 
 }  // namespace assay

@@ -10,17 +10,19 @@
 
 namespace assay {
 
+/// "a,,b" to "a", "", "b"; an empty text has no parts.
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
-/// "4GiB", "512MB", "1.5 GiB", "1073741824" to bytes; decimal and binary suffixes, any case.
+/// "4GiB", "512MB", "1.5 GiB", "1073741824" to bytes; decimal (k, kB) and binary (Ki, KiB) suffixes up to
+/// tera, any case.
 Result<int64_t> ParseBytes(std::string_view text);
 /// 1610612736 to "1.50 GiB".
 std::string FormatBytes(double bytes);
 /// 75.3 to "1m15s", 0.0123 to "12.3 ms".
 std::string FormatSeconds(double seconds);
-/// Four significant digits, no exponent between 1e-4 and 1e7.
+/// Four significant digits without trailing zeros, whole numbers in full; no exponent between 1e-4 and 1e7.
 std::string FormatNumber(double value);
 
 /// "2026-01-31T12:00:00Z"

@@ -19,7 +19,7 @@ struct Started {
   std::string libtorch;  ///< version
   std::string device;    ///< cpu | cuda:0
   int64_t threads = 0;
-  std::string isa;       ///< the kernels' instruction set: avx512 | avx2 | portable
+  std::string isa;  ///< the kernels' instruction set: avx512 | avx2 | portable
 };
 
 /// Model, adapter, optimiser and rows are ready.
@@ -36,8 +36,8 @@ struct Loaded {
 
 /// One optimiser step: all micro-batches of its accumulation window.
 struct Step {
-  int64_t step = 0;  ///< from 1
-  double loss = 0;   ///< mean over the window's supervised tokens
+  int64_t step = 0;      ///< from 1
+  double loss = 0;       ///< mean over the window's supervised tokens
   double grad_norm = 0;  ///< before clipping
   double learning_rate = 0;
   double seconds = 0;  ///< wall time of the whole step
@@ -45,9 +45,9 @@ struct Step {
   double backward_seconds = 0;
   double optimizer_seconds = 0;
   int64_t samples = 0;
-  int64_t real_tokens = 0;        ///< tokens fed
-  int64_t padded_tokens = 0;      ///< padding a right-padding collator would have added
-  int64_t supervised_tokens = 0;  ///< tokens that bear loss
+  int64_t real_tokens = 0;         ///< tokens fed
+  int64_t padded_tokens = 0;       ///< padding a right-padding collator would have added
+  int64_t supervised_tokens = 0;   ///< tokens that bear loss
   int64_t forward_peak_bytes = 0;  ///< peak of live tensor memory within the phase
   int64_t backward_peak_bytes = 0;
   int64_t optimizer_peak_bytes = 0;

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/status.h"
 
@@ -26,8 +25,8 @@ struct LoraOptions {
 struct TunePlan {
   static constexpr int kSchema = 1;
 
-  std::string model_dir;    ///< Hugging Face folder; weights are random when it holds only config.json
-  std::string tokens_file;  ///< data::TokenFile with the tokenised rows
+  std::string model_dir;        ///< Hugging Face folder; weights are random when it holds only config.json
+  std::string tokens_file;      ///< data::TokenFile with the tokenised rows
   std::string method = "full";  ///< full | lora
   LoraOptions lora;
 
@@ -44,7 +43,7 @@ struct TunePlan {
   double warmup_ratio = 0.03;                ///< of all optimiser steps, rounded up
   double max_grad_norm = 1.0;                ///< 0: no clipping
 
-  int64_t max_steps = -1;          ///< optimiser steps; -1: num_train_epochs decides
+  int64_t max_steps = -1;  ///< optimiser steps; -1: num_train_epochs decides
   int64_t num_train_epochs = 1;
   double stop_after_seconds = -1;  ///< checked after each step; -1: never
   std::string auto_stop_method;    ///< "" | WARMUP_60S_STABLE_120S_OR_10_STEPS

@@ -1,0 +1,117 @@
+#include "job/tune_plan.h"
+
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "base/json.h"
+
+namespace assay::job {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kSource[] = "plan";
+
+// The one list of a plan's fields: `visit(name, field)` for each.
+template <typename Lora, typename Visitor>
+void VisitLoraFields(Lora& lora, const Visitor& visit) {
+  visit("rank", lora.rank);
+  visit("alpha", lora.alpha);
+  visit("dropout", lora.dropout);
+  visit("target_modules", lora.target_modules);
+  visit("adapter_dir", lora.adapter_dir);
+}
+
+template <typename Plan, typename Visitor>
+void VisitPlanFields(Plan& plan, const Visitor& visit) {
+  visit("model_dir", plan.model_dir);
+  visit("tokens_file", plan.tokens_file);
+  visit("method", plan.method);
+  visit("batch_size", plan.batch_size);
+  visit("gradient_accumulation_steps", plan.gradient_accumulation_steps);
+  visit("model_max_length", plan.model_max_length);
+  visit("dtype", plan.dtype);
+  visit("gradient_checkpointing", plan.gradient_checkpointing);
+  visit("optimizer", plan.optimizer);
+  visit("learning_rate", plan.learning_rate);
+  visit("weight_decay", plan.weight_decay);
+  visit("lr_scheduler_type", plan.lr_scheduler_type);
+  visit("warmup_ratio", plan.warmup_ratio);
+  visit("max_grad_norm", plan.max_grad_norm);
+  visit("max_steps", plan.max_steps);
+  visit("num_train_epochs", plan.num_train_epochs);
+  visit("stop_after_seconds", plan.stop_after_seconds);
+  visit("auto_stop_method", plan.auto_stop_method);
+  visit("shuffle", plan.shuffle);
+  visit("seed", plan.seed);
+  visit("device", plan.device);
+  visit("threads", plan.threads);
+  visit("memory_budget_bytes", plan.memory_budget_bytes);
+  visit("output_dir", plan.output_dir);
+  visit("save", plan.save);
+}
+
+// Visitor that reads fields of `object` and keeps the first error, and the names it was asked for.
+class FieldReader {
+ public:
+  explicit FieldReader(const json& object) : object_(object) {}
+
+  template <typename T>
+  void operator()(const char* name, T& field) const {
+    names_.emplace_back(name);
+    if (status_.ok()) {
+      status_ = ReadField(object_, name, field);
+    }
+  }
+  Status Finish(std::vector<std::string> other_names, const std::string& source) const {
+    other_names.insert(other_names.end(), names_.begin(), names_.end());
+    ASSAY_RETURN_IF_ERROR(CheckKeys(object_, other_names, source));
+    return status_.WithContext(source);
+  }
+
+ private:
+  const json& object_;
+  mutable std::vector<std::string> names_;
+  mutable Status status_;
+};
+
+Status CheckSchema(const json& object) {
+  int64_t schema = 0;
+  ASSAY_RETURN_IF_ERROR(ReadField(object, "schema", schema).WithContext(kSource));
+  if (schema < 1) {
+    return Status::InvalidArgument(std::string(kSource) + ": 'schema' is missing or below 1, so this is no plan");
+  }
+  if (schema > TunePlan::kSchema) {
+    return Status::FailedPrecondition(std::string(kSource) + ": schema " + std::to_string(schema) +
+                                      " is newer than this program's " + std::to_string(TunePlan::kSchema) +
+                                      " (use the programs of one release together)");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+json ToJson(const TunePlan& plan) {
+  json object = {{"schema", TunePlan::kSchema}};
+  VisitPlanFields(plan, [&](const char* name, const auto& field) { object[name] = field; });
+  json lora;
+  VisitLoraFields(plan.lora, [&](const char* name, const auto& field) { lora[name] = field; });
+  object["lora"] = std::move(lora);
+  return object;
+}
+
+Result<TunePlan> TunePlanFromJson(const json& object) {
+  ASSAY_RETURN_IF_ERROR(CheckSchema(object));
+  TunePlan plan;
+  const FieldReader reader(object);
+  VisitPlanFields(plan, reader);
+  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora"}, kSource));
+  if (const auto lora = object.find("lora"); lora != object.end()) {
+    const FieldReader lora_reader(*lora);
+    VisitLoraFields(plan.lora, lora_reader);
+    ASSAY_RETURN_IF_ERROR(lora_reader.Finish({}, std::string(kSource) + ": lora"));
+  }
+  return plan;
+}
+
+}  // namespace assay::job
