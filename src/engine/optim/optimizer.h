@@ -1,0 +1,57 @@
+// Optimisers by the names of the reference trainer (transformers' `optim` argument).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace assay::engine {
+
+struct OptimizerOptions {
+  double weight_decay = 0.0;  ///< applies to the parameters that applies_weight_decay() names
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+};
+
+/// Updates a fixed set of parameters from their gradients. Not safe to use from two threads.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  /// One update of every parameter that has a gradient, with gradients first multiplied by `gradient_scale` (clipping).
+  /// Parameters without a gradient keep their value and their state, as in torch.optim.
+  virtual void step(double learning_rate, double gradient_scale) = 0;
+};
+
+/// An entry of the table of optimisers: a name the reference knows, and whether this version has it.
+struct OptimizerEntry {
+  using Factory = std::unique_ptr<Optimizer> (*)(std::vector<std::pair<std::string, at::Tensor>>,
+                                                 const OptimizerOptions&);
+  std::string_view name;
+  Factory make;  ///< null: known to the reference, not yet supported here
+};
+const std::vector<OptimizerEntry>& optimizer_table();
+
+/// Ok for a supported name; else one line that tells a known name from a misspelt one.
+Status check_optimizer_name(std::string_view name);
+
+/// The optimiser `name` over `parameters` (name in the model, tensor). States are made now, zero, in the dtype of each
+/// parameter: pure bfloat16 training has bfloat16 states, as the reference. Throws std::invalid_argument with the
+/// message of check_optimizer_name() for a name that is not supported.
+std::unique_ptr<Optimizer> make_optimizer(std::string_view name,
+                                          std::vector<std::pair<std::string, at::Tensor>> parameters,
+                                          const OptimizerOptions& options);
+
+/// Whether weight decay applies to the parameter `name`: not to biases nor to weights of norms, found by name as
+/// transformers.Trainer.get_decay_parameter_names does.
+bool applies_weight_decay(std::string_view name);
+
+}  // namespace assay::engine

@@ -1,0 +1,93 @@
+#include "engine/optim/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "engine/optim/clip.h"
+
+namespace assay::engine {
+namespace {
+
+at::Tensor parameter_with_gradient(double value, double gradient) {
+  at::Tensor parameter = at::full({4}, value, at::kFloat).set_requires_grad(true);
+  parameter.mutable_grad() = at::full({4}, gradient, at::kFloat);
+  return parameter;
+}
+
+TEST(WeightDecay, SkipsBiasesAndNorms) {
+  for (const char* name : {"model.layers.0.self_attn.q_proj.bias", "model.norm.weight", "norm.weight",
+                           "model.layers.0.input_layernorm.weight", "h.0.attn.q_norm.weight", "a.RMSNorm.weight"}) {
+    EXPECT_FALSE(applies_weight_decay(name)) << name;
+  }
+  for (const char* name : {"model.layers.0.self_attn.q_proj.weight", "model.embed_tokens.weight", "lm_head.weight",
+                           "model.normal.weight", "a.q_proj.lora_A.default.weight"}) {
+    EXPECT_TRUE(applies_weight_decay(name)) << name;
+  }
+}
+
+TEST(ClipFactor, FollowsTorch) {
+  EXPECT_DOUBLE_EQ(clip_factor(4.0, 1.0), 1.0 / (4.0 + 1e-6));
+  EXPECT_EQ(clip_factor(0.5, 1.0), 1.0);
+  EXPECT_EQ(clip_factor(100.0, 0.0), 1.0);
+  EXPECT_EQ(clip_factor(INFINITY, 1.0), 0.0);
+  EXPECT_TRUE(std::isnan(clip_factor(NAN, 1.0)));
+}
+
+TEST(OptimizerTable, TellsUnsupportedFromUnknown) {
+  EXPECT_TRUE(check_optimizer_name("adamw_torch_fused").ok());
+  const Status later = check_optimizer_name("lion_8bit");
+  EXPECT_EQ(later.code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(later.message(),
+            "optimizer 'lion_8bit' is not supported yet (choose one of adamw_torch, adamw_torch_fused, sgd)");
+  const Status typo = check_optimizer_name("adamw_toch");
+  EXPECT_EQ(typo.code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(typo.message(), testing::HasSubstr("did you mean 'adamw_torch'"));
+  EXPECT_THROW(make_optimizer("lion_8bit", {}, {}), std::invalid_argument);
+}
+
+// Two updates by hand: m = 0.1 g, 0.19 g; with a constant gradient both bias-corrected moments are g and g^2, so each
+// update moves by the learning rate.
+TEST(Adamw, MovesByTheLearningRateUnderAConstantGradient) {
+  at::Tensor parameter = parameter_with_gradient(1.0, 0.5);
+  auto optimizer = make_optimizer("adamw_torch", {{"w.weight", parameter}}, {});
+  optimizer->step(0.1, 1.0);
+  EXPECT_NEAR(parameter[0].item<double>(), 0.9, 1e-6);
+  optimizer->step(0.1, 1.0);
+  EXPECT_NEAR(parameter[0].item<double>(), 0.8, 1e-6);
+}
+
+TEST(Adamw, DecaysOnlyWhatDecays) {
+  at::Tensor weight = parameter_with_gradient(1.0, 0.0);
+  at::Tensor bias = parameter_with_gradient(1.0, 0.0);
+  auto optimizer = make_optimizer("adamw_torch", {{"w.weight", weight}, {"w.bias", bias}}, {.weight_decay = 0.5});
+  optimizer->step(0.1, 1.0);
+  EXPECT_NEAR(weight[0].item<double>(), 0.95, 1e-6);
+  EXPECT_EQ(bias[0].item<double>(), 1.0);
+}
+
+TEST(Adamw, LeavesParametersWithoutGradientAlone) {
+  at::Tensor moving = parameter_with_gradient(1.0, 1.0);
+  at::Tensor resting = at::ones({4}, at::kFloat).set_requires_grad(true);
+  auto optimizer = make_optimizer("adamw_torch", {{"a", moving}, {"b", resting}}, {.weight_decay = 0.5});
+  optimizer->step(0.1, 1.0);
+  EXPECT_EQ(resting[0].item<double>(), 1.0);
+  resting.mutable_grad() = at::ones({4});
+  optimizer->step(0.1, 1.0);  // the first update of this parameter: bias correction starts at its own step 1
+  EXPECT_NEAR(resting[0].item<double>(), 1.0 * (1 - 0.05) - 0.1, 1e-6);
+}
+
+TEST(Sgd, FollowsTheScaledGradient) {
+  at::Tensor weight = parameter_with_gradient(1.0, 2.0);
+  at::Tensor bias = parameter_with_gradient(1.0, 2.0);
+  auto optimizer = make_optimizer("sgd", {{"w.weight", weight}, {"w.bias", bias}}, {.weight_decay = 0.5});
+  optimizer->step(0.1, 0.25);
+  EXPECT_NEAR(weight[0].item<double>(), 1.0 - 0.1 * (0.5 + 0.5), 1e-6);
+  EXPECT_NEAR(bias[0].item<double>(), 1.0 - 0.1 * 0.5, 1e-6);
+}
+
+}  // namespace
+}  // namespace assay::engine
