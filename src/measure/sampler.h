@@ -1,0 +1,50 @@
+// Samples what a running process tree and its machine use.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "measure/nvml.h"
+#include "measure/sample_series.h"
+
+namespace assay::measure {
+
+struct SamplerOptions {
+  double hz = 10;
+  std::shared_ptr<const Nvml> nvml;      ///< null: GPUs are not sampled
+  std::optional<std::vector<int>> gpus;  ///< NVML indices; nothing: VisibleGpus()
+};
+
+/// The newest sample, for a progress line.
+struct LiveSample {
+  double time_s = 0;
+  double cpu_tree_percent = 0;
+  double rss_tree_bytes = 0;
+  double gpu_memory_used_bytes = 0;  ///< sum over GPUs
+};
+
+/// A thread that samples one process, from Start to Stop. Start, Stop and the destructor belong to one thread; Latest
+/// may be called from any. Nothing here fails: a process that vanishes is sampled as using nothing more.
+class Sampler {
+ public:
+  explicit Sampler(SamplerOptions options = {});
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+  ~Sampler();  ///< stops
+
+  /// Takes the first sample before it returns.
+  void Start(pid_t pid);
+  /// Takes a last sample, ends the thread and gives what was seen; empty when not started.
+  SampleSeries Stop();
+  LiveSample Latest() const;
+
+ private:
+  class Worker;
+  SamplerOptions options_;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace assay::measure

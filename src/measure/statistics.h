@@ -1,0 +1,64 @@
+// Statistics of timings: robust location and spread, and intervals that say how sure a mean or a ratio is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace assay::measure {
+
+/// Mean and variance in one pass (Welford 1962, "Note on a method for calculating corrected sums of squares").
+class RunningMoments {
+ public:
+  void Add(double value);
+  int64_t count() const { return count_; }
+  double mean() const { return mean_; }
+  double variance() const;  ///< of a sample (n - 1); 0 below two values
+
+ private:
+  int64_t count_ = 0;
+  double mean_ = 0;
+  double squares_ = 0;
+};
+
+/// All of these are NaN for no values, where the sum says nothing else.
+double Mean(std::span<const double> values);
+double Variance(std::span<const double> values);  ///< of a sample (n - 1); 0 for one value
+double Median(std::span<const double> values);
+/// Linear between order statistics (type 7 of Hyndman & Fan 1996, numpy's default); `q` in [0, 1].
+double Quantile(std::span<const double> values, double q);
+/// Median of the absolute deviations from the median; times 1.4826 it estimates a normal distribution's sigma.
+double MedianAbsoluteDeviation(std::span<const double> values);
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+struct MeanEstimate {
+  double mean = 0;
+  Interval interval;  ///< infinite when there are too few values to tell
+  int64_t batches = 0;
+};
+
+/// Mean of values in the order of time, with an interval that holds although neighbours are correlated: the values are
+/// cut into batches whose means are nearly independent, and Student's t is applied to these (Law & Kelton, "Simulation
+/// Modeling and Analysis", batch means). `batches` is lowered so that each has two values at least, below four values
+/// each is its own batch. A remainder at the front, where warm-up is, is left out of the interval but not of the mean.
+MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence = 0.95, int64_t batches = 10);
+
+struct RatioEstimate {
+  double ratio = 0;   ///< median(a) / median(b)
+  Interval interval;  ///< infinite when there are too few pairs to tell
+};
+
+/// Ratio of the medians of paired positive values, as of two programs run in turns, with the interval of Bonett & Price
+/// (2020, "Confidence intervals for ratios of means and medians", J. Educ. Behav. Stat. 45) for paired samples, which
+/// needs no normality and uses the correlation within a pair. `a` and `b` are of equal length.
+RatioEstimate PairedMedianRatio(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
+
+/// Quantile `p` in (0, 1) of the standard normal and of Student's t distribution.
+double NormalQuantile(double p);
+double StudentQuantile(double p, double degrees_of_freedom);
+
+}  // namespace assay::measure
