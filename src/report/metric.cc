@@ -1,0 +1,172 @@
+#include "report/metric.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "report/estimate.h"
+
+namespace assay::report {
+namespace {
+
+using samplestore::Measurement;
+using samplestore::Outcome;
+
+struct Source {
+  std::string_view name;  // of a property or a series
+  std::string_view unit;  // for people
+};
+
+struct MetricSpec {
+  MetricKind kind;
+  std::string_view title;
+  std::string_view short_title;
+  std::array<Source, 3> sources;  // the first that any valid measurement has is taken for all of them
+  Source series;                  // what the metric is computed from when there is no such property
+  double (*of_series)(const std::vector<double>&);
+};
+
+constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+
+double Last(const std::vector<double>& series) { return series.back(); }
+double MaxInGib(const std::vector<double>& series) {
+  return *std::max_element(series.begin(), series.end()) / kBytesPerGib;
+}
+
+// clang-format off
+constexpr std::array kMetricSpecs = {
+    MetricSpec{MetricKind::kThroughput, "Throughput", "",
+               {{{"real_tokens_per_second", "real tokens/s"},
+                 {"dataset_tokens_per_second", "dataset tokens/s"},
+                 {"train_tokens_per_second", "planned tokens/s"}}}, {}, nullptr},
+    MetricSpec{MetricKind::kStepSeconds, "Median step time", "step",
+               {{{"step_seconds_median", "s"}, {"median_step_seconds", "s"}}}, {"step_seconds", "s"}, &MedianOf},
+    MetricSpec{MetricKind::kPeakTensorMemory, "Peak tensor memory", "tensor",
+               {{{"peak_tensor_bytes", "GiB"}}}, {}, nullptr},
+    MetricSpec{MetricKind::kPeakResidentMemory, "Peak resident memory", "RSS",
+               {{{"max_rss_gib", "GiB"}, {"max_rss_bytes", "GiB"}}}, {"rss_bytes", "GiB"}, &MaxInGib},
+    MetricSpec{MetricKind::kCpu, "CPU use", "CPU", {{{"cpu_compute_utilization", "% of a core"}}}, {}, nullptr},
+    MetricSpec{MetricKind::kGpu, "GPU use", "GPU", {{{"gpu_compute_utilization_avg", "%"}}}, {}, nullptr},
+    MetricSpec{MetricKind::kLoss, "Last loss", "last loss", {{{"final_loss", ""}}}, {"loss", ""}, &Last},
+    MetricSpec{MetricKind::kRuntime, "Training time", "train", {{{"train_runtime", "s"}}}, {}, nullptr},
+};
+// clang-format on
+constexpr size_t kMaxOtherMetrics = 6;
+
+const MetricSpec* SpecOf(MetricKind kind) {
+  const auto* found = std::find_if(kMetricSpecs.begin(), kMetricSpecs.end(),
+                                   [&](const MetricSpec& spec) { return spec.kind == kind; });
+  return found == kMetricSpecs.end() ? nullptr : found;
+}
+
+std::string Heading(std::string_view short_title, std::string_view unit) {
+  return fmt::format("{}{}{}", short_title, short_title.empty() || unit.empty() ? "" : " ", unit);
+}
+
+bool AnyValid(const ResultSet& results, const std::function<bool(const Measurement&)>& has) {
+  return std::any_of(results.measurements().begin(), results.measurements().end(),
+                     [&](const Measurement& m) { return m.outcome == Outcome::kValid && has(m); });
+}
+
+std::optional<Metric> Resolve(const MetricSpec& spec, const ResultSet& results) {
+  const auto make = [&](std::string_view property, std::string_view unit) {
+    return Metric{spec.kind, std::string(spec.title), Heading(spec.short_title, unit), std::string(property),
+                  std::string(unit)};
+  };
+  for (const Source& source : spec.sources) {
+    const auto has = [&](const Measurement& m) { return NumberOf(m, source.name).has_value(); };
+    if (!source.name.empty() && AnyValid(results, has)) {
+      return make(source.name, source.unit);
+    }
+  }
+  const auto has = [&](const Measurement& m) { return !SeriesOf(m, spec.series.name).empty(); };
+  return AnyValid(results, has) ? std::optional(make("", spec.series.unit)) : std::nullopt;
+}
+
+std::vector<Metric> OtherMetrics(const ResultSet& results) {
+  std::map<std::string, std::string> unit_of;
+  for (const Measurement& measurement : results.measurements()) {
+    for (const auto& [property, value] : measurement.properties) {
+      const auto unit = measurement.units.find(property);
+      if (measurement.outcome == Outcome::kValid && NumberOf(measurement, property) && property != "is_valid") {
+        unit_of.emplace(property, unit == measurement.units.end() ? "" : unit->second);
+      }
+    }
+  }
+  std::vector<Metric> metrics;
+  for (const auto& [property, unit] : unit_of) {
+    if (metrics.size() < kMaxOtherMetrics) {
+      metrics.push_back({MetricKind::kOther, property, Heading(property, unit), property, unit});
+    }
+  }
+  return metrics;
+}
+
+}  // namespace
+
+std::optional<double> NumberOf(const Measurement& measurement, std::string_view property) {
+  const auto found = measurement.properties.find(std::string(property));
+  if (found == measurement.properties.end()) {
+    return std::nullopt;
+  }
+  double number = std::nan("");
+  if (const auto* real = std::get_if<double>(&found->second)) {
+    number = *real;
+  } else if (const auto* integer = std::get_if<int64_t>(&found->second)) {
+    number = static_cast<double>(*integer);
+  } else if (const auto* boolean = std::get_if<bool>(&found->second)) {
+    number = *boolean ? 1 : 0;
+  }
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+const std::vector<double>& SeriesOf(const Measurement& measurement, std::string_view name) {
+  static const std::vector<double> kNone;
+  const auto found = measurement.series.find(std::string(name));
+  return found == measurement.series.end() ? kNone : found->second;
+}
+
+std::optional<double> Metric::ValueOf(const Measurement& measurement) const {
+  if (!property.empty()) {
+    const std::optional<double> number = NumberOf(measurement, property);
+    return number ? std::optional(*number * ScaleOf(measurement)) : std::nullopt;
+  }
+  const MetricSpec* spec = SpecOf(kind);
+  const std::vector<double>& series = SeriesOf(measurement, spec->series.name);
+  if (series.empty()) {
+    return std::nullopt;
+  }
+  const double value = spec->of_series(series);
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+double Metric::ScaleOf(const Measurement& measurement) const {
+  if (unit != "GiB" || kind == MetricKind::kOther) {
+    return 1;
+  }
+  const auto stated = measurement.units.find(property);
+  const bool in_gib = stated != measurement.units.end() ? stated->second == "GiB" : property.ends_with("_gib");
+  return in_gib ? 1 : 1 / kBytesPerGib;
+}
+
+std::vector<Metric> ResolveMetrics(const ResultSet& results) {
+  std::vector<Metric> metrics;
+  for (const MetricSpec& spec : kMetricSpecs) {
+    if (std::optional<Metric> metric = Resolve(spec, results)) {
+      metrics.push_back(*std::move(metric));
+    }
+  }
+  return metrics.empty() ? OtherMetrics(results) : metrics;
+}
+
+const Metric* FindMetric(const std::vector<Metric>& metrics, MetricKind kind) {
+  const auto found =
+      std::find_if(metrics.begin(), metrics.end(), [&](const Metric& metric) { return metric.kind == kind; });
+  return found == metrics.end() ? nullptr : &*found;
+}
+
+}  // namespace assay::report

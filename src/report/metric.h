@@ -1,0 +1,53 @@
+// The quantities by which configurations are compared, and where a measurement holds them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/result_set.h"
+#include "samplestore/measurement.h"
+
+namespace assay::report {
+
+enum class MetricKind {
+  kThroughput,
+  kStepSeconds,
+  kPeakTensorMemory,
+  kPeakResidentMemory,
+  kCpu,
+  kGpu,
+  kLoss,
+  kRuntime,
+  kOther,  ///< a target that this report knows nothing about; shown when none of the others is there
+};
+
+/// A quantity as one result set has it: every measurement is asked for the same property, so that two definitions of
+/// throughput never stand in one column.
+struct Metric {
+  MetricKind kind;
+  std::string title;     ///< "Throughput"
+  std::string heading;   ///< of a narrow column, unit included: "real tokens/s", "tensor GiB"
+  std::string property;  ///< target property it is read from; empty when it is computed from a series
+  std::string unit;      ///< of the values given out, for people: "real tokens/s", "GiB"
+
+  /// In `unit`; nothing when the measurement has no such finite number.
+  std::optional<double> ValueOf(const samplestore::Measurement& measurement) const;
+  /// The factor that turns the numbers of `property`, or of one that shares its unit, into `unit`.
+  double ScaleOf(const samplestore::Measurement& measurement) const;
+};
+
+/// The metrics that at least one valid measurement has, in the order in which people want to see them.
+std::vector<Metric> ResolveMetrics(const ResultSet& results);
+
+/// The metric of that kind, or nullptr. The pointer is into `metrics`.
+const Metric* FindMetric(const std::vector<Metric>& metrics, MetricKind kind);
+
+/// A target property as a finite number; Booleans count as 0 and 1.
+std::optional<double> NumberOf(const samplestore::Measurement& measurement, std::string_view property);
+
+/// A series by name; empty when there is none.
+const std::vector<double>& SeriesOf(const samplestore::Measurement& measurement, std::string_view name);
+
+}  // namespace assay::report

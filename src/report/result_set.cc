@@ -1,0 +1,270 @@
+#include "report/result_set.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace assay::report {
+namespace {
+
+using samplestore::Measurement;
+using samplestore::Outcome;
+using space::Value;
+
+struct PropertyName {
+  std::string_view property;
+  std::string_view label;
+  bool value_stands_alone;  // "lora" needs no "method" before it
+};
+
+// In the order in which they head a table; properties that are not listed follow in alphabetical order.
+constexpr std::array kPropertyNames = {
+    PropertyName{"model_name", "model", true},
+    PropertyName{kMethod, "method", true},
+    PropertyName{"torch_dtype", "dtype", true},
+    PropertyName{"dataset_id", "data set", true},
+    PropertyName{"optim", "optimiser", true},
+    PropertyName{"model_max_length", "max length", false},
+    PropertyName{"batch_size", "batch size", false},
+    PropertyName{"gradient_accumulation_steps", "accumulation", false},
+    PropertyName{"gradient_checkpointing", "checkpointing", false},
+    PropertyName{"number_gpus", "GPUs", false},
+    PropertyName{"gpu_model", "GPU model", false},
+    PropertyName{"number_nodes", "nodes", false},
+    PropertyName{"r", "LoRA rank", false},
+    PropertyName{"lora_alpha", "LoRA alpha", false},
+};
+
+const PropertyName* FindName(std::string_view property) {
+  const auto* found = std::find_if(kPropertyNames.begin(), kPropertyNames.end(),
+                                   [&](const PropertyName& name) { return name.property == property; });
+  return found == kPropertyNames.end() ? nullptr : found;
+}
+
+bool PropertyBefore(const std::string& a, const std::string& b) {
+  const PropertyName* name_a = FindName(a);
+  const PropertyName* name_b = FindName(b);
+  if (name_a != nullptr && name_b != nullptr) {
+    return name_a < name_b;
+  }
+  return name_a != name_b ? name_a != nullptr : a < b;
+}
+
+int TypeRank(const Value& value) {
+  constexpr std::array ranks = {0, 1, 2, 2, 3};  // None, bool, int64_t and double together, text
+  return ranks[value.index()];
+}
+
+double AsNumber(const Value& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) {
+    return static_cast<double>(*integer);
+  }
+  return std::get<double>(value);
+}
+
+// "stop_after_seconds.30" from "finetune_full_benchmark-v1.0.0-stop_after_seconds.30".
+std::string OverriddenParameters(const Measurement& measurement) {
+  std::string_view id = measurement.parameterized_id;
+  if (!id.starts_with(measurement.experiment)) {
+    return std::string(id);
+  }
+  id.remove_prefix(measurement.experiment.size());
+  if (id.starts_with('-')) {
+    id.remove_prefix(1);
+  }
+  return std::string(id);
+}
+
+// Short names are used only while they tell the experiments apart.
+std::map<std::string, std::string> MethodNames(std::span<const Measurement> measurements) {
+  std::map<std::string, std::string> names;
+  std::set<std::string> distinct;
+  for (const Measurement& measurement : measurements) {
+    names.emplace(measurement.experiment, MethodName(measurement.experiment));
+  }
+  for (const auto& [experiment, name] : names) {
+    distinct.insert(name);
+  }
+  if (distinct.size() < names.size()) {
+    for (auto& [experiment, name] : names) {
+      name = experiment;
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+bool ValueLess(const Value& a, const Value& b) {
+  if (TypeRank(a) != TypeRank(b)) {
+    return TypeRank(a) < TypeRank(b);
+  }
+  return TypeRank(a) == 2 ? AsNumber(a) < AsNumber(b) : a < b;
+}
+
+std::string PropertyLabel(std::string_view property) {
+  const PropertyName* name = FindName(property);
+  return std::string(name == nullptr ? property : name->label);
+}
+
+std::string CoordinateText(std::string_view property, const Value& value) {
+  const PropertyName* name = FindName(property);
+  if (name != nullptr && name->value_stands_alone) {
+    return space::ToString(value);
+  }
+  return fmt::format("{} {}", PropertyLabel(property), space::ToString(value));
+}
+
+std::string MethodName(std::string_view experiment) {
+  constexpr std::string_view prefix = "finetune_";
+  constexpr std::string_view suffix = "_benchmark";
+  std::string_view name = experiment.substr(0, experiment.rfind("-v"));
+  if (!name.starts_with(prefix)) {
+    return std::string(experiment);
+  }
+  name.remove_prefix(prefix.size());
+  if (name.ends_with(suffix)) {
+    name.remove_suffix(suffix.size());
+  }
+  return std::string(name);
+}
+
+const Value& Configuration::At(std::string_view property) const {
+  static const Value kNone;
+  const auto found = coordinates.find(std::string(property));
+  return found == coordinates.end() ? kNone : found->second;
+}
+
+std::vector<const Measurement*> Configuration::ValidRuns() const {
+  std::vector<const Measurement*> valid;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(valid),
+               [](const Measurement* run) { return run->outcome == Outcome::kValid; });
+  return valid;
+}
+
+std::string_view Configuration::reason() const {
+  return outcome == Outcome::kValid ? std::string_view() : std::string_view(runs.back()->reason);
+}
+
+ResultSet::ResultSet(std::span<const Measurement> measurements) : measurements_(measurements) {
+  GroupRuns();
+  FindVarying();
+  std::stable_sort(configurations_.begin(), configurations_.end(), [this](const auto& a, const auto& b) {
+    for (const std::string& property : varying_) {
+      if (ValueLess(a.At(property), b.At(property)) || ValueLess(b.At(property), a.At(property))) {
+        return ValueLess(a.At(property), b.At(property));
+      }
+    }
+    return false;
+  });
+  for (size_t i = 0; i < configurations_.size(); ++i) {
+    configurations_[i].index = i;
+  }
+}
+
+void ResultSet::GroupRuns() {
+  const std::map<std::string, std::string> method_names = MethodNames(measurements_);
+  std::map<std::pair<std::string, std::string>, size_t> position;
+  for (const Measurement& measurement : measurements_) {
+    const auto [at, is_new] =
+        position.try_emplace({measurement.parameterized_id, measurement.entity_id}, configurations_.size());
+    if (is_new) {
+      Configuration& added = configurations_.emplace_back();
+      added.coordinates = measurement.entity;
+      added.coordinates.emplace(kMethod, method_names.at(measurement.experiment));
+      if (std::string parameters = OverriddenParameters(measurement); !parameters.empty()) {
+        added.coordinates.emplace(kParameters, std::move(parameters));
+      }
+    }
+    configurations_[at->second].runs.push_back(&measurement);
+  }
+  for (Configuration& configuration : configurations_) {
+    std::stable_sort(configuration.runs.begin(), configuration.runs.end(),
+                     [](const Measurement* a, const Measurement* b) { return a->measured_at < b->measured_at; });
+    configuration.outcome =
+        configuration.ValidRuns().empty() ? configuration.runs.back()->outcome : Outcome::kValid;
+  }
+}
+
+void ResultSet::FindVarying() {
+  std::set<std::string> names;
+  for (const Configuration& configuration : configurations_) {
+    for (const auto& [property, value] : configuration.coordinates) {
+      names.insert(property);
+    }
+  }
+  std::vector<std::string> ordered(names.begin(), names.end());
+  std::sort(ordered.begin(), ordered.end(), PropertyBefore);
+  for (const std::string& property : ordered) {
+    if (ValuesOf(property).size() > 1 && !FollowsMethod(property)) {
+      varying_.push_back(property);
+    } else {
+      AddConstant(property);
+    }
+  }
+}
+
+// A LoRA rank exists beside one method only, and an experiment's own parameters differ from another's: neither is a
+// dimension of its own, and treating it as one would leave no two points that differ in the method alone.
+bool ResultSet::FollowsMethod(const std::string& property) const {
+  std::map<std::string, std::set<std::string>> values_of_method;
+  bool absent_somewhere = property == kParameters;
+  for (const Configuration& configuration : configurations_) {
+    const bool present = configuration.coordinates.contains(property);
+    absent_somewhere = absent_somewhere || !present;
+    values_of_method[space::ToString(configuration.At(kMethod))].insert(
+        present ? space::ToString(configuration.At(property)) : std::string());
+  }
+  return property != kMethod && absent_somewhere && values_of_method.size() > 1 &&
+         std::all_of(values_of_method.begin(), values_of_method.end(),
+                     [](const auto& entry) { return entry.second.size() == 1; });
+}
+
+void ResultSet::AddConstant(const std::string& property) {
+  if (ValuesOf(property).size() == 1) {
+    constants_.emplace_back(property, space::ToString(configurations_.front().At(property)));
+    return;
+  }
+  std::set<std::string> told;
+  for (const Configuration& configuration : configurations_) {
+    const std::string method = space::ToString(configuration.At(kMethod));
+    if (configuration.coordinates.contains(property) && told.insert(method).second) {
+      constants_.emplace_back(fmt::format("{} ({})", property, method), space::ToString(configuration.At(property)));
+    }
+  }
+}
+
+bool ResultSet::Varies(std::string_view property) const {
+  return std::find(varying_.begin(), varying_.end(), property) != varying_.end();
+}
+
+std::vector<Value> ResultSet::ValuesOf(std::string_view property) const {
+  std::set<Value, decltype(&ValueLess)> values(&ValueLess);
+  for (const Configuration& configuration : configurations_) {
+    values.insert(configuration.At(property));
+  }
+  return {values.begin(), values.end()};
+}
+
+std::string ResultSet::Label(const Configuration& configuration, std::string_view separator,
+                             const std::vector<std::string>& without) const {
+  std::vector<std::string> parts;
+  for (const std::string& property : varying_) {
+    if (std::find(without.begin(), without.end(), property) == without.end()) {
+      parts.push_back(CoordinateText(property, configuration.At(property)));
+    }
+  }
+  return varying_.empty() ? "the only configuration" : Join(parts, separator);
+}
+
+size_t ResultSet::CountOf(Outcome outcome) const {
+  return static_cast<size_t>(std::count_if(configurations_.begin(), configurations_.end(),
+                                           [&](const Configuration& c) { return c.outcome == outcome; }));
+}
+
+}  // namespace assay::report

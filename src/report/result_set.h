@@ -1,0 +1,85 @@
+// Measurements arranged for people: repeats of a point together, and what varies told apart from what does not.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "samplestore/measurement.h"
+#include "space/entity.h"
+
+namespace assay::report {
+
+/// Coordinate that says which method a fine-tuning experiment measures ("full", "lora"), made from its identifier.
+inline constexpr std::string_view kMethod = "method";
+/// Coordinate that holds an experiment's overridden optional properties, as they stand in its parameterised id.
+inline constexpr std::string_view kParameters = "parameters";
+
+/// One point of the space with all its runs.
+struct Configuration {
+  space::Entity coordinates;  ///< constitutive properties, kMethod, and kParameters when there are any
+  std::vector<const samplestore::Measurement*> runs;  ///< oldest first; never empty
+  samplestore::Outcome outcome = samplestore::Outcome::kFailed;  ///< valid if a run is; else that of the last run
+  size_t index = 0;                                              ///< position in ResultSet::configurations()
+
+  /// None when the configuration has no such coordinate.
+  const space::Value& At(std::string_view property) const;
+  std::vector<const samplestore::Measurement*> ValidRuns() const;
+  /// Why there is no valid run; empty when there is one.
+  std::string_view reason() const;
+};
+
+/// A fixed property with its value, for people: "r (lora)" and "8".
+using NamedText = std::pair<std::string, std::string>;
+
+/// Keeps pointers to `measurements`, which must outlive it.
+class ResultSet {
+ public:
+  explicit ResultSet(std::span<const samplestore::Measurement> measurements);
+
+  /// Ordered by their varying coordinates, numbers by value.
+  const std::vector<Configuration>& configurations() const { return configurations_; }
+  std::span<const samplestore::Measurement> measurements() const { return measurements_; }
+  /// Coordinates that take at least two values, the ones people compare by first. Those that merely follow the method
+  /// (a LoRA rank beside full fine-tuning) are not among them.
+  const std::vector<std::string>& varying() const { return varying_; }
+  bool Varies(std::string_view property) const;
+  /// Everything else that defines the points.
+  const std::vector<NamedText>& constants() const { return constants_; }
+  /// Distinct values of a coordinate in their natural order.
+  std::vector<space::Value> ValuesOf(std::string_view property) const;
+  /// "lora, max length 256, batch size 4": the varying coordinates but those in `without`; "the only configuration"
+  /// when nothing varies.
+  std::string Label(const Configuration& configuration, std::string_view separator = ", ",
+                    const std::vector<std::string>& without = {}) const;
+  size_t CountOf(samplestore::Outcome outcome) const;
+
+ private:
+  void GroupRuns();
+  void FindVarying();
+  bool FollowsMethod(const std::string& property) const;
+  void AddConstant(const std::string& property);
+
+  std::span<const samplestore::Measurement> measurements_;
+  std::vector<Configuration> configurations_;
+  std::vector<std::string> varying_;
+  std::vector<NamedText> constants_;
+};
+
+/// None < False < True < numbers by value < text.
+bool ValueLess(const space::Value& a, const space::Value& b);
+
+/// What people call a property: "max length" for model_max_length; the identifier itself when there is no other name.
+std::string PropertyLabel(std::string_view property);
+
+/// A coordinate as part of a label: names stand alone ("lora"), other values after their property ("batch size 4").
+std::string CoordinateText(std::string_view property, const space::Value& value);
+
+/// "full" from finetune_full_benchmark-v1.0.0; the identifier itself when it has another form.
+std::string MethodName(std::string_view experiment);
+
+}  // namespace assay::report

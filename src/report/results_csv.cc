@@ -1,0 +1,129 @@
+#include <set>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "report/results_table.h"
+
+namespace assay::report {
+namespace {
+
+using samplestore::Measurement;
+
+struct Columns {
+  std::set<std::string> entity;
+  std::set<std::string> targets;
+  std::set<std::string> provenance;
+};
+
+Columns FindColumns(std::span<const Measurement> measurements) {
+  Columns columns;
+  for (const Measurement& measurement : measurements) {
+    for (const auto& [name, value] : measurement.entity) {
+      columns.entity.insert(name);
+    }
+    for (const auto& [name, value] : measurement.properties) {
+      columns.targets.insert(name);
+    }
+    for (const auto& [name, value] : measurement.provenance) {
+      columns.provenance.insert(name);
+    }
+  }
+  return columns;
+}
+
+std::string Quoted(std::string_view field) {
+  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
+    return std::string(field);
+  }
+  std::string quoted = "\"";
+  for (char c : field) {
+    quoted += c;
+    if (c == '"') {
+      quoted += '"';
+    }
+  }
+  return quoted + '"';
+}
+
+struct FieldText {
+  std::string operator()(std::monostate) const { return ""; }
+  std::string operator()(bool value) const { return value ? "True" : "False"; }
+  std::string operator()(int64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(double value) const { return fmt::format("{}", value); }
+  std::string operator()(const std::string& value) const { return value; }
+};
+
+template <typename Map>
+void AppendFields(const Map& map, const std::set<std::string>& columns, std::vector<std::string>& fields) {
+  for (const std::string& column : columns) {
+    const auto found = map.find(column);
+    if (found == map.end()) {
+      fields.emplace_back();
+    } else if constexpr (std::is_same_v<typename Map::mapped_type, std::string>) {
+      fields.push_back(found->second);
+    } else {
+      fields.push_back(std::visit(FieldText(), found->second));
+    }
+  }
+}
+
+std::vector<std::string> HeaderFields(const Columns& columns) {
+  std::vector<std::string> fields = {"experiment", "parameterized_id", "entity_id", "outcome", "reason",
+                                     "measured_at", "uid"};
+  fields.insert(fields.end(), columns.entity.begin(), columns.entity.end());
+  for (const std::string& name : columns.targets) {
+    fields.push_back(columns.entity.contains(name) ? "measured." + name : name);
+  }
+  for (const std::string& name : columns.provenance) {
+    fields.push_back("provenance." + name);
+  }
+  return fields;
+}
+
+std::vector<std::string> RowFields(const Measurement& measurement, const Columns& columns) {
+  std::vector<std::string> fields = {measurement.experiment,
+                                     measurement.parameterized_id,
+                                     measurement.entity_id,
+                                     std::string(samplestore::ToString(measurement.outcome)),
+                                     measurement.reason,
+                                     measurement.measured_at,
+                                     measurement.uid};
+  AppendFields(measurement.entity, columns.entity, fields);
+  AppendFields(measurement.properties, columns.targets, fields);
+  AppendFields(measurement.provenance, columns.provenance, fields);
+  return fields;
+}
+
+void AppendLine(const std::vector<std::string>& fields, std::string& csv) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    csv += i == 0 ? "" : ",";
+    csv += Quoted(fields[i]);
+  }
+  csv += "\r\n";
+}
+
+}  // namespace
+
+std::string RenderResultsCsv(std::span<const Measurement> measurements) {
+  const Columns columns = FindColumns(measurements);
+  std::string csv;
+  AppendLine(HeaderFields(columns), csv);
+  for (const Measurement& measurement : measurements) {
+    AppendLine(RowFields(measurement, columns), csv);
+  }
+  return csv;
+}
+
+std::string RenderResultsJson(std::span<const Measurement> measurements) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Measurement& measurement : measurements) {
+    list.push_back(samplestore::ToJson(measurement));
+  }
+  return DumpJsonPretty(list);
+}
+
+}  // namespace assay::report

@@ -1,0 +1,24 @@
+// Measurements as a table for people, as CSV and as JSON.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "samplestore/measurement.h"
+
+namespace assay::report {
+
+/// One row a measurement: what varies, the outcome, the main targets with their units and interval, the reason of what
+/// is not valid (shortened). What all points share stands once, above. Ends in a newline; says so when there is nothing.
+std::string RenderResultsTable(std::span<const samplestore::Measurement> measurements);
+
+/// RFC 4180, with a header and CRLF line ends. The columns are the union over all measurements, in an order that does
+/// not depend on the rows: identity, constitutive properties, target properties, provenance.*, each group sorted. A
+/// target that bears the name of a constitutive property is called measured.NAME. Numbers are exact (shortest form that
+/// reads back the same); None and absent are empty.
+std::string RenderResultsCsv(std::span<const samplestore::Measurement> measurements);
+
+/// A list of the objects that `assay run --output json` prints, indented.
+std::string RenderResultsJson(std::span<const samplestore::Measurement> measurements);
+
+}  // namespace assay::report
