@@ -1,13 +1,13 @@
 // The interface of single-device causal language models. A model knows nothing of ranks, adapters or optimisers.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <ATen/core/Tensor.h>
 
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"

@@ -41,6 +41,8 @@ struct ModelConfig {
   int64_t sliding_window = 0;  ///< keys a query sees, its own included; 0: all earlier ones
   double rms_norm_eps = 1e-6;
   double initializer_range = 0.02;
+  double attention_dropout = 0.0;  ///< of attention probabilities, while training
+  int64_t pad_token_id = -1;       ///< its embedding gets no gradient through the look-up; -1: none
   bool tie_word_embeddings = false;
   bool attention_bias = false;
   bool mlp_bias = false;

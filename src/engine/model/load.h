@@ -1,13 +1,13 @@
 // Models from and to Hugging Face folders.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
 
 #include "engine/model/causal_lm.h"
 

@@ -1,0 +1,107 @@
+#include "engine/adapter/adapter_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "engine/adapter/target_modules.h"
+#include "engine/model/config_reader.h"
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+namespace {
+
+/// Options that change what is computed and that we do not have. An option is off when it is absent, null, false, or an
+/// empty list or object.
+constexpr std::string_view kUnsupported[] = {
+    "use_dora",          "use_qalora",
+    "use_bdlora",        "lora_bias",
+    "fan_in_fan_out",    "modules_to_save",
+    "exclude_modules",   "layers_to_transform",
+    "layers_pattern",    "rank_pattern",
+    "alpha_pattern",     "layer_replication",
+    "target_parameters", "trainable_token_indices",
+    "megatron_config",   "velora_config",
+    "monteclora_config", "kasa_config",
+    "arrow_config",      "alora_invocation_tokens",
+};
+
+bool is_off(const nlohmann::json& value) {
+  return value.is_null() || value == false || (value.is_structured() && value.empty());
+}
+
+void refuse_unsupported(const ConfigReader& keys, const nlohmann::json& document) {
+  for (const std::string_view key : kUnsupported) {
+    const auto it = document.find(key);
+    if (it != document.end() && !is_off(*it)) {
+      keys.fail(fmt::format("{} is {}, which is not supported: only plain LoRA adapters are", key, DumpJson(*it)));
+    }
+  }
+  if (const std::string bias = keys.text_or("bias", "none"); bias != "none") {
+    keys.fail(fmt::format("bias is '{}', which is not supported: only 'none' is", bias));
+  }
+}
+
+void read_targets(const ConfigReader& keys, const nlohmann::json& document, LoraConfig& config) {
+  const auto it = document.find("target_modules");
+  if (it != document.end() && it->is_string()) {
+    config.target_pattern = it->get<std::string>();
+    return;
+  }
+  const auto is_text = [](const nlohmann::json& item) { return item.is_string(); };
+  if (it == document.end() || !it->is_array() || it->empty() || !std::ranges::all_of(*it, is_text)) {
+    keys.fail("target_modules must be a list of module names or a regular expression");
+  }
+  config.target_modules = it->get<std::vector<std::string>>();
+}
+
+}  // namespace
+
+LoraConfig parse_adapter_config(std::string_view text, const std::string& source) {
+  const nlohmann::json document = value_or_throw(ParseJson(text, source));
+  const ConfigReader keys(document, source);
+  if (const std::string type = keys.text("peft_type"); type != "LORA") {
+    keys.fail(fmt::format("peft_type '{}' is not supported, only 'LORA'", type));
+  }
+  refuse_unsupported(keys, document);
+  LoraConfig config;
+  config.rank = keys.integer("r", 1);
+  config.alpha = keys.positive_or("lora_alpha", 8);
+  config.dropout = keys.non_negative_or("lora_dropout", 0);
+  if (config.dropout >= 1) {
+    keys.fail(fmt::format("lora_dropout must be below 1, not {}", config.dropout));
+  }
+  config.use_rslora = keys.boolean_or("use_rslora", false);
+  read_targets(keys, document, config);
+  return config;
+}
+
+std::string adapter_config_text(const LoraConfig& config, const std::string& base_model) {
+  nlohmann::json document = {
+      {"peft_type", "LORA"},
+      {"task_type", "CAUSAL_LM"},
+      {"r", config.rank},
+      {"lora_alpha", config.alpha},
+      {"lora_dropout", config.dropout},
+      {"use_rslora", config.use_rslora},
+      {"bias", "none"},
+      {"fan_in_fan_out", false},
+      {"inference_mode", true},
+      {"init_lora_weights", true},
+      {"base_model_name_or_path", base_model},
+  };
+  // peft expects an integer where there is one.
+  if (config.alpha == static_cast<double>(static_cast<int64_t>(config.alpha))) {
+    document["lora_alpha"] = static_cast<int64_t>(config.alpha);
+  }
+  if (config.target_pattern.empty()) {
+    document["target_modules"] = config.target_modules;
+  } else {
+    document["target_modules"] = config.target_pattern;
+  }
+  return DumpJsonPretty(document);
+}
+
+}  // namespace assay::engine

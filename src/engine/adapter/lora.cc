@@ -1,0 +1,209 @@
+#include "engine/adapter/lora.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/files.h"
+#include "engine/adapter/adapter_config.h"
+#include "engine/adapter/target_modules.h"
+#include "engine/model/random_normal.h"
+#include "engine/model/safetensors.h"
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr char kConfigFile[] = "adapter_config.json";
+constexpr char kWeightsFile[] = "adapter_model.safetensors";
+
+std::string a_name(const Linear& linear) {
+  return "base_model.model." + linear.path + ".lora_A.weight";
+}
+std::string b_name(const Linear& linear) {
+  return "base_model.model." + linear.path + ".lora_B.weight";
+}
+
+[[noreturn]] void fail(std::string message) {
+  throw StatusError(Status::InvalidArgument(std::move(message)));
+}
+
+void freeze_base(const CausalLM& model) {
+  for (auto& [name, parameter] : model.parameters()) {
+    parameter.requires_grad_(false);
+  }
+}
+
+std::vector<Linear*> targeted_linears(CausalLM& model, const LoraConfig& config, bool every_target_must_match) {
+  const std::vector<Linear*> linears = model.linears();
+  std::vector<std::string> paths;
+  for (const Linear* linear : linears) {
+    paths.push_back(linear->path);
+  }
+  std::vector<Linear*> targeted;
+  for (const size_t index : matched_modules(paths, config, every_target_must_match)) {
+    targeted.push_back(linears[index]);
+  }
+  return targeted;
+}
+
+/// Every name that `all-linear` stands for; the head is none of linears(), as in peft.
+std::vector<std::string> all_linear_names(CausalLM& model) {
+  std::set<std::string> names;
+  for (const Linear* linear : model.linears()) {
+    names.insert(linear->path.substr(linear->path.rfind('.') + 1));
+  }
+  return {names.begin(), names.end()};
+}
+
+LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options) {
+  if (options.rank < 1 || options.alpha <= 0 || options.dropout < 0 || options.dropout >= 1) {
+    fail(fmt::format("LoRA needs rank >= 1, alpha > 0 and 0 <= dropout < 1, not rank {}, alpha {}, dropout {}",
+                     options.rank, options.alpha, options.dropout));
+  }
+  LoraConfig config;
+  config.rank = options.rank;
+  config.alpha = options.alpha;
+  config.dropout = options.dropout;
+  const std::vector<std::string>& targets = options.target_modules;
+  if (targets.empty()) {
+    fail(fmt::format("LoRA needs at least one target module; available modules: {}",
+                     fmt::join(all_linear_names(model), ", ")));
+  }
+  if (targets.size() == 1 && targets[0] == "all-linear") {
+    config.target_modules = all_linear_names(model);
+  } else if (targets.size() == 1 && is_pattern(targets[0])) {
+    config.target_pattern = targets[0];
+  } else {
+    config.target_modules = targets;
+  }
+  return config;
+}
+
+at::TensorOptions adapter_options(const Linear& linear) {
+  return at::TensorOptions().dtype(at::kFloat).device(linear.weight_OI.device());
+}
+
+void put_on(Linear& linear, const LoraConfig& config, const at::Tensor& a_rI, const at::Tensor& b_Or) {
+  LoraTensors lora;
+  lora.a_rI = a_rI.to(adapter_options(linear)).requires_grad_();
+  lora.b_Or = b_Or.to(adapter_options(linear)).requires_grad_();
+  lora.scale = config.scale();
+  lora.dropout = config.dropout;
+  linear.lora = lora;
+}
+
+/// Kaiming uniform with a = sqrt(5) (He et al. 2015) has the bound sqrt(6 / ((1 + a^2) fan_in)) = 1 / sqrt(fan_in).
+at::Tensor draw_a(const Linear& linear, int64_t rank, uint64_t seed) {
+  const int64_t in = linear.weight_OI.size(1);
+  at::Tensor a_rI = at::empty({rank, in}, at::kFloat);
+  fill_uniform(a_rI, 1.0 / std::sqrt(static_cast<double>(in)), stream_key(seed, a_name(linear)));
+  return a_rI;
+}
+
+void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed) {
+  for (Linear* linear : targeted_linears(model, config, /*every_target_must_match=*/true)) {
+    put_on(*linear, config, draw_a(*linear, config.rank, seed),
+           at::zeros({linear->weight_OI.size(0), config.rank}, at::kFloat));
+  }
+}
+
+/// The adapter's tensor `name`; `taken` remembers it.
+at::Tensor take(const SafetensorsFile& file, const std::string& name, const std::vector<int64_t>& shape,
+                std::set<std::string>& taken) {
+  const TensorEntry* entry = file.find(name);
+  if (entry == nullptr) {
+    fail(fmt::format("{}: tensor '{}' is missing, {} targets it", file.path(), name, kConfigFile));
+  }
+  if (entry->shape != shape) {
+    fail(fmt::format("{}: tensor '{}' is [{}], but the base model and the rank in {} ask for [{}]", file.path(), name,
+                     fmt::join(entry->shape, ", "), kConfigFile, fmt::join(shape, ", ")));
+  }
+  if (!at::isFloatingType(entry->dtype)) {
+    fail(fmt::format("{}: tensor '{}' is {}, not of floating point", file.path(), name,
+                     safetensors_dtype_name(entry->dtype)));
+  }
+  taken.insert(name);
+  return file.tensor(*entry).clone();
+}
+
+LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir) {
+  if (!IsDirectory(adapter_dir)) {
+    throw StatusError(Status::NotFound(
+        fmt::format("adapter folder {} does not exist: name a folder that holds {}", adapter_dir, kConfigFile)));
+  }
+  const std::string config_path = adapter_dir + "/" + kConfigFile;
+  const LoraConfig config = parse_adapter_config(value_or_throw(ReadFile(config_path)), config_path);
+  const SafetensorsFile file = SafetensorsFile::open(adapter_dir + "/" + kWeightsFile);
+  std::set<std::string> taken;
+  // peft passes over listed targets that the model lacks, as long as one is there.
+  for (Linear* linear : targeted_linears(model, config, /*every_target_must_match=*/false)) {
+    const at::Tensor a_rI = take(file, a_name(*linear), {config.rank, linear->weight_OI.size(1)}, taken);
+    const at::Tensor b_Or = take(file, b_name(*linear), {linear->weight_OI.size(0), config.rank}, taken);
+    put_on(*linear, config, a_rI, b_Or);
+  }
+  for (const auto& [name, entry] : file.entries()) {
+    if (!taken.contains(name)) {
+      fail(fmt::format("{}: tensor '{}' belongs to no module that {} targets in this model", file.path(), name,
+                       kConfigFile));
+    }
+  }
+  return config;
+}
+
+}  // namespace
+
+double LoraConfig::scale() const {
+  const double divisor = static_cast<double>(rank);
+  return alpha / (use_rslora ? std::sqrt(divisor) : divisor);
+}
+
+LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed) {
+  LoraConfig config;
+  if (options.adapter_dir.empty()) {
+    config = config_from_options(model, options);
+    put_on_fresh(model, config, seed);
+  } else {
+    config = put_on_from_folder(model, options.adapter_dir);
+  }
+  freeze_base(model);
+  return config;
+}
+
+void save_lora(CausalLM& model, const LoraConfig& config, const std::string& output_dir) {
+  throw_if_error(MakeDirectories(output_dir));
+  std::vector<NamedTensor> tensors;
+  for (const Linear* linear : model.linears()) {
+    if (linear->lora) {
+      tensors.emplace_back(a_name(*linear), linear->lora->a_rI);
+      tensors.emplace_back(b_name(*linear), linear->lora->b_Or);
+    }
+  }
+  write_safetensors(output_dir + "/" + kWeightsFile, tensors);
+  throw_if_error(
+      WriteFileAtomically(output_dir + "/" + kConfigFile, adapter_config_text(config, model.config().source_dir)));
+}
+
+std::vector<NamedTensor> trainable_parameters(CausalLM& model) {
+  std::vector<NamedTensor> trainable;
+  for (const auto& [name, parameter] : model.parameters()) {
+    if (parameter.requires_grad()) {
+      trainable.emplace_back(name, parameter);
+    }
+  }
+  for (const Linear* linear : model.linears()) {
+    if (linear->lora) {
+      trainable.emplace_back(a_name(*linear), linear->lora->a_rI);
+      trainable.emplace_back(b_name(*linear), linear->lora->b_Or);
+    }
+  }
+  return trainable;
+}
+
+}  // namespace assay::engine

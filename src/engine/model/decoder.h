@@ -1,0 +1,63 @@
+// The decoder of Llama, Mistral and Granite: pre-norm attention and SwiGLU blocks with rotary positions.
+//
+// Touvron et al. 2023, "LLaMA"; Jiang et al. 2023, "Mistral 7B" (sliding window); IBM 2024, "Granite 3.0"
+// (multipliers).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/model/causal_lm.h"
+#include "engine/model/families.h"
+#include "engine/model/gradient_checkpointing.h"
+#include "engine/model/rope.h"
+
+namespace assay::engine {
+
+struct DecoderLayer {
+  at::Tensor input_norm_H;
+  Linear q_proj, k_proj, v_proj, o_proj;
+  at::Tensor post_attention_norm_H;
+  Linear gate_proj, up_proj, down_proj;
+
+  /// In the order of the checkpoint.
+  std::vector<Linear*> linears();
+  std::vector<const Linear*> linears() const;
+};
+
+class Decoder : public CausalLM {
+ public:
+  Decoder(ModelConfig config, const ParameterSource& parameters);
+
+  at::Tensor hidden(const PackedBatch& batch) override;
+  at::Tensor logits(const PackedBatch& batch) override;
+  at::Tensor loss_sum(const PackedBatch& batch) override;
+  std::vector<NamedTensor> parameters() const override;
+  std::vector<Linear*> linears() override;
+  const ModelConfig& config() const override { return config_; }
+  void set_gradient_checkpointing(bool on) override { gradient_checkpointing_ = on; }
+  void set_training(bool on) override;
+
+ private:
+  at::Tensor embed(const PackedBatch& batch) const;
+  LayerState run_layer(const DecoderLayer& layer, const LayerState& input,
+                       const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const;
+  LayerResult forward_layer(const DecoderLayer& layer, const LayerState& input, const PackedBatch& batch,
+                            const RotaryTable& rotary) const;
+  at::Tensor attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const PackedBatch& batch,
+                    const RotaryTable& rotary) const;
+  const at::Tensor& head_VH() const { return config_.tie_word_embeddings ? embedding_VH_ : head_VH_; }
+
+  ModelConfig config_;
+  at::Tensor embedding_VH_;
+  std::vector<DecoderLayer> layers_;  ///< never resized: linears() hands out pointers into it
+  at::Tensor final_norm_H_;
+  at::Tensor head_VH_;  ///< undefined when tied
+  RotaryCache rotary_;
+  bool gradient_checkpointing_ = false;
+  bool training_ = true;
+};
+
+std::unique_ptr<CausalLM> build_decoder(const ModelConfig& config, const ParameterSource& parameters);
+
+}  // namespace assay::engine

@@ -1,0 +1,132 @@
+#include "engine/model/gradient_checkpointing.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace assay::engine {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Generator generator_of(at::Device device) {
+  return at::globalContext().defaultGenerator(device);
+}
+
+at::Tensor random_state(at::Device device) {
+  at::Generator generator = generator_of(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_random_state(at::Device device, const at::Tensor& state) {
+  at::Generator generator = generator_of(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
+/// Puts the generator back to `state` (if any) while it lives, and afterwards to where it was.
+class ReplayedRandomNumbers {
+ public:
+  ReplayedRandomNumbers(at::Device device, const at::Tensor& state) : device_(device) {
+    if (state.defined()) {
+      before_ = random_state(device);
+      set_random_state(device, state);
+    }
+  }
+  ~ReplayedRandomNumbers() {
+    if (before_.defined()) {
+      set_random_state(device_, before_);
+    }
+  }
+  ReplayedRandomNumbers(const ReplayedRandomNumbers&) = delete;
+  ReplayedRandomNumbers& operator=(const ReplayedRandomNumbers&) = delete;
+
+ private:
+  at::Device device_;
+  at::Tensor before_;
+};
+
+/// What backward needs to run the layer again; owned by the graph.
+struct Replay : torch::CustomClassHolder {
+  LayerFunction layer;
+  at::Tensor random_state;  ///< undefined when the layer draws nothing
+  bool has_block = false;
+  bool input_requires_grad = false;
+};
+
+/// A leaf to run the layer on again.
+at::Tensor leaf(const at::Tensor& value, bool requires_grad) {
+  return value.detach().requires_grad_(requires_grad);
+}
+
+struct CheckpointedLayer : torch::autograd::Function<CheckpointedLayer> {
+  // `anchor` always requires grad, so that the output does even where only the layer's own parameters do.
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& residual_TH, const at::Tensor& block_TH,
+                               const at::Tensor& /*anchor*/, const c10::intrusive_ptr<Replay>& replay) {
+    LayerResult result = replay->layer({residual_TH, replay->has_block ? block_TH : at::Tensor()});
+    ctx->set_materialize_grads(false);
+    ctx->save_for_backward({result.entry_TH});
+    ctx->saved_data["replay"] = c10::IValue::make_capsule(replay);
+    return {result.state.residual_TH, result.state.block_TH};
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto replay = c10::static_intrusive_pointer_cast<Replay>(ctx->saved_data["replay"].toCapsule());
+    const at::Tensor entry_TH = ctx->get_saved_variables()[0];
+    LayerState input{leaf(entry_TH, replay->input_requires_grad), {}};
+    if (replay->has_block) {
+      input.block_TH = leaf(at::zeros_like(entry_TH), replay->input_requires_grad);
+    }
+    LayerResult result;
+    {
+      const at::AutoGradMode with_grad(true);
+      const ReplayedRandomNumbers replayed(entry_TH.device(), replay->random_state);
+      result = replay->layer(input);
+    }
+    propagate(result.state, grads);
+    return {input.residual_TH.grad(), replay->has_block ? input.block_TH.grad() : at::Tensor(), {}, {}};
+  }
+
+  static void propagate(const LayerState& output, const variable_list& grads) {
+    variable_list roots;
+    variable_list root_grads;
+    const at::Tensor outputs[] = {output.residual_TH, output.block_TH};
+    for (size_t i = 0; i < grads.size(); ++i) {
+      if (grads[i].defined() && outputs[i].requires_grad()) {
+        roots.push_back(outputs[i]);
+        root_grads.push_back(grads[i]);
+      }
+    }
+    if (!roots.empty()) {
+      torch::autograd::backward(roots, root_grads);
+    }
+  }
+};
+
+}  // namespace
+
+LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_random_numbers) {
+  auto replay = c10::make_intrusive<Replay>();
+  replay->layer = std::move(layer);
+  replay->has_block = input.block_TH.defined();
+  replay->input_requires_grad =
+      input.residual_TH.requires_grad() || (replay->has_block && input.block_TH.requires_grad());
+  if (uses_random_numbers) {
+    replay->random_state = random_state(input.residual_TH.device());
+  }
+  const at::Tensor anchor = at::empty({0}, input.residual_TH.options()).requires_grad_();
+  const at::Tensor block_TH = replay->has_block ? input.block_TH : anchor;
+  variable_list outputs = CheckpointedLayer::apply(input.residual_TH, block_TH, anchor, replay);
+  return {outputs[0], outputs[1]};
+}
+
+}  // namespace assay::engine

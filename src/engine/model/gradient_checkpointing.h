@@ -1,0 +1,31 @@
+// Gradient checkpointing (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost") for decoder layers.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+namespace assay::engine {
+
+/// What flows between decoder layers: the residual stream and the last block's output, not yet added to it, so that the
+/// next norm adds and normalises in one pass. The block is undefined before the first layer.
+struct LayerState {
+  at::Tensor residual_TH;
+  at::Tensor block_TH;
+};
+
+struct LayerResult {
+  LayerState state;
+  /// The sum that the layer started from. Called on {entry_TH, zeros}, the layer computes the same bits as on its
+  /// input.
+  at::Tensor entry_TH;
+};
+
+using LayerFunction = std::function<LayerResult(const LayerState& input)>;
+
+/// Runs `layer` and keeps of it only its entry sum; backward runs it again, with the same random numbers when
+/// `uses_random_numbers`. Gradients of the input and of whatever `layer` holds are those of layer(input), to the bit.
+/// `layer` is kept until the graph is freed. Call it only when the input or something in the layer requires grad.
+LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_random_numbers);
+
+}  // namespace assay::engine

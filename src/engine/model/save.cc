@@ -1,0 +1,144 @@
+// Writes a model as transformers' save_pretrained lays it out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "engine/model/families.h"
+#include "engine/model/load.h"
+#include "engine/model/safetensors.h"
+#include "engine/model/status_error.h"
+#include "engine/model/weights.h"
+
+namespace assay::engine {
+namespace {
+
+/// transformers' default for max_shard_size.
+constexpr size_t kMaxShardBytes = 5'000'000'000;
+
+/// What belongs to a model besides its config and weights.
+constexpr std::array kTokenizerFiles = {
+    "tokenizer.json",    "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "tokenizer.model",       "vocab.json",
+    "merges.txt",        "chat_template.jinja",   "generation_config.json",
+};
+
+using Shard = std::vector<NamedTensor>;
+
+/// Consecutive tensors, as many to a shard as fit; a tensor that is larger alone gets a shard of its own.
+std::vector<Shard> split_into_shards(const std::vector<NamedTensor>& parameters, size_t max_bytes) {
+  std::vector<Shard> shards(1);
+  size_t bytes = 0;
+  for (const NamedTensor& parameter : parameters) {
+    if (!shards.back().empty() && bytes + parameter.second.nbytes() > max_bytes) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    shards.back().push_back(parameter);
+    bytes += parameter.second.nbytes();
+  }
+  return shards;
+}
+
+std::string shard_name(size_t index, size_t count) {
+  return count == 1 ? std::string(kWeightsFile) : fmt::format("model-{:05}-of-{:05}.safetensors", index + 1, count);
+}
+
+void write_index(const std::string& output_dir, const std::vector<Shard>& shards) {
+  nlohmann::ordered_json map;
+  size_t total = 0;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    for (const auto& [name, tensor] : shards[i]) {
+      map[name] = shard_name(i, shards.size());
+      total += tensor.nbytes();
+    }
+  }
+  const nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
+  throw_if_error(WriteFileAtomically(output_dir + "/" + kWeightsIndexFile, DumpJsonPretty(index)));
+}
+
+/// Weight files of an earlier save that the new ones do not replace; a reader could take them for the model's.
+void remove_stale_weights(const std::string& output_dir, size_t shard_count) {
+  std::set<std::string> current;
+  for (size_t i = 0; i < shard_count; ++i) {
+    current.insert(shard_name(i, shard_count));
+  }
+  if (shard_count > 1) {
+    current.insert(kWeightsIndexFile);
+  }
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(output_dir, error)) {
+    const std::string name = file.path().filename().string();
+    const bool is_weights = name == kWeightsFile || name == kWeightsIndexFile ||
+                            (name.starts_with("model-") && name.ends_with(".safetensors"));
+    if (is_weights && !current.contains(name)) {
+      std::filesystem::remove(file.path(), error);
+    }
+  }
+}
+
+std::string_view dtype_name(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kHalf:
+      return "float16";
+    default:
+      return "float32";
+  }
+}
+
+void write_config(const CausalLM& model, at::ScalarType dtype, const std::string& output_dir) {
+  nlohmann::json config = value_or_throw(ParseJson(model.config().json, "config.json"));
+  // transformers 4 knows `torch_dtype`, transformers 5 both.
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] = dtype_name(dtype);
+  if (config.contains("dtype")) {
+    config.erase("torch_dtype");
+  }
+  if (!config.contains("architectures")) {
+    config["architectures"] = {find_model_family(model.model_type())->architecture};
+  }
+  throw_if_error(WriteFileAtomically(output_dir + "/config.json", DumpJsonPretty(config)));
+}
+
+bool same_folder(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error);
+}
+
+void copy_tokenizer_files(const std::string& source_dir, const std::string& output_dir) {
+  if (source_dir.empty() || same_folder(source_dir, output_dir)) {
+    return;
+  }
+  for (const char* name : kTokenizerFiles) {
+    if (const std::string source = source_dir + "/" + name; FileExists(source)) {
+      throw_if_error(WriteFileAtomically(output_dir + "/" + name, value_or_throw(ReadFile(source))));
+    }
+  }
+}
+
+}  // namespace
+
+void save_model(const CausalLM& model, const std::string& output_dir) {
+  const std::vector<NamedTensor> parameters = model.parameters();
+  throw_if_error(MakeDirectories(output_dir));
+  const std::vector<Shard> shards = split_into_shards(parameters, kMaxShardBytes);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    write_safetensors(output_dir + "/" + shard_name(i, shards.size()), shards[i]);
+  }
+  if (shards.size() > 1) {
+    write_index(output_dir, shards);
+  }
+  remove_stale_weights(output_dir, shards.size());
+  copy_tokenizer_files(model.config().source_dir, output_dir);
+  write_config(model, parameters.front().second.scalar_type(), output_dir);
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,126 @@
+#include "engine/model/weights.h"
+
+#include <c10/core/ScalarType.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr std::array kOtherFormats = {"pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.00.pth",
+                                      "tf_model.h5", "flax_model.msgpack"};
+
+[[noreturn]] void fail(std::string message) {
+  throw StatusError(Status::InvalidArgument(std::move(message)));
+}
+
+void refuse_other_formats(const std::string& model_dir) {
+  for (const char* name : kOtherFormats) {
+    if (FileExists(model_dir + "/" + name)) {
+      throw StatusError(Status::Unsupported(
+          fmt::format("model folder {} holds {} but no {}: convert it, for example with transformers' save_pretrained",
+                      model_dir, name, kWeightsFile)));
+    }
+  }
+}
+
+/// weight_map of an index file: tensor name to shard file name.
+std::map<std::string, std::string> read_index(const std::string& path) {
+  const nlohmann::json index = value_or_throw(ReadJsonFile(path));
+  const auto map = index.is_object() ? index.find("weight_map") : index.end();
+  if (!index.is_object() || map == index.end() || !map->is_object() || map->empty()) {
+    fail(fmt::format("{}: it has no weight_map", path));
+  }
+  std::map<std::string, std::string> shard_of;
+  for (const auto& [name, shard] : map->items()) {
+    // A shard stands beside its index; a path out of the folder would be an attack or a mistake.
+    if (!shard.is_string() || shard.get<std::string>().find('/') != std::string::npos) {
+      fail(fmt::format("{}: tensor '{}' is not mapped to a file name", path, name));
+    }
+    shard_of[name] = shard.get<std::string>();
+  }
+  return shard_of;
+}
+
+bool ignored_by_transformers(std::string_view name, bool tied_head) {
+  return name.ends_with("rotary_emb.inv_freq") || (tied_head && name == "lm_head.weight");
+}
+
+}  // namespace
+
+void Weights::add_shard(const std::string& path) {
+  shards_.push_back(SafetensorsFile::open(path));
+  for (const auto& [name, entry] : shards_.back().entries()) {
+    if (!shard_of_.emplace(name, shards_.size() - 1).second) {
+      fail(fmt::format("{}: tensor '{}' stands in {} as well", path, name, shards_[shard_of_[name]].path()));
+    }
+  }
+}
+
+std::optional<Weights> Weights::open(const std::string& model_dir) {
+  const std::string single = model_dir + "/" + kWeightsFile;
+  const std::string index = model_dir + "/" + kWeightsIndexFile;
+  Weights weights;
+  if (FileExists(single)) {
+    weights.source_ = single;
+    weights.add_shard(single);
+    return weights;
+  }
+  if (!FileExists(index)) {
+    refuse_other_formats(model_dir);
+    return std::nullopt;
+  }
+  weights.source_ = index;
+  const std::map<std::string, std::string> shard_of = read_index(index);
+  std::set<std::string> files;
+  for (const auto& [name, file] : shard_of) {
+    if (files.insert(file).second) {
+      weights.add_shard(model_dir + "/" + file);
+    }
+  }
+  for (const auto& [name, file] : shard_of) {
+    const auto it = weights.shard_of_.find(name);
+    if (it == weights.shard_of_.end() || weights.shards_[it->second].path() != model_dir + "/" + file) {
+      fail(fmt::format("{}: tensor '{}' is not in {} as the index says", index, name, file));
+    }
+  }
+  return weights;
+}
+
+at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) {
+  const auto it = shard_of_.find(spec.name);
+  if (it == shard_of_.end()) {
+    fail(fmt::format("{}: tensor '{}' is missing, the model in config.json needs it", source_, spec.name));
+  }
+  const SafetensorsFile& shard = shards_[it->second];
+  const TensorEntry& entry = *shard.find(spec.name);
+  if (entry.shape != spec.shape) {
+    fail(fmt::format("{}: tensor '{}' is [{}], but config.json asks for [{}]", shard.path(), spec.name,
+                     fmt::join(entry.shape, ", "), fmt::join(spec.shape, ", ")));
+  }
+  if (!c10::isFloatingType(entry.dtype)) {
+    fail(fmt::format("{}: tensor '{}' is {}, not of floating point: quantised weights are not supported", shard.path(),
+                     spec.name, safetensors_dtype_name(entry.dtype)));
+  }
+  taken_.insert(spec.name);
+  return shard.tensor(entry).to(device, dtype);
+}
+
+void Weights::check_all_taken(bool tied_head) const {
+  for (const auto& [name, shard] : shard_of_) {
+    if (!taken_.contains(name) && !ignored_by_transformers(name, tied_head)) {
+      fail(fmt::format("{}: tensor '{}' has no place in the model that config.json describes", shards_[shard].path(),
+                       name));
+    }
+  }
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,43 @@
+// The weights of a Hugging Face folder: one safetensors file, or shards with an index.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/model/families.h"
+#include "engine/model/safetensors.h"
+
+namespace assay::engine {
+
+inline constexpr char kWeightsFile[] = "model.safetensors";
+inline constexpr char kWeightsIndexFile[] = "model.safetensors.index.json";
+
+class Weights {
+ public:
+  /// None when the folder holds no weights. Throws StatusError when it holds them in another format only, or when a
+  /// shard is missing or damaged.
+  static std::optional<Weights> open(const std::string& model_dir);
+
+  /// The tensor called `spec.name` as `dtype` on `device`: the mapping itself where nothing has to change. Throws
+  /// StatusError when it is missing, of another shape or not of floating point.
+  at::Tensor take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device);
+
+  /// Throws StatusError for the first tensor that was never taken, apart from those that transformers ignores:
+  /// rotary buffers of old checkpoints and, when `tied_head`, a stored copy of the embedding as head.
+  void check_all_taken(bool tied_head) const;
+
+ private:
+  void add_shard(const std::string& path);
+
+  std::string source_;  ///< the file that lists all tensors
+  std::vector<SafetensorsFile> shards_;
+  std::map<std::string, size_t, std::less<>> shard_of_;
+  std::set<std::string, std::less<>> taken_;
+};
+
+}  // namespace assay::engine
