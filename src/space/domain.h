@@ -51,11 +51,13 @@ class Domain {
   /// An error that names a member of this domain that `other` does not have.
   Status CheckSubDomainOf(const Domain& other) const;
 
-  /// For people: "{512, 1024}", "[1, 4097) step 1", "True | False", "any text".
+  /// For people: "{512, 1024}", "[1, 4097) step 1", "{False, True}", "any text".
   std::string Describe() const;
 
  private:
   explicit Domain(VariableType type) : type_(type) {}
+  std::optional<Value> Find(const Value& value) const;
+  std::optional<Value> FindInRange(const Value& value) const;
 
   VariableType type_;
   std::vector<Value> values_;
