@@ -1,0 +1,36 @@
+// Data sets that are made, not stored: the reference's text data sets by id, generated from the project's corpus.
+//
+// The reference's own files are private; what is kept of them is what decides the speed of a run: the row format, the
+// lengths and the number of entries. Every row is a function of the id and the corpus alone, on every machine, so a
+// data set of gigabytes never has to stand on a disk.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "data/rows.h"
+
+namespace assay::data {
+
+struct DatasetInfo {
+  std::string_view id;
+  std::string_view description;
+  bool supported = true;
+};
+
+/// All data sets by id, those that are known but not supported yet included.
+std::span<const DatasetInfo> KnownDatasets();
+
+bool IsKnownDataset(std::string_view id);
+
+/// The rows of data set `id`, made from the corpus in `share_dir`. An unknown id is refused with the nearest known one,
+/// one that is not supported yet by name.
+Result<std::unique_ptr<RowSource>> OpenDataset(std::string_view id, const std::string& share_dir);
+
+/// Writes `rows` to `path` as JSONL, atomically.
+Status ExportRows(const RowSource& rows, const std::string& path);
+
+}  // namespace assay::data

@@ -1,0 +1,77 @@
+// From rows of text to token ids and labels: which tokens a model learns from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "data/rows.h"
+
+namespace assay::data {
+
+/// What a row encoder needs of a tokeniser. Implementations are safe from several threads.
+class TextEncoder {
+ public:
+  virtual ~TextEncoder() = default;
+  /// Ids of `text`; `add_special_tokens` adds what the tokeniser's own template puts around a text (often BOS).
+  virtual std::vector<int32_t> Encode(std::string_view text, bool add_special_tokens) const = 0;
+  virtual int64_t vocab_size() const = 0;
+  /// The end-of-sequence token, where the tokeniser has one.
+  virtual std::optional<int32_t> eos_id() const = 0;
+};
+
+/// The template of the reference trainer, which parts prompt and response of a kText row.
+inline constexpr std::string_view kDefaultResponseTemplate = "\n### Response:";
+
+/// Renders a conversation as ChatML: "<|im_start|>role\ncontent<|im_end|>\n" a turn.
+struct ChatText {
+  struct Span {
+    size_t begin;
+    size_t end;
+  };
+  std::string text;
+  std::vector<Span> answers;  ///< bytes of `text` to learn from: each assistant turn's content and its <|im_end|>
+};
+ChatText RenderChat(const std::vector<Message>& messages);
+
+/// Turns rows into ids and labels. Labels, by kind (masked tokens are kMaskedLabel):
+/// - kText: masked up to and including the last match of the response template's ids in the row, as trl's
+///   DataCollatorForCompletionOnlyLM does; where a tokeniser joins the template's first characters with the text before
+///   it and there is no match, its ids without the first two are looked for, as fms-hf-tuning does. EOS is appended.
+/// - kPromptCompletion: as many tokens masked as the prompt alone has, as trl's SFTTrainer does. EOS is appended.
+/// - kMessages: all masked but the answers of RenderChat. No special token is added to the ChatML text.
+/// - kTokens: taken as they are.
+/// Immutable; safe from several threads.
+class RowEncoder {
+ public:
+  /// `encoder` outlives this object; it may be null where every row is kTokens. Rows are cut to `max_tokens`: of a text
+  /// that is much longer only as much as that needs is tokenised.
+  RowEncoder(const TextEncoder* encoder, std::string response_template, int64_t max_tokens);
+
+  /// Fails when a kText row does not hold the response template, and when a row of text comes without a tokeniser.
+  Result<TokenRow> Encode(const Row& row) const;
+
+ private:
+  struct Ids {
+    std::vector<int32_t> ids;
+    bool complete;  ///< the whole text is in `ids`
+  };
+
+  Ids EncodeUpTo(std::string_view text, bool add_special_tokens) const;
+  Result<TokenRow> EncodeText(const Row& row) const;
+  Result<TokenRow> EncodePromptCompletion(const Row& row) const;
+  Result<TokenRow> EncodeMessages(const Row& row) const;
+  int64_t FindResponse(const std::vector<int32_t>& ids) const;
+  void AppendEos(Ids& encoded) const;
+  TokenRow WithLabelsFrom(std::vector<int32_t> ids, int64_t first_supervised) const;
+
+  const TextEncoder* encoder_;
+  std::string response_template_;
+  std::vector<int32_t> template_ids_;
+  size_t max_tokens_;
+};
+
+}  // namespace assay::data
