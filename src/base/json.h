@@ -20,7 +20,8 @@ std::string DumpJson(const nlohmann::json& json);
 /// Indented by two spaces, with a newline at the end.
 std::string DumpJsonPretty(const nlohmann::json& json);
 
-/// The known name nearest to `name` by edit distance, or empty when none is near: for "did you mean ...?".
+/// The first known name that begins with `name`, else the nearest by edit distance, or empty when none is near: for
+/// "did you mean ...?". Case does not count.
 std::string NearestName(std::string_view name, const std::vector<std::string>& known);
 
 /// An error for the first key of object `json` that is not in `known`: "unknown key 'batchsize' (did you mean

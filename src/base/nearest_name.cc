@@ -42,20 +42,20 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string NearestName(std::string_view name, const std::vector<std::string>& known) {
   constexpr size_t kShortestPrefix = 3;
   const std::string wanted = Lower(name);
-  const size_t limit = std::max<size_t>(1, wanted.size() / 3);
+  if (wanted.size() >= kShortestPrefix) {
+    const auto begins = [&](const std::string& candidate) { return Lower(candidate).starts_with(wanted); };
+    if (const auto found = std::find_if(known.begin(), known.end(), begins); found != known.end()) {
+      return *found;
+    }
+  }
   std::string nearest;
-  size_t nearest_distance = limit + 1;
+  size_t nearest_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
   for (const std::string& candidate : known) {
     const size_t distance = EditDistance(wanted, Lower(candidate));
     if (distance < nearest_distance && distance < candidate.size()) {
       nearest = candidate;
       nearest_distance = distance;
     }
-  }
-  if (nearest.empty() && wanted.size() >= kShortestPrefix) {
-    const auto begins = [&](const std::string& candidate) { return Lower(candidate).starts_with(wanted); };
-    const auto found = std::find_if(known.begin(), known.end(), begins);
-    return found != known.end() ? *found : std::string();
   }
   return nearest;
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -177,8 +178,14 @@ Result<pid_t> Spawn(const SubprocessOptions& options, const FileDescriptor& out,
   return pid;
 }
 
-ProcessEnd ToProcessEnd(int wait_status) {
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+ProcessEnd ToProcessEnd(int wait_status, const rusage& usage) {
   ProcessEnd end;
+  end.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+  end.max_rss_bytes = int64_t{usage.ru_maxrss} << 10;
   end.exited = WIFEXITED(wait_status);
   end.exit_code = end.exited ? WEXITSTATUS(wait_status) : 0;
   end.signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
@@ -222,10 +229,11 @@ struct Subprocess::State {
 
   Status Reap() {
     int wait_status = 0;
-    const pid_t reaped = RetryOnSignal([&] { return ::waitpid(pid, &wait_status, 0); });
+    rusage usage = {};
+    const pid_t reaped = RetryOnSignal([&] { return ::wait4(pid, &wait_status, 0, &usage); });
     const int error = errno;
     const std::lock_guard lock(mutex);
-    end = ToProcessEnd(wait_status);
+    end = ToProcessEnd(wait_status, usage);
     return reaped == pid ? Status::Ok() : ErrnoStatus(error, "wait for", fmt::format("process {}", pid));
   }
 

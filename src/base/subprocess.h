@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,10 @@ struct ProcessEnd {
   bool exited = false;  ///< by exit(); else by a signal
   int exit_code = 0;
   int signal = 0;
+  double cpu_seconds = 0;  ///< user and system time of the child and the grandchildren it waited for
+  /// Largest resident set of the child. The kernel counts the memory of the program that started it too, so this is
+  /// right for a child that grows beyond us.
+  int64_t max_rss_bytes = 0;
   /// "exit code 3", "killed by signal 9 (SIGKILL)"
   std::string Describe() const;
 };

@@ -1,0 +1,81 @@
+#include "job/tune_plan.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace assay::job {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Differs from the default in every field.
+TunePlan UnusualPlan() {
+  TunePlan plan;
+  plan.model_dir = "/models/tiny";
+  plan.tokens_file = "/data/rows.tokens";
+  plan.method = "lora";
+  plan.lora = {.rank = 8, .alpha = 32, .dropout = 0, .target_modules = {"q_proj", "o_proj"}, .adapter_dir = "/a"};
+  plan.batch_size = 2;
+  plan.gradient_accumulation_steps = 4;
+  plan.model_max_length = 1024;
+  plan.dtype = "float16";
+  plan.gradient_checkpointing = true;
+  plan.optimizer = "sgd";
+  plan.learning_rate = 3e-4;
+  plan.weight_decay = 0.1;
+  plan.lr_scheduler_type = "linear";
+  plan.warmup_ratio = 0.5;
+  plan.max_grad_norm = 0;
+  plan.max_steps = 17;
+  plan.num_train_epochs = 3;
+  plan.stop_after_seconds = 2.5;
+  plan.auto_stop_method = "WARMUP_60S_STABLE_120S_OR_10_STEPS";
+  plan.shuffle = true;
+  plan.seed = 18446744073709551615ULL;
+  plan.device = "cpu";
+  plan.threads = 2;
+  plan.memory_budget_bytes = int64_t{4} << 30;
+  plan.output_dir = "/out";
+  plan.save = "final";
+  return plan;
+}
+
+TEST(TunePlanTest, EveryFieldSurvivesJson) {
+  const nlohmann::json unusual = ToJson(UnusualPlan());
+  const nlohmann::json standard = ToJson(TunePlan{});
+  ASSERT_EQ(unusual.size(), standard.size());
+  for (const auto& [key, value] : unusual.items()) {
+    EXPECT_TRUE(key == "schema" || value != standard[key]) << key << " is not exercised";
+  }
+  const auto read = TunePlanFromJson(nlohmann::json::parse(unusual.dump()));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(ToJson(*read), unusual);
+  EXPECT_EQ(read->lora.target_modules, UnusualPlan().lora.target_modules);
+  EXPECT_EQ(read->seed, UnusualPlan().seed);
+}
+
+TEST(TunePlanTest, MissingKeysTakeTheDefaults) {
+  const auto plan = TunePlanFromJson({{"schema", 1}, {"lora", {{"rank", 16}}}});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->lora.rank, 16);
+  EXPECT_EQ(plan->lora.alpha, 16);
+  EXPECT_EQ(plan->batch_size, 4);
+}
+
+std::string ErrorOf(const nlohmann::json& json) {
+  return TunePlanFromJson(json).status().message();
+}
+
+TEST(TunePlanTest, BadPlansAreErrorsThatSayWhat) {
+  EXPECT_EQ(ErrorOf({{"schema", 1}, {"batchsize", 4}}), "plan: unknown key 'batchsize' (did you mean 'batch_size'?)");
+  EXPECT_EQ(ErrorOf({{"schema", 1}, {"lora", {{"rnk", 4}}}}), "plan: lora: unknown key 'rnk' (did you mean 'rank'?)");
+  EXPECT_EQ(ErrorOf({{"schema", 1}, {"batch_size", "4"}}), "plan: 'batch_size' must be an integer, not the text \"4\"");
+  EXPECT_EQ(ErrorOf({{"schema", 1}, {"lora", 5}}), "plan: lora: expected an object, not 5");
+  EXPECT_THAT(ErrorOf({{"schema", TunePlan::kSchema + 1}}), HasSubstr("schema 2 is newer than this program's 1"));
+  EXPECT_THAT(ErrorOf({{"batch_size", 4}}), HasSubstr("'schema' is missing"));
+  EXPECT_THAT(ErrorOf(nlohmann::json::array()), HasSubstr("'schema' is missing"));
+}
+
+}  // namespace
+}  // namespace assay::job
