@@ -1,0 +1,92 @@
+#include "engine/train/batch.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+namespace {
+
+/// The host side of a batch, in the order of the packed tokens.
+struct PackedRows {
+  std::vector<int64_t> ids;
+  std::vector<int64_t> positions;
+  std::vector<int64_t> offsets = {0};
+  std::vector<int64_t> supervised_positions;
+  std::vector<int64_t> supervised_targets;
+  int64_t longest_row = 0;
+
+  void append(const data::TokenRowView& row);
+};
+
+void PackedRows::append(const data::TokenRowView& row) {
+  const int64_t base = offsets.back();
+  const auto length = static_cast<int64_t>(row.ids.size());
+  for (int64_t i = 0; i < length; ++i) {
+    ids.push_back(row.ids[i]);
+    positions.push_back(i);
+    if (i + 1 < length && row.labels[i + 1] != data::kMaskedLabel) {
+      supervised_positions.push_back(base + i);
+      supervised_targets.push_back(row.labels[i + 1]);
+    }
+  }
+  offsets.push_back(base + length);
+  longest_row = std::max(longest_row, length);
+}
+
+template <typename T>
+at::Tensor tensor_of(const std::vector<T>& values, c10::Device device) {
+  at::Tensor host = at::empty({static_cast<int64_t>(values.size())}, c10::CppTypeToScalarType<T>::value);
+  std::copy(values.begin(), values.end(), host.template mutable_data_ptr<T>());
+  return host.to(device);
+}
+
+void check_ids(const std::vector<int64_t>& ids, std::string_view what, int64_t vocab_size) {
+  for (const int64_t id : ids) {
+    if (id < 0 || id >= vocab_size) {
+      throw StatusError(Status::InvalidArgument(fmt::format(
+          "a row holds {} {}, but the model's vocabulary has {} entries (tokenise with this model's tokeniser)", what,
+          id, vocab_size)));
+    }
+  }
+}
+
+}  // namespace
+
+PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_size, c10::Device device) {
+  PackedRows packed;
+  for (const data::TokenRowView& row : rows) {
+    if (row.ids.empty()) {
+      throw StatusError(Status::InvalidArgument("a row of the data set has no tokens (remove empty rows)"));
+    }
+    packed.append(row);
+  }
+  check_ids(packed.ids, "token id", vocab_size);
+  check_ids(packed.supervised_targets, "label", vocab_size);
+  return {
+      .ids_T = tensor_of(packed.ids, device),
+      .positions_T = tensor_of(packed.positions, device),
+      .row_offsets_R1 = tensor_of(std::vector<int32_t>(packed.offsets.begin(), packed.offsets.end()), device),
+      .row_offsets = packed.offsets,
+      .longest_row = packed.longest_row,
+      .supervised_positions_S = tensor_of(packed.supervised_positions, device),
+      .supervised_targets_S = tensor_of(packed.supervised_targets, device),
+  };
+}
+
+PackedBatch pack_rows(const data::TokenFile& file, std::span<const int64_t> indices, int64_t max_length,
+                      int64_t vocab_size, c10::Device device) {
+  std::vector<data::TokenRowView> rows;
+  rows.reserve(indices.size());
+  for (const int64_t index : indices) {
+    rows.push_back(file.row(index, max_length));
+  }
+  return pack_rows(rows, vocab_size, device);
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,47 @@
+#include "engine/train/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+
+c10::Device select_device(std::string_view name) {
+  if (name != "auto" && name != "cpu" && name != "cuda") {
+    throw StatusError(Status::InvalidArgument(fmt::format("unknown device '{}' (choose auto, cpu or cuda)", name)));
+  }
+  const bool has_cuda = at::hasCUDA();
+  if (name == "cuda" && !has_cuda) {
+    throw StatusError(Status::Unsupported(
+        "device cuda was asked for, but libtorch sees no CUDA device (check nvidia-smi and that libtorch is a CUDA "
+        "build, or use device cpu)"));
+  }
+  return has_cuda && name != "cpu" ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
+}
+
+c10::ScalarType parse_dtype(std::string_view name) {
+  if (name == "float32") {
+    return c10::kFloat;
+  }
+  if (name == "bfloat16") {
+    return c10::kBFloat16;
+  }
+  if (name == "float16") {
+    return c10::kHalf;
+  }
+  throw StatusError(
+      Status::InvalidArgument(fmt::format("unknown dtype '{}' (choose float32, bfloat16 or float16)", name)));
+}
+
+void set_threads(int64_t threads) {
+  if (threads < 0) {
+    throw StatusError(Status::InvalidArgument(fmt::format("threads is {}: it must be 0 or more", threads)));
+  }
+  if (threads > 0) {
+    at::set_num_threads(static_cast<int>(threads));
+  }
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,37 @@
+// The worker's side of the event stream.
+#pragma once
+
+#include <exception>
+#include <mutex>
+
+#include "job/event.h"
+
+namespace assay::engine {
+
+/// The reader of the events has gone: nobody wants the rest of the run.
+class ControllerGone : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the controller has closed the event stream"; }
+};
+
+/// Writes events to a file descriptor, each as one whole line at once. Safe to use from several threads.
+class EventWriter {
+ public:
+  explicit EventWriter(int fd) : fd_(fd) {}
+
+  /// Throws ControllerGone when the other end is closed (the process must ignore SIGPIPE), StatusError on another
+  /// error.
+  void write(const job::Event& event);
+
+  /// Writes `event` and ends the process with `code` while no other thread can write: nothing follows the event.
+  /// Neither destructors nor exit handlers run.
+  [[noreturn]] void write_last_and_exit(const job::Event& event, int code);
+
+ private:
+  void write_line(const job::Event& event);
+
+  int fd_;
+  std::mutex mutex_;
+};
+
+}  // namespace assay::engine

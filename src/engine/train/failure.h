@@ -1,0 +1,20 @@
+// Exceptions of the engine turned into the way a run ended: the worker's one boundary.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "job/event.h"
+
+namespace assay::engine {
+
+/// What `exception` says about the run, in one line without a stack trace. `where` tells what the worker was doing, for
+/// example "forward of step 3", and is put into the reason of memory failures and of unexpected exceptions.
+job::Ended describe_failure(std::exception_ptr exception, std::string_view where);
+
+/// The exit code of a worker that ended so: 0 when done, 2 for the user's mistake, else 1.
+int exit_code(job::EndKind kind);
+
+}  // namespace assay::engine

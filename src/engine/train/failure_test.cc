@@ -1,0 +1,60 @@
+#include "engine/train/failure.h"
+
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+namespace {
+
+using job::EndKind;
+using testing::HasSubstr;
+using testing::Not;
+
+template <typename Thrower>
+job::Ended failure_of(Thrower thrower) {
+  try {
+    thrower();
+  } catch (...) {  // any exception is what is under test here
+    return describe_failure(std::current_exception(), "forward of step 3");
+  }
+  return {};
+}
+
+TEST(DescribeFailure, UsersMistakesAreInvalid) {
+  const auto ended = failure_of([] { throw StatusError(Status::NotFound("no folder /x (check the path)")); });
+  EXPECT_EQ(ended.kind, EndKind::kInvalid);
+  EXPECT_EQ(ended.reason, "no folder /x (check the path)");
+  EXPECT_EQ(exit_code(ended.kind), 2);
+}
+
+TEST(DescribeFailure, AFullDiskIsAnError) {
+  const auto ended = failure_of([] { throw StatusError(Status::Io("cannot write x: No space left on device")); });
+  EXPECT_EQ(ended.kind, EndKind::kError);
+  EXPECT_EQ(exit_code(ended.kind), 1);
+}
+
+TEST(DescribeFailure, MemoryFailuresNameThePhase) {
+  const auto budget = failure_of([] { TORCH_CHECK_WITH(OutOfMemoryError, false, "want 10, live 5, budget 12"); });
+  EXPECT_EQ(budget.kind, EndKind::kOutOfMemory);
+  EXPECT_EQ(budget.reason, "out of memory in forward of step 3: want 10, live 5, budget 12");
+  EXPECT_EQ(failure_of([] { throw std::bad_alloc(); }).kind, EndKind::kOutOfMemory);
+  EXPECT_EQ(failure_of([] { TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: 7 bytes"); }).kind,
+            EndKind::kOutOfMemory);
+  EXPECT_EQ(failure_of([] { throw std::runtime_error("CUDA error: out of memory"); }).kind, EndKind::kOutOfMemory);
+}
+
+TEST(DescribeFailure, ExceptionsKeepTheirFirstLineOnly) {
+  const auto ended = failure_of([] { TORCH_CHECK(false, "sizes do not match\nmore about it"); });
+  EXPECT_EQ(ended.kind, EndKind::kError);
+  EXPECT_EQ(ended.reason, "forward of step 3 failed: sizes do not match");
+  EXPECT_THAT(ended.reason, Not(HasSubstr("frame #")));
+}
+
+}  // namespace
+}  // namespace assay::engine

@@ -1,0 +1,41 @@
+#include "engine/train/phase_meter.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "engine/kernels/memory.h"
+#include "engine/model/load.h"
+
+namespace assay::engine {
+namespace {
+
+int64_t peak_bytes_now() {
+  return PeakTensorBytes() + mapped_weight_bytes();
+}
+
+}  // namespace
+
+std::string PhaseMeter::where() const {
+  return step_ > 0 ? fmt::format("{} of step {}", phase_, step_) : phase_;
+}
+
+int64_t PhaseMeter::overall_peak_bytes() const {
+  return std::max(overall_peak_bytes_, peak_bytes_now());
+}
+
+double PhaseMeter::begin() {
+  overall_peak_bytes_ = overall_peak_bytes();
+  ResetPeakTensorBytes();
+  return MonotonicSeconds();
+}
+
+void PhaseMeter::end(double start, PhaseUse& use) {
+  if (!device_.is_cpu()) {
+    c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
+  }
+  use.seconds += MonotonicSeconds() - start;
+  use.peak_bytes = std::max(use.peak_bytes, peak_bytes_now());
+}
+
+}  // namespace assay::engine

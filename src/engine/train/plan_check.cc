@@ -1,0 +1,88 @@
+#include "engine/train/plan_check.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "base/files.h"
+#include "engine/optim/optimizer.h"
+
+namespace assay::engine {
+namespace {
+
+struct LowerBound {
+  std::string_view field;
+  double value;
+  double least;
+};
+
+Status check_bounds(std::initializer_list<LowerBound> bounds) {
+  for (const LowerBound& bound : bounds) {
+    if (!(bound.value >= bound.least)) {
+      return Status::InvalidArgument(
+          fmt::format("{} is {}: it must be {} or more", bound.field, bound.value, bound.least));
+    }
+  }
+  return Status::Ok();
+}
+
+Status check_choice(std::string_view field, std::string_view value, std::string_view first, std::string_view second) {
+  return value == first || value == second
+             ? Status::Ok()
+             : Status::InvalidArgument(fmt::format("{} is '{}': it must be '{}' or '{}'", field, value, first, second));
+}
+
+Status check_paths(const job::TunePlan& plan) {
+  if (plan.model_dir.empty()) {
+    return Status::InvalidArgument("the plan has no model_dir: name a Hugging Face model folder");
+  }
+  if (plan.tokens_file.empty()) {
+    return Status::InvalidArgument("the plan has no tokens_file: name a file of tokenised rows");
+  }
+  if (plan.save == "none") {
+    return Status::Ok();
+  }
+  if (plan.output_dir.empty()) {
+    return Status::InvalidArgument("save is 'final', but the plan has no output_dir: name a folder");
+  }
+  return CheckWritableDirectory(plan.output_dir);
+}
+
+int64_t environment_number(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+
+}  // namespace
+
+Status check_plan(const job::TunePlan& plan) {
+  ASSAY_RETURN_IF_ERROR(check_choice("method", plan.method, "full", "lora"));
+  ASSAY_RETURN_IF_ERROR(check_choice("save", plan.save, "none", "final"));
+  ASSAY_RETURN_IF_ERROR(check_optimizer_name(plan.optimizer));
+  ASSAY_RETURN_IF_ERROR(check_bounds({
+      {"batch_size", static_cast<double>(plan.batch_size), 1},
+      {"gradient_accumulation_steps", static_cast<double>(plan.gradient_accumulation_steps), 1},
+      {"model_max_length", static_cast<double>(plan.model_max_length), 1},
+      {"weight_decay", plan.weight_decay, 0},
+      {"max_grad_norm", plan.max_grad_norm, 0},
+      {"memory_budget_bytes", static_cast<double>(plan.memory_budget_bytes), 0},
+  }));
+  return check_paths(plan);
+}
+
+Status check_world() {
+  const int64_t world = environment_number("WORLD_SIZE", 1);
+  const int64_t rank = environment_number("RANK", 0);
+  if (world == 1 && rank == 0) {
+    return Status::Ok();
+  }
+  return Status::Unsupported(
+      fmt::format("RANK={} WORLD_SIZE={} asks for several ranks, but a fine-tune runs on one so far (unset both, or "
+                  "start one rank)",
+                  rank, world));
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,63 @@
+// When a training run ends.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace assay::engine {
+
+/// The first steps of a run, which its figures leave out.
+struct Warmup {
+  int64_t steps = 0;
+  double seconds = 0;
+};
+
+/// The rule WARMUP_60S_STABLE_120S_OR_10_STEPS of the reference's SFTTrainer actuator, over the durations of steps:
+/// warm-up lasts up to and including the step during which 60 s are exceeded; a run is long enough when it took more
+/// than 180 s in all and the steps after warm-up are at least 10 and took at least 120 s.
+class AutoStop {
+ public:
+  static constexpr std::string_view kName = "WARMUP_60S_STABLE_120S_OR_10_STEPS";
+
+  /// Takes the duration of the next step; returns the warm-up when the run may end here.
+  std::optional<Warmup> add(double step_seconds);
+
+ private:
+  int64_t steps_ = 0;
+  double total_seconds_ = 0;
+  std::optional<Warmup> warmup_;  ///< set once 60 s are exceeded
+};
+
+struct StopOptions {
+  int64_t last_step = 0;  ///< that max_steps or the epochs ask for
+  bool last_step_is_max_steps = false;
+  double stop_after_seconds = -1;     ///< negative: never
+  std::string auto_stop_method = {};  ///< AutoStop::kName or empty
+};
+
+/// Ok, or one line that says what is wrong with the options.
+Status check_stop_options(const StopOptions& options);
+
+/// Asks all stop rules after each step.
+class StopRule {
+ public:
+  explicit StopRule(const StopOptions& options) : options_(options) {}
+
+  /// Why the run ends after step `step` (job::Ended's stopped_by), or empty to go on. `elapsed_seconds` counts from the
+  /// start of the training loop.
+  std::string_view after_step(int64_t step, double step_seconds, double elapsed_seconds);
+  /// Not zero only when the auto-stop rule ended the run.
+  Warmup warmup() const { return warmup_; }
+
+ private:
+  StopOptions options_;
+  AutoStop auto_stop_;
+  Warmup warmup_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,41 @@
+#include "engine/train/termination.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "base/status.h"
+
+namespace assay::engine {
+namespace {
+
+sigset_t termination_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+}  // namespace
+
+TerminationWatcher::TerminationWatcher(EventWriter& events) : events_(events) {
+  const sigset_t signals = termination_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([this] { wait_for_signal(); }).detach();
+}
+
+void TerminationWatcher::wait_for_signal() {
+  const sigset_t signals = termination_signals();
+  int signal = 0;
+  sigwait(&signals, &signal);
+  const auto lock = defer();
+  job::Ended ended;
+  ended.kind = job::EndKind::kError;
+  ended.reason = fmt::format("interrupted by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
+  events_.write_last_and_exit(ended, ExitCode(Status::Aborted(ended.reason)));
+}
+
+}  // namespace assay::engine

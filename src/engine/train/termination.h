@@ -1,0 +1,28 @@
+// SIGTERM and SIGINT: the worker ends at once, but never in the middle of a file or of an event.
+#pragma once
+
+#include <mutex>
+
+#include "engine/train/event_writer.h"
+
+namespace assay::engine {
+
+/// Waits for SIGTERM and SIGINT on a thread of its own; on either it writes an `ended` event and ends the process with
+/// the exit code of an interrupted program, however long the present tensor operation would still take.
+class TerminationWatcher {
+ public:
+  /// Call before any other thread is started: threads inherit the signal mask. `events` must live until the process
+  /// ends.
+  explicit TerminationWatcher(EventWriter& events);
+
+  /// While the lock is held, termination waits: for writing files.
+  [[nodiscard]] std::unique_lock<std::mutex> defer() { return std::unique_lock(deferring_); }
+
+ private:
+  void wait_for_signal();
+
+  EventWriter& events_;
+  std::mutex deferring_;
+};
+
+}  // namespace assay::engine

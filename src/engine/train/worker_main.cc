@@ -1,0 +1,100 @@
+// assay-worker: one rank of one run. Events go to standard output as JSON lines, text for people to standard error.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "engine/kernels/memory.h"
+#include "engine/train/event_writer.h"
+#include "engine/train/failure.h"
+#include "engine/train/run.h"
+#include "engine/train/termination.h"
+#include "job/tune_plan.h"
+#include "version.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: assay-worker --plan FILE | --version\n"
+    "\n"
+    "  --plan FILE  carry out the plan in FILE; events go to standard output as JSON lines\n"
+    "  --version    print the version, the commit and libtorch's version\n"
+    "\n"
+    "assay starts this program; to run a fine-tune by hand, use `assay tune`.\n";
+
+Result<job::TunePlan> read_plan(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(path));
+  Result<job::TunePlan> plan = job::TunePlanFromJson(json);
+  return plan.ok() ? plan : plan.status().WithContext(path);
+}
+
+/// Standard output belongs to the events alone: what libraries print there goes to standard error instead.
+int take_standard_output() {
+  const int events_fd = ::dup(STDOUT_FILENO);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  return events_fd;
+}
+
+[[noreturn]] void run(const std::string& plan_path, double start_seconds) {
+  std::signal(SIGPIPE, SIG_IGN);
+  EventWriter events(take_standard_output());
+  TerminationWatcher termination(events);
+  job::Ended ended;
+  try {
+    if (Result<job::TunePlan> plan = read_plan(plan_path); plan.ok()) {
+      ended = run_plan(*plan, events, termination, start_seconds);
+    } else {
+      ended.kind = job::EndKind::kInvalid;
+      ended.reason = plan.status().message();
+    }
+  } catch (const ControllerGone&) {
+    ::_exit(ExitCode(Status::Aborted("")));
+  }
+  if (ended.kind != job::EndKind::kDone) {
+    std::fprintf(stderr, "assay-worker: %s\n", ended.reason.c_str());
+  }
+  // Without the library's exit handlers the process ends 60 ms sooner; the event is the last thing it has to say.
+  const auto lock = termination.defer();
+  events.write_last_and_exit(ended, exit_code(ended.kind));
+}
+
+int usage_error(const std::string& message) {
+  std::fprintf(stderr, "assay-worker: %s\n%s", message.c_str(), kUsage);
+  return 2;
+}
+
+int dispatch(const std::vector<std::string>& arguments, double start_seconds) {
+  if (arguments.size() == 2 && arguments[0] == "--plan") {
+    run(arguments[1], start_seconds);
+  }
+  if (arguments.size() != 1) {
+    return usage_error(arguments.empty() ? "nothing to do" : "expected one option");
+  }
+  if (arguments[0] == "--version") {
+    std::puts(fmt::format("assay-worker {} (commit {}, libtorch {})", kVersion, kCommit, kTorchVersion).c_str());
+    return 0;
+  }
+  if (arguments[0] == "--help") {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  return usage_error(arguments[0] == "--plan" ? "--plan needs a file"
+                                              : fmt::format("unknown option '{}'", arguments[0]));
+}
+
+}  // namespace
+}  // namespace assay::engine
+
+int main(int argc, char** argv) {
+  const double start_seconds = assay::MonotonicSeconds();
+  assay::engine::InstallCountingAllocator();
+  return assay::engine::dispatch({argv + 1, argv + argc}, start_seconds);
+}
