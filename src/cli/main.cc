@@ -1,9 +1,9 @@
 // The controller's entry: picks the verb, runs it, prints one line when it fails.
-#include <cstdio>
-#include <vector>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <cstdio>
+#include <vector>
 
 #include "base/status.h"
 #include "base/subprocess.h"
@@ -80,4 +80,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace assay::cli
 
-int main(int argc, char** argv) { return assay::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return assay::cli::Main(argc, argv);
+}

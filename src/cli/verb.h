@@ -1,9 +1,8 @@
 // The verbs of `assay`: one file each, listed in the table of main.cc.
 #pragma once
 
-#include <functional>
-
 #include <CLI/CLI.hpp>
+#include <functional>
 
 #include "base/status.h"
 

@@ -1,0 +1,73 @@
+#include "cli/live_progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace assay::cli {
+namespace {
+
+// Where nobody rewrites the line, a log with a line a second is enough.
+constexpr double kPlainLineSeconds = 1.0;
+
+}  // namespace
+
+LiveProgress::LiveProgress(double stop_after_seconds) : line_(stderr), stop_after_seconds_(stop_after_seconds) {}
+
+void LiveProgress::Restart(double stop_after_seconds) {
+  stop_after_seconds_ = stop_after_seconds;
+  planned_steps_ = 0;
+  train_seconds_ = 0;
+  last_plain_line_ = -1;
+}
+
+void LiveProgress::OnPhase(std::string_view phase) {
+  line_.Update(prefix_ + std::string(phase));
+}
+
+void LiveProgress::Print(std::string_view text) {
+  line_.PrintAbove(text);
+}
+
+void LiveProgress::OnEvent(const job::Event& event) {
+  if (const auto* started = std::get_if<job::Started>(&event)) {
+    line_.Update(
+        fmt::format("{}loading on {} ({} threads, {})", prefix_, started->device, started->threads, started->isa));
+  } else if (const auto* loaded = std::get_if<job::Loaded>(&event)) {
+    planned_steps_ = loaded->planned_steps;
+    line_.Update(fmt::format("{}{}: {} of {} parameters train, {} rows, loaded in {}", prefix_, loaded->model_type,
+                             FormatNumber(static_cast<double>(loaded->trainable_parameters)),
+                             FormatNumber(static_cast<double>(loaded->parameters)), loaded->rows,
+                             FormatSeconds(loaded->seconds)));
+  } else if (const auto* step = std::get_if<job::Step>(&event)) {
+    OnStep(*step);
+  } else if (const auto* saved = std::get_if<job::Saved>(&event)) {
+    line_.PrintAbove(fmt::format("{}saved to {}", prefix_, saved->path));
+  }
+}
+
+void LiveProgress::OnStep(const job::Step& step) {
+  train_seconds_ += step.seconds;
+  const bool last = step.step == planned_steps_;
+  if (!IsTerminal(stderr) && !last && step.step != 1 && train_seconds_ - last_plain_line_ < kPlainLineSeconds) {
+    return;
+  }
+  last_plain_line_ = train_seconds_;
+  const int64_t peak = std::max({step.forward_peak_bytes, step.backward_peak_bytes, step.optimizer_peak_bytes});
+  line_.Update(fmt::format("{}step {}/{}  loss {:.4f}  {} tokens/s  {}  {} left", prefix_, step.step, planned_steps_,
+                           step.loss, FormatNumber(static_cast<double>(step.real_tokens) / step.seconds),
+                           FormatBytes(static_cast<double>(peak)), FormatSeconds(SecondsLeft(step))));
+}
+
+double LiveProgress::SecondsLeft(const job::Step& step) const {
+  const double per_step = train_seconds_ / static_cast<double>(step.step);
+  const double by_steps = per_step * static_cast<double>(std::max<int64_t>(planned_steps_ - step.step, 0));
+  if (stop_after_seconds_ <= 0) {
+    return by_steps;
+  }
+  return std::min(by_steps, std::max(stop_after_seconds_ - train_seconds_, 0.0));
+}
+
+}  // namespace assay::cli

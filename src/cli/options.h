@@ -1,0 +1,21 @@
+// Options that several verbs share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "explore/measure_point.h"
+
+namespace assay::cli {
+
+/// --output with the given choices; the first is the default.
+void AddOutputOption(CLI::App& app, std::string& output, const std::vector<std::string>& choices);
+
+/// --store URL.
+void AddStoreOption(CLI::App& app, std::string& url);
+
+/// Where plans find models, data and caches.
+experiment::PlanContext DefaultPlanContext();
+
+}  // namespace assay::cli

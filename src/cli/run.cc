@@ -1,0 +1,103 @@
+// assay run: one point of an experiment.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/terminal.h"
+#include "cli/live_progress.h"
+#include "cli/options.h"
+#include "cli/verb.h"
+#include "experiment/catalogue.h"
+#include "experiment/point.h"
+#include "explore/measure_point.h"
+
+namespace assay::cli {
+namespace {
+
+struct RunOptions {
+  std::string experiment;
+  std::vector<std::string> properties;
+  std::string store;
+  std::string output;
+  bool again = false;
+};
+
+Result<std::map<std::string, std::string>> ParseProperties(const std::vector<std::string>& pairs) {
+  std::map<std::string, std::string> texts;
+  for (const std::string& pair : pairs) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Status::InvalidArgument(fmt::format("'{}' is not a property: write -p name=value", pair));
+    }
+    if (!texts.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second) {
+      return Status::InvalidArgument(fmt::format("property {} is given twice", pair.substr(0, equals)));
+    }
+  }
+  return texts;
+}
+
+void PrintTable(const explore::PointResult& result) {
+  const samplestore::Measurement& m = result.measurement;
+  fmt::print("{}  {}\n", m.experiment, m.entity_id);
+  fmt::print("{}{}{}\n\n", samplestore::ToString(m.outcome), m.reason.empty() ? "" : ": " + m.reason,
+             result.source == explore::Source::kReplayed ? fmt::format(" (replayed: measured {})", m.measured_at) : "");
+  TextTable table({"property", "value", "unit"});
+  for (const auto& [name, value] : m.properties) {
+    const auto unit = m.units.find(name);
+    table.AddRow({name, space::ToString(value), unit == m.units.end() ? "" : unit->second});
+  }
+  fmt::print("{}", table.Render());
+}
+
+/// A failed point ends the program with the exit code of its cause; an invalid one is a result like any other.
+Status OutcomeStatus(const explore::PointResult& result) {
+  if (result.measurement.outcome != samplestore::Outcome::kFailed) {
+    return Status::Ok();
+  }
+  return result.cause.ok() ? Status::Internal(result.measurement.reason) : result.cause;
+}
+
+Status Run(const RunOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(options.experiment));
+  ASSAY_ASSIGN_OR_RETURN(const auto texts, ParseProperties(options.properties));
+  ASSAY_ASSIGN_OR_RETURN(const experiment::BoundPoint point, experiment::BindPoint(*experiment, texts));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store));
+  LiveProgress progress;
+  explore::MeasureOptions measure;
+  measure.context = DefaultPlanContext();
+  measure.replay = !options.again;
+  measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
+  measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
+  ASSAY_ASSIGN_OR_RETURN(const explore::PointResult result, explore::MeasurePoint(point, *store, measure));
+  if (result.source == explore::Source::kBusy) {
+    return Status::FailedPrecondition(
+        fmt::format("{} is being measured by another process on {}: wait for it", point.entity_id, store->url()));
+  }
+  if (options.output == "json") {
+    fmt::print("{}", DumpJsonPretty(samplestore::ToJson(result.measurement)));
+  } else {
+    PrintTable(result);
+  }
+  return OutcomeStatus(result);
+}
+
+}  // namespace
+
+Action AddRun(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  app.add_option("experiment", options->experiment, "Id of the experiment (see assay experiments)")->required();
+  app.add_option("-p,--property", options->properties, "Value of a property, name=value; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->take_all();
+  app.add_flag("--again", options->again, "Measure again although the store has this point");
+  AddStoreOption(app, options->store);
+  AddOutputOption(app, options->output, {"table", "json"});
+  return [options] { return Run(*options); };
+}
+
+}  // namespace assay::cli

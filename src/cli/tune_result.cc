@@ -1,0 +1,144 @@
+#include "cli/tune_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/terminal.h"
+#include "base/text.h"
+#include "measure/sample_series.h"
+#include "measure/statistics.h"
+
+namespace assay::cli {
+namespace {
+
+struct Totals {
+  int64_t samples = 0;
+  int64_t real_tokens = 0;
+  int64_t padded_tokens = 0;
+  int64_t supervised_tokens = 0;
+  double median_step_seconds = 0;
+  double real_tokens_per_second = 0;
+  double max_rss_gib = 0;
+};
+
+std::vector<double> StepSeconds(const std::vector<job::Step>& steps) {
+  std::vector<double> seconds;
+  for (const job::Step& step : steps) {
+    seconds.push_back(step.seconds);
+  }
+  return seconds;
+}
+
+Totals Summarise(const job::RunRecord& record) {
+  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+  Totals totals;
+  const std::vector<job::Step> steps = job::Steps(record);
+  for (const job::Step& step : steps) {
+    totals.samples += step.samples;
+    totals.real_tokens += step.real_tokens;
+    totals.padded_tokens += step.padded_tokens;
+    totals.supervised_tokens += step.supervised_tokens;
+  }
+  if (!steps.empty()) {
+    std::vector<double> seconds = StepSeconds(steps);
+    if (seconds.size() > 1) {
+      seconds.erase(seconds.begin());
+    }
+    totals.median_step_seconds = measure::Median(seconds);
+    totals.real_tokens_per_second =
+        static_cast<double>(totals.real_tokens) / static_cast<double>(steps.size()) / totals.median_step_seconds;
+  }
+  totals.max_rss_gib = measure::FromColumns(record.samples).rss_process_peak_bytes / kGib;
+  return totals;
+}
+
+template <typename Field>
+nlohmann::json Column(const std::vector<job::Step>& steps, Field field) {
+  nlohmann::json column = nlohmann::json::array();
+  for (const job::Step& step : steps) {
+    column.push_back(step.*field);
+  }
+  return column;
+}
+
+int64_t PeakTensorBytes(const job::RunRecord& record) {
+  int64_t peak = 0;
+  if (const auto* loaded = job::FindEvent<job::Loaded>(record)) {
+    peak = loaded->peak_tensor_bytes;
+  }
+  for (const job::Step& step : job::Steps(record)) {
+    peak = std::max({peak, step.forward_peak_bytes, step.backward_peak_bytes, step.optimizer_peak_bytes});
+  }
+  return peak;
+}
+
+}  // namespace
+
+nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& record) {
+  const std::vector<job::Step> steps = job::Steps(record);
+  const Totals totals = Summarise(record);
+  nlohmann::json json = {
+      {"outcome", record.end == job::RunEnd::kDone ? "done" : job::ToString(record.end)},
+      {"reason", record.reason},
+      {"method", plan.method},
+      {"model", plan.model_dir},
+      {"dtype", plan.dtype},
+      {"batch_size", plan.batch_size},
+      {"steps", steps.size()},
+      {"losses", Column(steps, &job::Step::loss)},
+      {"grad_norms", Column(steps, &job::Step::grad_norm)},
+      {"learning_rates", Column(steps, &job::Step::learning_rate)},
+      {"step_seconds", StepSeconds(steps)},
+      {"median_step_seconds", totals.median_step_seconds},
+      {"real_tokens_per_second", totals.real_tokens_per_second},
+      {"samples", totals.samples},
+      {"real_tokens", totals.real_tokens},
+      {"padded_tokens", totals.padded_tokens},
+      {"supervised_tokens", totals.supervised_tokens},
+      {"max_rss_gib", totals.max_rss_gib},
+      {"peak_tensor_bytes", PeakTensorBytes(record)},
+      {"wall_seconds", record.wall_seconds},
+  };
+  if (const auto* loaded = job::FindEvent<job::Loaded>(record)) {
+    json["weights"] = loaded->weights;
+    json["parameters"] = loaded->parameters;
+    json["trainable_parameters"] = loaded->trainable_parameters;
+    json["model_load_seconds"] = loaded->seconds;
+  }
+  if (const auto* ended = job::FindEvent<job::Ended>(record)) {
+    json["train_runtime"] = ended->train_runtime;
+    json["stopped_by"] = ended->stopped_by;
+  }
+  if (const auto* saved = job::FindEvent<job::Saved>(record)) {
+    json["saved"] = saved->path;
+  }
+  return json;
+}
+
+std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& record) {
+  const std::vector<job::Step> steps = job::Steps(record);
+  const Totals totals = Summarise(record);
+  TextTable table({"fine-tune", plan.method});
+  const auto* loaded = job::FindEvent<job::Loaded>(record);
+  if (loaded != nullptr) {
+    table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
+    table.AddRow({"parameters", fmt::format("{}, {} trained", loaded->parameters, loaded->trainable_parameters)});
+  }
+  if (!steps.empty()) {
+    table.AddRow({"steps", fmt::format("{}", steps.size())});
+    table.AddRow({"loss", fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss)});
+    table.AddRow({"step time, median", FormatSeconds(totals.median_step_seconds)});
+    table.AddRow({"throughput", fmt::format("{} real tokens/s", FormatNumber(totals.real_tokens_per_second))});
+    table.AddRow({"tokens", fmt::format("{} real, {} supervised; a padded batch would have added {}",
+                                        totals.real_tokens, totals.supervised_tokens, totals.padded_tokens)});
+  }
+  table.AddRow(
+      {"peak memory", fmt::format("{} of tensors, {:.2f} GiB of the process",
+                                  FormatBytes(static_cast<double>(PeakTensorBytes(record))), totals.max_rss_gib)});
+  return table.Render();
+}
+
+}  // namespace assay::cli
