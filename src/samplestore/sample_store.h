@@ -26,14 +26,14 @@ MemoKey KeyOf(const Measurement& measurement);
 
 /// Which measurements to list. Empty fields do not restrict.
 struct MeasurementFilter {
-  std::string experiment;  ///< base id
-  std::string parameterized_id;
-  std::string entity_id;
-  std::optional<Outcome> outcome;
-  space::Entity entity;        ///< constitutive properties that must have these values
-  std::string measured_since;  ///< UTC, ISO 8601, inclusive
-  bool newest_first = false;   ///< else in the order of arrival
-  int64_t limit = -1;          ///< -1: all
+  std::string experiment = {};  ///< base id
+  std::string parameterized_id = {};
+  std::string entity_id = {};
+  std::optional<Outcome> outcome = {};
+  space::Entity entity = {};        ///< constitutive properties that must have these values
+  std::string measured_since = {};  ///< UTC, ISO 8601, inclusive
+  bool newest_first = false;        ///< else in the order of arrival
+  int64_t limit = -1;               ///< -1: all
   int64_t offset = 0;
 };
 
@@ -90,7 +90,8 @@ class SampleStore {
                                                        const std::vector<std::string>& columns) = 0;
   /// Whole measurements; `with_series` also reads the series (large).
   virtual Result<std::vector<Measurement>> List(const MeasurementFilter& filter, bool with_series) = 0;
-  /// Calls `visit` with the JSON text of each measurement (without series), unparsed; stops at the first error.
+  /// Calls `visit` with the JSON text of each measurement (without series), unparsed; stops at the first error. `visit`
+  /// must not use the store.
   virtual Status ForEachDocument(const MeasurementFilter& filter,
                                  const std::function<Status(std::string_view)>& visit) = 0;
 

@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "samplestore/sample_store.h"
+#include "samplestore/sqlite_store.h"
+
+namespace assay::samplestore {
+
+MemoKey KeyOf(const Measurement& measurement) {
+  return {measurement.parameterized_id, measurement.entity_id};
+}
+
+std::string DefaultStoreUrl() {
+  return fmt::format("sqlite:///{}/measurements.db", UserDataDirectory());
+}
+
+Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAccess access) {
+  if (url.empty()) {
+    return OpenStore(DefaultStoreUrl(), access);
+  }
+  const size_t separator = url.find("://");
+  const std::string scheme = separator == std::string::npos ? "" : url.substr(0, separator);
+  if (scheme == "postgresql" || scheme == "postgres") {
+    return Status::Unsupported(
+        fmt::format("store {}: PostgreSQL stores are not supported yet: use sqlite:///PATH", url));
+  }
+  constexpr std::string_view kSqlite = "sqlite:///";
+  if (!scheme.empty() && (!url.starts_with(kSqlite) || url.size() == kSqlite.size())) {
+    return Status::InvalidArgument(fmt::format("cannot understand store '{}': a store is sqlite:///PATH", url));
+  }
+  return SqliteStore::Open(url, scheme.empty() ? url : url.substr(kSqlite.size()), access);
+}
+
+}  // namespace assay::samplestore

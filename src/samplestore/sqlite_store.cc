@@ -1,0 +1,291 @@
+#include "samplestore/sqlite_store.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "samplestore/sqlite_schema.h"
+
+namespace assay::samplestore {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "series are stored as little-endian doubles");
+
+constexpr char kConstitutive[] = "constitutive";
+constexpr char kTarget[] = "target";
+
+Status InStore(const Database& database, const Status& status) {
+  return status.WithContext(fmt::format("store {}", database.path()));
+}
+
+Result<Measurement> ParseDocument(const Database& database, std::string_view text) {
+  const Result<nlohmann::json> json = ParseJson(text, database.path());
+  if (!json.ok()) {
+    return json.status();
+  }
+  Result<Measurement> measurement = MeasurementFromJson(*json);
+  return measurement.ok() ? std::move(measurement) : InStore(database, measurement.status());
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+Result<Database> OpenToWrite(const std::string& path) {
+  if (IsDirectory(path)) {
+    return Status::InvalidArgument(
+        fmt::format("store {} is a folder: name a file in it, such as {}/runs.db", path, path));
+  }
+  if (!ParentOf(path).empty()) {
+    ASSAY_RETURN_IF_ERROR(MakeDirectories(ParentOf(path)));
+  }
+  ASSAY_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kReadWrite));
+  ASSAY_RETURN_IF_ERROR(PrepareSchema(database));
+  return database;
+}
+
+Result<Database> OpenToRead(const std::string& path) {
+  if (!FileExists(path)) {
+    return Status::NotFound(
+        fmt::format("there is no store at {} (measure something first, or name another one)", path));
+  }
+  ASSAY_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kReadOnly));
+  Status status = CheckSchema(database);
+  if (status.code() == ErrorCode::kPermissionDenied) {
+    // A reader of a WAL database makes a file beside it. Where it may not, nobody writes either.
+    ASSAY_ASSIGN_OR_RETURN(database, Database::Open(path, Database::Access::kImmutable));
+    status = CheckSchema(database);
+  }
+  ASSAY_RETURN_IF_ERROR(status);
+  return database;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SampleStore>> SqliteStore::Open(const std::string& url, const std::string& path,
+                                                       StoreAccess access) {
+  ASSAY_ASSIGN_OR_RETURN(Database database, access == StoreAccess::kReadWrite ? OpenToWrite(path) : OpenToRead(path));
+  return std::unique_ptr<SampleStore>(new SqliteStore(url, std::move(database)));
+}
+
+Status SqliteStore::Append(const Measurement& measurement) {
+  const std::lock_guard lock(mutex_);
+  const std::map<ColumnKey, int64_t> known_columns = columns_;
+  Status status = AppendInTransaction(measurement);
+  if (!status.ok()) {
+    columns_ = known_columns;
+  }
+  return status;
+}
+
+Status SqliteStore::AppendInTransaction(const Measurement& measurement) {
+  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t id, InsertMeasurement(measurement));
+  ASSAY_RETURN_IF_ERROR(InsertDocument(id, measurement));
+  ASSAY_RETURN_IF_ERROR(InsertCells(id, kConstitutive, measurement.entity));
+  ASSAY_RETURN_IF_ERROR(InsertCells(id, kTarget, measurement.properties));
+  ASSAY_RETURN_IF_ERROR(InsertSeries(id, measurement));
+  ASSAY_ASSIGN_OR_RETURN(Statement release,
+                         database_.Prepare("DELETE FROM claims WHERE parameterized_id = ? AND entity_id = ?"));
+  ASSAY_RETURN_IF_ERROR(release.Bind(measurement.parameterized_id).Bind(measurement.entity_id).Run());
+  return transaction.Commit();
+}
+
+Result<int64_t> SqliteStore::InsertMeasurement(const Measurement& measurement) {
+  ASSAY_ASSIGN_OR_RETURN(Statement exists, database_.Prepare("SELECT 1 FROM measurements WHERE uid = ?"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, exists.Bind(measurement.uid).Step());
+  if (found) {
+    return Status::InvalidArgument(
+        fmt::format("store {} has a measurement with uid {} already", database_.path(), measurement.uid));
+  }
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement insert,
+      database_.Prepare("INSERT INTO measurements(uid, experiment, parameterized_id, entity_id, outcome, measured_at) "
+                        "VALUES (?, ?, ?, ?, ?, ?) RETURNING id"));
+  insert.Bind(measurement.uid).Bind(measurement.experiment).Bind(measurement.parameterized_id);
+  insert.Bind(measurement.entity_id).Bind(ToString(measurement.outcome)).Bind(measurement.measured_at);
+  ASSAY_RETURN_IF_ERROR(insert.Run());
+  return insert.Integer(0);
+}
+
+Status SqliteStore::InsertDocument(int64_t id, const Measurement& measurement) {
+  nlohmann::json json = ToJson(measurement);
+  json.erase("series");
+  ASSAY_ASSIGN_OR_RETURN(Statement insert,
+                         database_.Prepare("INSERT INTO documents(measurement_id, json) VALUES (?, ?)"));
+  return insert.Bind(id).Bind(DumpJson(json)).Run();
+}
+
+Status SqliteStore::InsertCells(int64_t id, const std::string& kind,
+                                const std::map<std::string, space::Value>& values) {
+  for (const auto& [name, value] : values) {
+    ASSAY_ASSIGN_OR_RETURN(const int64_t column, FindOrMakeColumn(kind, name));
+    ASSAY_ASSIGN_OR_RETURN(Statement insert,
+                           database_.Prepare("INSERT INTO cells(column_id, measurement_id, value) VALUES (?, ?, ?)"));
+    ASSAY_RETURN_IF_ERROR(insert.Bind(column).Bind(id).BindValue(value).Run());
+  }
+  return Status::Ok();
+}
+
+Status SqliteStore::InsertSeries(int64_t id, const Measurement& measurement) {
+  for (const auto& [name, values] : measurement.series) {
+    ASSAY_ASSIGN_OR_RETURN(Statement insert,
+                           database_.Prepare("INSERT INTO series(measurement_id, name, float64_le) VALUES (?, ?, ?)"));
+    const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+    ASSAY_RETURN_IF_ERROR(insert.Bind(id).Bind(name).BindBlob(bytes).Run());
+  }
+  return Status::Ok();
+}
+
+Result<int64_t> SqliteStore::FindOrMakeColumn(const std::string& kind, const std::string& name) {
+  const ColumnKey key(kind, name);
+  if (const auto known = columns_.find(key); known != columns_.end()) {
+    return known->second;
+  }
+  ASSAY_ASSIGN_OR_RETURN(Statement insert,
+                         database_.Prepare("INSERT OR IGNORE INTO columns(kind, name) VALUES (?, ?)"));
+  ASSAY_RETURN_IF_ERROR(insert.Bind(kind).Bind(name).Run());
+  ASSAY_ASSIGN_OR_RETURN(Statement find, database_.Prepare("SELECT id FROM columns WHERE kind = ? AND name = ?"));
+  ASSAY_RETURN_IF_ERROR(find.Bind(kind).Bind(name).Run());
+  return columns_[key] = find.Integer(0);
+}
+
+Result<int64_t> SqliteStore::FindColumn(const std::string& name) {
+  ASSAY_ASSIGN_OR_RETURN(Statement find,
+                         database_.Prepare("SELECT id FROM columns WHERE name = ? ORDER BY kind LIMIT 1"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, find.Bind(name).Step());
+  return found ? find.Integer(0) : 0;
+}
+
+Status SqliteStore::ReadSeries(int64_t id, Measurement& measurement) {
+  ASSAY_ASSIGN_OR_RETURN(Statement select,
+                         database_.Prepare("SELECT name, float64_le FROM series WHERE measurement_id = ?"));
+  select.Bind(id);
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return Status::Ok();
+    }
+    const std::string_view bytes = select.BlobView(1);
+    std::vector<double>& values = measurement.series[select.Text(0)];
+    values.resize(bytes.size() / sizeof(double));
+    if (!values.empty()) {
+      std::memcpy(values.data(), bytes.data(), values.size() * sizeof(double));
+    }
+  }
+}
+
+Result<std::optional<Measurement>> SqliteStore::FindNewest(const MemoKey& key, std::string_view condition) {
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement select,
+      database_.Prepare(fmt::format("SELECT m.id, d.json FROM measurements AS m JOIN documents AS d "
+                                    "ON d.measurement_id = m.id WHERE m.parameterized_id = ? AND m.entity_id = ?{} "
+                                    "ORDER BY m.id DESC LIMIT 1",
+                                    condition)));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(key.parameterized_id).Bind(key.entity_id).Step());
+  if (!found) {
+    return std::optional<Measurement>();
+  }
+  ASSAY_ASSIGN_OR_RETURN(Measurement measurement, ParseDocument(database_, select.TextView(1)));
+  ASSAY_RETURN_IF_ERROR(ReadSeries(select.Integer(0), measurement));
+  return std::optional<Measurement>(std::move(measurement));
+}
+
+Result<std::optional<Measurement>> SqliteStore::FindMeasured(const MemoKey& key) {
+  const std::lock_guard lock(mutex_);
+  return FindNewest(key, " AND m.outcome <> 'failed'");
+}
+
+Result<std::optional<Measurement>> SqliteStore::FindLatest(const MemoKey& key) {
+  const std::lock_guard lock(mutex_);
+  return FindNewest(key, "");
+}
+
+Result<Statement> SqliteStore::PrepareQuery(const std::string& select, const SqlFilter& filter) {
+  ASSAY_ASSIGN_OR_RETURN(Statement statement, database_.Prepare(select + filter.where + filter.order_and_limit));
+  for (const space::Value& parameter : filter.parameters) {
+    statement.BindValue(parameter);
+  }
+  return statement;
+}
+
+Result<int64_t> SqliteStore::Count(const MeasurementFilter& filter) {
+  const std::lock_guard lock(mutex_);
+  const SqlFilter sql = ToSql(filter);
+  ASSAY_ASSIGN_OR_RETURN(Statement statement,
+                         database_.Prepare(fmt::format("SELECT count(*) FROM (SELECT m.id FROM measurements AS m{}{})",
+                                                       sql.where, sql.order_and_limit)));
+  for (const space::Value& parameter : sql.parameters) {
+    statement.BindValue(parameter);
+  }
+  ASSAY_RETURN_IF_ERROR(statement.Run());
+  return statement.Integer(0);
+}
+
+Result<std::vector<MeasurementRow>> SqliteStore::ListRows(const MeasurementFilter& filter,
+                                                          const std::vector<std::string>& columns) {
+  const std::lock_guard lock(mutex_);
+  std::string select = "SELECT m.uid, m.experiment, m.parameterized_id, m.entity_id, m.outcome, m.measured_at";
+  for (const std::string& name : columns) {
+    ASSAY_ASSIGN_OR_RETURN(const int64_t column, FindColumn(name));
+    select += fmt::format(", (SELECT value FROM cells WHERE column_id = {} AND measurement_id = m.id)", column);
+  }
+  ASSAY_ASSIGN_OR_RETURN(Statement rows, PrepareQuery(select + " FROM measurements AS m", ToSql(filter)));
+  constexpr int kFixedColumns = 6;
+  std::vector<MeasurementRow> list;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) {
+      return list;
+    }
+    ASSAY_ASSIGN_OR_RETURN(const Outcome outcome, OutcomeFromString(rows.TextView(4)));
+    MeasurementRow row{rows.Text(0), rows.Text(1), rows.Text(2), rows.Text(3), outcome, rows.Text(5), {}};
+    row.values.reserve(columns.size());
+    for (size_t i = 0; i < columns.size(); ++i) {
+      row.values.push_back(rows.GetValue(kFixedColumns + static_cast<int>(i)));
+    }
+    list.push_back(std::move(row));
+  }
+}
+
+Result<std::vector<Measurement>> SqliteStore::List(const MeasurementFilter& filter, bool with_series) {
+  const std::lock_guard lock(mutex_);
+  ASSAY_ASSIGN_OR_RETURN(Statement rows, PrepareQuery("SELECT m.id, d.json FROM measurements AS m JOIN documents AS d "
+                                                      "ON d.measurement_id = m.id",
+                                                      ToSql(filter)));
+  std::vector<Measurement> list;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) {
+      return list;
+    }
+    ASSAY_ASSIGN_OR_RETURN(Measurement measurement, ParseDocument(database_, rows.TextView(1)));
+    if (with_series) {
+      ASSAY_RETURN_IF_ERROR(ReadSeries(rows.Integer(0), measurement));
+    }
+    list.push_back(std::move(measurement));
+  }
+}
+
+Status SqliteStore::ForEachDocument(const MeasurementFilter& filter,
+                                    const std::function<Status(std::string_view)>& visit) {
+  const std::lock_guard lock(mutex_);
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement rows,
+      PrepareQuery("SELECT d.json FROM measurements AS m JOIN documents AS d ON d.measurement_id = m.id",
+                   ToSql(filter)));
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) {
+      return Status::Ok();
+    }
+    ASSAY_RETURN_IF_ERROR(visit(rows.TextView(0)));
+  }
+}
+
+}  // namespace assay::samplestore
