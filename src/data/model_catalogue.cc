@@ -1,0 +1,174 @@
+#include "data/model_catalogue.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace assay::data {
+namespace {
+
+using enum ModelStatus;
+
+constexpr std::array<std::string_view, 3> kFamilies = {"granite", "llama", "mistral"};
+
+// The names of the reference's SFTTrainer experiments (IBM/ado, plugins/actuators/sfttrainer, models.yaml and docs),
+// those added to its table later, and the two larger SmolLM2. Sorted by name.
+constexpr std::array<CatalogueModel, 43> kModels = {{
+    {"allam-1-13b", "llama", kNotPublished, true},
+    {"granite-13b-v2", "gpt_bigcode", kFamilyUnsupported, true},
+    {"granite-20b-v2", "gpt_bigcode", kFamilyUnsupported, true},
+    {"granite-3-8b", "granite", kAvailable, true},
+    {"granite-3.0-1b-a400m-base", "granitemoe", kFamilyUnsupported, false},
+    {"granite-3.1-2b", "granite", kAvailable, true},
+    {"granite-3.1-3b-a800m-instruct", "granitemoe", kFamilyUnsupported, true},
+    {"granite-3.1-8b-instruct", "granite", kAvailable, true},
+    {"granite-3.3-8b", "granite", kAvailable, true},
+    {"granite-34b-code-base", "gpt_bigcode", kFamilyUnsupported, true},
+    {"granite-3b-1.5", "", kNotPublished, true},
+    {"granite-3b-code-base-128k", "llama", kAvailable, true},
+    {"granite-4.0-1b", "granitemoehybrid", kFamilyUnsupported, false},
+    {"granite-4.0-350m", "granitemoehybrid", kFamilyUnsupported, true},
+    {"granite-4.0-h-1b", "granitemoehybrid", kFamilyUnsupported, true},
+    {"granite-4.0-h-micro", "granitemoehybrid", kFamilyUnsupported, true},
+    {"granite-4.0-h-small", "granitemoehybrid", kFamilyUnsupported, true},
+    {"granite-4.0-h-tiny", "granitemoehybrid", kFamilyUnsupported, true},
+    {"granite-4.0-micro", "granitemoehybrid", kFamilyUnsupported, true},
+    {"granite-7b-base", "llama", kAvailable, true},
+    {"granite-8b-code-base", "llama", kAvailable, true},
+    {"granite-8b-code-base-128k", "llama", kAvailable, true},
+    {"granite-8b-code-instruct", "llama", kAvailable, false},
+    {"granite-8b-japanese", "llama", kNotPublished, true},
+    {"granite-vision-3.2-2b", "llava_next", kFamilyUnsupported, true},
+    {"hf-tiny-model-private/tiny-random-BloomForCausalLM", "bloom", kFamilyUnsupported, true},
+    {"llama-13b", "llama", kAvailable, true},
+    {"llama-7b", "llama", kAvailable, true},
+    {"llama2-70b", "llama", kAvailable, true},
+    {"llama3-70b", "llama", kAvailable, true},
+    {"llama3-8b", "llama", kAvailable, true},
+    {"llama3.1-405b", "llama", kAvailable, true},
+    {"llama3.1-70b", "llama", kAvailable, true},
+    {"llama3.1-8b", "llama", kAvailable, true},
+    {"llama3.2-1b", "llama", kAvailable, false},
+    {"llama3.2-3b", "llama", kAvailable, false},
+    {"llava-v1.6-mistral-7b", "llava_next", kFamilyUnsupported, true},
+    {"mistral-123b-v2", "mistral", kAvailable, true},
+    {"mistral-7b-v0.1", "mistral", kAvailable, true},
+    {"mixtral-8x7b-instruct-v0.1", "mixtral", kFamilyUnsupported, true},
+    {"smollm2-1.7b", "llama", kAvailable, false},
+    {"smollm2-135m", "llama", kAvailable, true},
+    {"smollm2-360m", "llama", kAvailable, false},
+}};
+
+const CatalogueModel* Find(std::string_view name) {
+  const auto it = std::ranges::find(kModels, name, &CatalogueModel::name);
+  return it == kModels.end() ? nullptr : &*it;
+}
+
+Status Unavailable(const CatalogueModel& model) {
+  if (model.status == kFamilyUnsupported) {
+    return Status::Unsupported(
+        fmt::format("{} is known, but its family {} is not supported yet; supported families: {}", model.name,
+                    model.family, fmt::join(kFamilies, ", ")));
+  }
+  return Status::Unsupported(fmt::format(
+      "{} is known, but its configuration is not public and not shipped; give a folder with its config.json",
+      model.name));
+}
+
+Status UnknownModel(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    return Status::NotFound(
+        fmt::format("there is no model folder {}; give a folder with config.json or a known name", name));
+  }
+  std::vector<std::string> known;
+  for (const CatalogueModel& model : kModels) {
+    known.emplace_back(model.name);
+  }
+  const std::string nearest = NearestName(name, known);
+  return Status::NotFound(fmt::format("there is no model '{}'{}; give a known name or a folder with config.json", name,
+                                      nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
+}
+
+/// Reads what is needed to choose a model; the engine checks the rest when it builds it.
+Result<ModelRef> ReadModelFolder(const std::string& name, const std::string& dir, const std::string& share_dir) {
+  const std::string path = dir + "/config.json";
+  if (!FileExists(path)) {
+    return Status::NotFound(fmt::format("model folder {} has no config.json; give a Hugging Face model folder", dir));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(path));
+  ModelRef ref{.name = name, .dir = dir};
+  if (!config.is_object()) {
+    return Status::InvalidArgument(fmt::format("{} is not a JSON object", path));
+  }
+  ASSAY_RETURN_IF_ERROR(ReadField(config, "model_type", ref.family).WithContext(path));
+  ASSAY_RETURN_IF_ERROR(ReadField(config, "vocab_size", ref.vocab_size).WithContext(path));
+  if (std::ranges::find(kFamilies, ref.family) == kFamilies.end()) {
+    return Status::Unsupported(fmt::format("{}: {} is not supported; supported families: {}", path,
+                                           ref.family.empty() ? "a model without model_type" : "family " + ref.family,
+                                           fmt::join(kFamilies, ", ")));
+  }
+  if (ref.vocab_size <= 0) {
+    return Status::InvalidArgument(fmt::format("{}: vocab_size is {}; expected at least 1", path, ref.vocab_size));
+  }
+  ref.has_weights = FileExists(dir + "/model.safetensors") || FileExists(dir + "/model.safetensors.index.json");
+  ref.tokenizer_dir = FileExists(dir + "/tokenizer.json") ? dir : FallbackTokenizerDir(share_dir);
+  return ref;
+}
+
+}  // namespace
+
+std::span<const CatalogueModel> ModelCatalogue() {
+  return kModels;
+}
+
+std::vector<std::string> DefaultLoraTargets(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kQueryKey = {"llama-13b", "llama-7b", "llama3-8b"};
+  const CatalogueModel* model = Find(name);
+  if (model != nullptr && model->family == "gpt_bigcode") {
+    return {"c_attn", "c_proj"};
+  }
+  if (model != nullptr && model->family == "bloom") {
+    return {"dense_h_to_4h", "dense_4h_to_h"};
+  }
+  const bool query_key = std::ranges::find(kQueryKey, name) != kQueryKey.end();
+  return {"q_proj", query_key ? "k_proj" : "v_proj"};
+}
+
+std::string FallbackTokenizerDir(const std::string& share_dir) {
+  return share_dir + "/tokenizers/assay-8k";
+}
+
+Result<ModelRef> ResolveModel(const std::string& name_or_dir, const std::string& share_dir) {
+  if (const CatalogueModel* model = Find(name_or_dir)) {
+    if (model->status != kAvailable) {
+      return Unavailable(*model);
+    }
+    return ReadModelFolder(name_or_dir, share_dir + "/models/" + name_or_dir, share_dir);
+  }
+  if (IsDirectory(name_or_dir)) {
+    return ReadModelFolder(name_or_dir, name_or_dir, share_dir);
+  }
+  if (FileExists(name_or_dir)) {
+    return Status::InvalidArgument(
+        fmt::format("model {} is a file; give the folder that holds config.json", name_or_dir));
+  }
+  return UnknownModel(name_or_dir);
+}
+
+Status CheckVocabulary(int64_t model_vocab_size, int64_t tokens_vocab_size) {
+  if (model_vocab_size >= tokens_vocab_size) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(fmt::format(
+      "the model's vocabulary of {} is smaller than the tokenizer's of {}: some tokens would have no embedding; "
+      "use the model's own tokenizer or a model with a larger vocabulary",
+      model_vocab_size, tokens_vocab_size));
+}
+
+}  // namespace assay::data

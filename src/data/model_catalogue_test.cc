@@ -1,0 +1,124 @@
+#include "data/model_catalogue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/files.h"
+
+namespace assay::data {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kShare = ASSAY_SOURCE_DIR "/share";
+
+TEST(ModelCatalogue, HasTheReferencesNamesSorted) {
+  const auto models = ModelCatalogue();
+  EXPECT_TRUE(std::ranges::is_sorted(models, {}, &CatalogueModel::name));
+  EXPECT_EQ(std::ranges::count(models, true, &CatalogueModel::in_reference), 36);
+}
+
+TEST(ModelCatalogue, EveryNameResolvesOrSaysWhyNot) {
+  for (const CatalogueModel& model : ModelCatalogue()) {
+    const auto ref = ResolveModel(std::string(model.name), kShare);
+    ASSERT_EQ(ref.ok(), model.status == ModelStatus::kAvailable) << model.name << ": " << ref.status().message();
+    if (ref.ok()) {
+      EXPECT_EQ(ref->family, model.family);
+      EXPECT_FALSE(ref->has_weights);
+      EXPECT_GE(ref->vocab_size, 32000);
+      EXPECT_EQ(ref->tokenizer_dir, kShare + "/tokenizers/assay-8k");
+    } else {
+      EXPECT_EQ(ref.status().code(), ErrorCode::kUnsupported);
+      EXPECT_THAT(ref.status().message(),
+                  AllOf(HasSubstr(std::string(model.name) + " is known, but"), Not(HasSubstr("\n"))));
+    }
+  }
+}
+
+TEST(ModelCatalogue, AnUnsupportedFamilyIsNamed) {
+  EXPECT_EQ(
+      ResolveModel("granite-3.1-3b-a800m-instruct", kShare).status().message(),
+      "granite-3.1-3b-a800m-instruct is known, but its family granitemoe is not supported yet; supported families: "
+      "granite, llama, mistral");
+}
+
+TEST(ModelCatalogue, UnknownNamesAndFoldersAreOneLine) {
+  EXPECT_THAT(ResolveModel("smollm2-153m", kShare).status().message(), HasSubstr("did you mean 'smollm2-135m'?"));
+  EXPECT_THAT(ResolveModel("/nonexistent/model", kShare).status().message(),
+              HasSubstr("no model folder /nonexistent/model"));
+  EXPECT_THAT(ResolveModel(kShare, kShare).status().message(), HasSubstr("has no config.json"));
+  EXPECT_THAT(ResolveModel(kShare + "/corpus/README.md", kShare).status().message(), HasSubstr("is a file"));
+}
+
+TEST(ModelCatalogue, LoraTargetsFollowTheReference) {
+  EXPECT_THAT(DefaultLoraTargets("smollm2-135m"), ElementsAre("q_proj", "v_proj"));
+  EXPECT_THAT(DefaultLoraTargets("llama3-8b"), ElementsAre("q_proj", "k_proj"));
+  EXPECT_THAT(DefaultLoraTargets("granite-20b-v2"), ElementsAre("c_attn", "c_proj"));
+  EXPECT_THAT(DefaultLoraTargets("/some/folder"), ElementsAre("q_proj", "v_proj"));
+}
+
+TEST(CheckVocabulary, RefusesASmallerModel) {
+  EXPECT_TRUE(CheckVocabulary(8192, 8192).ok());
+  EXPECT_THAT(CheckVocabulary(8191, 8192).message(),
+              HasSubstr("vocabulary of 8191 is smaller than the tokenizer's of 8192"));
+}
+
+class ModelFolderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto directory = TemporaryDirectory::Create("model_catalogue_test");
+    ASSERT_TRUE(directory.ok());
+    directory_.emplace(std::move(*directory));
+  }
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_->path() + "/" + name) << text;
+  }
+  Result<ModelRef> Resolve() { return ResolveModel(directory_->path(), kShare); }
+
+  std::optional<TemporaryDirectory> directory_;
+};
+
+TEST_F(ModelFolderTest, IsTakenAsItIs) {
+  Write("config.json", R"({"model_type": "mistral", "vocab_size": 300})");
+  Write("model.safetensors", "");
+  Write("tokenizer.json", "{}");
+  const auto ref = Resolve();
+  ASSERT_TRUE(ref.ok()) << ref.status().message();
+  EXPECT_EQ(ref->dir, directory_->path());
+  EXPECT_EQ(ref->family, "mistral");
+  EXPECT_TRUE(ref->has_weights);
+  EXPECT_EQ(ref->vocab_size, 300);
+  EXPECT_EQ(ref->tokenizer_dir, directory_->path());
+}
+
+TEST_F(ModelFolderTest, ShardedWeightsCountAndNoneMeansRandom) {
+  Write("config.json", R"({"model_type": "llama", "vocab_size": 300})");
+  EXPECT_FALSE(Resolve()->has_weights);
+  EXPECT_EQ(Resolve()->tokenizer_dir, kShare + "/tokenizers/assay-8k");
+  Write("model.safetensors.index.json", "{}");
+  EXPECT_TRUE(Resolve()->has_weights);
+}
+
+TEST_F(ModelFolderTest, BadConfigsAreOneLine) {
+  for (const auto& [config, message] : std::vector<std::pair<std::string, std::string>>{
+           {"{", "config.json"},
+           {"[]", "is not a JSON object"},
+           {R"({"vocab_size": 3})", "a model without model_type is not supported"},
+           {R"({"model_type": "bloom", "vocab_size": 3})", "family bloom is not supported; supported families"},
+           {R"({"model_type": 3})", "model_type"},
+           {R"({"model_type": "llama"})", "vocab_size is 0"}}) {
+    Write("config.json", config);
+    const auto ref = Resolve();
+    ASSERT_FALSE(ref.ok()) << config;
+    EXPECT_THAT(ref.status().message(), AllOf(HasSubstr(message), Not(HasSubstr("\n"))));
+  }
+}
+
+}  // namespace
+}  // namespace assay::data
