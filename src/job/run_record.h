@@ -36,8 +36,11 @@ struct RunRecord {
   std::string reason;  ///< one line; empty when done
   int signal = 0;      ///< of kKilled and of an out-of-memory kill
   std::string stderr_tail;
-  /// Sampled series by name, all as long as "time_s" (seconds since the worker was started): see launch/sampled_run.h.
+  /// Sampled series by name, all as long as "time_s" (seconds since the worker was started): see
+  /// measure/sample_series.h.
   std::map<std::string, std::vector<double>> samples;
+  int64_t max_rss_bytes = 0;    ///< high-water mark of the worker's resident memory, by the kernel
+  double cpu_seconds = 0;       ///< user and system time of the worker
   double wall_seconds = 0;      ///< from before the worker was started until it was reaped
   double overhead_seconds = 0;  ///< wall time that was neither load nor training
 };

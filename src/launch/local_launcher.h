@@ -9,16 +9,19 @@
 #include "job/event.h"
 #include "job/run_record.h"
 #include "job/tune_plan.h"
+#include "measure/sampler.h"
 
 namespace assay::launch {
 
 struct LaunchOptions {
-  std::string worker;                               ///< path of the worker; empty: FindWorker()
-  std::map<std::string, std::string> environment;   ///< added to what the launcher sets
-  double sample_hz = 10;                            ///< of the resource sampler
-  double grace_seconds = 3;                         ///< between SIGTERM and SIGKILL on Ctrl-C
-  std::function<void(const job::Event&)> on_event;  ///< as they come, from the calling thread
-  std::function<void()> on_tick;                    ///< about every 100 ms, from the calling thread
+  std::string worker = {};                              ///< path of the worker; empty: FindWorker()
+  std::map<std::string, std::string> environment = {};  ///< added to what the launcher sets
+  double sample_hz = 10;                                ///< of the resource sampler
+  double grace_seconds = 3;                             ///< between SIGTERM and SIGKILL on Ctrl-C
+  /// Each event as it comes, from the calling thread.
+  std::function<void(const job::Event&)> on_event = {};
+  /// About every 100 ms, from the calling thread: what the worker uses now.
+  std::function<void(const measure::LiveSample&)> on_tick = {};
 };
 
 /// $ASSAY_WORKER, else `assay-worker` beside our own program. An error says what to do when it is not there.

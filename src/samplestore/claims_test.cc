@@ -21,7 +21,7 @@ const MemoKey kKey = {"e", "a.1"};
 Measurement Of(const MemoKey& key, Outcome outcome) {
   Measurement measurement;
   measurement.uid = RandomUid();
-  measurement.experiment = "e";
+  measurement.experiment = key.parameterized_id;
   measurement.parameterized_id = key.parameterized_id;
   measurement.entity_id = key.entity_id;
   measurement.outcome = outcome;

@@ -128,7 +128,8 @@ TEST_F(SampleStoreTest, PagesInBothDirections) {
   }
   const auto uids = [&](const MeasurementFilter& filter) {
     std::vector<std::string> list;
-    for (const MeasurementRow& row : *store_->ListRows(filter, {})) {
+    const auto rows = store_->ListRows(filter, {});
+    for (const MeasurementRow& row : *rows) {
       list.push_back(row.uid);
     }
     return list;
