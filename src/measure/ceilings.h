@@ -37,8 +37,11 @@ struct LoopbackSpeed {
   std::string method;
 };
 
-/// Each takes about `budget_seconds`, twice that at most on a slow machine. `threads` 0: UsableCores().
-Result<MemoryBandwidth> MeasureMemoryBandwidth(double budget_seconds = 1.5, int64_t threads = 0);
+/// Each of these takes about `budget_seconds`, twice that at most on a slow machine.
+
+/// `threads` 0: UsableCores(). `array_bytes` 0: four times the last-level caches, within what memory is free.
+Result<MemoryBandwidth> MeasureMemoryBandwidth(double budget_seconds = 1.5, int64_t threads = 0,
+                                               int64_t array_bytes = 0);
 /// Writes a file into `folder` (made if missing) and removes it, whatever happens.
 Result<DiskSpeed> MeasureDisk(const std::string& folder, double budget_seconds = 2.0);
 Result<LoopbackSpeed> MeasureLoopback(double budget_seconds = 1.0);

@@ -43,8 +43,8 @@ struct MeanEstimate {
 
 /// Mean of values in the order of time, with an interval that holds although neighbours are correlated: the values are
 /// cut into batches whose means are nearly independent, and Student's t is applied to these (Law & Kelton, "Simulation
-/// Modeling and Analysis", batch means). `batches` is lowered so that each has two values at least, below four values
-/// each is its own batch. A remainder at the front, where warm-up is, is left out of the interval but not of the mean.
+/// Modeling and Analysis", batch means). `batches` is lowered so that each has two values at least; of fewer than four
+/// values each is its own batch. Batches may differ in length by one.
 MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence = 0.95, int64_t batches = 10);
 
 struct RatioEstimate {

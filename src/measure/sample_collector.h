@@ -1,0 +1,55 @@
+// Takes samples, one at a time; the sampler's thread says when.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/nvml.h"
+#include "measure/proc_file.h"
+#include "measure/process_tree.h"
+#include "measure/sample_series.h"
+
+namespace assay::measure {
+
+/// Used by one thread at a time.
+class SampleCollector {
+ public:
+  /// `nvml` may be null, then `gpus` (NVML indices) is ignored.
+  SampleCollector(pid_t pid, std::shared_ptr<const Nvml> nvml, std::vector<int> gpus);
+
+  /// Appends a sample, at `time_s` after the start. False, and nothing is appended, once the process has ended. With
+  /// `refresh_slow` the readings that cost most are made too; without, their columns repeat the last value.
+  bool Collect(double time_s, bool refresh_slow);
+
+  const SampleSeries& series() const { return series_; }
+  SampleSeries TakeSeries() { return std::move(series_); }
+
+ private:
+  void CollectProcess(double interval_s);
+  void CollectDisk();
+  void CollectSystem(bool refresh_slow);
+  void CollectGpus();
+
+  ProcessTree tree_;
+  ProcFile io_;
+  ProcFile status_;
+  ProcFile meminfo_;
+  ProcFile system_stat_;
+  ProcFile cgroup_memory_;
+  std::shared_ptr<const Nvml> nvml_;
+
+  ProcessUse last_root_;
+  ProcessUse last_tree_;
+  double last_busy_ticks_ = 0;
+  double last_total_ticks_ = 0;
+  double first_read_bytes_ = 0;
+  double first_write_bytes_ = 0;
+  std::vector<double> first_energy_joules_;
+  SampleSeries series_;
+};
+
+}  // namespace assay::measure

@@ -1,0 +1,205 @@
+#include "measure/sampler.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "measure/proc_file.h"
+#include "measure/utilization.h"
+
+namespace assay::measure {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr double kMib = 1048576;
+
+void SleepFor(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+void SpinFor(double seconds) {
+  const double end = MonotonicSeconds() + seconds;
+  while (MonotonicSeconds() < end) {
+  }
+}
+
+// A child process that runs `work`; killed and reaped at the end of its scope.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& work) : pid_(::fork()) {
+    if (pid_ == 0) {
+      work();
+      ::_exit(0);
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+SampleSeries SampleFor(pid_t pid, double seconds, double hz = 50) {
+  Sampler sampler({.hz = hz, .nvml = nullptr, .gpus = {}});
+  sampler.Start(pid);
+  SleepFor(seconds);
+  return sampler.Stop();
+}
+
+void ExpectEqualLengths(const SampleSeries& series) {
+  for (const auto& [name, column] : ToColumns(series)) {
+    EXPECT_EQ(column.size(), series.size()) << name;
+  }
+}
+
+TEST(SamplerTest, SeesABusyProcess) {
+  const Child child([] { SpinFor(30); });
+  const SampleSeries series = SampleFor(child.pid(), 0.4);
+  ExpectEqualLengths(series);
+  ASSERT_GE(series.size(), 3);
+  const Utilization utilization = Summarize(series);
+  EXPECT_GT(utilization.cpu_compute_utilization, 20);
+  EXPECT_LT(utilization.cpu_compute_utilization, 130);
+  EXPECT_GT(utilization.cpu_memory_utilization, 0);
+  EXPECT_LT(utilization.cpu_memory_utilization, 100);
+  EXPECT_GT(utilization.cpu_memory_process_peak_bytes, 0);
+}
+
+TEST(SamplerTest, SeesAnIdleProcess) {
+  const Child child([] { SleepFor(30); });
+  EXPECT_LT(Summarize(SampleFor(child.pid(), 0.3)).cpu_compute_tree_utilization, 10);
+}
+
+TEST(SamplerTest, CountsChildrenInTheTreeOnly) {
+  const Child child([] {
+    const Child grandchild([] { SpinFor(30); });
+    SleepFor(30);
+  });
+  SleepFor(0.1);  // until the grandchild is there
+  const SampleSeries series = SampleFor(child.pid(), 0.4);
+  const Utilization utilization = Summarize(series);
+  EXPECT_LT(utilization.cpu_compute_utilization, 10);
+  EXPECT_GT(utilization.cpu_compute_tree_utilization, 20);
+  EXPECT_GT(series.rss_tree_bytes.back(), series.rss_process_bytes.back());
+}
+
+TEST(SamplerTest, SeesMemoryGrowAndKeepsThePeak) {
+  const Child child([] {
+    SleepFor(0.15);
+    const size_t size = 64 << 20;
+    void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memset(memory, 1, size);
+    SleepFor(0.15);
+    ::munmap(memory, size);
+    SleepFor(30);
+  });
+  SampleSeries series = SampleFor(child.pid(), 0.8);
+  const double first = series.rss_process_bytes.front();
+  EXPECT_GT(series.rss_process_peak_bytes - first, 48 * kMib);
+  EXPECT_LT(series.rss_process_bytes.back() - first, 32 * kMib);
+}
+
+TEST(SamplerTest, TheFirstSampleComesAtOnce) {
+  const Child child([] { SleepFor(30); });
+  Sampler sampler({.hz = 0.1, .nvml = nullptr, .gpus = {}});
+  sampler.Start(child.pid());
+  EXPECT_GT(sampler.Latest().rss_tree_bytes, 0);
+  const SampleSeries series = sampler.Stop();
+  EXPECT_THAT(series.time_s, SizeIs(2));  // the first and the last
+  EXPECT_LT(series.time_s.front(), 0.5);
+}
+
+TEST(SamplerTest, AVanishedProcessEndsTheSeries) {
+  const Child child([] { SleepFor(0.1); });
+  const SampleSeries series = SampleFor(child.pid(), 0.4);
+  ExpectEqualLengths(series);
+  ASSERT_GE(series.size(), 1);
+  EXPECT_LT(series.time_s.back(), 0.35);
+  EXPECT_GT(series.rss_process_bytes.back(), 0);
+}
+
+TEST(SamplerTest, NoProcessGivesNoSamples) {
+  EXPECT_EQ(SampleFor(1 << 30, 0.01).size(), 0);
+  Sampler never_started;
+  EXPECT_EQ(never_started.Stop().size(), 0);
+  EXPECT_EQ(never_started.Latest().time_s, 0);
+}
+
+TEST(SamplerTest, CanBeStartedAgain) {
+  const Child child([] { SleepFor(30); });
+  Sampler sampler({.hz = 50, .nvml = nullptr, .gpus = {}});
+  sampler.Start(child.pid());
+  EXPECT_GE(sampler.Stop().size(), 1);
+  sampler.Start(child.pid());
+  EXPECT_GE(sampler.Stop().size(), 1);
+}
+
+TEST(SamplerTest, CountsBytesWritten) {
+  auto folder = TemporaryDirectory::Create("assay-sampler-test");
+  ASSERT_TRUE(folder.ok());
+  const std::string path = folder->path() + "/x";
+  const Child child([&] {
+    SleepFor(0.1);
+    static_cast<void>(WriteFileAtomically(path, std::string(1 << 20, 'x')));
+    SleepFor(30);
+  });
+  const Utilization utilization = Summarize(SampleFor(child.pid(), 0.6));
+  // A folder in memory has no storage below it.
+  EXPECT_TRUE(utilization.disk_write_bytes == 0 || utilization.disk_write_bytes >= kMib);
+  EXPECT_TRUE(FileExists(path));
+}
+
+TEST(SamplerTest, SamplesGpusBesideTheProcess) {
+  const Child child([] { SleepFor(30); });
+  Sampler sampler({.hz = 50, .nvml = Nvml::Load(FAKE_NVML), .gpus = std::vector<int>{1}});
+  sampler.Start(child.pid());
+  SleepFor(0.1);
+  const SampleSeries series = sampler.Stop();
+  ExpectEqualLengths(series);
+  ASSERT_THAT(series.gpus, SizeIs(1));
+  const Utilization utilization = Summarize(series);
+  EXPECT_EQ(utilization.gpu_compute_utilization.avg, 80);
+  EXPECT_EQ(utilization.gpu_memory_utilization.avg, 75);
+  EXPECT_EQ(utilization.gpu_power_percent.avg, 75);
+  // It has no counter: 300 W over the time.
+  EXPECT_NEAR(utilization.gpu_energy_joules, 300 * (series.time_s.back() - series.time_s.front()), 1e-6);
+}
+
+TEST(ProcessStatTest, ReadsTheFieldsAfterAnyName) {
+  std::string line =
+      "7 (a) R (b) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 30 10 20 0 4 0 900 1000000 25 18446744073709551615";
+  const auto stat = ParseProcessStat(line);
+  ASSERT_TRUE(stat.has_value());
+  EXPECT_EQ(stat->state, 'S');
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  EXPECT_DOUBLE_EQ(stat->own_cpu_seconds, 300 / ticks);
+  EXPECT_DOUBLE_EQ(stat->children_cpu_seconds, 40 / ticks);
+  EXPECT_EQ(stat->rss_bytes, 25.0 * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_FALSE(ParseProcessStat("").has_value());
+  EXPECT_FALSE(ParseProcessStat("7 (a").has_value());
+}
+
+TEST(NumberAfterTest, FindsKeysAtTheStartOfALine) {
+  const std::string text = "cancelled_write_bytes: 5\nwrite_bytes: 12\nVmHWM:\t  340 kB\n";
+  EXPECT_EQ(NumberAfter(text, "write_bytes"), 12);
+  EXPECT_EQ(NumberAfter(text, "VmHWM"), 340);
+  EXPECT_EQ(NumberAfter(text, "missing"), 0);
+}
+
+}  // namespace
+}  // namespace assay::measure
