@@ -1,0 +1,331 @@
+#include "data/tokenizer/normalizer.h"
+
+#include <utf8proc.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "data/tokenizer/byte_alphabet.h"
+#include "data/tokenizer/unicode.h"
+
+namespace assay::data {
+namespace {
+
+// Calls `visit(code_point, bytes of it)` for every character.
+template <typename Visit>
+void ForEachCharacter(std::string_view text, const Visit& visit) {
+  for (size_t i = 0; i < text.size();) {
+    const CodePoint c = DecodeUtf8(text.data() + i);
+    visit(c.value, text.substr(i, c.bytes));
+    i += c.bytes;
+  }
+}
+
+template <typename Keep>
+void KeepCharacters(std::string* text, const Keep& keep) {
+  std::string kept;
+  kept.reserve(text->size());
+  ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+    if (keep(c)) {
+      kept += bytes;
+    }
+  });
+  *text = std::move(kept);
+}
+
+utf8proc_option_t Utf8procOptions(UnicodeForm form) {
+  switch (form) {
+    case UnicodeForm::kNfc:
+      return static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    case UnicodeForm::kNfd:
+      return static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE);
+    case UnicodeForm::kNfkc:
+      return static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
+    case UnicodeForm::kNfkd:
+      return static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
+  }
+  return UTF8PROC_STABLE;
+}
+
+void AppendNormalized(std::string_view text, UnicodeForm form, std::string* out) {
+  utf8proc_uint8_t* mapped = nullptr;
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, Utf8procOptions(form));
+  if (size >= 0) {
+    out->append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
+  }
+  std::free(mapped);
+}
+
+// A quick check: only NFC has a class of its own, any other form may change any character outside ASCII.
+bool NeedsNormalizing(std::string_view text, UnicodeForm form) {
+  const uint16_t* classes = CharClasses();
+  const bool nfc = form == UnicodeForm::kNfc;
+  const unsigned char first_lead = nfc ? 0xCC : 0x80;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < first_lead || (byte & 0xC0) == 0x80) {
+      continue;
+    }
+    if (!nfc || (classes[DecodeUtf8(text.data() + i).value] & kNfcUnstable) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+class UnicodeNormalizer final : public Normalizer {
+ public:
+  explicit UnicodeNormalizer(UnicodeForm form) : form_(form) {}
+
+  void Apply(std::string* text) const override {
+    if (!NeedsNormalizing(*text, form_)) {
+      return;
+    }
+    std::string normalized;
+    normalized.reserve(text->size());
+    size_t done = 0;
+    size_t at = 0;
+    ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+      if (IsNormalisationBarrier(c)) {
+        AppendNormalized(std::string_view(*text).substr(done, at - done), form_, &normalized);
+        normalized += bytes;
+        done = at + bytes.size();
+      }
+      at += bytes.size();
+    });
+    AppendNormalized(std::string_view(*text).substr(done), form_, &normalized);
+    *text = std::move(normalized);
+  }
+
+ private:
+  UnicodeForm form_;
+};
+
+class LowercaseNormalizer final : public Normalizer {
+ public:
+  void Apply(std::string* text) const override {
+    std::string lower;
+    lower.reserve(text->size());
+    ForEachCharacter(*text, [&](uint32_t c, std::string_view) {
+      if (c < 0x80) {
+        lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
+      } else {
+        AppendLowercase(c, &lower);
+      }
+    });
+    *text = std::move(lower);
+  }
+};
+
+class StripNormalizer final : public Normalizer {
+ public:
+  StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
+
+  void Apply(std::string* text) const override {
+    size_t begin = 0;
+    size_t end = text->size();
+    const auto is_space = [&](size_t i) { return (CharClasses()[DecodeUtf8(text->data() + i).value] & kSpace) != 0; };
+    while (left_ && begin < end && is_space(begin)) {
+      begin += Utf8Length((*text)[begin]);
+    }
+    while (right_ && end > begin && is_space(PreviousUtf8(*text, end))) {
+      end = PreviousUtf8(*text, end);
+    }
+    *text = text->substr(begin, end - begin);
+  }
+
+ private:
+  bool left_;
+  bool right_;
+};
+
+class StripAccentsNormalizer final : public Normalizer {
+ public:
+  void Apply(std::string* text) const override {
+    KeepCharacters(text, [classes = CharClasses()](uint32_t c) { return (classes[c] & kCombining) == 0; });
+  }
+};
+
+// SentencePiece's "nmt" rules: control characters go, unusual spaces become a space.
+class NmtNormalizer final : public Normalizer {
+ public:
+  void Apply(std::string* text) const override {
+    std::string mapped;
+    mapped.reserve(text->size());
+    ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+      if (IsSpace(c)) {
+        mapped += ' ';
+      } else if (!IsControl(c)) {
+        mapped += bytes;
+      }
+    });
+    *text = std::move(mapped);
+  }
+
+ private:
+  static bool IsControl(uint32_t c) {
+    return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+  }
+  static bool IsSpace(uint32_t c) {
+    return c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+           c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+  }
+};
+
+class PrependNormalizer final : public Normalizer {
+ public:
+  explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
+  void Apply(std::string* text) const override {
+    if (!text->empty()) {
+      text->insert(0, prefix_);
+    }
+  }
+
+ private:
+  std::string prefix_;
+};
+
+class ReplaceNormalizer final : public Normalizer {
+ public:
+  ReplaceNormalizer(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
+  void Apply(std::string* text) const override { *text = ReplaceAll(*text, from_, to_); }
+
+ private:
+  std::string from_;
+  std::string to_;
+};
+
+class RegexReplaceNormalizer final : public Normalizer {
+ public:
+  RegexReplaceNormalizer(Regex from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
+  void Apply(std::string* text) const override { *text = ReplaceAll(*text, from_, to_); }
+
+ private:
+  Regex from_;
+  std::string to_;
+};
+
+bool IsChinese(uint32_t c) {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) ||
+         (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+class BertNormalizer final : public Normalizer {
+ public:
+  explicit BertNormalizer(BertNormalizerOptions options) : options_(options) {}
+
+  void Apply(std::string* text) const override {
+    const uint16_t* classes = CharClasses();
+    if (options_.clean_text) {
+      std::string clean;
+      ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+        if ((classes[c] & kSpace) != 0) {
+          clean += ' ';
+        } else if (c != 0 && c != 0xFFFD && (classes[c] & kControl) == 0) {
+          clean += bytes;
+        }
+      });
+      *text = std::move(clean);
+    }
+    if (options_.handle_chinese_chars) {
+      std::string spaced;
+      ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+        const std::string_view margin = IsChinese(c) ? " " : "";
+        spaced.append(margin).append(bytes).append(margin);
+      });
+      *text = std::move(spaced);
+    }
+    if (options_.strip_accents) {
+      decompose_.Apply(text);
+      KeepCharacters(text, [&](uint32_t c) { return (classes[c] & kNonspacing) == 0; });
+    }
+    if (options_.lowercase) {
+      lowercase_.Apply(text);
+    }
+  }
+
+ private:
+  BertNormalizerOptions options_;
+  UnicodeNormalizer decompose_{UnicodeForm::kNfd};
+  LowercaseNormalizer lowercase_;
+};
+
+class ByteLevelNormalizer final : public Normalizer {
+ public:
+  void Apply(std::string* text) const override { *text = ToByteAlphabet(*text); }
+};
+
+class NormalizerSequence final : public Normalizer {
+ public:
+  explicit NormalizerSequence(std::vector<NormalizerPtr> parts) : parts_(std::move(parts)) {}
+  void Apply(std::string* text) const override {
+    for (const NormalizerPtr& part : parts_) {
+      part->Apply(text);
+    }
+  }
+
+ private:
+  std::vector<NormalizerPtr> parts_;
+};
+
+}  // namespace
+
+NormalizerPtr MakeUnicodeNormalizer(UnicodeForm form) {
+  return std::make_unique<UnicodeNormalizer>(form);
+}
+NormalizerPtr MakeLowercaseNormalizer() {
+  return std::make_unique<LowercaseNormalizer>();
+}
+NormalizerPtr MakeStripNormalizer(bool left, bool right) {
+  return std::make_unique<StripNormalizer>(left, right);
+}
+NormalizerPtr MakeStripAccentsNormalizer() {
+  return std::make_unique<StripAccentsNormalizer>();
+}
+NormalizerPtr MakeNmtNormalizer() {
+  return std::make_unique<NmtNormalizer>();
+}
+NormalizerPtr MakePrependNormalizer(std::string prefix) {
+  return std::make_unique<PrependNormalizer>(std::move(prefix));
+}
+NormalizerPtr MakeReplaceNormalizer(std::string from, std::string to) {
+  return std::make_unique<ReplaceNormalizer>(std::move(from), std::move(to));
+}
+NormalizerPtr MakeReplaceNormalizer(Regex from, std::string to) {
+  return std::make_unique<RegexReplaceNormalizer>(std::move(from), std::move(to));
+}
+NormalizerPtr MakeBertNormalizer(BertNormalizerOptions options) {
+  return std::make_unique<BertNormalizer>(options);
+}
+NormalizerPtr MakeByteLevelNormalizer() {
+  return std::make_unique<ByteLevelNormalizer>();
+}
+NormalizerPtr MakeNormalizerSequence(std::vector<NormalizerPtr> parts) {
+  return std::make_unique<NormalizerSequence>(std::move(parts));
+}
+
+std::string ReplaceAll(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 8);
+  size_t done = 0;
+  for (size_t at = text.find(from); at != std::string_view::npos; at = text.find(from, done)) {
+    out.append(text, done, at - done).append(to);
+    done = at + from.size();
+  }
+  return out.append(text, done);
+}
+
+std::string ReplaceAll(std::string_view text, const Regex& from, std::string_view to) {
+  std::string out;
+  size_t done = 0;
+  from.ForEachMatch(text, [&](size_t begin, size_t end) {
+    out.append(text, done, begin - done).append(to);
+    done = end;
+  });
+  return out.append(text, done);
+}
+
+}  // namespace assay::data

@@ -1,0 +1,228 @@
+#include "data/tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "data/tokenizer/tokenizer_parts.h"
+#include "data/tokenizer/unicode.h"
+
+namespace assay::data {
+namespace {
+
+// Words cut from the text at a time, so that scanning and looking up each stay in a tight loop.
+constexpr size_t kBatch = 128;
+
+void AppendId(int32_t id, EncodeContext* context) {
+  if (context->count == context->ids.size()) {
+    context->ids.resize(2 * context->ids.size() + 64);
+  }
+  context->ids[context->count++] = id;
+}
+
+void Reserve(size_t more, EncodeContext* context) {
+  if (context->count + more > context->ids.size()) {
+    context->ids.resize(2 * context->ids.size() + more);
+  }
+}
+
+}  // namespace
+
+std::optional<int32_t> TokenizerParts::FindToken(std::string_view token) const {
+  const int32_t id = added.Find(token);
+  const int32_t found = id != kNoToken ? id : model->vocabulary().Find(token);
+  return found == kNoToken ? std::nullopt : std::optional<int32_t>(found);
+}
+
+bool TokenizerParts::EncodeWord(std::string_view word, const char* text_end, EncodeContext* context) const {
+  context->word_ids.clear();
+  if (!model->Encode(word, &context->scratch, &context->word_ids)) {
+    return false;
+  }
+  const size_t count = context->word_ids.size();
+  Reserve(count + kBatch * WordCache::kMaxIds, context);
+  std::copy(context->word_ids.begin(), context->word_ids.end(), context->ids.data() + context->count);
+  context->count += count;
+  context->cache.Add(word, text_end, context->word_ids);
+  return true;
+}
+
+bool TokenizerParts::EncodePiece(const Piece& piece, EncodeContext* context) const {
+  const std::string_view text = piece.text;
+  const char* text_end = text.data() + text.size();
+  std::array<size_t, kBatch> ends;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t count = 1;
+    ends[0] = text.size();
+    if (pre_tokenizer.splitter != nullptr) {
+      count = pre_tokenizer.splitter->Next(text, begin, ends);
+    }
+    Reserve(kBatch * WordCache::kMaxIds, context);
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view word = text.substr(begin, ends[i] - begin);
+      const size_t known = context->cache.Find(word, text_end, context->ids.data() + context->count);
+      context->count += known;
+      if (known == 0 && !EncodeWord(word, text_end, context)) {
+        return false;
+      }
+      begin = ends[i];
+    }
+  }
+  return true;
+}
+
+bool TokenizerParts::EncodePart(std::string_view part, bool at_start, EncodeContext* context) const {
+  context->pieces.assign(1, {part, at_start});
+  for (const StepPtr& step : pre_tokenizer.steps) {
+    context->next_pieces.clear();
+    for (const Piece& piece : context->pieces) {
+      step->Apply(piece, &context->arena, &context->next_pieces);
+    }
+    context->pieces.swap(context->next_pieces);
+  }
+  return std::all_of(context->pieces.begin(), context->pieces.end(),
+                     [&](const Piece& piece) { return EncodePiece(piece, context); });
+}
+
+Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, bool add_special_tokens) const {
+  std::string repaired;
+  if (!IsValidUtf8(text)) {
+    repaired = RepairUtf8(text);
+    text = repaired;
+  }
+  std::unique_ptr<EncodeContext> context = parts_->contexts.Take();
+  context->count = 0;
+  std::string normalized;
+  const auto on_normalized = [&](std::string_view part, int32_t id, bool at_start) {
+    if (id == kNoToken) {
+      return parts_->EncodePart(part, at_start, context.get());
+    }
+    AppendId(id, context.get());
+    return true;
+  };
+  const auto on_raw = [&](std::string_view part, int32_t id) {
+    if (id != kNoToken) {
+      AppendId(id, context.get());
+      return true;
+    }
+    const bool at_start = part.data() == text.data();
+    if (parts_->normalizer != nullptr) {
+      normalized = part;
+      parts_->normalizer->Apply(&normalized);
+      part = normalized;
+    }
+    return parts_->normalized_finder->ForEachPart(part, [&](std::string_view p, int32_t token) {
+      return on_normalized(p, token, at_start && p.data() == part.data());
+    });
+  };
+  const bool encoded = parts_->raw_finder->ForEachPart(text, on_raw);
+  context->arena.Clear();
+  std::vector<int32_t> ids;
+  if (encoded) {
+    const PostProcessor& around = parts_->post_processor;
+    const size_t added = add_special_tokens ? around.before.size() + around.after.size() : 0;
+    ids.reserve(context->count + added);
+    if (add_special_tokens) {
+      ids = around.before;
+    }
+    ids.insert(ids.end(), context->ids.begin(), context->ids.begin() + static_cast<ptrdiff_t>(context->count));
+    if (add_special_tokens) {
+      ids.insert(ids.end(), around.after.begin(), around.after.end());
+    }
+  }
+  parts_->contexts.Return(std::move(context));
+  if (!encoded) {
+    return Status::InvalidArgument(
+        "cannot tokenise the text: a character is not in the vocabulary, and the tokeniser has no unknown token for it");
+  }
+  return ids;
+}
+
+Result<std::vector<std::vector<int32_t>>> Tokenizer::EncodeBatch(std::span<const std::string> texts,
+                                                                 bool add_special_tokens, int threads) const {
+  std::vector<std::vector<int32_t>> encoded(texts.size());
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  Status failure;
+  const auto work = [&] {
+    for (size_t i = next++; i < texts.size(); i = next++) {
+      Result<std::vector<int32_t>> ids = Encode(texts[i], add_special_tokens);
+      if (!ids.ok()) {
+        const std::lock_guard lock(mutex);
+        failure = ids.status();
+        next = texts.size();
+        return;
+      }
+      encoded[i] = *std::move(ids);
+    }
+  };
+  const size_t helpers = std::min(texts.size(), static_cast<size_t>(std::max(threads, 1))) - (texts.empty() ? 0 : 1);
+  std::vector<std::thread> pool;
+  for (size_t i = 0; i < helpers; ++i) {
+    pool.emplace_back(work);
+  }
+  work();
+  for (std::thread& thread : pool) {
+    thread.join();
+  }
+  if (!failure.ok()) {
+    return failure;
+  }
+  return encoded;
+}
+
+std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const int32_t id : ids) {
+    const auto normalized = parts_->normalized_added.find(id);
+    const std::string* token = parts_->added.Token(id);
+    token = normalized != parts_->normalized_added.end() ? &normalized->second : token;
+    token = token == nullptr ? parts_->model->vocabulary().Token(id) : token;
+    if (token != nullptr && !(skip_special_tokens && parts_->special_contents.contains(*token))) {
+      tokens.push_back(*token);
+    }
+  }
+  const char* separator = parts_->decoder == nullptr ? " " : "";
+  if (parts_->decoder != nullptr) {
+    parts_->decoder->Apply(&tokens);
+  }
+  std::string text;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    text += i == 0 ? "" : separator;
+    text += tokens[i];
+  }
+  return text;
+}
+
+int64_t Tokenizer::vocab_size() const {
+  return std::max(parts_->model->vocabulary().id_limit(), parts_->added.id_limit());
+}
+
+int64_t Tokenizer::token_count() const {
+  auto count = static_cast<int64_t>(parts_->model->vocabulary().size());
+  for (int32_t id = 0; id < parts_->added.id_limit(); ++id) {
+    const std::string* token = parts_->added.Token(id);
+    count += token != nullptr && parts_->model->vocabulary().Find(*token) == kNoToken ? 1 : 0;
+  }
+  return count;
+}
+
+std::optional<int32_t> Tokenizer::TokenId(std::string_view token) const {
+  return parts_->FindToken(token);
+}
+
+std::optional<std::string> Tokenizer::Token(int32_t id) const {
+  const std::string* token = parts_->added.Token(id);
+  token = token == nullptr ? parts_->model->vocabulary().Token(id) : token;
+  return token == nullptr ? std::nullopt : std::optional<std::string>(*token);
+}
+
+const SpecialTokens& Tokenizer::special_tokens() const {
+  return parts_->special_tokens;
+}
+
+}  // namespace assay::data

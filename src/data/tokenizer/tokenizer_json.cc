@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/files.h"
+#include "data/tokenizer/component_json.h"
+#include "data/tokenizer/json_fields.h"
+#include "data/tokenizer/model_json.h"
+#include "data/tokenizer/tokenizer_parts.h"
+
+namespace assay::data {
+namespace {
+
+using nlohmann::json;
+
+Result<AddedToken> ReadAddedToken(const json& entry) {
+  AddedToken token;
+  ASSAY_ASSIGN_OR_RETURN(token.content, RequiredField<std::string>(entry, "content"));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t id, RequiredField<int64_t>(entry, "id"));
+  token.id = static_cast<int32_t>(id);
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "single_word", token.single_word));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "lstrip", token.lstrip));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "rstrip", token.rstrip));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "special", token.special));
+  token.normalized = !token.special;
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "normalized", token.normalized));
+  return token;
+}
+
+// The id of an added token: that of the model's vocabulary, or else the next free one. A file that declares another
+// was written for another vocabulary.
+Status CheckId(const AddedToken& token, const Vocabulary& vocabulary, int32_t next_id) {
+  const int32_t known = vocabulary.Find(token.content);
+  const int32_t expected = known != kNoToken ? known : next_id;
+  if (token.id == expected) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(
+      fmt::format("added token '{}' declares the id {}, but {} {}; the file is not consistent", token.content, token.id,
+                  known != kNoToken ? "the vocabulary has it as" : "the next free id is", expected));
+}
+
+// The added tokens by id.
+Result<std::map<int32_t, AddedToken>> ReadAddedTokens(const json& root, const Vocabulary& vocabulary) {
+  std::map<int32_t, AddedToken> tokens;
+  const json none = json::array();
+  const auto found = root.find("added_tokens");
+  auto next_id = static_cast<int32_t>(vocabulary.size());
+  for (const json& entry : found != root.end() && found->is_array() ? *found : none) {
+    ASSAY_ASSIGN_OR_RETURN(AddedToken token, ReadAddedToken(entry));
+    if (token.content.empty()) {
+      continue;
+    }
+    if (!tokens.contains(token.id) || tokens[token.id].content != token.content) {
+      ASSAY_RETURN_IF_ERROR(CheckId(token, vocabulary, next_id));
+    }
+    next_id += token.id == next_id ? 1 : 0;
+    tokens[token.id] = std::move(token);
+  }
+  return tokens;
+}
+
+void AddTokens(const std::map<int32_t, AddedToken>& tokens, TokenizerParts* parts) {
+  std::vector<AddedTokenFinder::Pattern> raw;
+  std::vector<AddedTokenFinder::Pattern> normalized;
+  for (const auto& [id, token] : tokens) {
+    parts->added.Add(token.content, id);
+    if (token.special) {
+      parts->special_contents.insert(token.content);
+    }
+    std::string pattern = token.content;
+    if (token.normalized && parts->normalizer != nullptr) {
+      parts->normalizer->Apply(&pattern);
+    }
+    if (pattern != token.content) {
+      parts->normalized_added[id] = pattern;
+    }
+    (token.normalized ? normalized : raw).emplace_back(std::move(pattern), token);
+  }
+  parts->raw_finder.emplace(raw);
+  parts->normalized_finder.emplace(normalized);
+}
+
+bool HasComponent(const json& root, const char* key) {
+  return root.contains(key) && !root[key].is_null();
+}
+
+Status CheckVersion(const json& root) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string version, OptionalField<std::string>(root, "version", "1.0"));
+  return version == "1.0" ? Status::Ok()
+                          : Status::Unsupported(fmt::format("format version '{}' is not supported", version));
+}
+
+Result<std::shared_ptr<TokenizerParts>> ReadParts(const json& root) {
+  if (!root.is_object() || !root.contains("model")) {
+    return Status::InvalidArgument("not a tokenizer.json: 'model' is missing");
+  }
+  ASSAY_RETURN_IF_ERROR(CheckVersion(root));
+  auto parts = std::make_shared<TokenizerParts>();
+  if (HasComponent(root, "normalizer")) {
+    ASSAY_ASSIGN_OR_RETURN(parts->normalizer, ReadNormalizer(root["normalizer"]));
+  }
+  ReadPreTokenizerResult pre_tokenizer;
+  if (HasComponent(root, "pre_tokenizer")) {
+    ASSAY_ASSIGN_OR_RETURN(pre_tokenizer, ReadPreTokenizer(root["pre_tokenizer"], ModelTakesBytes(root["model"])));
+  }
+  parts->pre_tokenizer = std::move(pre_tokenizer.pre_tokenizer);
+  ASSAY_ASSIGN_OR_RETURN(parts->model, ReadModel(root["model"], pre_tokenizer.byte_level));
+  if (HasComponent(root, "decoder")) {
+    ASSAY_ASSIGN_OR_RETURN(parts->decoder, ReadDecoder(root["decoder"]));
+  }
+  if (HasComponent(root, "post_processor")) {
+    ASSAY_ASSIGN_OR_RETURN(parts->post_processor, ReadPostProcessor(root["post_processor"]));
+  }
+  const auto added = ReadAddedTokens(root, parts->model->vocabulary());
+  if (!added.ok()) {
+    return added.status();
+  }
+  AddTokens(*added, parts.get());
+  parts->special_tokens.unk = parts->FindToken(parts->model->unknown_token());
+  return parts;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TokenizerParts>> ReadTokenizerParts(std::string_view text, std::string_view source) {
+  ASSAY_ASSIGN_OR_RETURN(const json root, ParseJson(text, source));
+  try {
+    Result<std::shared_ptr<TokenizerParts>> parts = ReadParts(root);
+    return parts.ok() ? std::move(parts) : Result<std::shared_ptr<TokenizerParts>>(parts.status().WithContext(source));
+  } catch (const json::exception& error) {
+    return Status::InvalidArgument(fmt::format("{}: not a tokenizer.json: {}", source, error.what()));
+  }
+}
+
+Result<Tokenizer> Tokenizer::FromJson(std::string_view text, std::string_view source) {
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<TokenizerParts> parts, ReadTokenizerParts(text, source));
+  return Tokenizer(std::move(parts));
+}
+
+Result<Tokenizer> Tokenizer::FromFile(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return FromJson(text, path);
+}
+
+}  // namespace assay::data
