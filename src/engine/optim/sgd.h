@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/optimizer_step.h"
 #include "engine/optim/optimizer.h"
 
 namespace assay::engine {
@@ -16,8 +17,7 @@ class Sgd : public Optimizer {
 
  private:
   OptimizerOptions options_;
-  std::vector<at::Tensor> decayed_;
-  std::vector<at::Tensor> plain_;
+  std::vector<AdamwTensors> slots_;  ///< the moments stay undefined
 };
 
 }  // namespace assay::engine

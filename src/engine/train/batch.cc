@@ -1,10 +1,11 @@
 #include "engine/train/batch.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/model/status_error.h"
@@ -46,12 +47,32 @@ at::Tensor tensor_of(const std::vector<T>& values, c10::Device device) {
   return host.to(device);
 }
 
-void check_ids(const std::vector<int64_t>& ids, std::string_view what, int64_t vocab_size) {
-  for (const int64_t id : ids) {
-    if (id < 0 || id >= vocab_size) {
-      throw StatusError(Status::InvalidArgument(fmt::format(
-          "a row holds {} {}, but the model's vocabulary has {} entries (tokenise with this model's tokeniser)", what,
-          id, vocab_size)));
+std::string name_of(const data::TokenRowView& row) {
+  return row.line > 0 ? fmt::format("the row of line {}", row.line) : "a row";
+}
+
+[[noreturn]] void refuse(const data::TokenRowView& row, std::string_view what) {
+  throw StatusError(Status::InvalidArgument(fmt::format("{} of the data set {}", name_of(row), what)));
+}
+
+void check_entry(const data::TokenRowView& row, std::string_view what, int64_t value, int64_t vocab_size) {
+  if (value < 0 || value >= vocab_size) {
+    refuse(row, fmt::format("holds {} {}, but the model's vocabulary has {} entries (tokenise with this model's own "
+                            "tokeniser)",
+                            what, value, vocab_size));
+  }
+}
+
+void check_row(const data::TokenRowView& row, int64_t vocab_size) {
+  if (row.ids.empty()) {
+    refuse(row, "has no tokens (remove empty rows)");
+  }
+  for (const int32_t id : row.ids) {
+    check_entry(row, "token id", id, vocab_size);
+  }
+  for (const int32_t label : row.labels) {
+    if (label != data::kMaskedLabel) {
+      check_entry(row, "label", label, vocab_size);
     }
   }
 }
@@ -61,13 +82,9 @@ void check_ids(const std::vector<int64_t>& ids, std::string_view what, int64_t v
 PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_size, c10::Device device) {
   PackedRows packed;
   for (const data::TokenRowView& row : rows) {
-    if (row.ids.empty()) {
-      throw StatusError(Status::InvalidArgument("a row of the data set has no tokens (remove empty rows)"));
-    }
+    check_row(row, vocab_size);
     packed.append(row);
   }
-  check_ids(packed.ids, "token id", vocab_size);
-  check_ids(packed.supervised_targets, "label", vocab_size);
   return {
       .ids_T = tensor_of(packed.ids, device),
       .positions_T = tensor_of(packed.positions, device),

@@ -26,7 +26,7 @@ std::vector<T> values(const at::Tensor& tensor) {
 PackedBatch pack(const std::vector<data::TokenRow>& rows) {
   std::vector<data::TokenRowView> views;
   for (const data::TokenRow& row : rows) {
-    views.push_back({row.ids, row.labels});
+    views.push_back({row.ids, row.labels, row.line});
   }
   return pack_rows(views, kVocab, c10::kCPU);
 }
@@ -57,6 +57,8 @@ TEST(PackRows, RefusesIdsOutsideTheVocabulary) {
   EXPECT_THAT([] { pack({{{1, 100}, {1, 100}}}); }, ThrowsMessage<StatusError>(HasSubstr("token id 100")));
   EXPECT_THAT([] { pack({{{-1, 1}, {1, 1}}}); }, ThrowsMessage<StatusError>(HasSubstr("token id -1")));
   EXPECT_THAT([] { pack({{{1, 1}, {1, 7000}}}); }, ThrowsMessage<StatusError>(HasSubstr("label 7000")));
+  EXPECT_THAT([] { pack({{{1, 1}, {1, 1}}, {{100, 1}, {1, 1}, 7}}); },
+              ThrowsMessage<StatusError>(HasSubstr("the row of line 7 of the data set holds token id 100")));
   EXPECT_THAT([] { pack({{{}, {}}}); }, ThrowsMessage<StatusError>(HasSubstr("no tokens")));
 }
 
