@@ -40,6 +40,15 @@ int64_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t> b) {
   return std::ranges::mismatch(a, b).in1 - a.begin();
 }
 
+/// A row whose tokens before `first_supervised` are masked.
+TokenRow WithLabelsFrom(std::vector<int32_t> ids, int64_t first_supervised) {
+  TokenRow row{.ids = std::move(ids)};
+  row.labels = row.ids;
+  const auto masked = std::min<int64_t>(first_supervised, static_cast<int64_t>(row.labels.size()));
+  std::fill_n(row.labels.begin(), masked, kMaskedLabel);
+  return row;
+}
+
 }  // namespace
 
 ChatText RenderChat(const std::vector<Message>& messages) {
@@ -56,15 +65,17 @@ ChatText RenderChat(const std::vector<Message>& messages) {
   return chat;
 }
 
-RowEncoder::RowEncoder(const TextEncoder* encoder, std::string response_template, int64_t max_tokens)
-    : encoder_(encoder), response_template_(std::move(response_template)), max_tokens_(max_tokens) {
-  if (encoder_ != nullptr) {
-    template_ids_ = encoder_->Encode(response_template_, /*add_special_tokens=*/false);
+Result<RowEncoder> RowEncoder::Create(std::optional<Tokenizer> tokenizer, std::string response_template,
+                                      int64_t max_tokens) {
+  RowEncoder encoder(std::move(tokenizer), std::move(response_template), max_tokens);
+  if (encoder.tokenizer_) {
+    ASSAY_ASSIGN_OR_RETURN(encoder.template_ids_, encoder.tokenizer_->Encode(encoder.response_template_, false));
   }
+  return encoder;
 }
 
 Result<TokenRow> RowEncoder::Encode(const Row& row) const {
-  if (row.kind != RowKind::kTokens && encoder_ == nullptr) {
+  if (row.kind != RowKind::kTokens && !tokenizer_) {
     return Status::InvalidArgument("the row is text and there is no tokenizer; give a folder with tokenizer.json");
   }
   Result<TokenRow> encoded = [&]() -> Result<TokenRow> {
@@ -93,31 +104,24 @@ Result<TokenRow> RowEncoder::Encode(const Row& row) const {
   return encoded;
 }
 
-RowEncoder::Ids RowEncoder::EncodeUpTo(std::string_view text, bool add_special_tokens) const {
+Result<RowEncoder::Ids> RowEncoder::EncodeUpTo(std::string_view text, bool add_special_tokens) const {
   for (size_t size = max_tokens_ * kBytesPerToken + 4096; size < text.size(); size *= 2) {
     const std::string_view head = CutBetweenWords(text, size);
-    std::vector<int32_t> ids = encoder_->Encode(head, add_special_tokens);
+    ASSAY_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer_->Encode(head, add_special_tokens));
     if (head.size() < text.size() && ids.size() >= max_tokens_ + kCutMargin) {
       ids.resize(max_tokens_);
-      return {std::move(ids), /*complete=*/false};
+      return Ids{std::move(ids), /*complete=*/false};
     }
   }
-  return {encoder_->Encode(text, add_special_tokens), /*complete=*/true};
+  ASSAY_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer_->Encode(text, add_special_tokens));
+  return Ids{std::move(ids), /*complete=*/true};
 }
 
 void RowEncoder::AppendEos(Ids& encoded) const {
-  const std::optional<int32_t> eos = encoder_->eos_id();
+  const std::optional<int32_t> eos = tokenizer_->special_tokens().eos;
   if (encoded.complete && eos && (encoded.ids.empty() || encoded.ids.back() != *eos)) {
     encoded.ids.push_back(*eos);
   }
-}
-
-TokenRow RowEncoder::WithLabelsFrom(std::vector<int32_t> ids, int64_t first_supervised) const {
-  TokenRow row{.ids = std::move(ids)};
-  row.labels = row.ids;
-  const auto masked = std::min<int64_t>(first_supervised, static_cast<int64_t>(row.labels.size()));
-  std::fill_n(row.labels.begin(), masked, kMaskedLabel);
-  return row;
 }
 
 int64_t RowEncoder::FindResponse(const std::vector<int32_t>& ids) const {
@@ -134,7 +138,7 @@ Result<TokenRow> RowEncoder::EncodeText(const Row& row) const {
         "template that the data uses)",
         quoted));
   }
-  Ids encoded = EncodeUpTo(row.text, /*add_special_tokens=*/true);
+  ASSAY_ASSIGN_OR_RETURN(Ids encoded, EncodeUpTo(row.text, /*add_special_tokens=*/true));
   // As the reference does, the match is looked for in what is left after truncation.
   const bool whole = encoded.complete && encoded.ids.size() <= max_tokens_;
   AppendEos(encoded);
@@ -151,26 +155,28 @@ Result<TokenRow> RowEncoder::EncodeText(const Row& row) const {
 }
 
 Result<TokenRow> RowEncoder::EncodePromptCompletion(const Row& row) const {
-  const Ids prompt = EncodeUpTo(row.text, /*add_special_tokens=*/true);
-  Ids encoded = EncodeUpTo(row.text + row.completion, /*add_special_tokens=*/true);
+  ASSAY_ASSIGN_OR_RETURN(const Ids prompt, EncodeUpTo(row.text, /*add_special_tokens=*/true));
+  ASSAY_ASSIGN_OR_RETURN(Ids encoded, EncodeUpTo(row.text + row.completion, /*add_special_tokens=*/true));
   AppendEos(encoded);
   return WithLabelsFrom(std::move(encoded.ids), static_cast<int64_t>(prompt.ids.size()));
 }
 
 Result<TokenRow> RowEncoder::EncodeMessages(const Row& row) const {
   const ChatText chat = RenderChat(row.messages);
-  Ids encoded = EncodeUpTo(chat.text, /*add_special_tokens=*/false);
+  ASSAY_ASSIGN_OR_RETURN(Ids encoded, EncodeUpTo(chat.text, /*add_special_tokens=*/false));
   TokenRow result = WithLabelsFrom(std::move(encoded.ids), INT64_MAX);
   // The number of whole tokens in front of a byte of the text: a token that spans it belongs to what follows.
-  const auto tokens_before = [&](size_t byte) {
-    return CommonPrefix(encoder_->Encode(std::string_view(chat.text).substr(0, byte), false), result.ids);
+  const auto tokens_before = [&](size_t byte) -> Result<int64_t> {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                           tokenizer_->Encode(std::string_view(chat.text).substr(0, byte), false));
+    return CommonPrefix(ids, result.ids);
   };
   for (const ChatText::Span& answer : chat.answers) {
-    const int64_t begin = tokens_before(answer.begin);
+    ASSAY_ASSIGN_OR_RETURN(const int64_t begin, tokens_before(answer.begin));
     if (begin >= static_cast<int64_t>(max_tokens_)) {
       break;
     }
-    const int64_t end = tokens_before(answer.end);
+    ASSAY_ASSIGN_OR_RETURN(const int64_t end, tokens_before(answer.end));
     std::copy(result.ids.begin() + begin, result.ids.begin() + end, result.labels.begin() + begin);
   }
   return result;

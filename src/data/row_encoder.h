@@ -9,19 +9,9 @@
 
 #include "base/status.h"
 #include "data/rows.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace assay::data {
-
-/// What a row encoder needs of a tokeniser. Implementations are safe from several threads.
-class TextEncoder {
- public:
-  virtual ~TextEncoder() = default;
-  /// Ids of `text`; `add_special_tokens` adds what the tokeniser's own template puts around a text (often BOS).
-  virtual std::vector<int32_t> Encode(std::string_view text, bool add_special_tokens) const = 0;
-  virtual int64_t vocab_size() const = 0;
-  /// The end-of-sequence token, where the tokeniser has one.
-  virtual std::optional<int32_t> eos_id() const = 0;
-};
 
 /// The template of the reference trainer, which parts prompt and response of a kText row.
 inline constexpr std::string_view kDefaultResponseTemplate = "\n### Response:";
@@ -47,9 +37,10 @@ ChatText RenderChat(const std::vector<Message>& messages);
 /// Immutable; safe from several threads.
 class RowEncoder {
  public:
-  /// `encoder` outlives this object; it may be null where every row is kTokens. Rows are cut to `max_tokens`: of a text
-  /// that is much longer only as much as that needs is tokenised.
-  RowEncoder(const TextEncoder* encoder, std::string response_template, int64_t max_tokens);
+  /// Rows are cut to `max_tokens`: of a text that is much longer only as much as that needs is tokenised. Without a
+  /// tokeniser only kTokens rows can be encoded.
+  static Result<RowEncoder> Create(std::optional<Tokenizer> tokenizer, std::string response_template,
+                                   int64_t max_tokens);
 
   /// Fails when a kText row does not hold the response template, and when a row of text comes without a tokeniser.
   Result<TokenRow> Encode(const Row& row) const;
@@ -60,15 +51,19 @@ class RowEncoder {
     bool complete;  ///< the whole text is in `ids`
   };
 
-  Ids EncodeUpTo(std::string_view text, bool add_special_tokens) const;
+  RowEncoder(std::optional<Tokenizer> tokenizer, std::string response_template, int64_t max_tokens)
+      : tokenizer_(std::move(tokenizer)),
+        response_template_(std::move(response_template)),
+        max_tokens_(static_cast<size_t>(max_tokens)) {}
+
+  Result<Ids> EncodeUpTo(std::string_view text, bool add_special_tokens) const;
   Result<TokenRow> EncodeText(const Row& row) const;
   Result<TokenRow> EncodePromptCompletion(const Row& row) const;
   Result<TokenRow> EncodeMessages(const Row& row) const;
   int64_t FindResponse(const std::vector<int32_t>& ids) const;
   void AppendEos(Ids& encoded) const;
-  TokenRow WithLabelsFrom(std::vector<int32_t> ids, int64_t first_supervised) const;
 
-  const TextEncoder* encoder_;
+  std::optional<Tokenizer> tokenizer_;
   std::string response_template_;
   std::vector<int32_t> template_ids_;
   size_t max_tokens_;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/testing/byte_tokenizer.h"
+
 namespace assay::data {
 namespace {
 
@@ -10,46 +12,24 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int32_t kBos = 1;
-constexpr int32_t kEos = 2;
+constexpr int32_t kBos = ByteTokenizer::kBos;
+constexpr int32_t kEos = ByteTokenizer::kEos;
 
-/// One token a byte (its value plus 10), but for newlines: `joined` takes two of them as one token, as the tokenisers
-/// of Llama 3 do.
-class ByteEncoder final : public TextEncoder {
- public:
-  explicit ByteEncoder(bool joins_newlines = false) : joins_newlines_(joins_newlines) {}
-  std::vector<int32_t> Encode(std::string_view text, bool add_special_tokens) const override {
-    std::vector<int32_t> ids;
-    if (add_special_tokens) {
-      ids.push_back(kBos);
-    }
-    for (size_t i = 0; i < text.size(); ++i) {
-      if (joins_newlines_ && text.substr(i, 2) == "\n\n") {
-        ids.push_back(9);
-        ++i;
-        continue;
-      }
-      ids.push_back(10 + static_cast<unsigned char>(text[i]));
-    }
-    return ids;
-  }
-  int64_t vocab_size() const override { return 266; }
-  std::optional<int32_t> eos_id() const override { return kEos; }
+RowEncoder MakeEncoder(std::string response_template, int64_t max_tokens, ByteTokenizerOptions options = {}) {
+  const ByteTokenizer tokenizer(options);
+  auto encoder = RowEncoder::Create(tokenizer.Load(), std::move(response_template), max_tokens);
+  EXPECT_TRUE(encoder.ok()) << encoder.status().message();
+  return *std::move(encoder);
+}
 
- private:
-  bool joins_newlines_;
-};
-
+/// The tokens that are supervised, as text.
 std::string Supervised(const TokenRow& row) {
   std::string text;
   for (size_t i = 0; i < row.ids.size(); ++i) {
     EXPECT_TRUE(row.labels[i] == row.ids[i] || row.labels[i] == kMaskedLabel);
-    if (row.labels[i] == kMaskedLabel) {
-      continue;
+    if (row.labels[i] != kMaskedLabel) {
+      text += ByteTokenizer::Text(row.ids[i]);
     }
-    text += row.ids[i] == kEos   ? std::string("<eos>")
-            : row.ids[i] == kBos ? "<bos>"
-                                 : std::string(1, static_cast<char>(row.ids[i] - 10));
   }
   return text;
 }
@@ -62,47 +42,41 @@ TokenRow EncodeOrDie(const RowEncoder& encoder, const Row& row) {
 }
 
 TEST(RowEncoder, MasksTextUpToAndIncludingTheTemplate) {
-  const ByteEncoder bytes;
-  const RowEncoder encoder(&bytes, "R:", 100);
+  const RowEncoder encoder = MakeEncoder("R:", 100);
   const TokenRow row = EncodeOrDie(encoder, {.kind = RowKind::kText, .text = "ab R: c"});
-  // <bos> a b _ R : _ c <eos>
-  EXPECT_THAT(row.ids, ElementsAre(1, 107, 108, 42, 92, 68, 42, 109, 2));
-  EXPECT_THAT(row.labels, ElementsAre(-100, -100, -100, -100, -100, -100, 42, 109, 2));
+  // <s> a b _ R : _ c </s>
+  EXPECT_THAT(row.ids, ElementsAre(kBos, 'a', 'b', ' ', 'R', ':', ' ', 'c', kEos));
+  EXPECT_THAT(row.labels, ElementsAre(-100, -100, -100, -100, -100, -100, ' ', 'c', kEos));
 }
 
 TEST(RowEncoder, TheLastMatchOfTheTemplateCounts) {
-  const ByteEncoder bytes;
-  const RowEncoder encoder(&bytes, std::string(kDefaultResponseTemplate), 1000);
+  const RowEncoder encoder = MakeEncoder(std::string(kDefaultResponseTemplate), 1000);
   const TokenRow row =
       EncodeOrDie(encoder, {.kind = RowKind::kText, .text = "q\n### Response: first\n### Response: second"});
-  EXPECT_EQ(Supervised(row), " second<eos>");
+  EXPECT_EQ(Supervised(row), " second</s>");
 }
 
 TEST(RowEncoder, LooksForTheTemplateWithoutItsFirstTwoTokensWhenTheseAreJoined) {
-  const ByteEncoder joining(/*joins_newlines=*/true);
-  const RowEncoder encoder(&joining, std::string(kDefaultResponseTemplate), 1000);
+  const RowEncoder encoder = MakeEncoder(std::string(kDefaultResponseTemplate), 1000, {.joins_newlines = true});
   const TokenRow row = EncodeOrDie(encoder, {.kind = RowKind::kText, .text = "q\n\n### Response: yes"});
-  EXPECT_EQ(Supervised(row), " yes<eos>");
+  EXPECT_EQ(Supervised(row), " yes</s>");
 }
 
 TEST(RowEncoder, ATextWithoutTheTemplateIsRefused) {
-  const ByteEncoder bytes;
-  const RowEncoder encoder(&bytes, std::string(kDefaultResponseTemplate), 1000);
+  const RowEncoder encoder = MakeEncoder(std::string(kDefaultResponseTemplate), 1000);
   const auto encoded = encoder.Encode({.kind = RowKind::kText, .text = "q ### Answer: yes"});
   EXPECT_THAT(encoded.status().message(), HasSubstr(R"(does not hold the response template "\n### Response:")"));
 }
 
 TEST(RowEncoder, ATemplateCutAwayLeavesTheRowMasked) {
-  const ByteEncoder bytes;
-  const RowEncoder encoder(&bytes, "R:", 4);
+  const RowEncoder encoder = MakeEncoder("R:", 4);
   const TokenRow row = EncodeOrDie(encoder, {.kind = RowKind::kText, .text = "abcdef R: c"});
   EXPECT_EQ(row.ids.size(), 4u);
   EXPECT_THAT(row.labels, Each(-100));
 }
 
 TEST(RowEncoder, ALongTextIsCutAndHasNoEos) {
-  const ByteEncoder bytes;
-  const RowEncoder encoder(&bytes, "R:", 64);
+  const RowEncoder encoder = MakeEncoder("R:", 64);
   std::string text = "a R: ";
   while (text.size() < 1'000'000) {
     text += "word ";
@@ -113,23 +87,21 @@ TEST(RowEncoder, ALongTextIsCutAndHasNoEos) {
 }
 
 TEST(RowEncoder, PromptsAreMaskedAndCompletionsAreNot) {
-  const ByteEncoder bytes;
-  const RowEncoder encoder(&bytes, "", 100);
+  const RowEncoder encoder = MakeEncoder("", 100);
   const TokenRow row = EncodeOrDie(encoder, {.kind = RowKind::kPromptCompletion, .text = "ab", .completion = " c"});
-  EXPECT_THAT(row.ids, ElementsAre(1, 107, 108, 42, 109, 2));
-  EXPECT_THAT(row.labels, ElementsAre(-100, -100, -100, 42, 109, 2));
+  EXPECT_THAT(row.ids, ElementsAre(kBos, 'a', 'b', ' ', 'c', kEos));
+  EXPECT_THAT(row.labels, ElementsAre(-100, -100, -100, ' ', 'c', kEos));
 }
 
 TEST(RowEncoder, ChatSupervisesWhatTheAssistantSays) {
-  const ByteEncoder bytes;
-  const RowEncoder encoder(&bytes, "", 1000);
+  const RowEncoder encoder = MakeEncoder("", 1000);
   const TokenRow row = EncodeOrDie(
       encoder,
       {.kind = RowKind::kMessages,
        .messages = {{"system", "s"}, {"user", "q"}, {"assistant", "one"}, {"user", "more"}, {"assistant", "two"}}});
   EXPECT_EQ(Supervised(row), "one<|im_end|>two<|im_end|>");
-  EXPECT_EQ(row.ids.front(), 10 + '<');  // no BOS
-  EXPECT_EQ(row.ids.back(), 10 + '\n');  // no EOS
+  EXPECT_EQ(row.ids.front(), ByteTokenizer::kTurnStart);  // no BOS
+  EXPECT_EQ(row.ids.back(), '\n');                        // no EOS
 }
 
 TEST(RowEncoder, ChatIsRenderedAsChatMl) {
@@ -140,7 +112,7 @@ TEST(RowEncoder, ChatIsRenderedAsChatMl) {
 }
 
 TEST(RowEncoder, TokensAreTakenAsTheyAreAndNeedNoTokenizer) {
-  const RowEncoder encoder(nullptr, "", 3);
+  const RowEncoder encoder = *RowEncoder::Create(std::nullopt, "", 3);
   Row row{.kind = RowKind::kTokens};
   row.tokens = {{7, 8, 9, 10}, {-100, 5, 9, 10}, 12};
   const TokenRow encoded = EncodeOrDie(encoder, row);
@@ -150,7 +122,7 @@ TEST(RowEncoder, TokensAreTakenAsTheyAreAndNeedNoTokenizer) {
 }
 
 TEST(RowEncoder, TextWithoutATokenizerIsRefused) {
-  const RowEncoder encoder(nullptr, "", 3);
+  const RowEncoder encoder = *RowEncoder::Create(std::nullopt, "", 3);
   EXPECT_THAT(encoder.Encode({.kind = RowKind::kText, .text = "a"}).status().message(),
               HasSubstr("there is no tokenizer"));
 }

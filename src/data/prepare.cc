@@ -1,0 +1,134 @@
+#include "data/prepare.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "data/datasets.h"
+#include "data/jsonl_file.h"
+#include "data/model_catalogue.h"
+#include "data/token_file.h"
+#include "data/tokenize_rows.h"
+
+namespace assay::data {
+namespace {
+
+/// A change of the masks or of the file's format must change this.
+constexpr std::string_view kCacheVersion = "1";
+constexpr uint64_t kShortestCut = 256;
+
+int UsableThreads() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(CPU_COUNT(&set), 1) : 1;
+}
+
+/// A file of that name comes before a data set of that id.
+Result<std::unique_ptr<RowSource>> OpenRows(const DataSpec& spec, const std::string& share_dir) {
+  if (FileExists(spec.data) || IsDirectory(spec.data) || spec.data.find('/') != std::string::npos) {
+    return JsonlFile::Open(spec.data);
+  }
+  return OpenDataset(spec.data, share_dir);
+}
+
+/// SHA-256 over the files that decide what a tokeniser does; empty when there is no tokenizer.json.
+Result<std::string> HashTokenizer(const std::string& folder) {
+  constexpr std::array<std::string_view, 3> kFiles = {"tokenizer.json", "tokenizer_config.json",
+                                                      "special_tokens_map.json"};
+  std::string hashes;
+  for (const std::string_view name : kFiles) {
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (!folder.empty() && FileExists(path)) {
+      ASSAY_ASSIGN_OR_RETURN(const std::string hash, Sha256HexOfFile(path));
+      hashes += fmt::format("{} {}\n", name, hash);
+    }
+  }
+  return hashes.starts_with(kFiles[0]) ? Sha256Hex(hashes) : std::string();
+}
+
+/// The cached file, if it is whole and of these rows.
+bool IsUsable(const std::string& path, int64_t rows) {
+  if (!FileExists(path)) {
+    return false;
+  }
+  const auto file = TokenFile::Open(path);
+  return file.ok() && file->rows() == rows && file->CheckIds().ok();
+}
+
+int32_t LargestId(const TokenRowView& row) {
+  return std::max(*std::ranges::max_element(row.ids), *std::ranges::max_element(row.labels));
+}
+
+/// Every id must have an embedding. Where a tokeniser could give larger ids than the rows have, it is the one that does
+/// not fit; else the rows brought their ids themselves, and the first with too large a one is named.
+Status CheckModelVocabulary(const TokenFile& file, const DataSpec& spec) {
+  if (spec.model_vocab_size <= 0 || file.vocab_size() <= spec.model_vocab_size) {
+    return Status::Ok();
+  }
+  int32_t largest = 0;
+  int64_t first_row = -1;
+  for (int64_t i = 0; i < file.rows(); ++i) {
+    const int32_t id = LargestId(file.row(i, INT64_MAX));
+    largest = std::max(largest, id);
+    first_row = first_row < 0 && id >= spec.model_vocab_size ? i : first_row;
+  }
+  if (file.vocab_size() > largest + int64_t{1}) {
+    return CheckVocabulary(spec.model_vocab_size, file.vocab_size());
+  }
+  const TokenRowView row = file.row(first_row, INT64_MAX);
+  return Status::InvalidArgument(fmt::format(
+      "{}:{}: the row has token id {}, beyond the model's vocabulary of {}; tokenise the data for this model",
+      spec.data, row.line, LargestId(row), spec.model_vocab_size));
+}
+
+Status CheckSpec(const DataSpec& spec) {
+  if (spec.data.empty()) {
+    return Status::InvalidArgument("no data set is given; expected a JSONL file or the id of a data set");
+  }
+  if (spec.max_length < 2 || spec.max_length > (int64_t{1} << 30)) {
+    return Status::InvalidArgument(
+        fmt::format("a maximum length of {} tokens makes no sense; expected at least 2", spec.max_length));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
+  const double start = MonotonicSeconds();
+  ASSAY_RETURN_IF_ERROR(CheckSpec(spec));
+  const std::string share_dir = spec.share_dir.empty() ? ShareDirectory() : spec.share_dir;
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows, OpenRows(spec, share_dir));
+
+  PreparedTokens prepared{.rows = rows->size(), .data_hash = rows->content_hash()};
+  ASSAY_ASSIGN_OR_RETURN(prepared.tokenizer_hash, HashTokenizer(spec.tokenizer_dir));
+  const auto cut = std::max(kShortestCut, std::bit_ceil(static_cast<uint64_t>(spec.max_length)));
+  const std::string key = Sha256Hex(fmt::format("{}\n{}\n{}\n{}\n{}", kCacheVersion, prepared.data_hash,
+                                                prepared.tokenizer_hash, cut, spec.response_template));
+  const std::string folder = (spec.cache_dir.empty() ? UserCacheDirectory() : spec.cache_dir) + "/tokens";
+  prepared.tokens_file = fmt::format("{}/{}.tokens", folder, key);
+
+  prepared.cached = IsUsable(prepared.tokens_file, prepared.rows);
+  if (!prepared.cached) {
+    ASSAY_RETURN_IF_ERROR(MakeDirectories(folder));
+    const TokenizeOptions options{.tokenizer_dir = spec.tokenizer_dir,
+                                  .response_template = spec.response_template,
+                                  .max_tokens = static_cast<int64_t>(cut),
+                                  .threads = spec.threads > 0 ? static_cast<int>(spec.threads) : UsableThreads()};
+    ASSAY_RETURN_IF_ERROR(TokenizeRows(*rows, options, prepared.tokens_file));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const TokenFile file, TokenFile::Open(prepared.tokens_file));
+  ASSAY_RETURN_IF_ERROR(CheckModelVocabulary(file, spec));
+  ASSAY_RETURN_IF_ERROR(CheckRows(file, spec.max_length, spec.data));
+  prepared.tokens = file.tokens();
+  prepared.vocab_size = file.vocab_size();
+  prepared.seconds = MonotonicSeconds() - start;
+  return prepared;
+}
+
+}  // namespace assay::data
