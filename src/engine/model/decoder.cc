@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/model/attention_dropout.h"
+
 namespace assay::engine {
 namespace {
 
@@ -69,6 +71,7 @@ bool trainable(const DecoderLayer& layer) {
          std::ranges::any_of(layer.linears(), [](const Linear* linear) { return trainable(*linear); });
 }
 
+/// Of its adapters.
 bool has_dropout(const DecoderLayer& layer) {
   return std::ranges::any_of(layer.linears(), [](const Linear* linear) {
     return linear->training && linear->lora && linear->lora->dropout > 0;
@@ -116,9 +119,14 @@ at::Tensor Decoder::attend(const DecoderLayer& layer, const at::Tensor& normed_T
                                  .head_dim = config_.head_dim,
                                  .scale = config_.attention_scale,
                                  .sliding_window = config_.sliding_window};
-  const at::Tensor mixed_TND = attention(layer.q_proj.forward(normed_TH), layer.k_proj.forward(normed_TH),
-                                         layer.v_proj.forward(normed_TH), batch, &rotary, options);
-  return layer.o_proj.forward(mixed_TND);
+  const at::Tensor q_TND = layer.q_proj.forward(normed_TH);
+  const at::Tensor k_TKD = layer.k_proj.forward(normed_TH);
+  const at::Tensor v_TKD = layer.v_proj.forward(normed_TH);
+  if (training_ && config_.attention_dropout > 0) {
+    return layer.o_proj.forward(
+        attention_with_dropout(q_TND, k_TKD, v_TKD, batch, rotary, options, config_.attention_dropout));
+  }
+  return layer.o_proj.forward(engine::attention(q_TND, k_TKD, v_TKD, batch, &rotary, options));
 }
 
 LayerResult Decoder::forward_layer(const DecoderLayer& layer, const LayerState& input, const PackedBatch& batch,
@@ -152,7 +160,8 @@ LayerState Decoder::run_layer(const DecoderLayer& layer, const LayerState& input
   auto again = [this, &layer, batch, rotary](const LayerState& state) {
     return forward_layer(layer, state, *batch, rotary);
   };
-  return checkpointed(std::move(again), input, has_dropout(layer));
+  const bool draws = (training_ && config_.attention_dropout > 0) || has_dropout(layer);
+  return checkpointed(std::move(again), input, draws);
 }
 
 at::Tensor Decoder::hidden(const PackedBatch& batch) {

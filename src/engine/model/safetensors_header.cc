@@ -191,7 +191,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view file, const std::str
   const std::string_view text = header_text(file, path);
   const size_t data_begin = kLengthBytes + text.size();
   SafetensorsHeader header;
-  for (const auto& [name, value] : parse_json(text, path).items()) {
+  const nlohmann::json document = parse_json(text, path);
+  for (const auto& [name, value] : document.items()) {
     if (name == "__metadata__") {
       read_metadata(path, value, header);
     } else {

@@ -1,0 +1,197 @@
+#include "engine/model/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+json llama() {
+  return {{"model_type", "llama"},    {"vocab_size", 100},           {"hidden_size", 64},
+          {"intermediate_size", 128}, {"num_hidden_layers", 2},      {"num_attention_heads", 8},
+          {"num_key_value_heads", 2}, {"rms_norm_eps", 1e-5},        {"max_position_embeddings", 512},
+          {"rope_theta", 50000},      {"tie_word_embeddings", true}, {"hidden_act", "silu"}};
+}
+
+ModelConfig parse(const json& config) {
+  return parse_model_config(config.dump(), "m/config.json");
+}
+
+std::string error_of(const json& config) {
+  try {
+    parse(config);
+  } catch (const StatusError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string error_with(const char* key, const json& value) {
+  json config = llama();
+  config[key] = value;
+  return error_of(config);
+}
+
+TEST(ModelConfigTest, ReadsALlama) {
+  const ModelConfig config = parse(llama());
+  EXPECT_EQ(config.model_type, "llama");
+  EXPECT_EQ(config.vocab_size, 100);
+  EXPECT_EQ(config.num_key_value_heads, 2);
+  EXPECT_EQ(config.head_dim, 8);
+  EXPECT_DOUBLE_EQ(config.attention_scale, 1 / std::sqrt(8.0));
+  EXPECT_DOUBLE_EQ(config.rope.theta, 50000);
+  EXPECT_EQ(config.rope.type, RopeType::kDefault);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_EQ(config.sliding_window, 0);
+}
+
+TEST(ModelConfigTest, GivesAbsentKeysTheDefaultsOfTransformers) {
+  json config = llama();
+  for (const char* key : {"num_key_value_heads", "rms_norm_eps", "max_position_embeddings", "rope_theta",
+                          "tie_word_embeddings", "hidden_act"}) {
+    config.erase(key);
+  }
+  const ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.num_key_value_heads, 8);
+  EXPECT_DOUBLE_EQ(parsed.rms_norm_eps, 1e-6);
+  EXPECT_EQ(parsed.max_positions, 2048);
+  EXPECT_DOUBLE_EQ(parsed.rope.theta, 10000);
+  EXPECT_FALSE(parsed.tie_word_embeddings);
+  config["head_dim"] = nullptr;
+  EXPECT_EQ(parse(config).head_dim, 8);
+}
+
+TEST(ModelConfigTest, MistralHasAWindowUnlessItSaysNull) {
+  json config = llama();
+  config["model_type"] = "mistral";
+  EXPECT_EQ(parse(config).sliding_window, 4096);
+  config["sliding_window"] = nullptr;
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["sliding_window"] = 77;
+  EXPECT_EQ(parse(config).sliding_window, 77);
+}
+
+TEST(ModelConfigTest, GraniteHasMultipliers) {
+  json config = llama();
+  config["model_type"] = "granite";
+  config["embedding_multiplier"] = 12;
+  config["attention_multiplier"] = 0.0078125;
+  config["residual_multiplier"] = 0.22;
+  config["logits_scaling"] = 16.0;
+  const ModelConfig parsed = parse(config);
+  EXPECT_DOUBLE_EQ(parsed.embedding_multiplier, 12);
+  EXPECT_DOUBLE_EQ(parsed.attention_scale, 0.0078125);
+  EXPECT_DOUBLE_EQ(parsed.residual_multiplier, 0.22);
+  EXPECT_DOUBLE_EQ(parsed.logits_divisor, 16);
+}
+
+TEST(ModelConfigTest, ReadsBothSpellingsOfRope) {
+  json scaling = {{"rope_type", "llama3"},
+                  {"factor", 8.0},
+                  {"low_freq_factor", 1.0},
+                  {"high_freq_factor", 4.0},
+                  {"original_max_position_embeddings", 128}};
+  json four = llama();
+  four["rope_scaling"] = scaling;
+  json five = llama();
+  five.erase("rope_theta");
+  scaling["rope_theta"] = 50000;
+  five["rope_parameters"] = scaling;
+  for (const json& config : {four, five}) {
+    const RopeConfig rope = parse(config).rope;
+    EXPECT_EQ(rope.type, RopeType::kLlama3);
+    EXPECT_DOUBLE_EQ(rope.theta, 50000);
+    EXPECT_DOUBLE_EQ(rope.factor, 8);
+    EXPECT_EQ(rope.original_max_positions, 128);
+  }
+}
+
+TEST(ModelConfigTest, YarnStretchesFromTheModelsLengthUnlessToldOtherwise) {
+  json config = llama();
+  config["rope_scaling"] = {{"type", "yarn"}, {"factor", 4}};
+  const RopeConfig rope = parse(config).rope;
+  EXPECT_EQ(rope.type, RopeType::kYarn);
+  EXPECT_EQ(rope.original_max_positions, 512);
+  EXPECT_DOUBLE_EQ(rope.beta_fast, 32);
+  EXPECT_DOUBLE_EQ(rope.beta_slow, 1);
+  EXPECT_TRUE(rope.truncate);
+}
+
+TEST(ModelConfigTest, RefusesAnUnknownFamilyByName) {
+  EXPECT_EQ(error_with("model_type", "bloom"),
+            "m/config.json: model_type 'bloom' is not supported, only llama, mistral, granite");
+}
+
+TEST(ModelConfigTest, NamesMissingKeys) {
+  for (const char* key :
+       {"model_type", "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"}) {
+    json config = llama();
+    config.erase(key);
+    EXPECT_EQ(error_of(config), std::string("m/config.json: key '") + key + "' is missing");
+  }
+}
+
+TEST(ModelConfigTest, RefusesNonsense) {
+  EXPECT_EQ(error_with("hidden_size", -64), "m/config.json: hidden_size must be an integer of at least 1, not -64");
+  EXPECT_THAT(error_with("hidden_size", "64"), HasSubstr("hidden_size must be an integer"));
+  EXPECT_THAT(error_with("vocab_size", 1.5), HasSubstr("vocab_size must be an integer"));
+  EXPECT_THAT(error_with("vocab_size", json::parse("18446744073709551615")), HasSubstr("vocab_size must be"));
+  EXPECT_THAT(error_with("num_key_value_heads", 3), HasSubstr("does not divide num_attention_heads 8"));
+  EXPECT_THAT(error_with("hidden_size", 66), HasSubstr("there is no head_dim"));
+  EXPECT_THAT(error_with("head_dim", 7), HasSubstr("head_dim 7 is odd"));
+  EXPECT_THAT(error_with("rms_norm_eps", 0), HasSubstr("rms_norm_eps must be a number greater than 0, not 0"));
+  EXPECT_THAT(error_with("tie_word_embeddings", "yes"), HasSubstr("tie_word_embeddings must be true or false"));
+  EXPECT_THAT(error_with("attention_dropout", 1.0), HasSubstr("attention_dropout 1 must be below 1"));
+  EXPECT_THAT(error_with("rope_theta", 1), HasSubstr("rope_theta must be greater than 1"));
+}
+
+TEST(ModelConfigTest, RefusesWhatIsNotSupported) {
+  EXPECT_THAT(error_with("hidden_act", "gelu"), HasSubstr("hidden_act 'gelu' is not supported"));
+  EXPECT_THAT(error_with("quantization_config", {{"bits", 4}}), HasSubstr("quantised"));
+  EXPECT_THAT(error_with("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
+  EXPECT_THAT(error_with("rope_scaling", {{"rope_type", "longrope"}, {"factor", 2}}),
+              HasSubstr("m/config.json: rope_scaling: rope_type 'longrope' is not supported"));
+}
+
+TEST(ModelConfigTest, RefusesIncompleteRope) {
+  EXPECT_THAT(error_with("rope_scaling", {{"rope_type", "linear"}}),
+              HasSubstr("m/config.json: rope_scaling: key 'factor' is missing"));
+  EXPECT_THAT(error_with("rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}),
+              HasSubstr("factor must be at least 1"));
+  EXPECT_THAT(error_with("rope_parameters", {{"rope_type", "llama3"}, {"factor", 2}}),
+              HasSubstr("m/config.json: rope_parameters: key 'low_freq_factor' is missing"));
+  EXPECT_THAT(error_with("rope_scaling",
+                         {{"rope_type", "llama3"}, {"factor", 2}, {"low_freq_factor", 4.0}, {"high_freq_factor", 1.0}}),
+              HasSubstr("must be greater than low_freq_factor"));
+}
+
+TEST(ModelConfigTest, NamesWhatIsWrongWithTheFolder) {
+  EXPECT_THROW(read_model_config("/nowhere/at/all"), StatusError);
+  const auto folder = value_or_throw(TemporaryDirectory::Create("config"));
+  try {
+    read_model_config(folder.path());
+    FAIL() << "an empty folder was read";
+  } catch (const StatusError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("has no config.json"));
+    EXPECT_EQ(error.status().code(), ErrorCode::kNotFound);
+  }
+  throw_if_error(WriteFileAtomically(folder.path() + "/config.json", "[1, 2]"));
+  try {
+    read_model_config(folder.path());
+    FAIL() << "a list was read as a config";
+  } catch (const StatusError& error) {
+    EXPECT_EQ(error.what(), folder.path() + "/config.json: must be a JSON object");
+  }
+}
+
+}  // namespace
+}  // namespace assay::engine

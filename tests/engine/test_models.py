@@ -1,0 +1,157 @@
+"""Logits, loss and every gradient of our models against transformers, and weights in and out.
+
+Errors are relative to the largest absolute value of the reference tensor.
+"""
+
+import json
+
+import pytest
+import torch
+from reference import (
+    MODELS,
+    ROWS,
+    TINY,
+    assert_close,
+    load_model,
+    make_model,
+    make_rows,
+    ours,
+    probe,
+    reference,
+    relative_error,
+)
+
+FLOAT32_TOLERANCE = 1e-5
+BFLOAT16_LOSS_TOLERANCE = 2e-2
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_float32_matches_transformers(name, tmp_path):
+    model = make_model(name)
+    model.save_pretrained(tmp_path)
+    got, _ = ours(tmp_path, ROWS, tmp_path)
+    assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["llama", "smollm2", "mistral_window", "granite"])
+def test_bfloat16_loss_matches_transformers(name, tmp_path):
+    make_model(name).save_pretrained(tmp_path)
+    got, tensors = ours(tmp_path, ROWS, tmp_path, "--dtype", "bfloat16")
+    want = reference(load_model(tmp_path, torch.bfloat16), ROWS)
+    assert tensors["logits"].dtype == torch.bfloat16
+    assert abs(got.loss - want.loss) <= BFLOAT16_LOSS_TOLERANCE * abs(want.loss)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["llama_tied", "mistral_window", "granite_bias"])
+def test_gradient_checkpointing_changes_no_bit(name, dtype, tmp_path):
+    make_model(name).save_pretrained(tmp_path)
+    _, plain = ours(tmp_path, ROWS, tmp_path, "--dtype", dtype)
+    _, checkpointed = ours(tmp_path, ROWS, tmp_path, "--dtype", dtype, "--gradient-checkpointing")
+    assert plain.keys() == checkpointed.keys()
+    for key, tensor in plain.items():
+        assert torch.equal(tensor, checkpointed[key]), key
+
+
+@pytest.mark.parametrize("name", ["llama_llama3", "llama_yarn", "llama_theta", "granite", "mistral_window"])
+def test_transformers_4_spelling_of_rope(name, tmp_path):
+    model = make_model(name)
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    parameters = config.pop("rope_parameters")
+    config["torch_dtype"] = config.pop("dtype")
+    config["rope_theta"] = parameters.pop("rope_theta")
+    config["rope_scaling"] = None
+    if parameters["rope_type"] != "default":
+        config["rope_scaling"] = {"type" if name == "llama_yarn" else "rope_type": parameters.pop("rope_type")} | parameters
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    got, _ = ours(tmp_path, ROWS, tmp_path)
+    assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["llama", "llama_attention_bias", "smollm2", "mistral_window", "granite"])
+def test_transformers_reads_what_we_write(name, tmp_path):
+    model = make_model(name)
+    model.save_pretrained(tmp_path / "in")
+    (tmp_path / "in" / "tokenizer.json").write_text("{}")
+    probe(tmp_path / "in", "--save-model", tmp_path / "out")
+    back, report = load_model(tmp_path / "out", output_loading_info=True)
+    assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    want = reference(model, ROWS, gradients=False)
+    assert torch.equal(reference(back, ROWS, gradients=False).logits, want.logits)
+    assert (tmp_path / "out" / "tokenizer.json").read_text() == "{}"
+    assert back.config.to_dict() | {"_name_or_path": "", "dtype": "float32"} == model.config.to_dict() | {
+        "_name_or_path": "",
+        "dtype": "float32",
+    }
+
+
+def test_saved_in_bfloat16(tmp_path):
+    make_model("llama").save_pretrained(tmp_path / "in")
+    probe(tmp_path / "in", "--dtype", "bfloat16", "--save-model", tmp_path / "out")
+    back = load_model(tmp_path / "out", dtype="auto")
+    assert back.dtype == torch.bfloat16
+
+
+def test_sharded_weights(tmp_path):
+    model = make_model("llama")
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
+    got, _ = ours(tmp_path, ROWS, tmp_path)
+    assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
+
+
+def test_weights_of_another_dtype_are_converted(tmp_path):
+    make_model("llama").to(torch.bfloat16).save_pretrained(tmp_path)
+    got, _ = ours(tmp_path, ROWS, tmp_path)
+    assert_close(got, reference(load_model(tmp_path), ROWS), FLOAT32_TOLERANCE)
+
+
+def test_random_weights(tmp_path):
+    model = make_model("smollm2")
+    model.config.save_pretrained(tmp_path / "in")
+    arguments = ("--save-model", tmp_path / "out")
+    done = probe(tmp_path / "in", *arguments, "--seed", 7)
+    assert json.loads(done.stdout) == {"random_weights": True}
+    drawn = load_model(tmp_path / "out").state_dict()
+    embedding = drawn["model.embed_tokens.weight"]
+    assert abs(embedding.std().item() / TINY["initializer_range"] - 1) < 0.05 and abs(embedding.mean().item()) < 0.01
+    assert torch.equal(drawn["model.norm.weight"], torch.ones(72))
+    probe(tmp_path / "in", *arguments, "--seed", 7)
+    again = load_model(tmp_path / "out").state_dict()
+    assert all(torch.equal(drawn[name], again[name]) for name in drawn)
+    probe(tmp_path / "in", *arguments, "--seed", 8)
+    other = load_model(tmp_path / "out").state_dict()
+    assert not torch.equal(drawn["model.embed_tokens.weight"], other["model.embed_tokens.weight"])
+
+
+def test_rows_do_not_see_each_other(tmp_path):
+    """A row's logits are the same alone and in a batch."""
+    make_model("mistral_window").save_pretrained(tmp_path)
+    rows = make_rows([12, 20, 7], seed=3)
+    together, _ = ours(tmp_path, rows, tmp_path)
+    alone = torch.cat([ours(tmp_path, [row], tmp_path)[0].logits for row in rows])
+    assert relative_error(together.logits, alone) < 1e-6
+
+
+@pytest.mark.parametrize("name", ["granite", "mistral_window"])
+def test_attention_dropout(name, tmp_path):
+    """Active while training only. On one row both draw the same mask from the same generator."""
+    rows = make_rows([21])
+    make_model(name).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text()) | {"attention_dropout": 0.4}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    model = load_model(tmp_path, attn_implementation="sdpa")
+    without = reference(model, rows, gradients=False)
+    got, _ = ours(tmp_path, rows, tmp_path)
+    assert relative_error(got.logits, without.logits) <= FLOAT32_TOLERANCE
+    model.train()
+    torch.manual_seed(9)
+    model(input_ids=torch.tensor([rows[0]["input_ids"]]), use_cache=False)  # the probe computes logits first
+    with_dropout = reference(model, rows)
+    arguments = ("--training", "--generator-seed", 9)
+    got, plain = ours(tmp_path, rows, tmp_path, *arguments)
+    got.logits = with_dropout.logits  # those of the pass before
+    assert_close(got, with_dropout, FLOAT32_TOLERANCE)
+    _, checkpointed = ours(tmp_path, rows, tmp_path, *arguments, "--gradient-checkpointing")
+    assert all(torch.equal(checkpointed[key], tensor) for key, tensor in plain.items())
