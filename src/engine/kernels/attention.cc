@@ -1,4 +1,6 @@
-#include <cmath>
+#include "engine/kernels/attention.h"
+
+#include <vector>
 
 #include "engine/kernels/autograd_support.h"
 #include "engine/kernels/ops.h"
@@ -37,8 +39,8 @@ at::Tensor attend_row(const at::Tensor& q_NLD, const at::Tensor& k_KLD, const at
 
 }  // namespace
 
-at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
+at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
+                              const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
   const int64_t tokens = q_TND.size(0);
   at::Tensor q = q_TND.view({tokens, options.query_heads, options.head_dim});
   at::Tensor k = k_TKD.view({tokens, options.key_value_heads, options.head_dim});
@@ -56,6 +58,15 @@ at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at:
     rows.push_back(out_NLD.transpose(0, 1).reshape({length, options.query_heads * options.head_dim}));
   }
   return at::cat(rows, 0);
+}
+
+at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
+                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
+  const bool rotates_pairs = rotary == nullptr || options.head_dim % 2 == 0;
+  if (kernels_for(q_TND) != nullptr && rotates_pairs) {
+    return attention_blocked(q_TND, k_TKD, v_TKD, batch, rotary, options);
+  }
+  return attention_composed(q_TND, k_TKD, v_TKD, batch, rotary, options);
 }
 
 }  // namespace assay::engine

@@ -1,14 +1,16 @@
 #include "engine/kernels/autograd_support.h"
 #include "engine/kernels/ops.h"
+#include "engine/kernels/products.h"
 
 namespace assay::engine {
 namespace {
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_TI, const at::Tensor& weight_OI,
-                            const at::Tensor& bias_O) {
+                            const std::optional<at::Tensor>& bias_O) {
     ctx->save_for_backward({weight_OI.requires_grad() ? x_TI : at::Tensor(), weight_OI});
-    return bias_O.defined() ? at::addmm(bias_O, x_TI, weight_OI.t()) : at::mm(x_TI, weight_OI.t());
+    ctx->saved_data["has_bias"] = bias_O.has_value();
+    return product_nt(x_TI, weight_OI, bias_O.value_or(at::Tensor()));
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
@@ -16,13 +18,13 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const at::Tensor& grad_TO = grads[0];
     variable_list result(3);
     if (ctx->needs_input_grad(0)) {
-      result[0] = at::mm(grad_TO, saved[1]);
+      result[0] = product_nn(grad_TO, saved[1]);
     }
     if (ctx->needs_input_grad(1)) {
-      result[1] = at::mm(grad_TO.t(), saved[0]);
+      result[1] = product_tn(grad_TO, saved[0]);
     }
-    if (ctx->needs_input_grad(2)) {
-      result[2] = grad_TO.sum(0, /*keepdim=*/false, compute_dtype(grad_TO)).to(grad_TO.scalar_type());
+    if (ctx->saved_data["has_bias"].toBool() && ctx->needs_input_grad(2)) {
+      result[2] = column_sums(grad_TO);
     }
     return result;
   }
@@ -31,7 +33,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O) {
-  return LinearFunction::apply(x_TI, weight_OI, bias_O.value_or(at::Tensor()));
+  return LinearFunction::apply(x_TI, weight_OI, bias_O);
 }
 
 }  // namespace assay::engine

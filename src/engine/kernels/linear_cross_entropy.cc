@@ -1,15 +1,17 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "engine/kernels/autograd_support.h"
 #include "engine/kernels/ops.h"
+#include "engine/kernels/products.h"
 
 namespace assay::engine {
 namespace {
 
 /// Logits of one chunk take at most this much memory.
-constexpr int64_t kChunkBytes = int64_t{64} << 20;
+constexpr int64_t kChunkBytes = int64_t{96} << 20;
 
 struct LossAndGradients {
   at::Tensor loss;
@@ -17,42 +19,79 @@ struct LossAndGradients {
   at::Tensor weight_VH;
 };
 
-/// Turns a chunk's logits into (softmax - one_hot) in their own dtype and returns the sum of the cross-entropies.
-at::Tensor cross_entropy_chunk(at::Tensor& logits_CV, const at::Tensor& targets_C, double logits_divisor) {
-  const at::Tensor scaled_CV = to_compute(logits_divisor == 1.0 ? logits_CV : logits_CV / logits_divisor);
+/// Turns a chunk's logits into (softmax - one_hot) / divisor in their own dtype (when `gradient`) and returns the sum
+/// of the cross-entropies.
+at::Tensor cross_entropy_aten(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient) {
+  const at::Tensor scaled_CV = to_compute(divisor == 1.0 ? logits_CV : logits_CV / divisor);
   const at::Tensor log_probability_CV = at::log_softmax(scaled_CV, -1);
   const at::Tensor index_C1 = targets_C.unsqueeze(-1);
   const at::Tensor loss = log_probability_CV.gather(-1, index_C1).sum().neg_();
-  at::Tensor gradient_CV = log_probability_CV.exp();
-  gradient_CV.scatter_add_(-1, index_C1, at::full_like(index_C1, -1.0, gradient_CV.options()));
-  logits_CV = gradient_CV.div_(logits_divisor).to(logits_CV.scalar_type());
+  if (gradient) {
+    at::Tensor gradient_CV = log_probability_CV.exp();
+    gradient_CV.scatter_add_(-1, index_C1, at::full_like(index_C1, -1.0, gradient_CV.options()));
+    logits_CV = gradient_CV.div_(divisor).to(logits_CV.scalar_type());
+  }
   return loss;
+}
+
+at::Tensor cross_entropy_cpu(const TypedKernels& kernels, at::Tensor& logits_CV, const at::Tensor& targets_C,
+                             double divisor, bool gradient) {
+  const int64_t rows = logits_CV.size(0);
+  const int64_t width = logits_CV.size(1);
+  char* data = static_cast<char*>(logits_CV.mutable_data_ptr());
+  const int64_t* targets = targets_C.const_data_ptr<int64_t>();
+  std::vector<float> losses(rows);
+  parallel_rows(rows, width, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      losses[row] = kernels.cross_entropy_row(data + row * width * logits_CV.element_size(), width, targets[row],
+                                              static_cast<float>(divisor), gradient);
+    }
+  });
+  double total = 0.0;
+  for (const float loss : losses) {
+    total += loss;
+  }
+  return at::scalar_tensor(total, logits_CV.options().dtype(at::kFloat));
+}
+
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient) {
+  const TypedKernels* kernels = kernels_for(logits_CV);
+  return kernels == nullptr ? cross_entropy_aten(logits_CV, targets_C, divisor, gradient)
+                            : cross_entropy_cpu(*kernels, logits_CV, targets_C, divisor, gradient);
+}
+
+/// Tokens to a chunk: as many as the memory bound allows, and all chunks about equally large.
+int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH) {
+  const int64_t most = std::max<int64_t>(1, kChunkBytes / (weight_VH.size(0) * weight_VH.element_size()));
+  const int64_t chunks = std::max<int64_t>(1, (supervised + most - 1) / most);
+  return std::max<int64_t>(1, (supervised + chunks - 1) / chunks);
 }
 
 LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_VH, const at::Tensor& targets_S,
                          double logits_divisor, bool want_hidden, bool want_weight) {
   LossAndGradients result;
   const int64_t supervised = hidden_SH.size(0);
-  const int64_t chunk = std::max<int64_t>(1, kChunkBytes / (weight_VH.size(0) * weight_VH.element_size()));
+  const int64_t chunk = chunk_rows(supervised, weight_VH);
   result.loss = at::zeros({}, hidden_SH.options().dtype(compute_dtype(hidden_SH)));
   if (want_hidden) {
     result.hidden_SH = at::empty_like(hidden_SH);
   }
-  if (want_weight) {
-    result.weight_VH = at::zeros_like(weight_VH);
-  }
   for (int64_t begin = 0; begin < supervised; begin += chunk) {
     const int64_t rows = std::min(chunk, supervised - begin);
     const at::Tensor hidden_CH = hidden_SH.narrow(0, begin, rows);
-    at::Tensor logits_CV = at::mm(hidden_CH, weight_VH.t());
-    result.loss += cross_entropy_chunk(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor);
+    at::Tensor logits_CV = product_nt(hidden_CH, weight_VH);
+    result.loss +=
+        cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, want_hidden || want_weight);
     if (want_hidden) {
-      at::Tensor out_CH = result.hidden_SH.narrow(0, begin, rows);
-      at::mm_out(out_CH, logits_CV, weight_VH);
+      result.hidden_SH.narrow(0, begin, rows).copy_(product_nn(logits_CV, weight_VH));
     }
     if (want_weight) {
-      result.weight_VH.addmm_(logits_CV.t(), hidden_CH);
+      const at::Tensor grad_VH = product_tn(logits_CV, hidden_CH);
+      result.weight_VH = result.weight_VH.defined() ? result.weight_VH.add_(grad_VH) : grad_VH;
     }
+  }
+  if (want_weight && !result.weight_VH.defined()) {
+    result.weight_VH = at::zeros_like(weight_VH);
   }
   return result;
 }
@@ -61,8 +100,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                             const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
                             bool want_hidden, bool want_weight) {
-    const LossAndGradients result =
-        compute(hidden_TH.index_select(0, positions_S), weight_VH, targets_S, logits_divisor, want_hidden, want_weight);
+    const LossAndGradients result = compute(hidden_TH.index_select(0, positions_S), weight_VH.contiguous(),
+                                            targets_S.contiguous(), logits_divisor, want_hidden, want_weight);
     ctx->save_for_backward({result.hidden_SH, result.weight_VH, positions_S});
     ctx->saved_data["tokens"] = hidden_TH.size(0);
     return result.loss;

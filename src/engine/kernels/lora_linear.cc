@@ -1,55 +1,64 @@
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/low_rank.h"
 #include "engine/kernels/ops.h"
+#include "engine/kernels/products.h"
 
 namespace assay::engine {
 namespace {
 
+/// The dtype in which the thin products run: float32 unless the layer is float64.
+at::Tensor thin(const at::Tensor& adapter) {
+  return adapter.to(compute_dtype(adapter)).contiguous();
+}
+
+at::Tensor dropout_mask(const at::Tensor& x, double dropout) {
+  return dropout > 0.0 ? at::empty(x.sizes(), x.options().dtype(at::kByte)).bernoulli_(1.0 - dropout) : at::Tensor();
+}
+
 struct LoraLinear : torch::autograd::Function<LoraLinear> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_TI, const at::Tensor& weight_OI,
-                            const at::Tensor& bias_O, const at::Tensor& a_rI, const at::Tensor& b_Or, double scale,
-                            double dropout) {
-    at::Tensor mask_TI;
-    at::Tensor dropped_TI = x_TI;
-    if (dropout > 0.0) {
-      std::tie(dropped_TI, mask_TI) = at::native_dropout(x_TI, dropout, /*train=*/true);
-    }
-    const at::Tensor low_Tr = at::mm(dropped_TI.to(a_rI.scalar_type()), a_rI.t());
-    ctx->save_for_backward({x_TI, mask_TI, weight_OI, a_rI, b_Or, low_Tr});
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight_OI,
+                            const at::Tensor& a_rI, const at::Tensor& b_Or, const std::optional<at::Tensor>& bias_O,
+                            double scale, double dropout) {
+    const Dropped x_TI{x.contiguous(), dropout_mask(x, dropout), 1.0 / (1.0 - dropout)};
+    const at::Tensor low_Tr = project_down(x_TI, thin(a_rI), 1.0);
+    ctx->save_for_backward({x_TI.data_TI, x_TI.mask_TI, weight_OI, a_rI, b_Or, low_Tr});
+    ctx->saved_data["has_bias"] = bias_O.has_value();
     ctx->saved_data["scale"] = scale;
-    ctx->saved_data["keep_scale"] = 1.0 / (1.0 - dropout);
-    at::Tensor y_TO = bias_O.defined() ? at::addmm(bias_O, x_TI, weight_OI.t()) : at::mm(x_TI, weight_OI.t());
-    return y_TO.add_(at::mm(low_Tr, b_Or.t()).mul_(scale));
+    ctx->saved_data["keep_scale"] = x_TI.keep_scale;
+    const at::Tensor y_TO = product_nt(x_TI.data_TI, weight_OI, bias_O.value_or(at::Tensor()));
+    project_up(low_Tr, thin(b_Or.t()), scale, {y_TO, {}});
+    return y_TO;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x_TI = saved[0], &mask_TI = saved[1], &weight_OI = saved[2];
-    const at::Tensor &a_rI = saved[3], &b_Or = saved[4], &low_Tr = saved[5];
+    const at::Tensor &weight_OI = saved[2], &a_rI = saved[3], &b_Or = saved[4], &low_Tr = saved[5];
+    const Dropped x_TI{saved[0], saved[1], ctx->saved_data["keep_scale"].toDouble()};
     const double scale = ctx->saved_data["scale"].toDouble();
-    const double keep_scale = ctx->saved_data["keep_scale"].toDouble();
-    const at::Tensor grad_TO = grads[0];
-    const at::Tensor wide_TO = grad_TO.to(b_Or.scalar_type());
-    const at::Tensor grad_low_Tr = at::mm(wide_TO, b_Or).mul_(scale);
+    const Dropped grad_TO{grads[0].contiguous(), {}};
     variable_list result(7);
-    if (ctx->needs_input_grad(0)) {
-      at::Tensor through_a_TI = at::mm(grad_low_Tr, a_rI);
-      if (mask_TI.defined()) {
-        through_a_TI.mul_(mask_TI).mul_(keep_scale);
-      }
-      result[0] = at::mm(grad_TO, weight_OI).add_(through_a_TI);
+    const bool want_x = ctx->needs_input_grad(0);
+    const bool want_a = ctx->needs_input_grad(2);
+    at::Tensor grad_low_Tr;
+    if (want_x || want_a) {
+      grad_low_Tr = project_down(grad_TO, thin(b_Or.t()), scale);
+    }
+    if (want_x) {
+      result[0] = product_nn(grad_TO.data_TI, weight_OI);
+      project_up(grad_low_Tr, thin(a_rI), 1.0, {result[0], x_TI.mask_TI, x_TI.keep_scale});
     }
     if (ctx->needs_input_grad(1)) {
-      result[1] = at::mm(grad_TO.t(), x_TI);
+      result[1] = product_tn(grad_TO.data_TI, x_TI.data_TI);
     }
-    if (ctx->needs_input_grad(2)) {
-      result[2] = grad_TO.sum(0, /*keepdim=*/false, compute_dtype(grad_TO)).to(grad_TO.scalar_type());
+    if (want_a) {
+      result[2] = outer_sum(grad_low_Tr, x_TI, 1.0).to(a_rI.scalar_type());
     }
     if (ctx->needs_input_grad(3)) {
-      at::Tensor dropped_TI = mask_TI.defined() ? x_TI * mask_TI * keep_scale : x_TI;
-      result[3] = at::mm(grad_low_Tr.t(), dropped_TI.to(a_rI.scalar_type()));
+      result[3] = outer_sum(low_Tr, grad_TO, scale).t().to(b_Or.scalar_type());
     }
-    if (ctx->needs_input_grad(4)) {
-      result[4] = at::mm(wide_TO.t(), low_Tr).mul_(scale);
+    // An absent bias is no input of the graph: its index exists only with it.
+    if (ctx->saved_data["has_bias"].toBool() && ctx->needs_input_grad(4)) {
+      result[4] = column_sums(grad_TO.data_TI);
     }
     return result;
   }
@@ -59,8 +68,7 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
 
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                        const LoraTensors& lora) {
-  return LoraLinear::apply(x_TI, weight_OI, bias_O.value_or(at::Tensor()), lora.a_rI, lora.b_Or, lora.scale,
-                           lora.dropout);
+  return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.scale, lora.dropout);
 }
 
 }  // namespace assay::engine

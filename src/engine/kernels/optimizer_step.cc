@@ -1,59 +1,155 @@
 #include "engine/kernels/optimizer_step.h"
 
-#include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
-
 #include <cmath>
+
+#include "engine/kernels/autograd_support.h"
 
 namespace assay::engine {
 namespace {
 
-void adamw_aten(const AdamwTensors& t, const AdamwScalars& s) {
-  const at::Tensor gradient = t.gradient.to(at::kFloat) * s.gradient_scale;
-  at::Tensor parameter = t.parameter.to(at::kFloat);
-  const at::Tensor m = t.first_moment.to(at::kFloat).lerp(gradient, 1.0 - s.beta1);
-  const at::Tensor v = t.second_moment.to(at::kFloat).mul(s.beta2).addcmul_(gradient, gradient, 1.0 - s.beta2);
-  if (t.decay && s.weight_decay != 0.0) {
-    parameter = parameter * (1.0 - s.learning_rate * s.weight_decay);
+/// A stretch of one tensor of a list; the list is cut the same way whatever the number of threads.
+struct Stretch {
+  size_t tensor;
+  int64_t begin;
+  int64_t end;
+};
+
+/// Cuts tensors of the given sizes into stretches that keep a thread busy for a while and fit in its cache.
+std::vector<Stretch> cut(const std::vector<int64_t>& sizes) {
+  constexpr int64_t kStretch = 65536;
+  std::vector<Stretch> stretches;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    for (int64_t begin = 0; begin < sizes[i]; begin += kStretch) {
+      stretches.push_back({i, begin, std::min(sizes[i], begin + kStretch)});
+    }
   }
-  const double correction1 = 1.0 - std::pow(s.beta1, static_cast<double>(s.step));
-  const double correction2 = std::sqrt(1.0 - std::pow(s.beta2, static_cast<double>(s.step)));
-  const at::Tensor denominator = v.sqrt().div_(correction2).add_(s.eps);
-  t.parameter.copy_(parameter.addcdiv(m, denominator, -s.learning_rate / correction1));
+  return stretches;
+}
+
+template <typename Body>
+void for_stretches(const std::vector<Stretch>& stretches, const Body& body) {
+  at::parallel_for(0, static_cast<int64_t>(stretches.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      body(i, stretches[i]);
+    }
+  });
+}
+
+AdamwArguments adamw_arguments(const AdamwTensors& t, const AdamwScalars& s) {
+  const auto step = static_cast<double>(s.step);
+  return {.parameter = t.parameter.mutable_data_ptr(),
+          .gradient = t.gradient.const_data_ptr(),
+          .first_moment = t.first_moment.mutable_data_ptr(),
+          .second_moment = t.second_moment.mutable_data_ptr(),
+          .one_minus_beta1 = static_cast<float>(1.0 - s.beta1),
+          .beta2 = static_cast<float>(s.beta2),
+          .one_minus_beta2 = static_cast<float>(1.0 - s.beta2),
+          .eps = static_cast<float>(s.eps),
+          .decay_factor = static_cast<float>(t.decay ? 1.0 - s.learning_rate * s.weight_decay : 1.0),
+          .step_size = static_cast<float>(s.learning_rate / (1.0 - std::pow(s.beta1, step))),
+          .inverse_correction2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(s.beta2, step))),
+          .gradient_scale = static_cast<float>(s.gradient_scale)};
+}
+
+void adamw_aten(const AdamwTensors& t, const AdamwScalars& s) {
+  const at::Tensor gradient = to_compute(t.gradient) * s.gradient_scale;
+  const at::Tensor m = to_compute(t.first_moment).lerp(gradient, 1.0 - s.beta1);
+  const at::Tensor v = (to_compute(t.second_moment) * s.beta2).addcmul_(gradient, gradient, 1.0 - s.beta2);
+  const at::Tensor parameter = to_compute(t.parameter) * (t.decay ? 1.0 - s.learning_rate * s.weight_decay : 1.0);
+  const auto step = static_cast<double>(s.step);
+  const at::Tensor denominator = (v.sqrt() / std::sqrt(1.0 - std::pow(s.beta2, step))).add_(s.eps);
+  t.parameter.copy_(parameter.addcdiv(m, denominator, -s.learning_rate / (1.0 - std::pow(s.beta1, step))));
   t.first_moment.copy_(m);
   t.second_moment.copy_(v);
+}
+
+bool same_memory_order(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_contiguous() && b.is_contiguous();
+}
+
+/// Our kernels for a parameter and its gradient; null where libtorch's operations must do it.
+const TypedKernels* update_kernels(const AdamwTensors& t) {
+  const bool fits = t.gradient.scalar_type() == t.parameter.scalar_type() && same_memory_order(t.parameter, t.gradient);
+  return fits ? kernels_for(t.parameter) : nullptr;
+}
+
+using AdamwKernel = void (*)(const AdamwArguments&, int64_t, int64_t);
+
+/// The kernel for the dtypes of these tensors; null where there is none.
+AdamwKernel adamw_kernel(const AdamwTensors& t) {
+  const TypedKernels* kernels = update_kernels(t);
+  const auto state = t.first_moment.scalar_type();
+  if (kernels == nullptr || t.second_moment.scalar_type() != state ||
+      !same_memory_order(t.first_moment, t.second_moment)) {
+    return nullptr;
+  }
+  if (state == t.parameter.scalar_type()) {
+    return kernels->adamw;
+  }
+  return state == at::kFloat ? kernels->adamw_wide_states : nullptr;
 }
 
 }  // namespace
 
 void adamw_step(const std::vector<AdamwTensors>& tensors, const AdamwScalars& scalars) {
   const at::NoGradGuard no_grad;
+  std::vector<AdamwKernel> kernels;
+  std::vector<AdamwArguments> arguments;
+  std::vector<int64_t> sizes;
   for (const AdamwTensors& t : tensors) {
-    adamw_aten(t, scalars);
+    if (const AdamwKernel kernel = adamw_kernel(t); kernel != nullptr) {
+      kernels.push_back(kernel);
+      arguments.push_back(adamw_arguments(t, scalars));
+      sizes.push_back(t.parameter.numel());
+    } else {
+      adamw_aten(t, scalars);
+    }
   }
+  for_stretches(cut(sizes), [&](int64_t, const Stretch& s) { kernels[s.tensor](arguments[s.tensor], s.begin, s.end); });
 }
 
 void sgd_step(const std::vector<AdamwTensors>& tensors, double learning_rate, double weight_decay,
               double gradient_scale) {
   const at::NoGradGuard no_grad;
   for (const AdamwTensors& t : tensors) {
-    at::Tensor update = t.gradient.to(at::kFloat) * gradient_scale;
-    const at::Tensor parameter = t.parameter.to(at::kFloat);
-    if (t.decay && weight_decay != 0.0) {
-      update.add_(parameter, weight_decay);
+    const double decay = t.decay ? weight_decay : 0.0;
+    const TypedKernels* kernels = update_kernels(t);
+    if (kernels == nullptr) {
+      const at::Tensor parameter = to_compute(t.parameter);
+      const at::Tensor update = (to_compute(t.gradient) * gradient_scale).add_(parameter, decay);
+      t.parameter.copy_(parameter.add(update, -learning_rate));
+      continue;
     }
-    t.parameter.copy_(parameter.add(update, -learning_rate));
+    const SgdArguments arguments{t.parameter.mutable_data_ptr(), t.gradient.const_data_ptr(),
+                                 static_cast<float>(learning_rate), static_cast<float>(decay),
+                                 static_cast<float>(gradient_scale)};
+    parallel_elements(t.parameter.numel(), [&](int64_t begin, int64_t end) { kernels->sgd(arguments, begin, end); });
   }
 }
 
 double gradient_norm(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
-  double sum_of_squares = 0.0;
+  double total = 0.0;
+  std::vector<at::Tensor> ours;
+  std::vector<int64_t> sizes;
   for (const at::Tensor& gradient : gradients) {
-    const double norm = at::linalg_vector_norm(gradient, 2, {}, false, at::kFloat).item<double>();
-    sum_of_squares += norm * norm;
+    if (kernels_for(gradient) != nullptr) {
+      ours.push_back(gradient.contiguous());
+      sizes.push_back(gradient.numel());
+    } else {
+      total += to_compute(gradient).square().sum(at::kDouble).item<double>();
+    }
   }
-  return std::sqrt(sum_of_squares);
+  const std::vector<Stretch> stretches = cut(sizes);
+  std::vector<double> sums(stretches.size());
+  for_stretches(stretches, [&](int64_t i, const Stretch& s) {
+    const at::Tensor& gradient = ours[s.tensor];
+    sums[i] = kernels_for(gradient)->sum_of_squares(gradient.const_data_ptr(), s.begin, s.end);
+  });
+  for (const double sum : sums) {
+    total += sum;
+  }
+  return std::sqrt(total);
 }
 
 }  // namespace assay::engine

@@ -1,0 +1,43 @@
+// Everything that one instruction set's unit holds: include after defining ASSAY_ISA.
+#pragma once
+
+#include "engine/kernels/cpu/attention_backward_kernels.h"
+#include "engine/kernels/cpu/attention_kernels.h"
+#include "engine/kernels/cpu/block_product.h"
+#include "engine/kernels/cpu/elementwise_kernels.h"
+#include "engine/kernels/cpu/loss_kernels.h"
+#include "engine/kernels/cpu/low_rank_kernels.h"
+#include "engine/kernels/cpu/optimizer_kernels.h"
+
+#define ASSAY_STRINGIZE(x) #x
+#define ASSAY_NAME_OF(x) ASSAY_STRINGIZE(x)
+
+namespace assay::engine::ASSAY_ISA {
+
+template <typename T>
+constexpr TypedKernels kTyped = {
+    .norm_forward = norm_forward<T>,
+    .norm_backward = norm_backward<T>,
+    .swiglu_forward = swiglu_forward<T>,
+    .swiglu_backward = swiglu_backward<T>,
+    .add_scaled = add_scaled<T>,
+    .gather_rows = gather_rows<T>,
+    .sum_rows = sum_rows<T>,
+    .cross_entropy_row = cross_entropy_row<T>,
+    .adamw = adamw<T, T>,
+    .adamw_wide_states = adamw<T, float>,
+    .sgd = sgd<T>,
+    .sum_of_squares = sum_of_squares<T>,
+    .to_float32 = to_float32<T>,
+    .from_float32 = from_float32<T>,
+    .project_down = project_down<T>,
+    .project_up = project_up<T>,
+    .outer_sum = outer_sum<T>,
+    .attention_forward = attention_forward<T>,
+    .attention_backward = attention_backward<T>,
+};
+
+extern const CpuKernels kKernels;
+const CpuKernels kKernels = {ASSAY_NAME_OF(ASSAY_ISA), {kTyped<float>, kTyped<Bf16>, kTyped<Half>}, float32_product};
+
+}  // namespace assay::engine::ASSAY_ISA

@@ -1,0 +1,63 @@
+// Cross-entropy of one row of logits. Part of a per-instruction-set unit.
+#pragma once
+
+#include "engine/kernels/cpu/cpu_kernels.h"
+#include "engine/kernels/cpu/simd.h"
+
+namespace assay::engine::ASSAY_ISA {
+
+/// The highest finite-or-not value of the row; lanes past the end count as the first element.
+template <typename T>
+float row_maximum(const T* row, int64_t width) {
+  F32 best = broadcast(to_float(row[0]));
+  int64_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    best = max(best, load(row + i));
+  }
+  float result = max_lane(best);
+  for (; i < width; ++i) {
+    const float value = to_float(row[i]);
+    result = value > result ? value : result;
+  }
+  return result;
+}
+
+template <typename T>
+float row_sum_of_exponentials(const T* row, int64_t width, float shift) {
+  F32 total{};
+  int64_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    total += exp(load(row + i) - shift);
+  }
+  float result = sum(total);
+  if (i < width) {
+    const F32 last = exp(load_first(row + i, width - i) - shift);
+    for (int64_t lane = 0; lane < width - i; ++lane) {
+      result += last[lane];
+    }
+  }
+  return result;
+}
+
+template <typename T>
+float cross_entropy_row(void* logits, int64_t width, int64_t target, float divisor, bool gradient) {
+  T* row = static_cast<T*>(logits);
+  if (divisor != 1.0F) {
+    for_vectors(width,
+                [&](int64_t i, auto lanes) { store_lanes(row + i, load_lanes(row + i, lanes) / divisor, lanes); });
+  }
+  const float maximum = row_maximum(row, width);
+  const float log_sum = maximum + __builtin_logf(row_sum_of_exponentials(row, width, maximum));
+  const float at_target = to_float(row[target]);
+  if (gradient) {
+    const float inverse_divisor = 1.0F / divisor;
+    for_vectors(width, [&](int64_t i, auto lanes) {
+      store_lanes(row + i, exp(load_lanes(row + i, lanes) - log_sum) * inverse_divisor, lanes);
+    });
+    const F32 probability = exp(broadcast(at_target - log_sum));
+    row[target] = from_float<T>((probability[0] - 1.0F) * inverse_divisor);
+  }
+  return log_sum - at_target;
+}
+
+}  // namespace assay::engine::ASSAY_ISA

@@ -1,0 +1,153 @@
+// Linear layers, plain and with a low-rank update, against plain libtorch in float64.
+#include <ATen/Parallel.h>
+
+#include "engine/kernels/ops.h"
+#include "engine/kernels/test_support.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::expect_matches;
+using testing::for_each_isa;
+using testing::kPrecisions;
+using testing::relative_error;
+using testing::Tensors;
+
+at::Tensor random(at::IntArrayRef sizes, uint64_t seed = 1) {
+  at::manual_seed(seed);
+  return at::randn(sizes, at::kDouble);
+}
+
+struct Shape {
+  int64_t tokens;
+  int64_t in;
+  int64_t out;
+};
+
+const std::vector<Shape> kShapes = {{1, 8, 5}, {7, 33, 20}, {130, 64, 96}, {65, 576, 192}};
+
+TEST(Linear, MatchesLibtorch) {
+  for_each_isa([] {
+    for (const auto& precision : kPrecisions) {
+      for (const Shape& s : kShapes) {
+        const Tensors inputs = {random({s.tokens, s.in}), random({s.out, s.in}, 2), random({s.out}, 3)};
+        for (const std::vector<bool>& grads :
+             {std::vector<bool>{true, true, true}, {true, false, false}, {false, true, true}}) {
+          expect_matches([](const Tensors& in) -> Tensors { return {engine::linear(in[0], in[1], in[2])}; },
+                         [](const Tensors& in) -> Tensors { return {at::linear(in[0], in[1], in[2])}; }, inputs, grads,
+                         precision, "linear with bias");
+          expect_matches([](const Tensors& in) -> Tensors { return {engine::linear(in[0], in[1], std::nullopt)}; },
+                         [](const Tensors& in) -> Tensors { return {at::linear(in[0], in[1])}; },
+                         {inputs[0], inputs[1]}, {grads[0], grads[1]}, precision, "linear");
+        }
+      }
+    }
+  });
+}
+
+/// x W^T + scale * (x A^T) B^T; A and B stay in their own dtype.
+Tensors plain_lora(const Tensors& in, double scale) {
+  const at::Tensor low = at::mm(in[0], in[2].to(in[0].scalar_type()).t());
+  return {at::linear(in[0], in[1]) + scale * at::mm(low, in[3].to(low.scalar_type()).t())};
+}
+
+TEST(LoraLinear, MatchesLibtorch) {
+  for_each_isa([] {
+    for (const auto& precision : kPrecisions) {
+      for (const Shape& s : kShapes) {
+        for (const int64_t rank : {1, 4, 13}) {
+          const Tensors inputs = {random({s.tokens, s.in}), random({s.out, s.in}, 2), random({rank, s.in}, 3),
+                                  random({s.out, rank}, 4)};
+          for (const bool frozen : {true, false}) {
+            expect_matches(
+                [](const Tensors& in) -> Tensors {
+                  return {lora_linear(in[0], in[1], std::nullopt, {in[2], in[3], 0.5, 0.0})};
+                },
+                [](const Tensors& in) -> Tensors { return plain_lora(in, 0.5); }, inputs, {true, !frozen, true, true},
+                precision, "lora_linear");
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(LoraLinear, Float32AdapterBesideA16BitModel) {
+  for (const auto& precision : {kPrecisions[1], kPrecisions[2]}) {
+    const at::Tensor a = random({4, 64}, 3).to(at::kFloat);
+    const at::Tensor b = random({96, 4}, 4).to(at::kFloat);
+    at::Tensor a_grad = a.clone().set_requires_grad(true);
+    at::Tensor b_grad = b.clone().set_requires_grad(true);
+    at::Tensor a_wide = a.to(at::kDouble).set_requires_grad(true);
+    at::Tensor b_wide = b.to(at::kDouble).set_requires_grad(true);
+    const Tensors inputs = {random({50, 64}), random({96, 64}, 2)};
+    expect_matches(
+        [&](const Tensors& in) -> Tensors {
+          return {lora_linear(in[0], in[1], std::nullopt, {a_grad, b_grad, 2.0, 0.0})};
+        },
+        [&](const Tensors& in) -> Tensors { return plain_lora({in[0], in[1], a_wide, b_wide}, 2.0); }, inputs,
+        {true, false}, precision, "mixed lora_linear");
+    EXPECT_EQ(a_grad.grad().scalar_type(), at::kFloat);
+    EXPECT_LT(relative_error(a_grad.grad(), a_wide.grad()), 1e-5);
+    EXPECT_LT(relative_error(b_grad.grad(), b_wide.grad()), 1e-5);
+  }
+}
+
+TEST(LoraLinear, XThatNeedsNoGradientGetsNone) {
+  at::Tensor a = at::randn({4, 16}).set_requires_grad(true);
+  at::Tensor b = at::randn({8, 4}).set_requires_grad(true);
+  const at::Tensor x = at::randn({5, 16});
+  const at::Tensor w = at::randn({8, 16});
+  lora_linear(x, w, std::nullopt, {a, b, 1.0, 0.0}).sum().backward();
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_FALSE(w.grad().defined());
+  EXPECT_TRUE(a.grad().defined());
+}
+
+/// With W = 0, A = identity and B = identity the output is the dropped x itself, which shows the mask.
+TEST(LoraLinear, DropoutKeepsItsShareAndItsGradientUsesTheSameMask) {
+  constexpr int64_t kWidth = 64;
+  at::manual_seed(3);
+  at::Tensor x = at::ones({400, kWidth}).set_requires_grad(true);
+  const at::Tensor eye = at::eye(kWidth);
+  const at::Tensor y = lora_linear(x, at::zeros({kWidth, kWidth}), std::nullopt, {eye, eye, 1.0, 0.25});
+  const double kept = y.detach().ne(0).to(at::kDouble).mean().item<double>();
+  EXPECT_NEAR(kept, 0.75, 0.02);
+  EXPECT_NEAR(y.detach().max().item<double>(), 1.0 / 0.75, 1e-6);
+  y.sum().backward();
+  EXPECT_TRUE(x.grad().allclose(y.detach()));
+}
+
+TEST(LoraLinear, DropoutRepeatsWithTheSeed) {
+  const at::Tensor x = at::randn({40, 24});
+  const at::Tensor w = at::randn({16, 24});
+  const LoraTensors lora{at::randn({4, 24}), at::randn({16, 4}), 1.0, 0.5};
+  const auto once = [&](uint64_t seed) {
+    at::manual_seed(seed);
+    return lora_linear(x, w, std::nullopt, lora);
+  };
+  EXPECT_TRUE(once(1).equal(once(1)));
+  EXPECT_FALSE(once(1).equal(once(2)));
+}
+
+TEST(LoraLinear, ThreadsAgree) {
+  const Tensors inputs = {random({300, 576}), random({192, 576}, 2), random({8, 576}, 3), random({192, 8}, 4)};
+  const auto once = [&](int threads) {
+    at::set_num_threads(threads);
+    return testing::run(
+        [](const Tensors& in) -> Tensors {
+          return {lora_linear(in[0], in[1], std::nullopt, {in[2], in[3], 0.5, 0.0})};
+        },
+        inputs, {true, true, true, true}, at::kFloat);
+  };
+  const int before = at::get_num_threads();
+  const Tensors one = once(1);
+  const Tensors two = once(2);
+  at::set_num_threads(before);
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_LT(relative_error(two[i], one[i]), 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace assay::engine

@@ -1,0 +1,68 @@
+#include "engine/kernels/products.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "engine/kernels/autograd_support.h"
+
+namespace assay::engine {
+namespace {
+
+/// Output columns that are converted and multiplied at a time when products go through float32.
+constexpr int64_t kColumnsThroughFloat32 = 4096;
+
+/// Whether libtorch has no fast product for this dtype here (it falls back to loops that are 10 to 100 times slower
+/// than float32): float16 without AVX512_FP16, bfloat16 without AVX-512.
+bool needs_float32(const at::Tensor& x) {
+  if (!x.device().is_cpu()) {
+    return false;
+  }
+  if (x.scalar_type() == at::kHalf) {
+    return !has_fast_float16_matmul();
+  }
+  return x.scalar_type() == at::kBFloat16 && !has_fast_bfloat16_matmul();
+}
+
+/// out = left right, 16-bit, by float32 products over stretches of columns: no operand is widened as a whole except
+/// `left`, once.
+void product_through_float32(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
+  const at::Tensor wide_left = left.to(at::kFloat);
+  for (int64_t begin = 0; begin < out.size(1); begin += kColumnsThroughFloat32) {
+    const int64_t count = std::min(kColumnsThroughFloat32, out.size(1) - begin);
+    const at::Tensor wide_right = right.narrow(1, begin, count).to(at::kFloat);
+    out.narrow(1, begin, count).copy_(at::mm(wide_left, wide_right));
+  }
+}
+
+at::Tensor product(const at::Tensor& left, const at::Tensor& right) {
+  if (!needs_float32(left)) {
+    return at::mm(left, right);
+  }
+  at::Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
+  product_through_float32(left, right, out);
+  return out;
+}
+
+}  // namespace
+
+at::Tensor product_nt(const at::Tensor& x_MI, const at::Tensor& weight_OI, const at::Tensor& bias_O) {
+  if (!bias_O.defined()) {
+    return product(x_MI, weight_OI.t());
+  }
+  return needs_float32(x_MI) ? product(x_MI, weight_OI.t()).add_(bias_O) : at::addmm(bias_O, x_MI, weight_OI.t());
+}
+
+at::Tensor product_nn(const at::Tensor& y_MO, const at::Tensor& weight_OI) {
+  return product(y_MO, weight_OI);
+}
+
+at::Tensor product_tn(const at::Tensor& y_MO, const at::Tensor& x_MI) {
+  return product(y_MO.t(), x_MI);
+}
+
+at::Tensor column_sums(const at::Tensor& y_MO) {
+  return y_MO.sum(0, /*keepdim=*/false, compute_dtype(y_MO)).to(y_MO.scalar_type());
+}
+
+}  // namespace assay::engine
