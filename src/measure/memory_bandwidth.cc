@@ -5,10 +5,9 @@
 #include <atomic>
 #include <barrier>
 #include <cerrno>
-#include <functional>
 #include <limits>
-#include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -125,20 +124,21 @@ Kernels ChooseKernels() {
 class Arrays {
  public:
   static Result<Arrays> Allocate(int64_t array_bytes) {
-    const auto total = static_cast<size_t>(3 * array_bytes);
-    void* memory = ::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t size = static_cast<size_t>(array_bytes) / sizeof(double) / kBlock * kBlock;
+    const size_t mapped_bytes = 3 * (size + kStagger) * sizeof(double);
+    void* memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
       return ErrnoStatus(errno, "allocate",
-                         fmt::format("{} for the memory test", FormatBytes(static_cast<double>(total))));
+                         fmt::format("{} for the memory test", FormatBytes(static_cast<double>(mapped_bytes))));
     }
-    ::madvise(memory, total, MADV_HUGEPAGE);
-    return Arrays(static_cast<double*>(memory), static_cast<size_t>(array_bytes) / sizeof(double));
+    ::madvise(memory, mapped_bytes, MADV_HUGEPAGE);
+    return Arrays(static_cast<double*>(memory), size);
   }
   Arrays(Arrays&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)), size_(other.size_) {}
   Arrays& operator=(Arrays&&) = delete;
   ~Arrays() {
     if (memory_ != nullptr) {
-      ::munmap(memory_, 3 * size_ * sizeof(double));
+      ::munmap(memory_, 3 * (size_ + kStagger) * sizeof(double));
     }
   }
 
@@ -147,24 +147,30 @@ class Arrays {
       return size_ / kBlock * static_cast<size_t>(t) / static_cast<size_t>(threads) * kBlock;
     };
     const size_t begin = boundary(thread);
-    return {memory_ + begin, memory_ + size_ + begin, memory_ + 2 * size_ + begin, boundary(thread + 1) - begin};
+    const size_t distance = size_ + kStagger;
+    return {memory_ + begin, memory_ + distance + begin, memory_ + 2 * distance + begin, boundary(thread + 1) - begin};
   }
 
  private:
+  // Arrays that lie a power of two apart would meet in the same cache sets and memory banks.
+  static constexpr size_t kStagger = 5 * 4096 / sizeof(double) + kBlock;
+
   Arrays(double* memory, size_t size) : memory_(memory), size_(size) {}
   double* memory_;
   size_t size_;  // of each array, in doubles
 };
 
-struct Timing {
-  double best_seconds = std::numeric_limits<double>::infinity();
-  int64_t repetitions = 0;
+struct Timings {
+  std::vector<double> best_seconds;  // of each kernel
+  int64_t rounds = 0;
 };
 
-// Runs `kernel` on every thread's share, all at once, again and again until the time is up; at least
-// `min_repetitions` times unless that takes twice the time.
-Timing RunOnAllThreads(const Arrays& arrays, int64_t threads, Kernel kernel, double seconds, int64_t min_repetitions) {
-  Timing timing;
+// Runs the kernels one after the other, each on all threads' shares at once, round after round until the time is up; at
+// least three rounds, unless these take twice the time. Rounds share out what else the machine does.
+Timings RunRounds(const Arrays& arrays, int64_t threads, const std::vector<Kernel>& kernels, double seconds) {
+  constexpr int64_t kLeastRounds = 3;
+  Timings timings{std::vector<double>(kernels.size(), std::numeric_limits<double>::infinity())};
+  size_t next = 0;
   bool running = false;
   bool done = false;
   const double start = MonotonicSeconds();
@@ -172,13 +178,14 @@ Timing RunOnAllThreads(const Arrays& arrays, int64_t threads, Kernel kernel, dou
   const auto at_barrier = [&]() noexcept {
     const double now = MonotonicSeconds();
     if (running) {
-      timing.best_seconds = std::min(timing.best_seconds, now - begin);
-      ++timing.repetitions;
+      timings.best_seconds[next] = std::min(timings.best_seconds[next], now - begin);
+      next = (next + 1) % kernels.size();
+      timings.rounds += next == 0 ? 1 : 0;
       const double spent = now - start;
-      done = spent > 2 * seconds || (spent > seconds && timing.repetitions >= min_repetitions);
+      done = timings.rounds > 0 && (spent > 2 * seconds || (spent > seconds && timings.rounds >= kLeastRounds));
     }
     running = !running;
-    begin = now;
+    begin = MonotonicSeconds();
   };
   std::barrier barrier(static_cast<ptrdiff_t>(threads), at_barrier);
   std::atomic<double> sink = 0;
@@ -186,8 +193,8 @@ Timing RunOnAllThreads(const Arrays& arrays, int64_t threads, Kernel kernel, dou
     const Share share = arrays.ShareOf(thread, threads);
     barrier.arrive_and_wait();
     while (!done) {
-      sink.store(kernel(share), std::memory_order_relaxed);
-      barrier.arrive_and_wait();  // ends a repetition
+      sink.store(kernels[next](share), std::memory_order_relaxed);
+      barrier.arrive_and_wait();  // ends a run
       barrier.arrive_and_wait();  // begins the next
     }
   };
@@ -196,7 +203,7 @@ Timing RunOnAllThreads(const Arrays& arrays, int64_t threads, Kernel kernel, dou
     team.emplace_back(work, thread);
   }
   work(0);
-  return timing;
+  return timings;
 }
 
 // STREAM's rule: four times the last-level caches at least. A virtual machine may not tell how large these are.
@@ -217,19 +224,19 @@ Result<MemoryBandwidth> MeasureMemoryBandwidth(double budget_seconds, int64_t th
   result.array_bytes = array_bytes > 0 ? array_bytes : ChooseArrayBytes(DescribeMachine());
   ASSAY_ASSIGN_OR_RETURN(const Arrays arrays, Arrays::Allocate(result.array_bytes));
   // Each thread touches its own share first, so that its pages are near it.
-  RunOnAllThreads(arrays, result.threads, FillPlain, 0, 1);
+  RunRounds(arrays, result.threads, {FillPlain}, 0);
 
   const Kernels kernels = ChooseKernels();
-  result.repetitions = std::numeric_limits<int64_t>::max();
-  const auto best_rate = [&](Kernel kernel, double arrays_moved) {
-    const Timing timing = RunOnAllThreads(arrays, result.threads, kernel, budget_seconds / 4, 3);
-    result.repetitions = std::min(result.repetitions, timing.repetitions);
-    return arrays_moved * static_cast<double>(result.array_bytes) / timing.best_seconds / 1e9;
+  const Timings timings =
+      RunRounds(arrays, result.threads, {kernels.read, kernels.copy, kernels.triad}, 0.75 * budget_seconds);
+  const auto gb_per_s = [&](size_t kernel, double arrays_moved) {
+    return arrays_moved * static_cast<double>(result.array_bytes) / timings.best_seconds[kernel] / 1e9;
   };
-  result.read_gb_per_s = best_rate(kernels.read, 1);
-  result.copy_gb_per_s = best_rate(kernels.copy, 2);
-  result.triad_gb_per_s = best_rate(kernels.triad, 3);
-  result.method = fmt::format("three arrays of {}, {} thread{}, {}, best of {} or more passes",
+  result.read_gb_per_s = gb_per_s(0, 1);
+  result.copy_gb_per_s = gb_per_s(1, 2);
+  result.triad_gb_per_s = gb_per_s(2, 3);
+  result.repetitions = timings.rounds;
+  result.method = fmt::format("three arrays of {}, {} thread{}, {}, best of {} passes",
                               FormatBytes(static_cast<double>(result.array_bytes)), result.threads,
                               result.threads == 1 ? "" : "s", kernels.stores, result.repetitions);
   return result;
