@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -208,6 +207,10 @@ TEST_F(PrepareTest, MissingThingsAreOneLine) {
   EXPECT_THAT(Error(), HasSubstr("data.jsonl:1: the row is text and there is no tokenizer"));
   spec_.data = "news-chars-512-entries-255";
   EXPECT_THAT(Error(), HasSubstr("did you mean"));
+  spec_.data = "austen-completion";
+  spec_.tokenizer_dir = tokenizer_.folder();
+  spec_.cache_dir = tokenizer_.folder() + "/tokenizer.json";
+  EXPECT_THAT(Error(), HasSubstr("cannot create folder"));
 }
 
 }  // namespace

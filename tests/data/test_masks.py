@@ -4,6 +4,7 @@ The reference: trl's DataCollatorForCompletionOnlyLM (last match of the template
 two ids of the template) and SFTTrainer's prompt-completion rows (as many tokens masked as the prompt has). Answers of a
 chat are found here by character offsets, which the C++ side does not have.
 """
+
 import json
 import os
 import pathlib
@@ -15,9 +16,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENCODE_ROWS = pathlib.Path(os.environ["ASSAY_BIN_DIR"]) / "encode_rows"
 TEMPLATE = "\n### Response:"
-LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 SPECIAL = ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"]
 
 
@@ -137,7 +136,9 @@ def compare(tokenizer, rows, got, max_length):
         assert mine["labels"] == labels[:max_length], row
 
 
-PASSAGE = "Anne found an unexpected interest here.\nShe felt its application to herself, d'être étonnée 12345 times — “yes”."
+PASSAGE = (
+    "Anne found an unexpected interest here.\nShe felt its application to herself, d'être étonnée 12345 times — “yes”."
+)
 
 
 def test_text_rows(tokenizer, tmp_path):
@@ -147,7 +148,7 @@ def test_text_rows(tokenizer, tmp_path):
         {"output": f"### Input:\n{PASSAGE} \n\n### Response:{PASSAGE}"},
         {"output": f"### Input:\n{PASSAGE}\n### Response:\n{PASSAGE}"},
         {"output": f"a\n\n### Response: first\n\n### Response: second {PASSAGE}"},
-        {"output": f"a\n\n### Response: ends with its own </s>"},
+        {"output": "a\n\n### Response: ends with its own </s>"},
     ]
     compare(tokenizer, rows, encode_rows(tmp_path, write(tmp_path / "d.jsonl", rows), folder, 512), 512)
 
@@ -210,7 +211,9 @@ def test_a_generated_data_set(tokenizer, tmp_path):
     tokenizer, folder = tokenizer
     got = encode_rows(tmp_path, "news-chars-512-entries-256", folder, 1024)
     assert len(got) == 256
-    words = " ".join("".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "share/corpus/austen").glob("*.txt"))).split())
+    words = " ".join(
+        "".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "share/corpus/austen").glob("*.txt"))).split()
+    )
     rows = []
     for i in range(256):
         first, second = words[1024 * i : 1024 * i + 512], words[1024 * i + 512 : 1024 * (i + 1)]

@@ -1,0 +1,48 @@
+"""Every configuration under share/models is read by transformers and has the published number of parameters."""
+
+import pathlib
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "share/models"
+PUBLISHED = {
+    "granite-3-8b": 8_170_848_256,
+    "granite-3.1-2b": 2_533_525_504,
+    "granite-3.1-8b-instruct": 8_170_848_256,
+    "granite-3.3-8b": 8_170_835_968,
+    "granite-3b-code-base-128k": 3_482_503_680,
+    "granite-7b-base": 6_738_415_616,
+    "granite-8b-code-base": 8_054_910_976,
+    "granite-8b-code-base-128k": 8_054_910_976,
+    "granite-8b-code-instruct": 8_054_910_976,
+    "llama-13b": 13_015_864_320,
+    "llama-7b": 6_738_415_616,
+    "llama2-70b": 68_976_648_192,
+    "llama3-70b": 70_553_706_496,
+    "llama3-8b": 8_030_261_248,
+    "llama3.1-405b": 405_853_388_800,
+    "llama3.1-70b": 70_553_706_496,
+    "llama3.1-8b": 8_030_261_248,
+    "llama3.2-1b": 1_235_814_400,
+    "llama3.2-3b": 3_212_749_824,
+    "mistral-123b-v2": 122_610_069_504,
+    "mistral-7b-v0.1": 7_241_732_096,
+    "smollm2-1.7b": 1_711_376_384,
+    "smollm2-135m": 134_515_008,
+    "smollm2-360m": 361_821_120,
+}
+
+
+def test_no_configuration_is_left_out():
+    assert sorted(PUBLISHED) == sorted(path.parent.name for path in MODELS.glob("*/config.json"))
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_parameters(name):
+    config = AutoConfig.from_pretrained(MODELS / name)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    model.tie_weights()
+    assert sum(parameter.numel() for parameter in model.parameters()) == PUBLISHED[name]
