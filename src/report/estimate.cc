@@ -1,12 +1,12 @@
 #include "report/estimate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "report/format.h"
 
@@ -90,9 +90,8 @@ std::string IntervalText(const Estimate& estimate) {
       return fmt::format("{} over {}", range, Count(estimate.samples, "run"));
     case Basis::kReported:
     case Basis::kSteps:
-      return estimate.samples > 0
-                 ? fmt::format("{}, from the {} of one run", range, Count(estimate.samples, "step"))
-                 : fmt::format("{}, from within one run", range);
+      return estimate.samples > 0 ? fmt::format("{}, from the {} of one run", range, Count(estimate.samples, "step"))
+                                  : fmt::format("{}, from within one run", range);
     case Basis::kNone:
       break;
   }
@@ -107,7 +106,8 @@ double StudentT975(size_t degrees) {
   // Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun, 26.7.5).
   constexpr double z = 1.959964;
   const double n = static_cast<double>(degrees);
-  return z + (std::pow(z, 3) + z) / (4 * n) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * n * n);
+  return z + (std::pow(z, 3) + z) / (4 * n) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * n * n) +
+         (3 * std::pow(z, 7) + 19 * std::pow(z, 5) + 17 * std::pow(z, 3) - 15 * z) / (384 * n * n * n);
 }
 
 double MeanOf(std::span<const double> values) {

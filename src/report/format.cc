@@ -1,13 +1,15 @@
 #include "report/format.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 namespace assay::report {
 namespace {
 
-bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+bool IsContinuation(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
 
 // The byte offset at which character `index` starts; the size of the text when it is shorter.
 size_t CharOffset(std::string_view text, size_t index) {
@@ -24,7 +26,7 @@ std::string GroupThousands(std::string digits) {
   const size_t first = digits.front() == '-' ? 1 : 0;
   for (size_t end = digits.size(); end > first + 3;) {
     end -= 3;
-    digits.insert(end, ",");
+    digits.insert(end, 1, ',');
   }
   return digits;
 }
@@ -40,21 +42,24 @@ std::string Readable(double value) {
     return fmt::format("{:.3g}", value);
   }
   if (magnitude >= 999.5) {
-    return GroupThousands(fmt::format("{:.0f}", value));
+    return Whole(value);
   }
-  if (magnitude == 0 || magnitude < 1e-4) {
-    return fmt::format("{:.3g}", value);
+  if (magnitude < 0.9995) {
+    return magnitude == 0 ? "0" : fmt::format("{:#.3g}", value);
   }
-  const int whole_digits = magnitude < 1 ? 0 : static_cast<int>(std::floor(std::log10(magnitude))) + 1;
-  std::string text = whole_digits > 0 ? fmt::format("{:.{}f}", value, std::max(0, 3 - whole_digits))
-                                      : fmt::format("{:.3g}", value);
-  return text;
+  return fmt::format("{:.{}f}", value, magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0);
 }
 
-std::string ReadableRatio(double ratio) { return fmt::format("{}\u00d7", Readable(ratio)); }
+std::string Whole(double value) {
+  return GroupThousands(fmt::format("{:.0f}", value));
+}
+
+std::string ReadableRatio(double ratio) {
+  return fmt::format("{}\u00d7", Readable(ratio));
+}
 
 std::string Count(size_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", Readable(static_cast<double>(n)), noun, n == 1 ? "" : "s");
+  return fmt::format("{} {}{}", Whole(static_cast<double>(n)), noun, n == 1 ? "" : "s");
 }
 
 size_t CountChars(std::string_view text) {

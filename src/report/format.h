@@ -11,6 +11,9 @@ namespace assay::report {
 /// Non-finite values become "n/a".
 std::string Readable(double value);
 
+/// Rounded, with thousands separators: 12,346.
+std::string Whole(double value);
+
 /// "1.31x" with the multiplication sign: how many times something is something else.
 std::string ReadableRatio(double ratio);
 

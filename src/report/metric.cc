@@ -1,12 +1,12 @@
 #include "report/metric.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "report/estimate.h"
 
@@ -32,14 +32,16 @@ struct MetricSpec {
 
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
-double Last(const std::vector<double>& series) { return series.back(); }
+double Last(const std::vector<double>& series) {
+  return series.back();
+}
 double MaxInGib(const std::vector<double>& series) {
   return *std::max_element(series.begin(), series.end()) / kBytesPerGib;
 }
 
 // clang-format off
 constexpr std::array kMetricSpecs = {
-    MetricSpec{MetricKind::kThroughput, "Throughput", "",
+    MetricSpec{MetricKind::kThroughput, "Throughput", "throughput",
                {{{"real_tokens_per_second", "real tokens/s"},
                  {"dataset_tokens_per_second", "dataset tokens/s"},
                  {"train_tokens_per_second", "planned tokens/s"}}}, {}, nullptr},
@@ -48,7 +50,7 @@ constexpr std::array kMetricSpecs = {
     MetricSpec{MetricKind::kPeakTensorMemory, "Peak tensor memory", "tensor",
                {{{"peak_tensor_bytes", "GiB"}}}, {}, nullptr},
     MetricSpec{MetricKind::kPeakResidentMemory, "Peak resident memory", "RSS",
-               {{{"max_rss_gib", "GiB"}, {"max_rss_bytes", "GiB"}}}, {"rss_bytes", "GiB"}, &MaxInGib},
+               {{{"cpu_memory_process_peak_bytes", "GiB"}, {"max_rss_gib", "GiB"}}}, {"rss_process_bytes", "GiB"}, &MaxInGib},
     MetricSpec{MetricKind::kCpu, "CPU use", "CPU", {{{"cpu_compute_utilization", "% of a core"}}}, {}, nullptr},
     MetricSpec{MetricKind::kGpu, "GPU use", "GPU", {{{"gpu_compute_utilization_avg", "%"}}}, {}, nullptr},
     MetricSpec{MetricKind::kLoss, "Last loss", "last loss", {{{"final_loss", ""}}}, {"loss", ""}, &Last},
@@ -58,13 +60,9 @@ constexpr std::array kMetricSpecs = {
 constexpr size_t kMaxOtherMetrics = 6;
 
 const MetricSpec* SpecOf(MetricKind kind) {
-  const auto* found = std::find_if(kMetricSpecs.begin(), kMetricSpecs.end(),
-                                   [&](const MetricSpec& spec) { return spec.kind == kind; });
+  const auto* found =
+      std::find_if(kMetricSpecs.begin(), kMetricSpecs.end(), [&](const MetricSpec& spec) { return spec.kind == kind; });
   return found == kMetricSpecs.end() ? nullptr : found;
-}
-
-std::string Heading(std::string_view short_title, std::string_view unit) {
-  return fmt::format("{}{}{}", short_title, short_title.empty() || unit.empty() ? "" : " ", unit);
 }
 
 bool AnyValid(const ResultSet& results, const std::function<bool(const Measurement&)>& has) {
@@ -74,7 +72,7 @@ bool AnyValid(const ResultSet& results, const std::function<bool(const Measureme
 
 std::optional<Metric> Resolve(const MetricSpec& spec, const ResultSet& results) {
   const auto make = [&](std::string_view property, std::string_view unit) {
-    return Metric{spec.kind, std::string(spec.title), Heading(spec.short_title, unit), std::string(property),
+    return Metric{spec.kind, std::string(spec.title), std::string(spec.short_title), std::string(property),
                   std::string(unit)};
   };
   for (const Source& source : spec.sources) {
@@ -100,7 +98,7 @@ std::vector<Metric> OtherMetrics(const ResultSet& results) {
   std::vector<Metric> metrics;
   for (const auto& [property, unit] : unit_of) {
     if (metrics.size() < kMaxOtherMetrics) {
-      metrics.push_back({MetricKind::kOther, property, Heading(property, unit), property, unit});
+      metrics.push_back({MetricKind::kOther, property, property, property, unit});
     }
   }
   return metrics;
@@ -142,6 +140,13 @@ std::optional<double> Metric::ValueOf(const Measurement& measurement) const {
   }
   const double value = spec->of_series(series);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::string Metric::Heading() const {
+  if (kind == MetricKind::kThroughput) {
+    return unit;
+  }
+  return unit.empty() ? short_title : fmt::format("{} {}", short_title, unit);
 }
 
 double Metric::ScaleOf(const Measurement& measurement) const {

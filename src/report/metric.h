@@ -27,13 +27,15 @@ enum class MetricKind {
 /// throughput never stand in one column.
 struct Metric {
   MetricKind kind;
-  std::string title;     ///< "Throughput"
-  std::string heading;   ///< of a narrow column, unit included: "real tokens/s", "tensor GiB"
-  std::string property;  ///< target property it is read from; empty when it is computed from a series
-  std::string unit;      ///< of the values given out, for people: "real tokens/s", "GiB"
+  std::string title;        ///< "Throughput"
+  std::string short_title;  ///< of a narrow column: "tensor"
+  std::string property;     ///< target property it is read from; empty when it is computed from a series
+  std::string unit;         ///< of the values given out, for people: "real tokens/s", "GiB"
 
   /// In `unit`; nothing when the measurement has no such finite number.
   std::optional<double> ValueOf(const samplestore::Measurement& measurement) const;
+  /// Title and unit of a column of plain text: "real tokens/s", "tensor GiB".
+  std::string Heading() const;
   /// The factor that turns the numbers of `property`, or of one that shares its unit, into `unit`.
   double ScaleOf(const samplestore::Measurement& measurement) const;
 };

@@ -1,11 +1,11 @@
 #include "report/result_set.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "base/text.h"
 
@@ -186,8 +186,7 @@ void ResultSet::GroupRuns() {
   for (Configuration& configuration : configurations_) {
     std::stable_sort(configuration.runs.begin(), configuration.runs.end(),
                      [](const Measurement* a, const Measurement* b) { return a->measured_at < b->measured_at; });
-    configuration.outcome =
-        configuration.ValidRuns().empty() ? configuration.runs.back()->outcome : Outcome::kValid;
+    configuration.outcome = configuration.ValidRuns().empty() ? configuration.runs.back()->outcome : Outcome::kValid;
   }
 }
 

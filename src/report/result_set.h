@@ -22,7 +22,7 @@ inline constexpr std::string_view kParameters = "parameters";
 /// One point of the space with all its runs.
 struct Configuration {
   space::Entity coordinates;  ///< constitutive properties, kMethod, and kParameters when there are any
-  std::vector<const samplestore::Measurement*> runs;  ///< oldest first; never empty
+  std::vector<const samplestore::Measurement*> runs;             ///< oldest first; never empty
   samplestore::Outcome outcome = samplestore::Outcome::kFailed;  ///< valid if a run is; else that of the last run
   size_t index = 0;                                              ///< position in ResultSet::configurations()
 

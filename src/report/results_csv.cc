@@ -1,9 +1,9 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
 #include <set>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "report/results_table.h"
@@ -72,8 +72,8 @@ void AppendFields(const Map& map, const std::set<std::string>& columns, std::vec
 }
 
 std::vector<std::string> HeaderFields(const Columns& columns) {
-  std::vector<std::string> fields = {"experiment", "parameterized_id", "entity_id", "outcome", "reason",
-                                     "measured_at", "uid"};
+  std::vector<std::string> fields = {"experiment", "parameterized_id", "entity_id", "outcome",
+                                     "reason",     "measured_at",      "uid"};
   fields.insert(fields.end(), columns.entity.begin(), columns.entity.end());
   for (const std::string& name : columns.targets) {
     fields.push_back(columns.entity.contains(name) ? "measured." + name : name);
@@ -85,12 +85,9 @@ std::vector<std::string> HeaderFields(const Columns& columns) {
 }
 
 std::vector<std::string> RowFields(const Measurement& measurement, const Columns& columns) {
-  std::vector<std::string> fields = {measurement.experiment,
-                                     measurement.parameterized_id,
-                                     measurement.entity_id,
-                                     std::string(samplestore::ToString(measurement.outcome)),
-                                     measurement.reason,
-                                     measurement.measured_at,
+  std::vector<std::string> fields = {measurement.experiment, measurement.parameterized_id,
+                                     measurement.entity_id,  std::string(samplestore::ToString(measurement.outcome)),
+                                     measurement.reason,     measurement.measured_at,
                                      measurement.uid};
   AppendFields(measurement.entity, columns.entity, fields);
   AppendFields(measurement.properties, columns.targets, fields);

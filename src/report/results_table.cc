@@ -1,9 +1,9 @@
 #include "report/results_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/terminal.h"
 #include "base/text.h"
@@ -38,7 +38,7 @@ std::vector<std::string> Header(const ResultSet& results, const std::vector<Metr
   }
   header.emplace_back("outcome");
   for (const Metric& metric : metrics) {
-    header.push_back(metric.heading);
+    header.push_back(metric.Heading());
   }
   if (with_reason) {
     header.emplace_back("reason");
@@ -75,9 +75,9 @@ std::vector<std::string> Row(const Configuration& configuration, const Measureme
 
 std::string Footer(const ResultSet& results) {
   const size_t total = results.configurations().size();
-  std::string text = fmt::format("\n{}: {} valid, {} invalid, {} failed", Count(total, "point"),
-                                 results.CountOf(Outcome::kValid), results.CountOf(Outcome::kInvalid),
-                                 results.CountOf(Outcome::kFailed));
+  std::string text =
+      fmt::format("\n{}: {} valid, {} invalid, {} failed", Count(total, "point"), results.CountOf(Outcome::kValid),
+                  results.CountOf(Outcome::kInvalid), results.CountOf(Outcome::kFailed));
   const size_t runs = results.measurements().size();
   return text + (runs > total ? fmt::format("; {}\n", Count(runs, "measurement")) : "\n");
 }

@@ -9,7 +9,8 @@
 namespace assay::report {
 
 /// One row a measurement: what varies, the outcome, the main targets with their units and interval, the reason of what
-/// is not valid (shortened). What all points share stands once, above. Ends in a newline; says so when there is nothing.
+/// is not valid (shortened). What all points share stands once, above. Ends in a newline; says so when there is
+/// nothing.
 std::string RenderResultsTable(std::span<const samplestore::Measurement> measurements);
 
 /// RFC 4180, with a header and CRLF line ends. The columns are the union over all measurements, in an order that does

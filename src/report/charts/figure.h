@@ -1,0 +1,64 @@
+// A chart as a figure of the page, and the table of all kinds of charts.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/metric.h"
+#include "report/result_set.h"
+#include "report/svg_chart.h"
+
+namespace assay::report {
+
+struct LegendEntry {
+  std::string label;
+  SeriesStyle style;
+};
+
+struct FigurePanel {
+  std::string title;  ///< may be empty
+  std::string svg;
+};
+
+/// Panels stand side by side where there is room. `outcome_marks` adds what hatched and crossed points mean.
+struct Figure {
+  std::string id;
+  std::string title;
+  std::string subtitle;
+  std::vector<LegendEntry> legend;
+  std::vector<FigurePanel> panels;
+  std::string note;
+  bool outcome_marks = false;
+  bool legend_markers = true;  ///< the series are drawn with markers, not as bare lines
+};
+
+struct ChartInput {
+  const ResultSet& results;
+  const std::vector<Metric>& metrics;
+};
+
+/// One row of the chart table.
+struct ChartKind {
+  std::string_view id;
+  std::string_view title;
+  /// Nothing when the result set has nothing to show that way.
+  std::optional<Figure> (*build)(const ChartKind& kind, const ChartInput& input);
+  MetricKind metric = MetricKind::kThroughput;  ///< of the kinds that draw one
+  std::string_view x_property = {};             ///< of the kinds that draw over one
+};
+
+/// All kinds, in the order of the page.
+std::span<const ChartKind> ChartKinds();
+
+std::string RenderFigure(const Figure& figure);
+
+std::optional<Figure> BuildMetricByProperty(const ChartKind& kind, const ChartInput& input);
+std::optional<Figure> BuildRanking(const ChartKind& kind, const ChartInput& input);
+std::optional<Figure> BuildStepSpread(const ChartKind& kind, const ChartInput& input);
+std::optional<Figure> BuildLossCurves(const ChartKind& kind, const ChartInput& input);
+std::optional<Figure> BuildUtilization(const ChartKind& kind, const ChartInput& input);
+
+}  // namespace assay::report

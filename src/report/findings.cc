@@ -1,0 +1,213 @@
+#include "report/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "report/effect.h"
+#include "report/estimate.h"
+#include "report/format.h"
+
+namespace assay::report {
+namespace {
+
+using samplestore::Measurement;
+using samplestore::Outcome;
+
+constexpr size_t kMaxEffects = 6;
+constexpr size_t kMaxReasons = 3;
+
+struct Ranked {
+  const Configuration* configuration;
+  Estimate estimate;
+};
+
+std::vector<Ranked> Rank(const ResultSet& results, const Metric& metric) {
+  std::vector<Ranked> ranked;
+  for (const Configuration& configuration : results.configurations()) {
+    if (const std::optional<Estimate> estimate = EstimateOf(configuration, metric)) {
+      ranked.push_back({&configuration, *estimate});
+    }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.estimate.value > b.estimate.value; });
+  return ranked;
+}
+
+// What an interval from within one run leaves open.
+std::string RunCaveat(const std::vector<Ranked>& ranked) {
+  const bool repeated = std::all_of(ranked.begin(), ranked.end(),
+                                    [](const Ranked& entry) { return entry.estimate.basis == Basis::kRuns; });
+  return repeated ? "" : " One run each: how much a second run would differ was not measured.";
+}
+
+// "; the next, lora, batch size 2, is apart at 5,019 (4,900 to 5,100)".
+std::string AgainstNext(const ResultSet& results, const Ranked& first, const Ranked& next) {
+  const std::string name =
+      fmt::format("the next, {}, at {}", results.Label(*next.configuration), Readable(next.estimate.value));
+  if (!first.estimate.has_interval() || !next.estimate.has_interval()) {
+    return fmt::format(" Nothing tells whether it is ahead of {}, by more than noise.", name);
+  }
+  const std::string range = fmt::format("({} to {})", Readable(next.estimate.low), Readable(next.estimate.high));
+  return Apart(first.estimate, next.estimate)
+             ? fmt::format(" Its interval lies above that of {} {}.", name, range)
+             : fmt::format(" Its interval overlaps that of {} {}: the two cannot be told apart.", name, range);
+}
+
+Strength StrengthOfLead(const std::vector<Ranked>& ranked) {
+  if (ranked.size() < 2) {
+    return Strength::kFact;
+  }
+  if (!ranked[0].estimate.has_interval() || !ranked[1].estimate.has_interval()) {
+    return Strength::kNoInterval;
+  }
+  return Apart(ranked[0].estimate, ranked[1].estimate) ? Strength::kClear : Strength::kUnclear;
+}
+
+std::optional<Finding> Fastest(const ResultSet& results, const std::vector<Metric>& metrics) {
+  const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
+  const std::vector<Ranked> ranked = throughput == nullptr ? std::vector<Ranked>() : Rank(results, *throughput);
+  if (ranked.empty()) {
+    return std::nullopt;
+  }
+  const Ranked& first = ranked.front();
+  Finding finding;
+  finding.strength = StrengthOfLead(ranked);
+  if (ranked.size() == 1) {
+    finding.headline = fmt::format("{}: {} {}.", Capitalized(results.Label(*first.configuration)),
+                                   Readable(first.estimate.value), throughput->unit);
+  } else {
+    finding.headline = fmt::format("Fastest: {}, with {} {}.", results.Label(*first.configuration),
+                                   Readable(first.estimate.value), throughput->unit);
+  }
+  finding.detail = Capitalized(IntervalText(first.estimate)) + ".";
+  if (ranked.size() > 1) {
+    finding.detail += AgainstNext(results, first, ranked[1]);
+  }
+  finding.detail += RunCaveat(ranked);
+  return finding;
+}
+
+std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Metric>& metrics) {
+  const Metric* tensor = FindMetric(metrics, MetricKind::kPeakTensorMemory);
+  const Metric* resident = FindMetric(metrics, MetricKind::kPeakResidentMemory);
+  const Metric* metric = tensor != nullptr ? tensor : resident;
+  const std::vector<Ranked> ranked = metric == nullptr ? std::vector<Ranked>() : Rank(results, *metric);
+  if (ranked.empty()) {
+    return std::nullopt;
+  }
+  const Ranked& most = ranked.front();
+  const Ranked& least = ranked.back();
+  Finding finding;
+  finding.headline = ranked.size() == 1
+                         ? fmt::format("{}: {} GiB.", metric->title, Readable(most.estimate.value))
+                         : fmt::format("{}: from {} GiB ({}) to {} GiB ({}).", metric->title,
+                                       Readable(least.estimate.value), results.Label(*least.configuration),
+                                       Readable(most.estimate.value), results.Label(*most.configuration));
+  if (tensor != nullptr && resident != nullptr) {
+    if (const std::optional<Estimate> rss = EstimateOf(*most.configuration, *resident)) {
+      finding.detail = fmt::format("{} resident memory of that process: {} GiB.",
+                                   ranked.size() == 1 ? "Peak" : "At the largest, peak", Readable(rss->value));
+    }
+  }
+  return finding;
+}
+
+std::optional<Finding> Padding(const ResultSet& results) {
+  double real = 0;
+  double padded = 0;
+  for (const Measurement& run : results.measurements()) {
+    const std::optional<double> run_real = NumberOf(run, "real_tokens");
+    const std::optional<double> run_padded = NumberOf(run, "padded_tokens");
+    if (run.outcome == Outcome::kValid && run_real && run_padded) {
+      real += *run_real;
+      padded += *run_padded;
+    }
+  }
+  if (real <= 0) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.headline = padded > 0
+                         ? fmt::format("No padding was computed; a padding collator would have fed {} % more tokens.",
+                                       Readable(100 * padded / real))
+                         : "No padding was computed, and none would have been: all rows of a batch were equally long.";
+  finding.detail =
+      fmt::format("{} real tokens were fed over all runs, {} of padding saved.", Readable(real), Readable(padded));
+  return finding;
+}
+
+// "3 x out of memory ...; 1 x ..."
+std::string ReasonsText(const ResultSet& results) {
+  std::map<std::string, size_t> count_of;
+  for (const Configuration& configuration : results.configurations()) {
+    if (configuration.outcome != Outcome::kValid) {
+      ++count_of[fmt::format("{} ({})", Shorten(configuration.reason(), 120),
+                             samplestore::ToString(configuration.outcome))];
+    }
+  }
+  std::vector<std::pair<std::string, size_t>> reasons(count_of.begin(), count_of.end());
+  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
+    text += fmt::format("{}{}: {}", i == 0 ? "" : "; ", reasons[i].second, reasons[i].first);
+  }
+  const size_t more = reasons.size() > kMaxReasons ? reasons.size() - kMaxReasons : 0;
+  return text + (more > 0 ? fmt::format("; and {}.", Count(more, "other reason")) : ".");
+}
+
+std::optional<Finding> NotMeasured(const ResultSet& results) {
+  const size_t total = results.configurations().size();
+  const size_t invalid = results.CountOf(Outcome::kInvalid);
+  const size_t failed = results.CountOf(Outcome::kFailed);
+  if (invalid + failed == 0) {
+    return std::nullopt;
+  }
+  std::string what = invalid == 0  ? fmt::format("{} failed", failed)
+                     : failed == 0 ? fmt::format("{} {} invalid", invalid, invalid == 1 ? "is" : "are")
+                                   : fmt::format("{} invalid, {} failed", invalid, failed);
+  Finding finding;
+  finding.headline = invalid + failed == total
+                         ? fmt::format("No configuration could be measured: {}.", what)
+                         : fmt::format("{} of {} configurations have no values: {}.", invalid + failed, total, what);
+  finding.detail = ReasonsText(results);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> FindFindings(const ResultSet& results, const std::vector<Metric>& metrics) {
+  std::vector<Finding> findings;
+  const auto add = [&](std::optional<Finding> finding) {
+    if (finding) {
+      findings.push_back(*std::move(finding));
+    }
+  };
+  add(Fastest(results, metrics));
+  std::vector<Finding> effects = FindEffects(results, metrics);
+  effects.resize(std::min(effects.size(), kMaxEffects));
+  findings.insert(findings.end(), effects.begin(), effects.end());
+  add(MostMemory(results, metrics));
+  add(Padding(results));
+  add(NotMeasured(results));
+  return findings;
+}
+
+std::string_view ToString(Strength strength) {
+  switch (strength) {
+    case Strength::kFact:
+      return "counted";
+    case Strength::kClear:
+      return "clear";
+    case Strength::kUnclear:
+      return "within the noise";
+    case Strength::kNoInterval:
+      return "no interval";
+  }
+  return "";
+}
+
+}  // namespace assay::report

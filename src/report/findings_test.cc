@@ -1,0 +1,112 @@
+#include "report/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "report/effect.h"
+#include "report/testing/synthetic.h"
+
+namespace assay::report {
+namespace {
+
+using samplestore::Measurement;
+using ::testing::AllOf;
+using ::testing::Contains;
+using testing::DemoSpace;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using testing::MakeFailed;
+using testing::MakeInvalid;
+using testing::MakeValid;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::vector<Finding> FindingsOf(const std::vector<Measurement>& measurements) {
+  const ResultSet results(measurements);
+  return FindFindings(results, ResolveMetrics(results));
+}
+
+// A run whose throughput is known without any steps: no interval but the one given.
+Measurement RunOf(const char* method, int64_t batch_size, double throughput, double half_width = 0) {
+  Measurement run = MakeValid({.method = method, .batch_size = batch_size});
+  run.series.clear();
+  run.properties = {{"real_tokens_per_second", throughput}};
+  if (half_width > 0) {
+    run.properties["real_tokens_per_second_ci_low"] = throughput - half_width;
+    run.properties["real_tokens_per_second_ci_high"] = throughput + half_width;
+  }
+  return run;
+}
+
+TEST(FindingsTest, NameTheFastestAndWhatIsNext) {
+  const auto findings = FindingsOf({RunOf("full", 4, 1000, 20), RunOf("lora", 4, 1500, 30)});
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].headline, "Fastest: lora, with 1,500 real tokens/s.");
+  EXPECT_EQ(findings[0].strength, Strength::kClear);
+  EXPECT_THAT(findings[0].detail, HasSubstr("lies above that of the next, full, at 1,000 (980 to 1,020)"));
+  EXPECT_THAT(findings[0].detail, HasSubstr("how much a second run would differ was not measured"));
+}
+
+TEST(FindingsTest, SayWhenIntervalsOverlap) {
+  const auto findings = FindingsOf({RunOf("full", 4, 1000, 50), RunOf("lora", 4, 1040, 50)});
+  EXPECT_EQ(findings[0].strength, Strength::kUnclear);
+  EXPECT_THAT(findings[0].detail, HasSubstr("cannot be told apart"));
+  EXPECT_EQ(findings[1].headline, "Against full, lora gives 1.04\u00d7 the throughput.");
+  EXPECT_EQ(findings[1].strength, Strength::kUnclear);
+  EXPECT_THAT(findings[1].detail, StartsWith("One matched pair; the intervals overlap"));
+}
+
+TEST(FindingsTest, SayWhenThereIsNoInterval) {
+  const auto findings = FindingsOf({RunOf("full", 4, 1000), RunOf("lora", 4, 3000)});
+  EXPECT_EQ(findings[0].strength, Strength::kNoInterval);
+  EXPECT_THAT(findings[1].detail, HasSubstr("no intervals to judge it by"));
+}
+
+TEST(FindingsTest, EffectsAreGeometricMeansOverMatchedPairs) {
+  const auto findings = FindingsOf(
+      {RunOf("full", 1, 100, 1), RunOf("lora", 1, 200, 1), RunOf("full", 4, 100, 1), RunOf("lora", 4, 800, 1)});
+  EXPECT_THAT(
+      findings,
+      Contains(AllOf(Field(&Finding::headline, "Against full, lora gives 4.00\u00d7 the throughput."),
+                     Field(&Finding::strength, Strength::kClear),
+                     Field(&Finding::detail, HasSubstr("2 matched pairs, which range from 2.00\u00d7 to 8.00\u00d7"
+                                                       "; the intervals do not overlap in any pair")))));
+  EXPECT_THAT(findings, Contains(Field(&Finding::headline,
+                                       "Against batch size 1, batch size 4 gives 2.00\u00d7 the "
+                                       "throughput.")));
+}
+
+TEST(FindingsTest, PairsMustAgreeInEverythingElse) {
+  const std::vector<Measurement> measurements = {RunOf("full", 1, 100), RunOf("lora", 4, 900)};
+  const ResultSet results(measurements);
+  EXPECT_THAT(MatchedPairs(results, "method", std::string("full"), std::string("lora")), ElementsAre());
+  for (const Finding& finding : FindFindings(results, ResolveMetrics(results))) {
+    EXPECT_THAT(finding.headline, Not(HasSubstr("Against")));
+  }
+}
+
+TEST(FindingsTest, CountWhatHasNoValuesAndWhy) {
+  std::vector<Measurement> measurements = DemoSpace();
+  measurements[0] = MakeInvalid({.method = "full", .max_length = 128, .batch_size = 1}, "out of memory");
+  measurements[1] = MakeInvalid({.method = "full", .max_length = 128, .batch_size = 4}, "out of memory");
+  measurements[2] = MakeFailed({.method = "full", .max_length = 256, .batch_size = 1}, "killed");
+  const Finding last = FindingsOf(measurements).back();
+  EXPECT_EQ(last.headline, "3 of 8 configurations have no values: 2 invalid, 1 failed.");
+  EXPECT_EQ(last.detail, "2: out of memory (invalid); 1: killed (failed).");
+}
+
+TEST(FindingsTest, NothingValidIsOneFinding) {
+  const auto findings = FindingsOf({MakeInvalid({}, "out of memory")});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].headline, "No configuration could be measured: 1 is invalid.");
+}
+
+TEST(FindingsTest, NothingMeasuredIsNoFinding) {
+  EXPECT_TRUE(FindingsOf({}).empty());
+}
+
+}  // namespace
+}  // namespace assay::report

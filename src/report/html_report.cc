@@ -1,0 +1,58 @@
+#include "report/html_report.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/assets.h"
+#include "report/charts/figure.h"
+#include "report/report_sections.h"
+
+namespace assay::report {
+namespace {
+
+void WriteHead(Markup& html, const ReportInput& input) {
+  html.Open("head").Empty("meta", {{"charset", "utf-8"}});
+  html.Empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  html.Empty("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
+  html.Element("title", input.title);
+  html.Open("style").Raw(ReportStyle()).Close().Close();
+}
+
+}  // namespace
+
+void WriteCharts(Markup& html, const ReportContent& content) {
+  std::string figures;
+  for (const ChartKind& kind : ChartKinds()) {
+    if (const std::optional<Figure> figure = kind.build(kind, {content.results, content.metrics})) {
+      figures += RenderFigure(*figure);
+    }
+  }
+  if (figures.empty()) {
+    return;
+  }
+  html.Open("section", {{"id", "charts"}}).Element("h2", "Charts");
+  html.Open("div", {{"class", "charts"}}).Raw(figures).Close().Close();
+}
+
+std::string RenderHtmlReport(const ReportInput& input) {
+  const ResultSet results(input.measurements);
+  const std::vector<Metric> metrics = ResolveMetrics(results);
+  const ReportContent content{input, results, metrics};
+  Markup html;
+  html.Raw("<!DOCTYPE html>\n").Open("html", {{"lang", "en"}});
+  WriteHead(html, input);
+  html.Open("body").Open("main");
+  WriteHeader(html, content);
+  WriteFindings(html, content);
+  WriteCharts(html, content);
+  WriteTable(html, content);
+  WriteDetails(html, content);
+  WriteReadingHelp(html, content);
+  html.Open("footer").Element(
+      "p", fmt::format("Made by assay on {}.", input.generated_at.empty() ? UtcTimestamp() : input.generated_at));
+  html.Close().Close();
+  html.Open("script").Raw(ReportScript()).Close().Close().Close();
+  return std::move(html).Finish() + "\n";
+}
+
+}  // namespace assay::report

@@ -1,0 +1,128 @@
+#include "report/html_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/testing/synthetic.h"
+
+namespace assay::report {
+namespace {
+
+using samplestore::Measurement;
+using ::testing::ContainsRegex;
+using testing::DemoSpace;
+using ::testing::HasSubstr;
+using testing::MakeFailed;
+using testing::MakeInvalid;
+using testing::MakeValid;
+using ::testing::Not;
+
+std::string Render(const std::vector<Measurement>& measurements, std::string title = "Demo") {
+  return RenderHtmlReport(
+      {.title = std::move(title), .space_description = "", .measurements = measurements, .generated_at = "today"});
+}
+
+size_t CountOf(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) {
+    ++count;
+  }
+  return count;
+}
+
+// The figure with that id.
+std::string FigureOf(const std::string& html, const std::string& id) {
+  const size_t begin = html.find("<figure id=\"" + id + "\"");
+  return begin == std::string::npos ? "" : html.substr(begin, html.find("</figure>", begin) - begin);
+}
+
+TEST(HtmlReportTest, HoldsEveryPartAndEveryChart) {
+  const std::string html = Render(DemoSpace());
+  for (const char* id : {"findings", "charts", "results", "details", "help"}) {
+    EXPECT_THAT(html, HasSubstr("<section id=\"" + std::string(id) + "\"")) << id;
+  }
+  for (const char* id : {"throughput-by-batch-size", "throughput-by-max-length", "tensor-memory-by-batch-size",
+                         "tensor-memory-by-max-length", "resident-memory-by-batch-size",
+                         "resident-memory-by-max-length", "step-time", "loss", "utilization"}) {
+    EXPECT_THAT(FigureOf(html, id), HasSubstr("<svg ")) << id;
+  }
+  EXPECT_THAT(html, HasSubstr("Example CPU 8481C @ 2.70GHz"));
+  EXPECT_THAT(html, HasSubstr("2026-01-31 12:00:01 UTC to 2026-01-31 12:00:08 UTC"));
+  EXPECT_THAT(html, HasSubstr("1fed3b0"));
+}
+
+TEST(HtmlReportTest, AxesHaveUnits) {
+  const std::string html = Render(DemoSpace());
+  EXPECT_THAT(FigureOf(html, "throughput-by-batch-size"), HasSubstr("class=\"unit\">real tokens/s</text>"));
+  EXPECT_THAT(FigureOf(html, "tensor-memory-by-max-length"), HasSubstr("class=\"unit\">GiB</text>"));
+  EXPECT_THAT(FigureOf(html, "step-time"), HasSubstr("class=\"unit\">seconds a step</text>"));
+}
+
+TEST(HtmlReportTest, WhiskersStandWhereThereAreIntervals) {
+  std::vector<Measurement> measurements = DemoSpace();
+  EXPECT_EQ(CountOf(FigureOf(Render(measurements), "throughput-by-batch-size"), "class=\"whisker\""), 8u);
+  for (Measurement& measurement : measurements) {
+    measurement.series.clear();
+  }
+  EXPECT_EQ(CountOf(FigureOf(Render(measurements), "throughput-by-batch-size"), "class=\"whisker\""), 0u);
+  measurements[2].properties["real_tokens_per_second_ci_low"] = 1.0;
+  measurements[2].properties["real_tokens_per_second_ci_high"] = 2e3;
+  EXPECT_EQ(CountOf(FigureOf(Render(measurements), "throughput-by-batch-size"), "class=\"whisker\""), 1u);
+}
+
+TEST(HtmlReportTest, ShowsInvalidAndFailedPointsAsSuch) {
+  std::vector<Measurement> measurements = DemoSpace();
+  measurements[3] = MakeInvalid({.method = "full", .max_length = 256, .batch_size = 4}, "out of <memory>");
+  measurements[6] = MakeFailed({.method = "lora", .max_length = 256, .batch_size = 1}, "killed by signal 9");
+  const std::string html = Render(measurements);
+  const std::string figure = FigureOf(html, "throughput-by-batch-size");
+  EXPECT_EQ(CountOf(figure, "class=\"invalid\""), 2u) << "one point and the legend";
+  EXPECT_EQ(CountOf(figure, "class=\"failed\""), 2u);
+  EXPECT_THAT(html, HasSubstr("out of &lt;memory&gt;"));
+  EXPECT_THAT(html, Not(HasSubstr("<memory>")));
+  EXPECT_THAT(html, HasSubstr("data-outcome=\"failed\""));
+}
+
+TEST(HtmlReportTest, EscapesWhatUsersName) {
+  std::vector<Measurement> measurements = {MakeValid({.model = "<script>alert(1)</script>"}), MakeValid({})};
+  const std::string html = Render(measurements, "A & B </title><img src=x>");
+  EXPECT_EQ(CountOf(html, "<script>"), 1u) << "ours";
+  EXPECT_THAT(html, Not(HasSubstr("<img")));
+  EXPECT_THAT(html, HasSubstr("<title>A &amp; B &lt;/title&gt;&lt;img src=x&gt;</title>"));
+}
+
+TEST(HtmlReportTest, RefersToNothingOutside) {
+  const std::string html = Render(DemoSpace());
+  EXPECT_THAT(html, Not(HasSubstr("http://")));
+  EXPECT_THAT(html, Not(HasSubstr("https://")));
+  EXPECT_THAT(html, Not(ContainsRegex("src=|@import|url\\(")));
+}
+
+TEST(HtmlReportTest, EmptyInputMakesAPage) {
+  const std::string html = Render({});
+  EXPECT_THAT(html, HasSubstr("Nothing has been measured yet."));
+  EXPECT_THAT(html, Not(HasSubstr("<figure")));
+  EXPECT_THAT(html, Not(HasSubstr("<table")));
+}
+
+TEST(HtmlReportTest, OnlyFailedPointsMakeAPageWithReasons) {
+  const std::string html = Render({MakeFailed({}, "the worker vanished"), MakeInvalid({.batch_size = 8}, "no memory")});
+  EXPECT_THAT(html, HasSubstr("No configuration could be measured: 1 invalid, 1 failed."));
+  EXPECT_THAT(html, HasSubstr("the worker vanished"));
+  EXPECT_THAT(html, Not(HasSubstr("<figure")));
+}
+
+TEST(HtmlReportTest, SpacesWithoutBatchSizesAreRanked) {
+  std::vector<Measurement> measurements = {MakeValid({.method = "full"}), MakeValid({.method = "lora"})};
+  const std::string html = Render(measurements);
+  EXPECT_EQ(FigureOf(html, "throughput-by-batch-size"), "");
+  EXPECT_THAT(FigureOf(html, "throughput"), HasSubstr("class=\"bar\""));
+}
+
+TEST(HtmlReportTest, LongSeriesAreThinned) {
+  const std::string html = Render({MakeValid({.steps = 20000})});
+  EXPECT_LT(html.size(), 200u * 1024);
+}
+
+}  // namespace
+}  // namespace assay::report

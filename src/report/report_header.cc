@@ -1,0 +1,176 @@
+// The head of the page: title, what was asked, what it was measured on and when, and the findings.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/report_sections.h"
+
+namespace assay::report {
+namespace {
+
+using samplestore::Measurement;
+using samplestore::Outcome;
+
+struct Fact {
+  std::string_view label;
+  std::array<std::string_view, 2> keys;  // of the provenance; the first that is there is shown
+};
+
+constexpr std::array kFacts = {
+    Fact{"Host", {"host", "hostname"}},         Fact{"CPU", {"cpu", "cpu_model"}},
+    Fact{"Cores", {"cores", "usable_cores"}},   Fact{"Memory", {"memory", "memory_bytes"}},
+    Fact{"GPU", {"gpu", "gpu_model"}},          Fact{"Instruction set", {"isa", ""}},
+    Fact{"Threads", {"threads", ""}},           Fact{"assay", {"version", "assay_version"}},
+    Fact{"Commit", {"commit", "assay_commit"}}, Fact{"libtorch", {"libtorch", "libtorch_version"}},
+    Fact{"Weights", {"weights", ""}},           Fact{"Data set", {"dataset", "dataset_id"}},
+};
+
+constexpr size_t kMaxFactValues = 3;
+
+void WriteFact(Markup& html, std::string_view label, std::string_view value) {
+  html.Open("div").Element("dt", label).Element("dd", value).Close();
+}
+
+std::string FactValue(const ResultSet& results, const Fact& fact) {
+  for (std::string_view key : fact.keys) {
+    std::vector<std::string> values = ProvenanceValues(results, key);
+    std::erase(values, "");
+    const size_t total = values.size();
+    values.resize(std::min(total, kMaxFactValues));
+    if (total > 0) {
+      return Join(values, "; ") + (total > kMaxFactValues ? fmt::format(" and {} more", total - kMaxFactValues) : "");
+    }
+  }
+  return "";
+}
+
+// "7 valid, 1 invalid"
+std::string OutcomesText(const ResultSet& results) {
+  std::vector<std::string> parts;
+  for (Outcome outcome : {Outcome::kValid, Outcome::kInvalid, Outcome::kFailed}) {
+    if (const size_t count = results.CountOf(outcome); count > 0) {
+      parts.push_back(fmt::format("{} {}", count, samplestore::ToString(outcome)));
+    }
+  }
+  return Join(parts, ", ");
+}
+
+std::string MeasuredText(const ReportContent& content) {
+  const size_t points = content.results.configurations().size();
+  std::string text = Count(points, "configuration");
+  if (content.input.planned_points > points) {
+    text = fmt::format("{} of {} configurations", points, content.input.planned_points);
+  }
+  return points == 0 ? text : fmt::format("{}: {}", text, OutcomesText(content.results));
+}
+
+// "2026-01-31 12:00:00 UTC" from "2026-01-31T12:00:00Z"
+std::string ReadableTime(std::string time) {
+  if (time.size() > 10 && time[10] == 'T' && time.ends_with('Z')) {
+    time[10] = ' ';
+    time.replace(time.size() - 1, 1, " UTC");
+  }
+  return time;
+}
+
+std::string WhenText(const ResultSet& results) {
+  std::set<std::string> times;
+  for (const Measurement& measurement : results.measurements()) {
+    times.insert(measurement.measured_at);
+  }
+  times.erase("");
+  if (times.empty()) {
+    return "";
+  }
+  const std::string first = ReadableTime(*times.begin());
+  return times.size() == 1 ? first : fmt::format("{} to {}", first, ReadableTime(*times.rbegin()));
+}
+
+void WriteConstants(Markup& html, const ResultSet& results) {
+  if (results.constants().empty()) {
+    return;
+  }
+  html.Open("details", {{"class", "same"}});
+  html.Element("summary", fmt::format("The same in every configuration ({})", results.constants().size()));
+  html.Open("dl", {{"class", "facts"}});
+  for (const auto& [name, value] : results.constants()) {
+    WriteFact(html, name, value);
+  }
+  html.Close().Close();
+}
+
+std::string_view CssClass(Strength strength) {
+  switch (strength) {
+    case Strength::kClear:
+      return "badge clear";
+    case Strength::kUnclear:
+      return "badge unclear";
+    case Strength::kNoInterval:
+      return "badge single";
+    case Strength::kFact:
+      break;
+  }
+  return "badge";
+}
+
+}  // namespace
+
+std::vector<std::string> ProvenanceValues(const ResultSet& results, std::string_view key) {
+  std::vector<std::string> values;
+  for (const Measurement& measurement : results.measurements()) {
+    const auto found = measurement.provenance.find(std::string(key));
+    const std::string value = found == measurement.provenance.end() ? "" : found->second;
+    if (std::find(values.begin(), values.end(), value) == values.end()) {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+void WriteHeader(Markup& html, const ReportContent& content) {
+  html.Open("header").Element("h1", content.input.title);
+  for (const std::string& line : Split(content.input.space_description, '\n')) {
+    if (!Trim(line).empty()) {
+      html.Element("p", Trim(line), {{"class", "lead"}});
+    }
+  }
+  html.Open("dl", {{"class", "facts"}});
+  WriteFact(html, "Measured", MeasuredText(content));
+  if (const std::string when = WhenText(content.results); !when.empty()) {
+    WriteFact(html, "When", when);
+  }
+  for (const Fact& fact : kFacts) {
+    if (const std::string value = FactValue(content.results, fact); !value.empty()) {
+      WriteFact(html, fact.label, value);
+    }
+  }
+  html.Close();
+  WriteConstants(html, content.results);
+  html.Close();
+}
+
+void WriteFindings(Markup& html, const ReportContent& content) {
+  const std::vector<Finding> findings = FindFindings(content.results, content.metrics);
+  html.Open("section", {{"id", "findings"}}).Element("h2", "Findings");
+  if (findings.empty()) {
+    html.Element("p", content.results.configurations().empty() ? "Nothing has been measured yet."
+                                                               : "No value that this page knows how to compare.");
+  }
+  html.Open("ul", {{"class", "findings"}});
+  for (const Finding& finding : findings) {
+    html.Open("li");
+    html.Element("span", ToString(finding.strength), {{"class", std::string(CssClass(finding.strength))}});
+    html.Open("div").Element("p", finding.headline, {{"class", "headline"}});
+    if (!finding.detail.empty()) {
+      html.Element("p", finding.detail, {{"class", "sub"}});
+    }
+    html.Close().Close();
+  }
+  html.Close().Close();
+}
+
+}  // namespace assay::report

@@ -1,0 +1,38 @@
+// The parts of the report's page, each written to the page's markup.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/findings.h"
+#include "report/html.h"
+#include "report/html_report.h"
+#include "report/metric.h"
+#include "report/result_set.h"
+
+namespace assay::report {
+
+/// Everything that the sections are made of.
+struct ReportContent {
+  const ReportInput& input;
+  const ResultSet& results;
+  const std::vector<Metric>& metrics;
+};
+
+void WriteHeader(Markup& html, const ReportContent& content);
+void WriteFindings(Markup& html, const ReportContent& content);
+void WriteCharts(Markup& html, const ReportContent& content);
+void WriteTable(Markup& html, const ReportContent& content);
+/// Every configuration with all its values and where they come from.
+void WriteDetails(Markup& html, const ReportContent& content);
+/// What the intervals and the columns mean.
+void WriteReadingHelp(Markup& html, const ReportContent& content);
+
+/// A badge with the outcome's name.
+void WriteOutcome(Markup& html, samplestore::Outcome outcome);
+
+/// The distinct values of a provenance entry over all measurements, in the order in which they came.
+std::vector<std::string> ProvenanceValues(const ResultSet& results, std::string_view key);
+
+}  // namespace assay::report

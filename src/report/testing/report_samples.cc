@@ -1,0 +1,137 @@
+// Writes reports of made-up measurements into a folder, for tests of the page and for looking at it:
+// report_samples DIRECTORY
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "report/html_report.h"
+#include "report/results_table.h"
+#include "report/testing/synthetic.h"
+
+namespace assay::report::testing {
+namespace {
+
+using Measurements = std::vector<samplestore::Measurement>;
+
+constexpr const char* kOutOfMemory =
+    "out of memory: the worker asked for 1.2 GiB beyond its budget of 4.0 GiB "
+    "(backward pass of step 1); lower the batch size or raise --memory-budget";
+constexpr const char* kKilled = "the worker was killed by signal 9 (SIGKILL) after step 3 of 20";
+
+Measurements Mixed() {
+  Measurements measurements = DemoSpace();
+  measurements[3] = MakeInvalid({.method = "full", .max_length = 256, .batch_size = 4, .seed = 4}, kOutOfMemory);
+  measurements[6] = MakeFailed({.method = "lora", .max_length = 256, .batch_size = 1, .seed = 7}, kKilled);
+  return measurements;
+}
+
+Measurements Many() {
+  Measurements measurements;
+  uint64_t seed = 0;
+  for (const char* model : {"smollm2-135m", "smollm2-360m", "granite-3.1-2b", "llama3.2-1b", "mistral-7b-v0.1"}) {
+    for (const char* method : {"full", "lora"}) {
+      for (int64_t length : {512, 1024, 2048, 4096}) {
+        for (int64_t batch : {1, 2, 4, 8, 16}) {
+          const SyntheticPoint point{.model = model,
+                                     .method = method,
+                                     .max_length = length,
+                                     .batch_size = batch,
+                                     .steps = 60,
+                                     .seed = ++seed,
+                                     .gpu = true};
+          const bool too_large = length * batch > 16384 || (seed % 17 == 0 && batch > 2);
+          measurements.push_back(too_large ? MakeInvalid(point, kOutOfMemory) : MakeValid(point));
+        }
+      }
+    }
+  }
+  return measurements;
+}
+
+Measurements LongNames() {
+  Measurements measurements;
+  uint64_t seed = 0;
+  for (const char* model : {"/home/someone/models/fine-tuned/2026/january/the-one-with-a-very-long-name-that-never-ends"
+                            "-SmolLM2-135M-Instruct-v2-final",
+                            "/srv/<b>bold</b>&\"quoted\"/granite-3.1-2b-instruct-with-an-adapter"}) {
+    for (const char* method : {"full", "lora"}) {
+      for (int64_t batch : {1, 2, 4}) {
+        measurements.push_back(
+            MakeValid({.model = model, .method = method, .batch_size = batch, .steps = 200, .seed = ++seed}));
+      }
+    }
+  }
+  return measurements;
+}
+
+Measurements NoneValid() {
+  return {MakeInvalid({.method = "full", .batch_size = 8, .seed = 1}, kOutOfMemory),
+          MakeFailed({.method = "lora", .batch_size = 8, .seed = 2}, kKilled)};
+}
+
+Measurements Repeated() {
+  Measurements measurements = DemoSpace();
+  for (uint64_t repeat = 1; repeat <= 2; ++repeat) {
+    Measurements again = DemoSpace();
+    for (samplestore::Measurement& measurement : again) {
+      measurement.uid += fmt::format("-{}", repeat);
+      measurement.measured_at.replace(11, 2, fmt::format("{}", 12 + repeat));
+      double& throughput = std::get<double>(measurement.properties["real_tokens_per_second"]);
+      throughput *= 1 + 0.02 * static_cast<double>(repeat);
+    }
+    measurements.insert(measurements.end(), again.begin(), again.end());
+  }
+  return measurements;
+}
+
+struct Sample {
+  const char* name;
+  Measurements measurements;
+};
+
+int Main(const std::string& directory) {
+  if (const Status made = MakeDirectories(directory); !made.ok()) {
+    fmt::print(stderr, "report_samples: {}\n", made.message());
+    return ExitCode(made);
+  }
+  const Sample samples[] = {{"demo", DemoSpace()},
+                            {"mixed", Mixed()},
+                            {"many", Many()},
+                            {"one", {DemoSpace()[7]}},
+                            {"none", {}},
+                            {"none_valid", NoneValid()},
+                            {"long_names", LongNames()},
+                            {"repeated", Repeated()}};
+  for (const auto& [name, measurements] : samples) {
+    const std::string html =
+        RenderHtmlReport({.title = fmt::format("Sample: {}", name),
+                          .space_description = "full and LoRA fine-tuning of a SmolLM2-135M-shaped "
+                                               "model on this machine <made up>",
+                          .measurements = measurements,
+                          .generated_at = "2026-01-31T13:00:00Z"});
+    const std::string base = fmt::format("{}/{}", directory, name);
+    for (const auto& [path, text] :
+         {std::pair(base + ".html", html), std::pair(base + ".txt", RenderResultsTable(measurements)),
+          std::pair(base + ".csv", RenderResultsCsv(measurements))}) {
+      if (const Status written = WriteFileAtomically(path, text); !written.ok()) {
+        fmt::print(stderr, "report_samples: {}\n", written.message());
+        return ExitCode(written);
+      }
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace assay::report::testing
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: report_samples DIRECTORY\n");
+    return 2;
+  }
+  return assay::report::testing::Main(argv[1]);
+}

@@ -1,0 +1,18 @@
+// Curves with fewer points that look the same.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace assay::report {
+
+/// Points (x[i], y[i]) with x ascending, at most about `max_points` of them: of each stretch the lowest and the highest
+/// stay, so that no peak is lost. Points that are not finite are dropped; the shorter of x and y counts.
+std::vector<std::pair<double, double>> Thin(std::span<const double> x, std::span<const double> y, size_t max_points);
+
+/// Mean over a centred window of `window` values, shorter at the ends.
+std::vector<double> RunningMean(std::span<const double> values, size_t window);
+
+}  // namespace assay::report

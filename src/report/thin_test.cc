@@ -1,0 +1,38 @@
+#include "report/thin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay::report {
+namespace {
+
+TEST(ThinTest, KeepsTheOrderAndEveryPeak) {
+  std::vector<double> x(10000);
+  std::vector<double> y(10000, 1);
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<double>(i);
+  }
+  y[1234] = 99;
+  y[7777] = -99;
+  const auto points = Thin(x, y, 200);
+  EXPECT_LE(points.size(), 200u);
+  EXPECT_TRUE(std::is_sorted(points.begin(), points.end()));
+  EXPECT_THAT(points, ::testing::Contains(std::pair(1234.0, 99.0)));
+  EXPECT_THAT(points, ::testing::Contains(std::pair(7777.0, -99.0)));
+}
+
+TEST(ThinTest, ShortCurvesStayAndHolesGo) {
+  const std::vector<double> x = {0, 1, 2};
+  EXPECT_EQ(Thin(x, std::vector<double>{5, std::nan(""), 7}, 100).size(), 2u);
+  EXPECT_TRUE(Thin({}, {}, 10).empty());
+}
+
+TEST(RunningMeanTest, IsCentredAndShorterAtTheEnds) {
+  EXPECT_THAT(RunningMean(std::vector<double>{1, 2, 3, 4}, 3), ::testing::ElementsAre(1.5, 2, 3, 3.5));
+}
+
+}  // namespace
+}  // namespace assay::report
