@@ -1,0 +1,83 @@
+"""The same fine-tune by transformers.Trainer (and peft): what the worker is held against."""
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
+from worker import MASKED
+
+
+def collate(rows):
+    width = max(len(row["input_ids"]) for row in rows)
+
+    def pad(values, filler):
+        return values + [filler] * (width - len(values))
+
+    return {
+        "input_ids": torch.tensor([pad(row["input_ids"], 0) for row in rows]),
+        "labels": torch.tensor([pad(row["labels"], MASKED) for row in rows]),
+        "attention_mask": torch.tensor([pad([1] * len(row["input_ids"]), 0) for row in rows]),
+    }
+
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+
+class InOrder(Trainer):
+    def _get_train_sampler(self, *_):
+        return torch.utils.data.SequentialSampler(self.train_dataset)
+
+
+class Log(TrainerCallback):
+    def __init__(self):
+        self.steps = []
+
+    def on_log(self, args, state, control, logs=None, **_):
+        if "loss" in logs:
+            self.steps.append(logs)
+
+
+def save_adapter(model_dir, folder, rank=3, alpha=12, targets=("q_proj", "v_proj", "down_proj")):
+    """A peft adapter folder whose B is not zero, for both sides to start from."""
+    torch.manual_seed(11)
+    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
+    config = LoraConfig(
+        r=rank, lora_alpha=alpha, target_modules=list(targets), task_type="CAUSAL_LM", init_lora_weights=False
+    )
+    get_peft_model(model, config).save_pretrained(folder)
+    return str(folder)
+
+
+def train(model_dir, rows, folder, *, adapter=None, dtype="float32", **arguments):
+    """Returns the steps' logs (loss, grad_norm, learning_rate) and the trained model."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=getattr(torch, dtype), attn_implementation="eager")
+    if adapter:
+        model = PeftModel.from_pretrained(model, adapter, is_trainable=True)
+    log = Log()
+    settings = {"optim": "adamw_torch", "weight_decay": 0.0, "lr_scheduler_type": "cosine", "warmup_steps": 0.03}
+    trainer = InOrder(
+        model=model,
+        args=TrainingArguments(
+            output_dir=str(folder),
+            use_cpu=True,
+            report_to=[],
+            save_strategy="no",
+            logging_steps=1,
+            disable_tqdm=True,
+            logging_nan_inf_filter=False,
+            **{**settings, **arguments},
+        ),
+        train_dataset=Rows(rows),
+        data_collator=collate,
+        callbacks=[log],
+    )
+    trainer.train()
+    return log.steps, model

@@ -1,0 +1,122 @@
+"""Loss curves of the worker against transformers.Trainer and peft on the same weights, rows and order."""
+
+import pytest
+import reference
+import tiny
+import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+from worker import train
+
+STEPS = 20
+# The worker's name of each setting, and transformers'.
+NAMES = {
+    "batch_size": "per_device_train_batch_size",
+    "gradient_accumulation_steps": "gradient_accumulation_steps",
+    "learning_rate": "learning_rate",
+    "weight_decay": "weight_decay",
+    "max_grad_norm": "max_grad_norm",
+    "lr_scheduler_type": "lr_scheduler_type",
+    "warmup_ratio": "warmup_steps",
+    "max_steps": "max_steps",
+    "num_train_epochs": "num_train_epochs",
+    "optimizer": "optim",
+}
+BASE = {"batch_size": 2, "learning_rate": 2e-3, "max_steps": STEPS, "max_grad_norm": 1.0, "model_max_length": 128}
+CASES = {
+    "accumulated": {"gradient_accumulation_steps": 2, "warmup_ratio": 0.2},
+    "clipped": {"max_grad_norm": 0.05, "weight_decay": 0.1, "lr_scheduler_type": "linear", "warmup_ratio": 0.1},
+    "unclipped": {"max_grad_norm": 0.0, "lr_scheduler_type": "constant"},
+    "sgd": {"optimizer": "sgd", "learning_rate": 0.05, "lr_scheduler_type": "constant", "weight_decay": 0.01},
+    # 11 rows: the last batch of an epoch has one row and its last window one micro-batch.
+    "epochs": {"max_steps": -1, "num_train_epochs": 3, "gradient_accumulation_steps": 4, "warmup_ratio": 0.1},
+    "epochs_wrapped": {"gradient_accumulation_steps": 4, "warmup_ratio": 0.1},
+}
+
+
+def both(models, folder, family, settings, rows, adapter=None, dtype="float32", **worker_only):
+    """The worker's run, the reference's steps, and the reference's trained model."""
+    settings = {**BASE, **settings}
+    tokens = tiny.save_rows(rows, folder / "rows.tok")
+    lora = {"method": "lora", "lora": {"adapter_dir": adapter}} if adapter else {}
+    run = train(folder, model_dir=models[family], tokens_file=tokens, dtype=dtype, **settings, **lora, **worker_only)
+    arguments = {NAMES[name]: value for name, value in settings.items() if name in NAMES}
+    if arguments["max_steps"] < 0:
+        arguments.pop("max_steps")
+    steps, model = reference.train(models[family], rows, folder / "trainer", adapter=adapter, dtype=dtype, **arguments)
+    return run, steps, model
+
+
+def assert_same_curve(run, steps, loss_tolerance, norm_tolerance):
+    assert len(run.steps) == len(steps)
+    for ours, theirs in zip(run.steps, steps):
+        assert ours["learning_rate"] == pytest.approx(theirs["learning_rate"], rel=1e-12, abs=1e-15)
+        assert ours["loss"] == pytest.approx(theirs["loss"], rel=loss_tolerance), ours["step"]
+        assert ours["grad_norm"] == pytest.approx(theirs["grad_norm"], rel=norm_tolerance), ours["step"]
+
+
+@pytest.mark.parametrize("family", ["llama", "granite"])
+@pytest.mark.parametrize("case", CASES)
+def test_full(models, tmp_path, family, case):
+    rows = tiny.make_rows(11)
+    run, steps, _ = both(models, tmp_path, family, CASES[case], rows)
+    assert_same_curve(run, steps, 1e-4, 1e-3)
+    assert abs(steps[0]["loss"] - steps[-1]["loss"]) > 0.01, "a curve that does not move shows nothing"
+
+
+@pytest.mark.parametrize("family", ["llama", "granite"])
+@pytest.mark.parametrize("case", ["accumulated", "clipped", "sgd"])
+def test_lora(models, tmp_path, family, case):
+    adapter = reference.save_adapter(models[family], tmp_path / "adapter")
+    run, steps, _ = both(models, tmp_path, family, CASES[case], tiny.make_rows(11), adapter)
+    assert_same_curve(run, steps, 1e-4, 1e-3)
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+@pytest.mark.parametrize("family", ["llama", "granite"])
+def test_bfloat16(models, tmp_path, family, method):
+    adapter = reference.save_adapter(models[family], tmp_path / "adapter") if method == "lora" else None
+    settings = {"learning_rate": 5e-4, "gradient_accumulation_steps": 2, "warmup_ratio": 0.2}
+    run, steps, _ = both(models, tmp_path, family, settings, tiny.make_rows(11), adapter, dtype="bfloat16")
+    assert_same_curve(run, steps, 2e-2, 1e-1)
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_gradient_checkpointing_changes_nothing(models, tmp_path, method):
+    adapter = reference.save_adapter(models["llama"], tmp_path / "adapter") if method == "lora" else None
+    run, steps, _ = both(
+        models, tmp_path, "llama", CASES["accumulated"], tiny.make_rows(11), adapter, gradient_checkpointing=True
+    )
+    assert_same_curve(run, steps, 1e-4, 1e-3)
+
+
+def test_the_saved_model_is_the_trained_one(models, tmp_path):
+    output = tmp_path / "out"
+    run, _, model = both(
+        models, tmp_path, "llama", CASES["accumulated"], tiny.make_rows(11), output_dir=str(output), save="final"
+    )
+    assert run.of("saved") == [{"event": "saved", "path": str(output)}]
+    ours = AutoModelForCausalLM.from_pretrained(output, dtype=torch.float32).state_dict()
+    start = AutoModelForCausalLM.from_pretrained(models["llama"], dtype=torch.float32).state_dict()
+    for name, theirs in model.state_dict().items():
+        torch.testing.assert_close(ours[name], theirs, rtol=1e-3, atol=2e-4)
+    assert any(not torch.equal(ours[name], start[name]) for name in ours)
+
+
+def test_the_saved_adapter_is_the_trained_one(models, tmp_path):
+    output = tmp_path / "out"
+    adapter = reference.save_adapter(models["llama"], tmp_path / "adapter")
+    _, _, model = both(
+        models,
+        tmp_path,
+        "llama",
+        CASES["accumulated"],
+        tiny.make_rows(11),
+        adapter,
+        output_dir=str(output),
+        save="final",
+    )
+    base = AutoModelForCausalLM.from_pretrained(models["llama"], dtype=torch.float32)
+    ours = PeftModel.from_pretrained(base, output).state_dict()
+    for name, theirs in model.state_dict().items():
+        torch.testing.assert_close(ours[name], theirs, rtol=1e-3, atol=2e-4)

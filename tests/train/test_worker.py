@@ -1,0 +1,306 @@
+"""The worker as a program: accounting, determinism, and how it ends."""
+
+import hashlib
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+import tiny
+import torch
+from safetensors.torch import load_file
+from transformers import AutoConfig
+from worker import MASKED, WORKER, run_worker, train, write_plan
+
+LENGTH = 24
+
+
+@pytest.fixture
+def plan(models, tmp_path):
+    """Fields of a small valid plan; tests change them."""
+    return {
+        "model_dir": models["llama"],
+        "tokens_file": tiny.save_rows(tiny.make_rows(11), tmp_path / "rows.tok"),
+        "model_max_length": LENGTH,
+        "batch_size": 3,
+        "max_steps": 4,
+        "dtype": "float32",
+    }
+
+
+def refused(tmp_path, plan, **changes):
+    """The one line that a run refused as the user's mistake ends with."""
+    run = run_worker(write_plan(tmp_path, **{**plan, **changes}))
+    assert run.returncode == 2, run
+    assert run.ended["kind"] == "invalid"
+    assert not run.steps
+    assert run.stderr == f"assay-worker: {run.ended['reason']}\n"
+    return run.ended["reason"]
+
+
+def test_counts_are_exact(plan, tmp_path):
+    rows = tiny.make_rows(11)
+    run = train(tmp_path, **plan, gradient_accumulation_steps=2)
+    assert run.of("loaded")[0]["rows"] == 11
+    batches = [rows[0:3], rows[3:6], rows[6:9], rows[9:11]]
+    for step, window in zip(run.steps, [batches[0:2], batches[2:4]] * 2):
+        lengths = [[min(len(row["input_ids"]), LENGTH) for row in batch] for batch in window]
+        assert step["samples"] == sum(map(len, window))
+        assert step["real_tokens"] == sum(map(sum, lengths))
+        assert step["padded_tokens"] == sum(max(batch) * len(batch) - sum(batch) for batch in lengths)
+        labels = [label for batch in window for row in batch for label in row["labels"][1:LENGTH]]
+        assert step["supervised_tokens"] == sum(label != MASKED for label in labels)
+
+
+def test_events_tell_the_whole_story(plan, tmp_path):
+    run = train(tmp_path, **plan)
+    assert [event["event"] for event in run.events] == ["started", "loaded"] + ["step"] * 4 + ["ended"]
+    started, loaded = run.events[:2]
+    assert started["device"] in ("cpu", "cuda:0") and started["threads"] == 1
+    assert loaded["weights"] == "file" and loaded["planned_steps"] == 4
+    assert loaded["parameters"] == loaded["trainable_parameters"] > 50_000
+    assert run.column("step") == [1, 2, 3, 4]
+    for step in run.steps:
+        parts = step["forward_seconds"] + step["backward_seconds"] + step["optimizer_seconds"]
+        assert 0 < parts <= step["seconds"]
+        assert min(step["forward_peak_bytes"], step["backward_peak_bytes"], step["optimizer_peak_bytes"]) > 0
+    # Parameters, gradients and two moments are alive at once in the optimiser's step.
+    assert run.steps[-1]["optimizer_peak_bytes"] >= 4 * 4 * loaded["parameters"]
+    assert run.ended["stopped_by"] == "max_steps"
+    assert run.ended["train_runtime"] >= sum(run.column("seconds"))
+    assert run.ended["peak_tensor_bytes"] >= max(run.column("backward_peak_bytes"))
+
+
+def test_lora_counts_its_parameters(plan, tmp_path):
+    full = train(tmp_path, **plan).of("loaded")[0]
+    lora = train(tmp_path, **plan, method="lora", lora={"rank": 2, "target_modules": ["q_proj"]}).of("loaded")[0]
+    assert lora["trainable_parameters"] == 2 * 2 * (48 + 48)
+    assert lora["parameters"] == full["parameters"] + lora["trainable_parameters"]
+
+
+def test_weights_are_random_when_there_is_only_a_config(plan, tmp_path):
+    AutoConfig.from_pretrained(plan["model_dir"]).save_pretrained(tmp_path / "bare")
+    plan["model_dir"] = str(tmp_path / "bare")
+    first, again, other = (train(tmp_path, **plan, seed=seed) for seed in (1, 1, 2))
+    assert first.of("loaded")[0]["weights"] == "random"
+    assert first.column("loss") == again.column("loss") != other.column("loss")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_a_run_repeats_bit_for_bit(plan, tmp_path, dtype, method):
+    def digest(name):
+        out = tmp_path / name
+        run = train(
+            tmp_path,
+            **{**plan, "dtype": dtype, "threads": 2, "learning_rate": 1e-3},
+            method=method,
+            lora={"dropout": 0.3},
+            shuffle=True,
+            save="final",
+            output_dir=str(out),
+        )
+        (weights,) = out.glob("*.safetensors")
+        return run.column("loss"), hashlib.sha256(weights.read_bytes()).hexdigest()
+
+    assert digest("first") == digest("second")
+
+
+def test_the_order_follows_the_seed(plan, tmp_path):
+    in_order = train(tmp_path, **plan).column("loss")
+    shuffled = {seed: train(tmp_path, **plan, shuffle=True, seed=seed).column("loss") for seed in (1, 2)}
+    assert len({tuple(losses) for losses in (in_order, *shuffled.values())}) == 3
+
+
+def test_a_window_without_supervision_changes_nothing(plan, tmp_path):
+    rows = tiny.make_rows(6)
+    for row in rows[:3]:
+        row["labels"] = [MASKED] * len(row["labels"])
+    plan["tokens_file"] = tiny.save_rows(rows, tmp_path / "masked.tok")
+    out = tmp_path / "out"
+    one = train(tmp_path, **{**plan, "max_steps": 1}, warmup_ratio=0.0, save="final", output_dir=str(out))
+    assert one.column("loss") == [0.0] and one.column("grad_norm") == [0.0]
+    before = pathlib.Path(plan["model_dir"], "model.safetensors")
+
+    after = load_file(out / "model.safetensors")
+    for name, tensor in load_file(before).items():
+        assert torch.equal(tensor, after[name])
+    two = train(tmp_path, **{**plan, "max_steps": 2})
+    assert two.steps[1]["loss"] > 1.0
+
+
+def test_stop_after_seconds(plan, tmp_path):
+    run = train(tmp_path, **{**plan, "max_steps": 10**6}, stop_after_seconds=0.3)
+    assert run.ended["stopped_by"] == "stop_after_seconds"
+    assert 0.3 < run.ended["train_runtime"] < 1.0
+    assert len(run.steps) > 2
+
+
+def test_epochs(plan, tmp_path):
+    run = train(tmp_path, **{**plan, "max_steps": -1}, num_train_epochs=2)
+    assert run.ended["stopped_by"] == "epochs"
+    assert len(run.steps) == run.of("loaded")[0]["planned_steps"] == 8
+    assert sum(run.column("samples")) == 22
+
+
+def test_memory_budget(plan, tmp_path):
+    unlimited = train(tmp_path, **plan)
+    peak = unlimited.ended["peak_tensor_bytes"]
+    assert train(tmp_path, **plan, memory_budget_bytes=peak + 1).ended["peak_tensor_bytes"] == peak
+    run = run_worker(write_plan(tmp_path, **plan, memory_budget_bytes=peak - 4096))
+    assert run.returncode == 1
+    assert run.ended["kind"] == "out_of_memory"
+    assert run.ended["peak_tensor_bytes"] <= peak - 4096
+    assert run.ended["reason"].startswith("out of memory in ") and " of step " in run.ended["reason"]
+    assert "\n" not in run.ended["reason"]
+    tiny_budget = run_worker(write_plan(tmp_path, **plan, memory_budget_bytes=1000))
+    assert tiny_budget.ended["kind"] == "out_of_memory"
+    assert tiny_budget.ended["reason"].startswith("out of memory in load")
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"batchsize": 4}, ["batchsize", "batch_size"]),
+        ({"schema": 99}, ["schema"]),
+        ({"batch_size": "four"}, ["batch_size"]),
+        ({"batch_size": 0}, ["batch_size"]),
+        ({"model_max_length": 0}, ["model_max_length"]),
+        ({"gradient_accumulation_steps": -1}, ["gradient_accumulation_steps"]),
+        ({"max_steps": 0}, ["max_steps"]),
+        ({"max_steps": -1, "num_train_epochs": 0}, ["num_train_epochs"]),
+        ({"learning_rate": -1}, ["learning_rate"]),
+        ({"warmup_ratio": 2}, ["warmup_ratio"]),
+        ({"method": "prompt"}, ["method"]),
+        ({"dtype": "float64"}, ["float64", "bfloat16"]),
+        ({"optimizer": "lion_8bit"}, ["lion_8bit", "not supported yet"]),
+        ({"optimizer": "adamw"}, ["adamw"]),
+        ({"lr_scheduler_type": "cosin"}, ["cosine"]),
+        ({"auto_stop_method": "SOON"}, ["SOON", "WARMUP_60S_STABLE_120S_OR_10_STEPS"]),
+        ({"device": "tpu"}, ["tpu"]),
+        ({"threads": -2}, ["threads"]),
+        ({"save": "final"}, ["output_dir"]),
+        ({"save": "final", "output_dir": "/proc/version/out"}, ["/proc/version/out"]),
+        ({"model_dir": "/nowhere/model"}, ["/nowhere/model"]),
+        ({"tokens_file": "/nowhere/rows.tok"}, ["/nowhere/rows.tok"]),
+        ({"method": "lora", "lora": {"target_modules": ["nothing"]}}, ["nothing"]),
+        ({"method": "lora", "lora": {"adapter_dir": "/nowhere/adapter"}}, ["/nowhere/adapter"]),
+    ],
+)
+def test_a_wrong_plan_gets_one_line(plan, tmp_path, changes, words):
+    reason = refused(tmp_path, plan, **changes)
+    assert "\n" not in reason
+    for word in words:
+        assert word in reason
+
+
+def test_a_plan_that_cannot_be_read(tmp_path):
+    (tmp_path / "broken.json").write_text('{"schema": 1,')
+    for path in (tmp_path / "broken.json", tmp_path / "missing.json", tmp_path):
+        run = run_worker(path)
+        assert run.returncode == 2 and run.ended["kind"] == "invalid"
+        assert str(path) in run.ended["reason"]
+
+
+def test_wrong_data_sets_get_one_line(plan, tmp_path):
+    whole = pathlib.Path(plan["tokens_file"]).read_bytes()
+    for name, content in {"cut": whole[:-10], "other": b"x" * 200, "empty": b""}.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert str(path) in refused(tmp_path, plan, tokens_file=str(path))
+    none = tiny.save_rows([], tmp_path / "none.tok")
+    assert "no rows" in refused(tmp_path, plan, tokens_file=none)
+    tiny.write_token_file(tmp_path / "large.tok", tiny.make_rows(3), tiny.VOCAB + 1)
+    assert "vocabulary" in refused(tmp_path, plan, tokens_file=str(tmp_path / "large.tok"))
+    lying = tiny.save_rows([{"input_ids": [1, tiny.VOCAB, 3], "labels": [1, 2, 3]}], tmp_path / "lying.tok")
+    assert f"token id {tiny.VOCAB}" in refused(tmp_path, plan, tokens_file=lying)
+
+
+def test_several_ranks_are_refused(plan, tmp_path):
+    run = run_worker(write_plan(tmp_path, **plan), env={**os.environ, "RANK": "1", "WORLD_SIZE": "2"})
+    assert run.returncode == 2 and "WORLD_SIZE=2" in run.ended["reason"]
+    alone = run_worker(write_plan(tmp_path, **plan), env={**os.environ, "RANK": "0", "WORLD_SIZE": "1"})
+    assert alone.returncode == 0
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_cuda_is_refused_without_a_gpu(plan, tmp_path):
+    assert "cuda" in refused(tmp_path, plan, device="cuda")
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_a_disk_that_fills_up_leaves_nothing_behind(plan, tmp_path, method):
+    out = tmp_path / "out"
+    limit = 8192  # bytes a file may have: writing beyond fails as on a full disk
+    run = run_worker(
+        write_plan(tmp_path, **plan, method=method, lora={"rank": 16}, save="final", output_dir=str(out)),
+        preexec_fn=lambda: (
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        ),
+        restore_signals=False,
+    )
+    assert run.returncode == 1 and run.ended["kind"] == "error"
+    assert len(run.steps) == 4
+    assert str(out) in run.ended["reason"] and "\n" not in run.ended["reason"]
+    assert not list(out.glob("*.safetensors*")) and not [path for path in out.iterdir() if "tmp" in path.name]
+
+
+def start_long_run(plan, tmp_path, **options):
+    """A worker that would train for very long; returns once its first step is done."""
+    path = write_plan(tmp_path, **{**plan, "max_steps": 10**7})
+    process = subprocess.Popen([WORKER, "--plan", path], stdout=subprocess.PIPE, text=True, **options)
+    lines = []
+    while not lines or json.loads(lines[-1])["event"] != "step":
+        lines.append(process.stdout.readline())
+    return process, lines
+
+
+def test_kill_leaves_whole_events(plan, tmp_path):
+    process, lines = start_long_run(plan, tmp_path)
+    process.send_signal(signal.SIGKILL)
+    lines += process.stdout.readlines()
+    assert process.wait() == -signal.SIGKILL
+    assert all(line.endswith("\n") for line in lines)
+    assert {json.loads(line)["event"] for line in lines} == {"started", "loaded", "step"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_termination_ends_at_once(plan, tmp_path, number):
+    process, lines = start_long_run(plan, tmp_path)
+    process.send_signal(number)
+    start = time.monotonic()
+    lines += process.stdout.readlines()
+    assert process.wait() == 130
+    assert time.monotonic() - start < 1.0
+    ended = json.loads(lines[-1])
+    assert ended["event"] == "ended" and ended["reason"] == f"interrupted by {number.name}"
+
+
+def test_a_controller_that_died_ends_the_worker_quietly(plan, tmp_path):
+    process, _ = start_long_run(plan, tmp_path, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.wait(timeout=5) == 130
+    assert process.stderr.read() == ""
+
+
+def test_command_line():
+    def call(*arguments):
+        return subprocess.run([WORKER, *arguments], check=False, capture_output=True, text=True, timeout=60)
+
+    version = call("--version")
+    assert version.returncode == 0 and version.stdout.startswith("assay-worker ") and "libtorch" in version.stdout
+    assert "--plan FILE" in call("--help").stdout
+    for arguments in ([], ["--plan"], ["--nope"], ["--version", "x"]):
+        wrong = call(*arguments)
+        assert wrong.returncode == 2 and wrong.stdout == "" and "usage:" in wrong.stderr
+
+
+def test_ceilings_are_json():
+    done = subprocess.run([WORKER, "--ceilings"], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)

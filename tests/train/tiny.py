@@ -1,0 +1,60 @@
+"""Tiny models and rows that the tests train on."""
+
+import random
+
+import torch
+from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig
+from worker import MASKED, write_token_file
+
+VOCAB = 257
+SHAPE = {
+    "vocab_size": VOCAB,
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+CONFIGS = {
+    "llama": lambda: LlamaConfig(**SHAPE, tie_word_embeddings=False, attention_bias=True),
+    "granite": lambda: GraniteConfig(
+        **SHAPE,
+        tie_word_embeddings=True,
+        embedding_multiplier=12.0,
+        attention_multiplier=0.0625,
+        residual_multiplier=0.22,
+        logits_scaling=4.0,
+    ),
+}
+
+
+def save_model(name, folder):
+    """A Hugging Face folder with random weights, large enough for losses to move."""
+    torch.manual_seed(5)
+    model = AutoModelForCausalLM.from_config(CONFIGS[name](), dtype=torch.float32)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(3)
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+def make_rows(count, shortest=5, longest=40, seed=3, masked=0.4):
+    """Rows of different lengths whose first `masked` part bears no loss."""
+    generator = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        ids = [generator.randrange(VOCAB) for _ in range(generator.randint(shortest, longest))]
+        first = int(len(ids) * masked)
+        rows.append({"input_ids": ids, "labels": [MASKED] * first + ids[first:]})
+    return rows
+
+
+def save_rows(rows, path):
+    write_token_file(path, rows, VOCAB)
+    return str(path)
