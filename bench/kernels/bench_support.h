@@ -1,11 +1,11 @@
 // Shapes and counters that the kernel benchmarks share: SmolLM2-135M on a batch of four rows of 180 to 512 tokens.
 #pragma once
 
-#include <cmath>
-#include <vector>
-
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <vector>
 
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
@@ -61,7 +61,9 @@ inline AttentionOptions attention_options() {
           .scale = 1.0 / std::sqrt(static_cast<double>(kHeadDim))};
 }
 
-inline at::Tensor random(at::IntArrayRef sizes, at::ScalarType dtype) { return at::randn(sizes).mul_(0.05).to(dtype); }
+inline at::Tensor random(at::IntArrayRef sizes, at::ScalarType dtype) {
+  return at::randn(sizes).mul_(0.05).to(dtype);
+}
 
 /// Dtypes by the index that benchmark arguments carry.
 inline at::ScalarType dtype_of(int64_t index) {

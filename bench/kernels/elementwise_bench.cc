@@ -9,7 +9,9 @@ namespace {
 
 constexpr int64_t kTokens = 1302;
 
-double size_of(const at::Tensor& x) { return static_cast<double>(x.nbytes()); }
+double size_of(const at::Tensor& x) {
+  return static_cast<double>(x.nbytes());
+}
 
 void add_rms_norm_forward(benchmark::State& state) {
   const at::NoGradGuard no_grad;
@@ -67,8 +69,16 @@ void lora_thin_products(benchmark::State& state) {
   count_bytes(state, 4 * size_of(x));
 }
 
-BENCHMARK(add_rms_norm_forward)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond)->UseRealTime()->MeasureProcessCPUTime();
-BENCHMARK(add_rms_norm_backward)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(add_rms_norm_forward)
+    ->DenseRange(0, 2)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
+BENCHMARK(add_rms_norm_backward)
+    ->DenseRange(0, 2)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 BENCHMARK(swiglu_forward)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond)->UseRealTime()->MeasureProcessCPUTime();
 BENCHMARK(swiglu_backward)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond)->UseRealTime()->MeasureProcessCPUTime();
 BENCHMARK(lora_thin_products)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond)->UseRealTime()->MeasureProcessCPUTime();

@@ -26,7 +26,12 @@ void norm(benchmark::State& state) {
   count_bytes(state, static_cast<double>(gradient.nbytes()));
 }
 
-BENCHMARK(adamw)->ArgsProduct({{0, 1, 2}, {0}})->Args({1, 1})->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(adamw)
+    ->ArgsProduct({{0, 1, 2}, {0}})
+    ->Args({1, 1})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 BENCHMARK(norm)->DenseRange(0, 2)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
 
 }  // namespace

@@ -64,7 +64,11 @@ void shapes(benchmark::internal::Benchmark* b) {
 BENCHMARK(forward)->Apply(shapes);
 BENCHMARK(grad_input)->Apply(shapes);
 BENCHMARK(grad_weight)->Apply(shapes);
-BENCHMARK(head_and_loss)->ArgsProduct({{0, 1, 2}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(head_and_loss)
+    ->ArgsProduct({{0, 1, 2}, {0, 1}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace assay::engine::bench

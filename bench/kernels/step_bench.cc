@@ -43,10 +43,17 @@ Decoder make_decoder(bool lora, at::ScalarType dtype) {
   decoder.norm_H = weight({kHidden});
   const int64_t groups = kGroups * kHeadDim;
   for (int64_t i = 0; i < kLayers; ++i) {
-    Layer layer{weight({kHidden, kHidden}),       weight({groups, kHidden}),        weight({groups, kHidden}),
-                weight({kHidden, kHidden}),       weight({kIntermediate, kHidden}), weight({kIntermediate, kHidden}),
-                weight({kHidden, kIntermediate}), weight({kHidden}),                weight({kHidden}),
-                {},                               {}};
+    Layer layer{weight({kHidden, kHidden}),
+                weight({groups, kHidden}),
+                weight({groups, kHidden}),
+                weight({kHidden, kHidden}),
+                weight({kIntermediate, kHidden}),
+                weight({kIntermediate, kHidden}),
+                weight({kHidden, kIntermediate}),
+                weight({kHidden}),
+                weight({kHidden}),
+                {},
+                {}};
     if (lora) {
       layer.lora_q = make_lora(decoder, kHidden, kHidden);
       layer.lora_v = make_lora(decoder, kHidden, groups);
@@ -92,8 +99,16 @@ void decoder_step(benchmark::State& state, bool lora) {
   state.counters["peak_MiB"] = static_cast<double>(PeakTensorBytes()) / (1 << 20);
 }
 
-BENCHMARK_CAPTURE(decoder_step, lora, true)->DenseRange(0, 2)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
-BENCHMARK_CAPTURE(decoder_step, full, false)->DenseRange(0, 2)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(decoder_step, lora, true)
+    ->DenseRange(0, 2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(decoder_step, full, false)
+    ->DenseRange(0, 2)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace assay::engine::bench
