@@ -122,10 +122,19 @@ TEST_F(LoadTest, PassesOverWhatTransformersIgnores) {
   tensors.emplace_back("model.layers.0.self_attn.rotary_emb.inv_freq", at::zeros({2}));
   write_weights(tensors);
   EXPECT_EQ(error_of(dir()), "no error");
+}
+
+TEST_F(LoadTest, AStoredCopyOfATiedHeadMustBeACopy) {
+  auto tensors = parameters();
   nlohmann::json tied = nlohmann::json::parse(kConfig);
   tied["tie_word_embeddings"] = true;
   write("config.json", tied.dump());
+  tensors.back().second = tensors.front().second;
+  write_weights(tensors);
   EXPECT_EQ(error_of(dir()), "no error");
+  tensors.back().second = tensors.front().second + 1;
+  write_weights(tensors);
+  EXPECT_THAT(error_of(dir()), HasSubstr("but their values differ: set tie_word_embeddings to false"));
 }
 
 TEST_F(LoadTest, RefusesWeightsThatAreNotOfFloatingPoint) {

@@ -50,9 +50,8 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   return shard_of;
 }
 
-bool ignored_by_transformers(std::string_view name, bool tied_head) {
-  return name.ends_with("rotary_emb.inv_freq") || (tied_head && name == "lm_head.weight");
-}
+constexpr char kEmbedding[] = "model.embed_tokens.weight";
+constexpr char kHead[] = "lm_head.weight";
 
 }  // namespace
 
@@ -114,12 +113,30 @@ at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::De
   return shard.tensor(entry).to(device, dtype);
 }
 
+at::Tensor Weights::stored(const std::string& name) const {
+  const SafetensorsFile& shard = shards_[shard_of_.at(name)];
+  return shard.tensor(*shard.find(name));
+}
+
+void Weights::check_head_is_embedding() const {
+  const at::Tensor head = stored(kHead);
+  const at::Tensor embedding = stored(kEmbedding);
+  if (head.scalar_type() != embedding.scalar_type() || !head.equal(embedding)) {
+    fail(fmt::format("{}: config.json ties '{}' to '{}', but their values differ: set tie_word_embeddings to false",
+                     source_, kHead, kEmbedding));
+  }
+}
+
 void Weights::check_all_taken(bool tied_head) const {
   for (const auto& [name, shard] : shard_of_) {
-    if (!taken_.contains(name) && !ignored_by_transformers(name, tied_head)) {
+    if (taken_.contains(name) || name.ends_with("rotary_emb.inv_freq")) {
+      continue;
+    }
+    if (!tied_head || name != kHead) {
       fail(fmt::format("{}: tensor '{}' has no place in the model that config.json describes", shards_[shard].path(),
                        name));
     }
+    check_head_is_embedding();
   }
 }
 

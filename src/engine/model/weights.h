@@ -27,12 +27,14 @@ class Weights {
   /// StatusError when it is missing, of another shape or not of floating point.
   at::Tensor take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device);
 
-  /// Throws StatusError for the first tensor that was never taken, apart from those that transformers ignores:
-  /// rotary buffers of old checkpoints and, when `tied_head`, a stored copy of the embedding as head.
+  /// Throws StatusError for the first tensor that was never taken. The rotary buffers of old checkpoints are passed
+  /// over, and so is a stored head when `tied_head`, provided that it is a copy of the embedding.
   void check_all_taken(bool tied_head) const;
 
  private:
   void add_shard(const std::string& path);
+  at::Tensor stored(const std::string& name) const;
+  void check_head_is_embedding() const;
 
   std::string source_;  ///< the file that lists all tensors
   std::vector<SafetensorsFile> shards_;
