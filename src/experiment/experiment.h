@@ -3,6 +3,7 @@
 // Adding an experiment is one file that implements this interface and one row in catalogue.cc.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct PropertySpec {
   std::string unit;            ///< empty: none
   std::string description;     ///< one line
   bool own = false;            ///< ours; the reference does not have it
+  /// Of the domain, what this version can do; empty: all of it.
+  std::vector<space::Value> supported = {};
 };
 
 /// Whose definition a target's value follows.
@@ -43,9 +46,9 @@ struct TargetSpec {
 
 /// Where a plan may read and keep files.
 struct PlanContext {
-  std::string share_dir;  ///< read-only data of the project
-  std::string cache_dir;  ///< tokenised data sets and file hashes
-  int64_t threads = 0;    ///< CPU threads a worker may use; 0: all
+  std::string share_dir = {};  ///< read-only data of the project; empty: ShareDirectory()
+  std::string cache_dir = {};  ///< tokenised data sets and file hashes; empty: UserCacheDirectory()
+  int64_t threads = 0;         ///< CPU threads a worker may use; 0: all
 };
 
 /// What a worker must do for one point, and what is known of it before it starts.
@@ -81,8 +84,11 @@ class Experiment {
 
   /// The rules that make a point invalid before anything is launched.
   virtual Verdict Check(const space::Entity& point) const = 0;
-  /// Resolves names to files and prepares the data. An error is the point's failure, or (kNotFound, kInvalidArgument,
-  /// kUnsupported, ...) the user's mistake.
+  /// Whether what the point asks for can be had: values that this version supports, a model and a data set that exist.
+  /// Reads little; an error is the user's mistake.
+  virtual Status CheckInputs(const space::Entity& point, const PlanContext& context) const = 0;
+  /// Resolves names to files and prepares the data; what CheckInputs refuses, this refuses too. An error is the point's
+  /// failure; by its code (kNotFound, kInvalidArgument, kUnsupported, ...) the user's mistake.
   virtual Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const = 0;
   /// The targets of a run that ended as done. An error says why they cannot be had (no step was made, a value is NaN).
   virtual Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
@@ -91,5 +97,9 @@ class Experiment {
 
 /// The spec of property `name`, or nullptr.
 const PropertySpec* FindProperty(const Experiment& experiment, std::string_view name);
+
+/// kUnsupported for the first value of `point` that this version cannot do: "distributed_backend=FSDP is not supported
+/// yet by ...: leave it at None".
+Status CheckSupported(const Experiment& experiment, const space::Entity& point);
 
 }  // namespace assay::experiment

@@ -32,6 +32,7 @@ inline std::string_view ToString(RunEnd end) {
 /// Plain data. Events stand in the order in which they came, whatever the end.
 struct RunRecord {
   std::vector<Event> events;
+  std::vector<double> event_seconds;  ///< when each event came, on the same clock as samples' "time_s"
   RunEnd end = RunEnd::kVanished;
   std::string reason;  ///< one line; empty when done
   int signal = 0;      ///< of kKilled and of an out-of-memory kill

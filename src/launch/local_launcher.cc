@@ -89,6 +89,7 @@ class Run {
     };
     Result<Subprocess> process = Subprocess::Start(std::move(child));
     if (process.ok()) {
+      sampling_start_ = MonotonicSeconds();
       sampler_.Start(process->pid());
     }
     return process;
@@ -104,6 +105,7 @@ class Run {
       options_.on_event(*event);
     }
     record_.events.push_back(*std::move(event));
+    record_.event_seconds.push_back(MonotonicSeconds() - sampling_start_);
   }
 
   /// Loading and training, as the worker timed them.
@@ -116,6 +118,7 @@ class Run {
   const job::TunePlan& plan_;
   const LaunchOptions& options_;
   measure::Sampler sampler_;
+  double sampling_start_ = 0;
   Tail tail_;
   job::RunRecord record_;
 };

@@ -80,6 +80,8 @@ TEST_F(LocalLauncherTest, ADoneRunHasItsEventsAndSamples) {
   EXPECT_EQ(record.end, job::RunEnd::kDone) << record.reason;
   EXPECT_THAT(record.events, SizeIs(4));
   EXPECT_THAT(seen, SizeIs(4));
+  EXPECT_THAT(record.event_seconds, SizeIs(4));
+  EXPECT_LE(record.event_seconds.back(), record.wall_seconds);
   EXPECT_FALSE(record.samples.at("time_s").empty());
   EXPECT_GT(record.max_rss_bytes, 0);
   EXPECT_NEAR(record.overhead_seconds, record.wall_seconds - 0.03, 1e-9);

@@ -125,9 +125,18 @@ Domain Domain::AnyText() {
   return Domain(VariableType::kOpenCategorical);
 }
 
+Domain Domain::AnyTextOrNone() {
+  Domain domain = AnyText();
+  domain.none_allowed_ = true;
+  return domain;
+}
+
 std::optional<Value> Domain::Find(const Value& value) const {
   if (type_ == VariableType::kOpenCategorical) {
-    return ToString(value).empty() || value == Value() ? std::nullopt : std::optional<Value>(ToString(value));
+    if (value == Value()) {
+      return none_allowed_ ? std::optional<Value>(value) : std::nullopt;
+    }
+    return ToString(value).empty() ? std::nullopt : std::optional<Value>(ToString(value));
   }
   if (!values_.empty()) {
     const std::optional<double> number = NumberOf(value);
@@ -192,8 +201,9 @@ Result<std::vector<Value>> Domain::Enumerate() const {
 Status Domain::CheckSubDomainOf(const Domain& other) const {
   const std::optional<int64_t> count = size();
   if (!count) {
-    const bool inside = type_ == other.type_ && (type_ == VariableType::kOpenCategorical ||
-                                                 (minimum_ >= other.minimum_ && maximum_ <= other.maximum_));
+    const bool text_inside = other.none_allowed_ || !none_allowed_;
+    const bool range_inside = minimum_ >= other.minimum_ && maximum_ <= other.maximum_;
+    const bool inside = type_ == other.type_ && (type_ == VariableType::kOpenCategorical ? text_inside : range_inside);
     return inside ? Status::Ok()
                   : Status::InvalidArgument(fmt::format("{} is not within {}", Describe(), other.Describe()));
   }
@@ -212,7 +222,7 @@ Status Domain::CheckSubDomainOf(const Domain& other) const {
 
 std::string Domain::Describe() const {
   if (type_ == VariableType::kOpenCategorical) {
-    return "any text";
+    return none_allowed_ ? "None or any text" : "any text";
   }
   if (values_.empty()) {
     const std::string range = fmt::format("[{}, {})", ToString(Value(minimum_)), ToString(Value(maximum_)));

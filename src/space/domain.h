@@ -33,6 +33,8 @@ class Domain {
   static Result<Domain> Range(double minimum, double maximum, std::optional<double> interval);
   static Domain Binary();
   static Domain AnyText();
+  /// Any text, or None.
+  static Domain AnyTextOrNone();
 
   VariableType type() const { return type_; }
 
@@ -51,7 +53,7 @@ class Domain {
   /// An error that names a member of this domain that `other` does not have.
   Status CheckSubDomainOf(const Domain& other) const;
 
-  /// For people: "{512, 1024}", "[1, 4097) step 1", "{False, True}", "any text".
+  /// For people: "{512, 1024}", "[1, 4097) step 1", "{False, True}", "any text", "None or any text".
   std::string Describe() const;
 
  private:
@@ -60,6 +62,7 @@ class Domain {
   std::optional<Value> FindInRange(const Value& value) const;
 
   VariableType type_;
+  bool none_allowed_ = false;  ///< beside any text
   std::vector<Value> values_;
   double minimum_ = 0;
   double maximum_ = 0;

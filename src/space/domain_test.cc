@@ -97,6 +97,16 @@ TEST(DomainTest, ChecksSubDomains) {
   EXPECT_TRUE(Listed({Int(0), Int(1)}).CheckSubDomainOf(Domain::Binary()).ok());
 }
 
+TEST(DomainTest, NoneMayStandBesideAnyText) {
+  EXPECT_EQ(*Domain::AnyTextOrNone().Canonical(Value()), Value());
+  EXPECT_EQ(*Domain::AnyTextOrNone().Canonical(Text("x")), Text("x"));
+  EXPECT_TRUE(Listed({Value(), Text("x")}).CheckSubDomainOf(Domain::AnyTextOrNone()).ok());
+  EXPECT_FALSE(Listed({Value(), Text("x")}).CheckSubDomainOf(Domain::AnyText()).ok());
+  EXPECT_TRUE(Domain::AnyText().CheckSubDomainOf(Domain::AnyTextOrNone()).ok());
+  EXPECT_FALSE(Domain::AnyTextOrNone().CheckSubDomainOf(Domain::AnyText()).ok());
+  EXPECT_EQ(Domain::AnyTextOrNone().Describe(), "None or any text");
+}
+
 TEST(DomainTest, DescribesItself) {
   EXPECT_EQ(Ranged(1, 4097, 1).Describe(), "[1, 4097) step 1");
   EXPECT_EQ(Ranged(0, 1, std::nullopt).Describe(), "[0, 1)");

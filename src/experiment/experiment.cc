@@ -1,0 +1,34 @@
+#include "experiment/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::experiment {
+
+const PropertySpec* FindProperty(const Experiment& experiment, std::string_view name) {
+  const std::vector<PropertySpec>& specs = experiment.properties();
+  const auto found =
+      std::find_if(specs.begin(), specs.end(), [&](const PropertySpec& spec) { return spec.name == name; });
+  return found == specs.end() ? nullptr : &*found;
+}
+
+Status CheckSupported(const Experiment& experiment, const space::Entity& point) {
+  for (const PropertySpec& spec : experiment.properties()) {
+    const auto given = point.find(spec.name);
+    if (spec.supported.empty() || given == point.end() ||
+        std::find(spec.supported.begin(), spec.supported.end(), given->second) != spec.supported.end()) {
+      continue;
+    }
+    std::string choices;
+    for (const space::Value& value : spec.supported) {
+      choices += (choices.empty() ? "" : " or ") + space::ToString(value);
+    }
+    return Status::Unsupported(fmt::format("{}={} is not supported yet by {}: {} {}", spec.name,
+                                           space::ToString(given->second), experiment.id(),
+                                           spec.supported.size() == 1 ? "leave it at" : "choose", choices));
+  }
+  return Status::Ok();
+}
+
+}  // namespace assay::experiment

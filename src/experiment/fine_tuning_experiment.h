@@ -1,0 +1,39 @@
+// What the fine-tuning benchmarks have in common; they differ by a FineTuningDefinition.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+
+namespace assay::experiment {
+
+struct FineTuningDefinition {
+  std::string id;
+  std::string description;
+  std::vector<PropertySpec> properties;  ///< beside FineTuningProperties()
+  /// Turns the plan of full fine-tuning into this experiment's.
+  void (*specialize)(const space::Entity& point, job::TunePlan& plan);
+};
+
+class FineTuningExperiment : public Experiment {
+ public:
+  explicit FineTuningExperiment(FineTuningDefinition definition);
+
+  const std::string& id() const override { return definition_.id; }
+  const std::string& description() const override { return definition_.description; }
+  const std::vector<PropertySpec>& properties() const override { return properties_; }
+  const std::vector<TargetSpec>& targets() const override;
+
+  Verdict Check(const space::Entity& point) const override;
+  Status CheckInputs(const space::Entity& point, const PlanContext& context) const override;
+  Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const override;
+  Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
+                           const job::RunRecord& record) const override;
+
+ private:
+  FineTuningDefinition definition_;
+  std::vector<PropertySpec> properties_;
+};
+
+}  // namespace assay::experiment

@@ -1,0 +1,269 @@
+#include "experiment/fine_tuning_measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/token_file.h"
+#include "experiment/file_order_tokens.h"
+#include "experiment/fine_tuning_properties.h"
+#include "experiment/fine_tuning_targets.h"
+#include "measure/sample_series.h"
+#include "measure/statistics.h"
+#include "measure/utilization.h"
+
+namespace assay::experiment {
+namespace {
+
+struct Counts {
+  int64_t steps = 0;
+  int64_t samples = 0;
+  int64_t real_tokens = 0;
+  int64_t padded_tokens = 0;
+  int64_t supervised_tokens = 0;
+};
+
+Counts CountSteps(const std::vector<job::Step>& steps) {
+  Counts counts;
+  for (const job::Step& step : steps) {
+    ++counts.steps;
+    counts.samples += step.samples;
+    counts.real_tokens += step.real_tokens;
+    counts.padded_tokens += step.padded_tokens;
+    counts.supervised_tokens += step.supervised_tokens;
+  }
+  return counts;
+}
+
+template <typename T>
+std::vector<double> Column(const std::vector<job::Step>& steps, T job::Step::* field) {
+  std::vector<double> values;
+  values.reserve(steps.size());
+  for (const job::Step& step : steps) {
+    values.push_back(static_cast<double>(step.*field));
+  }
+  return values;
+}
+
+/// One run, seen as the definitions need it.
+class Run {
+ public:
+  static Result<Run> Of(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {
+    Run run(point, plan, record);
+    if (run.loaded_ == nullptr || run.ended_ == nullptr || run.steps_.empty()) {
+      return Status::Internal("the run made no step, so it has no speed: give it more time or more rows");
+    }
+    if (run.measured_.empty() || run.seconds_ <= 0) {
+      return Status::Internal("the run has no step after its warm-up: give it more time");
+    }
+    for (const job::Step& step : run.steps_) {
+      if (!std::isfinite(step.loss)) {
+        return Status::Internal(fmt::format("the loss of step {} is {}: the run diverged", step.step, step.loss));
+      }
+    }
+    return run;
+  }
+
+  Result<Measured> Values() {
+    AddTimes();
+    AddPlannedSpeeds();
+    ASSAY_RETURN_IF_ERROR(AddFileOrderSpeed());
+    AddExactSpeeds();
+    AddInterval();
+    AddStepTimes();
+    AddMemory();
+    AddUtilization();
+    AddLearning();
+    AddSeries();
+    ASSAY_RETURN_IF_ERROR(CheckFinite());
+    AddUnits();
+    return std::move(values_);
+  }
+
+ private:
+  Run(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record)
+      : plan_(plan),
+        record_(record),
+        loaded_(job::FindEvent<job::Loaded>(record)),
+        ended_(job::FindEvent<job::Ended>(record)),
+        steps_(job::Steps(record)),
+        gpus_(std::max<int64_t>(1, IntegerOf(point, "number_gpus"))) {
+    if (ended_ != nullptr) {
+      std::copy_if(steps_.begin(), steps_.end(), std::back_inserter(measured_),
+                   [&](const job::Step& step) { return step.step > ended_->warmup_steps; });
+      seconds_ = ended_->train_runtime - ended_->warmup_seconds;
+    }
+    fed_ = CountSteps(steps_);
+    counted_ = CountSteps(measured_);
+  }
+
+  void Set(const std::string& name, double value) { values_.properties[name] = value; }
+  void SetCount(const std::string& name, int64_t value) { values_.properties[name] = value; }
+  double PerSecond(int64_t count) const { return static_cast<double>(count) / seconds_; }
+
+  void AddTimes() {
+    SetCount("is_valid", 1);
+    Set("train_runtime", seconds_);
+    Set("train_runtime_total", ended_->train_runtime);
+    Set("model_load_time", loaded_->seconds);
+    SetCount("training_steps", fed_.steps);
+    SetCount("warmup_steps", ended_->warmup_steps);
+    Set("warmup_seconds", ended_->warmup_seconds);
+    Set("cpu_seconds", record_.cpu_seconds);
+    Set("plan_seconds", plan_.seconds);
+    Set("overhead_seconds", record_.overhead_seconds);
+  }
+
+  int64_t RowsOfAStep() const { return plan_.tune.batch_size * gpus_ * plan_.tune.gradient_accumulation_steps; }
+
+  /// As transformers.Trainer: from what was planned, whatever was done.
+  void AddPlannedSpeeds() {
+    const int64_t samples =
+        plan_.tune.max_steps > 0 ? plan_.tune.max_steps * RowsOfAStep() : loaded_->rows * plan_.tune.num_train_epochs;
+    const double runtime = ended_->train_runtime;
+    Set("train_samples_per_second", static_cast<double>(samples) / runtime);
+    Set("train_steps_per_second", static_cast<double>(loaded_->planned_steps) / runtime);
+    if (plan_.tune.stop_after_seconds > 0) {
+      return;
+    }
+    // The Trainer counts the tensors of a pass over the data loader; the steps that were not made are taken to be like
+    // those that were.
+    const double of_a_step =
+        static_cast<double>(fed_.real_tokens + fed_.padded_tokens) / static_cast<double>(fed_.steps);
+    const double tokens = of_a_step * static_cast<double>(loaded_->planned_steps);
+    Set("train_tokens_per_second", tokens / runtime);
+    Set("train_tokens_per_gpu_per_second", tokens / runtime / static_cast<double>(gpus_));
+  }
+
+  Status AddFileOrderSpeed() {
+    ASSAY_ASSIGN_OR_RETURN(const data::TokenFile file, data::TokenFile::Open(plan_.tune.tokens_file));
+    const int64_t tokens = FileOrderTokens(file, RowsOfAStep() * ended_->warmup_steps, RowsOfAStep() * fed_.steps,
+                                           plan_.tune.model_max_length);
+    Set("dataset_tokens_per_second", PerSecond(tokens));
+    Set("dataset_tokens_per_second_per_gpu", PerSecond(tokens) / static_cast<double>(gpus_));
+    return Status::Ok();
+  }
+
+  void AddExactSpeeds() {
+    Set("real_tokens_per_second", PerSecond(counted_.real_tokens));
+    Set("supervised_tokens_per_second", PerSecond(counted_.supervised_tokens));
+    Set("samples_per_second_exact", PerSecond(counted_.samples));
+    Set("steps_per_second_exact", PerSecond(counted_.steps));
+    SetCount("samples", fed_.samples);
+    SetCount("real_tokens", fed_.real_tokens);
+    SetCount("padded_tokens", fed_.padded_tokens);
+    SetCount("supervised_tokens", fed_.supervised_tokens);
+  }
+
+  /// Tokens over seconds is a ratio of two sums, so its interval is that of the mean residual tokens - rate x seconds
+  /// over the mean step time (Cochran, "Sampling Techniques", ratio estimators).
+  void AddInterval() {
+    const double rate = PerSecond(counted_.real_tokens);
+    const double seconds_of_a_step = seconds_ / static_cast<double>(counted_.steps);
+    std::vector<double> residuals = Column(measured_, &job::Step::real_tokens);
+    const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
+    for (size_t i = 0; i < residuals.size(); ++i) {
+      residuals[i] -= rate * seconds[i];
+    }
+    const measure::MeanEstimate estimate = measure::BatchMeansInterval(residuals);
+    const double half_width = (estimate.interval.high - estimate.interval.low) / 2 / seconds_of_a_step;
+    constexpr size_t kFewestSteps = 4;
+    if (measured_.size() >= kFewestSteps && std::isfinite(half_width)) {
+      Set("real_tokens_per_second_ci_low", std::max(0.0, rate - half_width));
+      Set("real_tokens_per_second_ci_high", rate + half_width);
+    }
+  }
+
+  void AddStepTimes() {
+    const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
+    constexpr double kQuantile = 0.9;
+    Set("step_seconds_median", measure::Median(seconds));
+    Set("step_seconds_mad", measure::MedianAbsoluteDeviation(seconds));
+    Set("step_seconds_p90", measure::Quantile(seconds, kQuantile));
+    Set("first_step_seconds", steps_.front().seconds);
+  }
+
+  void AddMemory() {
+    const auto largest = [&](int64_t job::Step::* field) {
+      const std::vector<double> values = Column(steps_, field);
+      return static_cast<int64_t>(*std::max_element(values.begin(), values.end()));
+    };
+    SetCount("peak_tensor_bytes", ended_->peak_tensor_bytes);
+    SetCount("load_peak_tensor_bytes", loaded_->peak_tensor_bytes);
+    SetCount("forward_peak_tensor_bytes", largest(&job::Step::forward_peak_bytes));
+    SetCount("backward_peak_tensor_bytes", largest(&job::Step::backward_peak_bytes));
+    SetCount("optimizer_peak_tensor_bytes", largest(&job::Step::optimizer_peak_bytes));
+    SetCount("max_rss_bytes", record_.max_rss_bytes);
+  }
+
+  /// Of the time in training, warm-up left out.
+  void AddUtilization() {
+    double skip_seconds = ended_->warmup_seconds;
+    for (size_t i = 0; i < record_.event_seconds.size(); ++i) {
+      if (std::holds_alternative<job::Loaded>(record_.events[i])) {
+        skip_seconds += record_.event_seconds[i];
+      }
+    }
+    const measure::Utilization utilization = measure::Summarize(measure::FromColumns(record_.samples), skip_seconds);
+    for (const auto& [name, value] : measure::ToProperties(utilization)) {
+      Set(name, value);
+    }
+  }
+
+  void AddLearning() {
+    Set("initial_loss", steps_.front().loss);
+    Set("final_loss", steps_.back().loss);
+    Set("final_grad_norm", steps_.back().grad_norm);
+    SetCount("parameters", loaded_->parameters);
+    SetCount("trainable_parameters", loaded_->trainable_parameters);
+  }
+
+  void AddSeries() {
+    values_.series = record_.samples;
+    values_.series["step_seconds"] = Column(steps_, &job::Step::seconds);
+    values_.series["loss"] = Column(steps_, &job::Step::loss);
+    values_.series["grad_norm"] = Column(steps_, &job::Step::grad_norm);
+    values_.series["step_real_tokens"] = Column(steps_, &job::Step::real_tokens);
+    values_.series["step_padded_tokens"] = Column(steps_, &job::Step::padded_tokens);
+  }
+
+  Status CheckFinite() const {
+    for (const auto& [name, value] : values_.properties) {
+      const auto* number = std::get_if<double>(&value);
+      if (number != nullptr && !std::isfinite(*number)) {
+        return Status::Internal(fmt::format("{} is {}, which is no measurement: run the point again", name, *number));
+      }
+    }
+    return Status::Ok();
+  }
+
+  void AddUnits() {
+    for (const TargetSpec& target : FineTuningTargets()) {
+      if (!target.unit.empty() && values_.properties.contains(target.name)) {
+        values_.units[target.name] = target.unit;
+      }
+    }
+  }
+
+  const RunPlan& plan_;
+  const job::RunRecord& record_;
+  const job::Loaded* loaded_;
+  const job::Ended* ended_;
+  std::vector<job::Step> steps_;
+  std::vector<job::Step> measured_;  ///< after warm-up
+  int64_t gpus_;
+  double seconds_ = 0;  ///< T
+  Counts fed_;
+  Counts counted_;  ///< after warm-up
+  Measured values_;
+};
+
+}  // namespace
+
+Result<Measured> MeasureFineTuning(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {
+  ASSAY_ASSIGN_OR_RETURN(Run run, Run::Of(point, plan, record));
+  return run.Values();
+}
+
+}  // namespace assay::experiment

@@ -1,0 +1,236 @@
+// Every figure here is worked out by hand from the definitions of docs/experiments.md.
+#include "experiment/fine_tuning_measure.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/files.h"
+#include "data/token_file.h"
+#include "experiment/file_order_tokens.h"
+#include "experiment/fine_tuning_targets.h"
+#include "experiment/testing.h"
+
+namespace assay::experiment {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Steps of 2 x 2 rows on a data set of rows with 10, 20 and 30 tokens, cut to 25.
+class FineTuningMeasureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto directory = TemporaryDirectory::Create("measure");
+    ASSERT_TRUE(directory.ok());
+    directory_ = std::make_unique<TemporaryDirectory>(*std::move(directory));
+    std::vector<data::TokenRow> rows;
+    for (const int length : {10, 20, 30}) {
+      rows.push_back({std::vector<int32_t>(length, 1), std::vector<int32_t>(length, 1), 0});
+    }
+    plan_.tune.tokens_file = directory_->path() + "/rows.tokens";
+    ASSERT_TRUE(data::WriteTokenFile(plan_.tune.tokens_file, rows, 100).ok());
+    plan_.tune.model_max_length = 25;
+    plan_.tune.batch_size = 2;
+    plan_.tune.gradient_accumulation_steps = 2;
+    plan_.tune.max_steps = 20;
+    plan_.seconds = 0.5;
+  }
+
+  /// A run of `seconds.size()` steps, each with 40 real, 10 padded and 30 supervised tokens.
+  job::RunRecord Record(const std::vector<double>& seconds, job::Ended ended = {}) {
+    job::Loaded loaded;
+    loaded.seconds = 1.5;
+    loaded.rows = 3;
+    loaded.planned_steps = 20;
+    loaded.parameters = 1000;
+    loaded.trainable_parameters = 10;
+    loaded.peak_tensor_bytes = 11;
+    job::RunRecord record;
+    record.events = {job::Started{}, loaded};
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      job::Step step;
+      step.step = static_cast<int64_t>(i) + 1;
+      step.loss = 3.0 - 0.1 * static_cast<double>(i);
+      step.grad_norm = 1;
+      step.seconds = seconds[i];
+      step.samples = 4;
+      step.real_tokens = 40;
+      step.padded_tokens = 10;
+      step.supervised_tokens = 30;
+      step.forward_peak_bytes = 100 + static_cast<int64_t>(i);
+      step.backward_peak_bytes = 200;
+      step.optimizer_peak_bytes = 300;
+      record.events.emplace_back(step);
+    }
+    ended.peak_tensor_bytes = 400;
+    record.events.emplace_back(ended);
+    record.event_seconds.assign(record.events.size(), 0.0);
+    record.samples = {{"time_s", {0, 1, 2}}, {"cpu_process_percent", {0, 100, 200}}};
+    record.max_rss_bytes = 5000;
+    record.overhead_seconds = 0.25;
+    record.end = job::RunEnd::kDone;
+    return record;
+  }
+
+  static job::Ended After(double train_runtime) {
+    job::Ended ended;
+    ended.train_runtime = train_runtime;
+    return ended;
+  }
+
+  std::map<std::string, space::Value> Values(const job::RunRecord& record) {
+    const auto measured = MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, record);
+    EXPECT_TRUE(measured.ok()) << measured.status().message();
+    return measured.ok() ? measured->properties : std::map<std::string, space::Value>();
+  }
+
+  std::unique_ptr<TemporaryDirectory> directory_;
+  RunPlan plan_;
+};
+
+double Number(const std::map<std::string, space::Value>& values, const std::string& name) {
+  const auto found = values.find(name);
+  if (found == values.end()) {
+    return std::nan("");
+  }
+  const auto* integer = std::get_if<int64_t>(&found->second);
+  return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(found->second);
+}
+
+TEST_F(FineTuningMeasureTest, TheReferencesDefinitionsCountWhatWasPlanned) {
+  const auto values = Values(Record({1, 1, 1, 1, 1}, After(5)));
+  EXPECT_EQ(Number(values, "is_valid"), 1);
+  EXPECT_DOUBLE_EQ(Number(values, "train_runtime"), 5);
+  EXPECT_DOUBLE_EQ(Number(values, "train_samples_per_second"), 20 * 4 / 5.0);
+  EXPECT_DOUBLE_EQ(Number(values, "train_steps_per_second"), 20 / 5.0);
+  EXPECT_DOUBLE_EQ(Number(values, "train_tokens_per_second"), 20 * 50 / 5.0);
+  EXPECT_DOUBLE_EQ(Number(values, "train_tokens_per_gpu_per_second"), 20 * 50 / 5.0);
+  // 20 rows in file order: six times (10 + 20 + 25), then 10 and 20.
+  EXPECT_DOUBLE_EQ(Number(values, "dataset_tokens_per_second"), (6 * 55 + 30) / 5.0);
+  EXPECT_DOUBLE_EQ(Number(values, "dataset_tokens_per_second_per_gpu"), (6 * 55 + 30) / 5.0);
+}
+
+TEST_F(FineTuningMeasureTest, ByEpochsThePlannedSamplesAreTheRows) {
+  plan_.tune.max_steps = -1;
+  plan_.tune.num_train_epochs = 3;
+  EXPECT_DOUBLE_EQ(Number(Values(Record({1, 1}, After(2))), "train_samples_per_second"), 3 * 3 / 2.0);
+}
+
+TEST_F(FineTuningMeasureTest, StopAfterSecondsLeavesOutThePlannedTokens) {
+  plan_.tune.stop_after_seconds = 2;
+  const auto values = Values(Record({1, 1}, After(2)));
+  EXPECT_FALSE(values.contains("train_tokens_per_second"));
+  EXPECT_FALSE(values.contains("train_tokens_per_gpu_per_second"));
+  EXPECT_TRUE(values.contains("real_tokens_per_second"));
+}
+
+TEST_F(FineTuningMeasureTest, ExactValuesCountWhatWasDone) {
+  const auto values = Values(Record({1, 1, 1, 1, 1}, After(5)));
+  EXPECT_DOUBLE_EQ(Number(values, "real_tokens_per_second"), 40);
+  EXPECT_DOUBLE_EQ(Number(values, "supervised_tokens_per_second"), 30);
+  EXPECT_DOUBLE_EQ(Number(values, "samples_per_second_exact"), 4);
+  EXPECT_DOUBLE_EQ(Number(values, "steps_per_second_exact"), 1);
+  EXPECT_EQ(Number(values, "samples"), 20);
+  EXPECT_EQ(Number(values, "real_tokens"), 200);
+  EXPECT_EQ(Number(values, "padded_tokens"), 50);
+  EXPECT_EQ(Number(values, "supervised_tokens"), 150);
+  EXPECT_EQ(Number(values, "training_steps"), 5);
+  EXPECT_DOUBLE_EQ(Number(values, "step_seconds_median"), 1);
+  EXPECT_DOUBLE_EQ(Number(values, "initial_loss"), 3);
+  EXPECT_DOUBLE_EQ(Number(values, "final_loss"), 2.6);
+  EXPECT_EQ(Number(values, "peak_tensor_bytes"), 400);
+  EXPECT_EQ(Number(values, "load_peak_tensor_bytes"), 11);
+  EXPECT_EQ(Number(values, "forward_peak_tensor_bytes"), 104);
+  EXPECT_EQ(Number(values, "backward_peak_tensor_bytes"), 200);
+  EXPECT_EQ(Number(values, "optimizer_peak_tensor_bytes"), 300);
+  EXPECT_EQ(Number(values, "max_rss_bytes"), 5000);
+  EXPECT_DOUBLE_EQ(Number(values, "model_load_time"), 1.5);
+  EXPECT_DOUBLE_EQ(Number(values, "overhead_seconds"), 0.25);
+}
+
+TEST_F(FineTuningMeasureTest, WarmupIsLeftOutOfTimeTokensAndSteps) {
+  job::Ended ended = After(16);
+  ended.warmup_steps = 2;
+  ended.warmup_seconds = 12;
+  const auto values = Values(Record({10, 2, 1, 1, 1, 1}, ended));
+  EXPECT_DOUBLE_EQ(Number(values, "train_runtime"), 4);
+  EXPECT_DOUBLE_EQ(Number(values, "train_runtime_total"), 16);
+  EXPECT_DOUBLE_EQ(Number(values, "real_tokens_per_second"), 160 / 4.0);
+  EXPECT_DOUBLE_EQ(Number(values, "step_seconds_median"), 1);
+  EXPECT_DOUBLE_EQ(Number(values, "first_step_seconds"), 10);
+  // The reference does not correct its planned speeds for warm-up.
+  EXPECT_DOUBLE_EQ(Number(values, "train_steps_per_second"), 20 / 16.0);
+  // Rows 8 to 23 in file order: rows 0 to 23 are 8 times 55, rows 0 to 7 twice 55 and 10 + 20.
+  EXPECT_DOUBLE_EQ(Number(values, "dataset_tokens_per_second"), (8 * 55 - 2 * 55 - 30) / 4.0);
+  EXPECT_EQ(Number(values, "real_tokens"), 240);
+}
+
+TEST_F(FineTuningMeasureTest, TheIntervalHoldsTheRateAndShrinksWithTheSpread) {
+  const auto wide = Values(Record({0.5, 1.5, 0.6, 1.4, 0.7, 1.3}, After(6)));
+  const auto narrow = Values(Record({0.99, 1.01, 0.98, 1.02, 1, 1}, After(6)));
+  for (const auto& values : {wide, narrow}) {
+    EXPECT_LT(Number(values, "real_tokens_per_second_ci_low"), Number(values, "real_tokens_per_second"));
+    EXPECT_GT(Number(values, "real_tokens_per_second_ci_high"), Number(values, "real_tokens_per_second"));
+  }
+  EXPECT_LT(Number(narrow, "real_tokens_per_second_ci_high"), Number(wide, "real_tokens_per_second_ci_high"));
+  EXPECT_FALSE(Values(Record({1, 1, 1}, After(3))).contains("real_tokens_per_second_ci_low"));
+}
+
+TEST_F(FineTuningMeasureTest, UtilisationIsThatOfTheTimeInTraining) {
+  job::RunRecord record = Record({1, 1}, After(2));
+  // Loaded, the second event, came after a second: only the sample at 2 s, of the interval from 1 s, counts.
+  record.event_seconds[1] = 1.0;
+  EXPECT_DOUBLE_EQ(Number(Values(record), "cpu_compute_utilization"), 200);
+  EXPECT_DOUBLE_EQ(Number(Values(Record({1, 1}, After(2))), "cpu_compute_utilization"), 150);
+}
+
+TEST_F(FineTuningMeasureTest, EveryValueIsADeclaredTargetWithItsUnit) {
+  const auto measured =
+      MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, Record({1, 1, 1, 1}, After(4)));
+  ASSERT_TRUE(measured.ok());
+  std::set<std::string> declared;
+  for (const TargetSpec& target : FineTuningTargets()) {
+    declared.insert(target.name);
+    EXPECT_TRUE(measured->properties.contains(target.name)) << target.name << " is declared, but not measured";
+    EXPECT_EQ(measured->units.contains(target.name), !target.unit.empty()) << target.name;
+  }
+  for (const auto& [name, value] : measured->properties) {
+    EXPECT_TRUE(declared.contains(name)) << name << " is measured, but not declared";
+  }
+}
+
+TEST_F(FineTuningMeasureTest, KeepsTheSeriesOfStepsAndSamples) {
+  const auto measured = MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, Record({1, 2}, After(3)));
+  ASSERT_TRUE(measured.ok());
+  EXPECT_THAT(measured->series.at("step_seconds"), ::testing::ElementsAre(1, 2));
+  EXPECT_THAT(measured->series.at("step_real_tokens"), ::testing::ElementsAre(40, 40));
+  EXPECT_EQ(measured->series.at("time_s").size(), 3U);
+}
+
+TEST_F(FineTuningMeasureTest, WhatIsNoMeasurementIsAnError) {
+  const space::Entity point = testing::CompletePoint(testing::kFull);
+  EXPECT_THAT(MeasureFineTuning(point, plan_, Record({}, After(1))).status().message(), HasSubstr("made no step"));
+  job::RunRecord diverged = Record({1, 1}, After(2));
+  std::get<job::Step>(diverged.events[3]).loss = std::nan("");
+  EXPECT_THAT(MeasureFineTuning(point, plan_, diverged).status().message(), HasSubstr("loss of step 2 is nan"));
+  job::Ended only_warmup = After(2);
+  only_warmup.warmup_steps = 2;
+  EXPECT_THAT(MeasureFineTuning(point, plan_, Record({1, 1}, only_warmup)).status().message(),
+              HasSubstr("no step after its warm-up"));
+  job::RunRecord odd = Record({1, 1}, After(2));
+  odd.overhead_seconds = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(MeasureFineTuning(point, plan_, odd).status().message(), HasSubstr("overhead_seconds is inf"));
+}
+
+TEST_F(FineTuningMeasureTest, FileOrderTokensWrapAround) {
+  const auto file = data::TokenFile::Open(plan_.tune.tokens_file);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(FileOrderTokens(*file, 0, 2, 25), 30);
+  EXPECT_EQ(FileOrderTokens(*file, 2, 4, 25), 35);
+  EXPECT_EQ(FileOrderTokens(*file, 0, 3000000000, 1000), 60000000000);
+  EXPECT_EQ(FileOrderTokens(*file, 5, 5, 25), 0);
+}
+
+}  // namespace
+}  // namespace assay::experiment

@@ -1,0 +1,14 @@
+// From a complete fine-tuning point to what the worker must do: the command line of the reference, as a plan.
+#pragma once
+
+#include "experiment/experiment.h"
+
+namespace assay::experiment {
+
+/// The model, the data set and the budget exist and can be read; reads neither weights nor rows.
+Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
+
+/// A plan with method "full". Prepares the data set (found again in the cache).
+Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
+
+}  // namespace assay::experiment

@@ -1,0 +1,140 @@
+#include "experiment/fine_tuning_plan.h"
+
+#include <gmock/gmock.h>
+
+#include "base/files.h"
+#include "data/token_file.h"
+#include "experiment/testing.h"
+
+namespace assay::experiment {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::kFull;
+using testing::kLora;
+
+class FineTuningPlanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto directory = TemporaryDirectory::Create("plan");
+    ASSERT_TRUE(directory.ok());
+    directory_ = std::make_unique<TemporaryDirectory>(*std::move(directory));
+    ASSERT_TRUE(MakeDirectories(Path("model")).ok());
+    Write("model/config.json", R"({"model_type": "llama", "vocab_size": 100})");
+    Write("rows.jsonl",
+          "{\"input_ids\": [1, 2, 3], \"labels\": [-100, 2, 3]}\n{\"input_ids\": [4, 5], \"labels\": [4, 5]}\n");
+    context_ = {.share_dir = ASSAY_SOURCE_DIR "/share", .cache_dir = Path("cache"), .threads = 0};
+  }
+
+  std::string Path(const std::string& name) const { return directory_->path() + "/" + name; }
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(Path(name), text).ok());
+  }
+
+  /// A point on the files of this test.
+  space::Entity Point(const std::string& id, space::Entity changes = {}) {
+    changes.try_emplace("model_name", Path("model"));
+    changes.try_emplace("dataset_id", Path("rows.jsonl"));
+    return testing::CompletePoint(id, changes);
+  }
+
+  RunPlan Plan(const std::string& id, const space::Entity& changes = {}) {
+    auto plan = (*FindExperiment(id))->Plan(Point(id, changes), context_);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    return plan.ok() ? *std::move(plan) : RunPlan();
+  }
+
+  Status InputError(const space::Entity& changes) {
+    const Experiment& full = **FindExperiment(kFull);
+    const Status status = full.CheckInputs(Point(kFull, changes), context_);
+    EXPECT_EQ(full.Plan(Point(kFull, changes), context_).status().message(), status.message());
+    return status;
+  }
+
+  std::unique_ptr<TemporaryDirectory> directory_;
+  PlanContext context_;
+};
+
+TEST_F(FineTuningPlanTest, PutsTheReferencesConstantsIntoThePlan) {
+  const job::TunePlan plan = Plan(kFull).tune;
+  EXPECT_EQ(plan.method, "full");
+  EXPECT_EQ(plan.model_dir, Path("model"));
+  EXPECT_DOUBLE_EQ(plan.learning_rate, 1e-5);
+  EXPECT_DOUBLE_EQ(plan.warmup_ratio, 0.03);
+  EXPECT_EQ(plan.lr_scheduler_type, "cosine");
+  EXPECT_EQ(plan.weight_decay, 0);
+  EXPECT_TRUE(plan.shuffle);
+  EXPECT_EQ(plan.batch_size, 4);
+  EXPECT_EQ(plan.gradient_accumulation_steps, 4);
+  EXPECT_TRUE(plan.gradient_checkpointing);
+  EXPECT_EQ(plan.dtype, "bfloat16");
+  EXPECT_EQ(plan.max_steps, -1);
+  EXPECT_EQ(plan.num_train_epochs, 1);
+  EXPECT_LT(plan.stop_after_seconds, 0);
+  EXPECT_EQ(plan.auto_stop_method, "");
+  EXPECT_EQ(plan.device, "cpu");
+  EXPECT_EQ(plan.save, "none");
+}
+
+TEST_F(FineTuningPlanTest, CarriesThePointsValues) {
+  const job::TunePlan plan = Plan(kFull, {{"torch_dtype", std::string("float32")},
+                                          {"max_steps", int64_t{7}},
+                                          {"stop_after_seconds", 2.5},
+                                          {"gradient_accumulation_steps", int64_t{2}},
+                                          {"gradient_checkpointing", false},
+                                          {"optim", std::string("sgd")},
+                                          {"memory_budget", std::string("1.5GiB")},
+                                          {"seed", int64_t{9}},
+                                          {"threads", int64_t{3}}})
+                                 .tune;
+  EXPECT_EQ(plan.dtype, "float32");
+  EXPECT_EQ(plan.max_steps, 7);
+  EXPECT_DOUBLE_EQ(plan.stop_after_seconds, 2.5);
+  EXPECT_EQ(plan.gradient_accumulation_steps, 2);
+  EXPECT_FALSE(plan.gradient_checkpointing);
+  EXPECT_EQ(plan.optimizer, "sgd");
+  EXPECT_EQ(plan.memory_budget_bytes, int64_t{3} << 29);
+  EXPECT_EQ(plan.seed, 9U);
+  EXPECT_EQ(plan.threads, 3);
+}
+
+TEST_F(FineTuningPlanTest, LoraHasTheReferencesAdapter) {
+  const job::TunePlan plan = Plan(kLora).tune;
+  EXPECT_EQ(plan.method, "lora");
+  EXPECT_EQ(plan.lora.rank, 4);
+  EXPECT_EQ(plan.lora.alpha, 16);
+  EXPECT_DOUBLE_EQ(plan.lora.dropout, 0.05);
+  EXPECT_THAT(plan.lora.target_modules, ElementsAre("q_proj", "v_proj"));
+  EXPECT_THAT(Plan(kLora, {{"target_modules", std::string("k_proj,o_proj")}}).tune.lora.target_modules,
+              ElementsAre("k_proj", "o_proj"));
+}
+
+TEST_F(FineTuningPlanTest, PreparesTheDataAndSaysWhatItIs) {
+  const RunPlan plan = Plan(kFull);
+  const auto file = data::TokenFile::Open(plan.tune.tokens_file);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->rows(), 2);
+  EXPECT_EQ(plan.provenance.at("model"), Path("model"));
+  EXPECT_EQ(plan.provenance.at("weights"), "random");
+  EXPECT_EQ(plan.provenance.at("data_hash").size(), 64U);
+  EXPECT_EQ(plan.provenance.at("model_hash").size(), 64U);
+  EXPECT_GT(plan.seconds, 0);
+}
+
+TEST_F(FineTuningPlanTest, RefusesInputsThatAreNotThere) {
+  EXPECT_EQ(InputError({{"model_name", std::string("/nonexistent/model")}}).code(), ErrorCode::kNotFound);
+  EXPECT_THAT(InputError({{"model_name", std::string("smolm2-135m")}}).message(),
+              HasSubstr("did you mean 'smollm2-135m'?"));
+  EXPECT_THAT(InputError({{"dataset_id", Path("none.jsonl")}}).message(), HasSubstr("there is no data file"));
+  EXPECT_FALSE(InputError({{"dataset_id", std::string("news-chars-512-entries-1")}}).ok());
+  EXPECT_THAT(InputError({{"memory_budget", std::string("lots")}}).message(), HasSubstr("memory_budget"));
+}
+
+TEST_F(FineTuningPlanTest, RefusesWhatIsNotSupportedYet) {
+  EXPECT_EQ(InputError({{"bf16", true}}).code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(InputError({{"number_gpus", int64_t{2}}, {"gpu_model", std::string("X")}}).code(), ErrorCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace assay::experiment

@@ -1,0 +1,230 @@
+#include "experiment/fine_tuning_properties.h"
+
+#include <fmt/format.h>
+
+#include "space/number.h"
+
+namespace assay::experiment {
+namespace {
+
+using space::Domain;
+using space::Value;
+
+const Value kNone = Value();
+
+Value Int(int64_t value) {
+  return value;
+}
+Value Text(const char* text) {
+  return std::string(text);
+}
+
+Domain Texts(std::initializer_list<const char*> names) {
+  std::vector<Value> values;
+  for (const char* name : names) {
+    values.push_back(Text(name));
+  }
+  return Choice(std::move(values));
+}
+
+Domain TextsOrNone(std::initializer_list<const char*> names) {
+  std::vector<Value> values = {kNone};
+  for (const char* name : names) {
+    values.push_back(Text(name));
+  }
+  return Choice(std::move(values));
+}
+
+Domain Optimizers() {
+  return Texts({"adamw_hf",
+                "adamw_torch",
+                "adamw_torch_fused",
+                "adamw_torch_xla",
+                "adamw_torch_npu_fused",
+                "adamw_apex_fused",
+                "adafactor",
+                "adamw_anyprecision",
+                "adamw_torch_4bit",
+                "ademamix",
+                "sgd",
+                "adagrad",
+                "adamw_bnb_8bit",
+                "adamw_8bit",
+                "ademamix_8bit",
+                "lion_8bit",
+                "lion_32bit",
+                "paged_adamw_32bit",
+                "paged_adamw_8bit",
+                "paged_ademamix_32bit",
+                "paged_ademamix_8bit",
+                "paged_lion_32bit",
+                "paged_lion_8bit",
+                "rmsprop",
+                "rmsprop_bnb",
+                "rmsprop_bnb_8bit",
+                "rmsprop_bnb_32bit",
+                "galore_adamw",
+                "galore_adamw_8bit",
+                "galore_adafactor",
+                "galore_adamw_layerwise",
+                "galore_adamw_8bit_layerwise",
+                "galore_adafactor_layerwise",
+                "lomo",
+                "adalomo",
+                "grokadamw",
+                "schedule_free_adamw",
+                "schedule_free_sgd"});
+}
+
+/// Loss, RMSNorm and RoPE kernels, each on or off.
+Domain FastKernels() {
+  return TextsOrNone({"True,True,True", "True,True,False", "True,False,True", "True,False,False", "False,True,True",
+                      "False,True,False", "False,False,True", "False,False,False"});
+}
+
+PropertySpec Supporting(PropertySpec spec, std::vector<Value> supported) {
+  spec.supported = std::move(supported);
+  return spec;
+}
+
+void AddRequired(std::vector<PropertySpec>& specs) {
+  specs.push_back(Required("model_name", Domain::AnyText(),
+                           "a name of the catalogue (assay models lists them), or a Hugging Face model folder"));
+  specs.push_back(Required("model_max_length", Integers(1, 131073), "rows are cut to this many tokens", "tokens"));
+  specs.push_back(Required("batch_size", Integers(1, 4097), "rows in a micro-batch, over all GPUs together", "rows"));
+  specs.push_back(Required("number_gpus", Integers(0, 33), "0 runs on the CPU; more than 1 is not supported yet"));
+}
+
+void AddTraining(std::vector<PropertySpec>& specs) {
+  specs.push_back(Optional("gpu_model", Domain::AnyTextOrNone(), kNone,
+                           "the GPU's product name, for example NVIDIA-A100-SXM4-80GB; needed when number_gpus is "
+                           "above 0"));
+  specs.push_back(Optional("dataset_id", Domain::AnyText(), Text("news-tokens-16384plus-entries-4096"),
+                           "a data set by id (see docs/data.md), or a JSONL file"));
+  specs.push_back(Optional("gradient_checkpointing", Domain::Binary(), true,
+                           "keep only the inputs of decoder layers, and compute the rest again in the backward pass"));
+  specs.push_back(
+      Optional("gradient_accumulation_steps", Integers(1, 33), Int(4), "micro-batches in an optimiser step"));
+  specs.push_back(Optional("torch_dtype", Texts({"bfloat16", "float16", "float32"}), Text("bfloat16"),
+                           "of parameters, activations and optimiser states"));
+  specs.push_back(Optional("max_steps", Integers(-1, 10001), Int(-1),
+                           "optimiser steps; below 1: num_train_epochs decides", "steps"));
+  specs.push_back(Optional("num_train_epochs", Integers(1, 10001), Int(1), "passes over the data set", "epochs"));
+  specs.push_back(Optional("stop_after_seconds", *Domain::Range(-1, 1000001, std::nullopt), Int(-1),
+                           "end the run after the step in which this time is exceeded; 0 or less: never", "s"));
+  specs.push_back(Optional("auto_stop_method", TextsOrNone({"WARMUP_60S_STABLE_120S_OR_10_STEPS"}), kNone,
+                           "leave out 60 s of warm-up, then measure for 120 s and at least 10 steps"));
+  specs.push_back(Supporting(Optional("optim", Optimizers(), Text("adamw_torch"), "the optimiser"),
+                             {Text("adamw_torch"), Text("adamw_torch_fused"), Text("sgd")}));
+  specs.push_back(Optional("flash_attn", Domain::Binary(), true,
+                           "accepted for the reference's spaces: attention is always this program's own fused kernel"));
+}
+
+void AddDistribution(std::vector<PropertySpec>& specs) {
+  specs.push_back(DefaultOnly("distributed_backend", TextsOrNone({"FSDP", "DDP"}), kNone, "how ranks share the work"));
+  specs.push_back(DefaultOnly("number_nodes", Integers(1, 9), Int(1), "machines"));
+  specs.push_back(DefaultOnly("enable_roce", Domain::Binary(), false, "let NCCL use RDMA over Ethernet"));
+  specs.push_back(DefaultOnly("fsdp_sharding_strategy",
+                              Texts({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}),
+                              Text("FULL_SHARD"), "what FSDP shards"));
+  specs.push_back(DefaultOnly("fsdp_state_dict_type",
+                              Texts({"FULL_STATE_DICT", "LOCAL_STATE_DICT", "SHARDED_STATE_DICT"}),
+                              Text("FULL_STATE_DICT"), "how FSDP saves"));
+  specs.push_back(DefaultOnly("fsdp_use_orig_params", Domain::Binary(), true, "FSDP keeps the parameters as they are"));
+  specs.push_back(DefaultOnly("accelerate_config_mixed_precision", Texts({"no", "fp16", "bf16", "fp8"}), Text("no"),
+                              "mixed precision of accelerate"));
+  specs.push_back(DefaultOnly("accelerate_config_fsdp_transformer_layer_cls_to_wrap", Domain::AnyTextOrNone(), kNone,
+                              "layer classes that FSDP wraps, with commas between them"));
+}
+
+void AddReferenceSoftware(std::vector<PropertySpec>& specs) {
+  specs.push_back(DefaultOnly("gradient_checkpointing_use_reentrant", Domain::Binary(), false,
+                              "which of torch's two implementations recomputes"));
+  specs.push_back(DefaultOnly("fms_hf_tuning_version",
+                              Texts({"2.0.1", "2.1.0", "2.1.1", "2.1.2", "2.2.1", "2.3.1", "2.4.0", "2.5.0", "2.6.0",
+                                     "2.7.1", "2.8.2", "3.0.0", "3.0.0.1", "3.1.0"}),
+                              Text("2.1.2"), "the version of the reference's trainer; says nothing here"));
+  specs.push_back(DefaultOnly("fast_moe", Integers(0, 33), Int(0), "ranks that share the experts; 0: off"));
+  specs.push_back(DefaultOnly("fast_kernels", FastKernels(), kNone,
+                              "the reference's fused loss, RMSNorm and RoPE kernels; ours are always fused"));
+  specs.push_back(DefaultOnly("bf16", Domain::Binary(), false, "automatic mixed precision of the reference's trainer"));
+  specs.push_back(Supporting(Optional("dataset_text_field", TextsOrNone({"output", "messages"}), kNone,
+                                      "the field of a row that holds its text; None is output"),
+                             {kNone, Text("output")}));
+  specs.push_back(DefaultOnly("dataset_image_field", TextsOrNone({"images"}), kNone, "the field that holds images"));
+  specs.push_back(DefaultOnly("remove_unused_columns", Domain::Binary(), true, "drop what the model does not take"));
+  specs.push_back(DefaultOnly("dataset_kwargs_skip_prepare_dataset", Domain::Binary(), false,
+                              "leave the preparation of rows to the collator"));
+}
+
+void AddOwn(std::vector<PropertySpec>& specs) {
+  specs.push_back(Own(Optional("memory_budget", Domain::AnyTextOrNone(), kNone,
+                               "tensor memory beyond it is an out-of-memory outcome, for example 4GiB")));
+  specs.push_back(
+      Own(Optional("seed", Integers(0, int64_t{1} << 31), Int(42), "of the row order, dropout and new weights")));
+  specs.push_back(Own(Optional("threads", Integers(0, 1025), Int(0), "CPU threads; 0: all that may be used")));
+}
+
+}  // namespace
+
+std::vector<PropertySpec> FineTuningProperties() {
+  std::vector<PropertySpec> specs;
+  AddRequired(specs);
+  AddTraining(specs);
+  AddDistribution(specs);
+  AddReferenceSoftware(specs);
+  AddOwn(specs);
+  return specs;
+}
+
+int64_t IntegerOf(const space::Entity& point, const std::string& name) {
+  return std::get<int64_t>(point.at(name));
+}
+
+double NumberOf(const space::Entity& point, const std::string& name) {
+  return *space::NumberOf(point.at(name));
+}
+
+bool BoolOf(const space::Entity& point, const std::string& name) {
+  return std::get<bool>(point.at(name));
+}
+
+std::string TextOf(const space::Entity& point, const std::string& name) {
+  const space::Value& value = point.at(name);
+  return value == kNone ? "" : std::get<std::string>(value);
+}
+
+PropertySpec Required(std::string name, Domain domain, std::string description, std::string unit) {
+  PropertySpec spec = Optional(std::move(name), std::move(domain), kNone, std::move(description), std::move(unit));
+  spec.required = true;
+  return spec;
+}
+
+PropertySpec Optional(std::string name, Domain domain, Value default_value, std::string description, std::string unit) {
+  PropertySpec spec{std::move(name), std::move(domain)};
+  spec.default_value = std::move(default_value);
+  spec.unit = std::move(unit);
+  spec.description = std::move(description);
+  return spec;
+}
+
+PropertySpec DefaultOnly(std::string name, Domain domain, Value default_value, std::string description) {
+  std::vector<Value> supported = {default_value};
+  PropertySpec spec = Optional(std::move(name), std::move(domain), std::move(default_value), std::move(description));
+  return Supporting(std::move(spec), std::move(supported));
+}
+
+PropertySpec Own(PropertySpec spec) {
+  spec.own = true;
+  return spec;
+}
+
+Domain Choice(std::vector<Value> values) {
+  return *Domain::Values(std::move(values));
+}
+
+Domain Integers(int64_t minimum, int64_t end) {
+  return *Domain::Range(static_cast<double>(minimum), static_cast<double>(end), 1);
+}
+
+}  // namespace assay::experiment

@@ -1,0 +1,68 @@
+#include "experiment/fine_tuning_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiment/fine_tuning_properties.h"
+
+namespace assay::experiment {
+namespace {
+
+std::string BatchOverGpus(const space::Entity& point) {
+  const int64_t batch_size = IntegerOf(point, "batch_size");
+  const int64_t gpus = std::max<int64_t>(1, IntegerOf(point, "number_gpus"));
+  return batch_size % gpus == 0
+             ? ""
+             : fmt::format("batch_size {} is not a multiple of number_gpus {}: the GPUs could not share it evenly",
+                           batch_size, gpus);
+}
+
+std::string GpusOverNodes(const space::Entity& point) {
+  const int64_t gpus = IntegerOf(point, "number_gpus");
+  const int64_t nodes = IntegerOf(point, "number_nodes");
+  return gpus % nodes == 0 ? ""
+                           : fmt::format(
+                                 "number_gpus {} is not a multiple of number_nodes {}: the nodes could not have "
+                                 "equally many",
+                                 gpus, nodes);
+}
+
+std::string NamedGpu(const space::Entity& point) {
+  return IntegerOf(point, "number_gpus") == 0 || !TextOf(point, "gpu_model").empty()
+             ? ""
+             : "number_gpus is above 0, but gpu_model is None: name the GPU";
+}
+
+std::string ExpertsOverGpus(const space::Entity& point) {
+  const int64_t ranks = IntegerOf(point, "fast_moe");
+  const int64_t gpus = IntegerOf(point, "number_gpus");
+  return ranks == 0 || gpus % ranks == 0
+             ? ""
+             : fmt::format("number_gpus {} is not a multiple of fast_moe {}: the ranks could not share the experts",
+                           gpus, ranks);
+}
+
+std::string ExpertsInVersion(const space::Entity& point) {
+  const std::string version = TextOf(point, "fms_hf_tuning_version");
+  // Versions of the domain compare as texts.
+  return IntegerOf(point, "fast_moe") == 0 || version >= "2.4.0"
+             ? ""
+             : fmt::format("fast_moe needs fms_hf_tuning_version 2.4.0 or later, not {}", version);
+}
+
+using Rule = std::string (*)(const space::Entity& point);
+constexpr Rule kRules[] = {&BatchOverGpus, &GpusOverNodes, &NamedGpu, &ExpertsOverGpus, &ExpertsInVersion};
+
+}  // namespace
+
+Verdict CheckFineTuningRules(const space::Entity& point) {
+  for (const Rule rule : kRules) {
+    if (std::string reason = rule(point); !reason.empty()) {
+      return {std::move(reason)};
+    }
+  }
+  return {};
+}
+
+}  // namespace assay::experiment

@@ -1,0 +1,19 @@
+#include "experiment/finetune_full.h"
+
+namespace assay::experiment {
+namespace {
+
+void Specialize(const space::Entity& point, job::TunePlan& plan) {
+  plan.method = "full";
+}
+
+}  // namespace
+
+FineTuningDefinition FinetuneFullBenchmark() {
+  return {.id = "finetune_full_benchmark-v1.0.0",
+          .description = "Speed, memory and utilisation of full fine-tuning: every parameter is trained",
+          .properties = {},
+          .specialize = &Specialize};
+}
+
+}  // namespace assay::experiment

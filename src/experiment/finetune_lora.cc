@@ -1,0 +1,38 @@
+#include "experiment/finetune_lora.h"
+
+#include "base/text.h"
+#include "data/model_catalogue.h"
+#include "experiment/fine_tuning_properties.h"
+
+namespace assay::experiment {
+namespace {
+
+std::vector<PropertySpec> LoraProperties() {
+  return {Optional("r", Integers(1, 33), int64_t{4}, "rank of the adapter"),
+          Optional("lora_alpha", Integers(1, 33), int64_t{16}, "the adapter's output is scaled by lora_alpha / r"),
+          Own(Optional("target_modules", space::Domain::AnyTextOrNone(), space::Value(),
+                       "modules that get an adapter, with commas between them; None: the reference's choice for the "
+                       "model, q_proj,v_proj for most"))};
+}
+
+void Specialize(const space::Entity& point, job::TunePlan& plan) {
+  plan.method = "lora";
+  plan.lora.rank = IntegerOf(point, "r");
+  plan.lora.alpha = static_cast<double>(IntegerOf(point, "lora_alpha"));
+  plan.lora.dropout = 0.05;  // the default of the reference's trainer, which its experiments leave as it is
+  const std::string modules = TextOf(point, "target_modules");
+  plan.lora.target_modules =
+      modules.empty() ? data::DefaultLoraTargets(TextOf(point, "model_name")) : Split(modules, ',');
+}
+
+}  // namespace
+
+FineTuningDefinition FinetuneLoraBenchmark() {
+  return {
+      .id = "finetune_lora_benchmark-v1.0.0",
+      .description = "Speed, memory and utilisation of LoRA fine-tuning: the model is frozen, an adapter is trained",
+      .properties = LoraProperties(),
+      .specialize = &Specialize};
+}
+
+}  // namespace assay::experiment
