@@ -51,15 +51,14 @@ double StudentUpperTail(double t, double degrees_of_freedom) {
 // The t >= 0 at which the falling `upper_tail` comes down to `p`.
 template <typename UpperTail>
 double SolveUpperTail(UpperTail upper_tail, double p) {
-  constexpr int kBisections = 200;
   double low = 0;
   double high = 1;
   while (upper_tail(high) > p && high < 1e300) {
     low = high;
     high *= 2;
   }
-  for (int i = 0; i < kBisections && low < high; ++i) {
-    const double middle = 0.5 * (low + high);
+  // Bisection down to neighbouring numbers.
+  for (double middle = 0.5 * (low + high); low < middle && middle < high; middle = 0.5 * (low + high)) {
     (upper_tail(middle) > p ? low : high) = middle;
   }
   return 0.5 * (low + high);

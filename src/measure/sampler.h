@@ -26,8 +26,8 @@ struct LiveSample {
   double gpu_memory_used_bytes = 0;  ///< sum over GPUs
 };
 
-/// A thread that samples one process, from Start to Stop. Start, Stop and the destructor belong to one thread; Latest
-/// may be called from any. Nothing here fails: a process that vanishes is sampled as using nothing more.
+/// A thread that samples one process, from Start to Stop. These functions belong to one thread of the caller's. Nothing
+/// here fails: the series of a process that vanishes ends with its last sample alive.
 class Sampler {
  public:
   explicit Sampler(SamplerOptions options = {});

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <thread>
 
@@ -67,14 +68,44 @@ void ExpectEqualLengths(const SampleSeries& series) {
   }
 }
 
+// CPU time that a process has used, by its own clock.
+double CpuSeconds(pid_t pid) {
+  clockid_t clock;
+  timespec time = {};
+  if (::clock_getcpuclockid(pid, &clock) == 0) {
+    ::clock_gettime(clock, &time);
+  }
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Samples `pid` until `spinner` has used the CPU for a while, however busy the machine is; gives what it used
+// meanwhile.
+double SampleUntilBusy(pid_t pid, pid_t spinner, SampleSeries& series) {
+  constexpr double kEnough = 0.2;
+  Sampler sampler({.hz = 50, .nvml = nullptr, .gpus = {}});
+  const double before = CpuSeconds(spinner);
+  sampler.Start(pid);
+  const double deadline = MonotonicSeconds() + 30;
+  while (CpuSeconds(spinner) - before < kEnough && MonotonicSeconds() < deadline) {
+    SleepFor(0.02);
+  }
+  series = sampler.Stop();
+  return CpuSeconds(spinner) - before;
+}
+
+double SampledSeconds(double percent, const SampleSeries& series) {
+  return percent / 100 * (series.time_s.back() - series.time_s.front());
+}
+
 TEST(SamplerTest, SeesABusyProcess) {
-  const Child child([] { SpinFor(30); });
-  const SampleSeries series = SampleFor(child.pid(), 0.4);
+  const Child child([] { SpinFor(60); });
+  SampleSeries series;
+  const double used = SampleUntilBusy(child.pid(), child.pid(), series);
   ExpectEqualLengths(series);
   ASSERT_GE(series.size(), 3);
   const Utilization utilization = Summarize(series);
-  EXPECT_GT(utilization.cpu_compute_utilization, 20);
-  EXPECT_LT(utilization.cpu_compute_utilization, 130);
+  EXPECT_LE(SampledSeconds(utilization.cpu_compute_utilization, series), used + 1e-6);
+  EXPECT_GE(SampledSeconds(utilization.cpu_compute_utilization, series), 0.5 * used);
   EXPECT_GT(utilization.cpu_memory_utilization, 0);
   EXPECT_LT(utilization.cpu_memory_utilization, 100);
   EXPECT_GT(utilization.cpu_memory_process_peak_bytes, 0);
@@ -86,32 +117,70 @@ TEST(SamplerTest, SeesAnIdleProcess) {
 }
 
 TEST(SamplerTest, CountsChildrenInTheTreeOnly) {
-  const Child child([] {
-    const Child grandchild([] { SpinFor(30); });
-    SleepFor(30);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const Child child([&] {
+    const Child grandchild([] { SpinFor(60); });
+    const pid_t pid = grandchild.pid();
+    static_cast<void>(::write(ends[1], &pid, sizeof pid));
+    SleepFor(60);
   });
-  SleepFor(0.1);  // until the grandchild is there
-  const SampleSeries series = SampleFor(child.pid(), 0.4);
+  pid_t grandchild = 0;
+  ASSERT_EQ(::read(ends[0], &grandchild, sizeof grandchild), sizeof grandchild);
+  SampleSeries series;
+  const double used = SampleUntilBusy(child.pid(), grandchild, series);
+  ::kill(grandchild, SIGKILL);
+  ::close(ends[0]);
+  ::close(ends[1]);
   const Utilization utilization = Summarize(series);
   EXPECT_LT(utilization.cpu_compute_utilization, 10);
-  EXPECT_GT(utilization.cpu_compute_tree_utilization, 20);
+  EXPECT_GE(SampledSeconds(utilization.cpu_compute_tree_utilization, series), 0.5 * used);
   EXPECT_GT(series.rss_tree_bytes.back(), series.rss_process_bytes.back());
 }
 
+// The child allocates when it is told to, and gives the memory back when it is told again.
 TEST(SamplerTest, SeesMemoryGrowAndKeepsThePeak) {
-  const Child child([] {
-    SleepFor(0.15);
+  int commands[2];
+  int answers[2];
+  ASSERT_EQ(::pipe(commands), 0);
+  ASSERT_EQ(::pipe(answers), 0);
+  const Child child([&] {
+    char byte = 0;
     const size_t size = 64 << 20;
+    static_cast<void>(::read(commands[0], &byte, 1));
     void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     std::memset(memory, 1, size);
-    SleepFor(0.15);
     ::munmap(memory, size);
-    SleepFor(30);
+    static_cast<void>(::write(answers[1], &byte, 1));
+    SleepFor(60);
   });
-  SampleSeries series = SampleFor(child.pid(), 0.8);
+  Sampler sampler({.hz = 0.1, .nvml = nullptr, .gpus = {}});  // no sample falls into the time of the peak
+  sampler.Start(child.pid());
+  char byte = 'x';
+  ASSERT_EQ(::write(commands[1], &byte, 1), 1);
+  ASSERT_EQ(::read(answers[0], &byte, 1), 1);
+  const SampleSeries series = sampler.Stop();
+  for (const int fd : {commands[0], commands[1], answers[0], answers[1]}) {
+    ::close(fd);
+  }
   const double first = series.rss_process_bytes.front();
   EXPECT_GT(series.rss_process_peak_bytes - first, 48 * kMib);
   EXPECT_LT(series.rss_process_bytes.back() - first, 32 * kMib);
+}
+
+TEST(SamplerTest, SeesMemoryThatIsHeld) {
+  int answers[2];
+  ASSERT_EQ(::pipe(answers), 0);
+  const Child child([&] {
+    const std::string memory(64 << 20, 'x');
+    static_cast<void>(::write(answers[1], memory.data(), 1));
+    SleepFor(60);
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(answers[0], &byte, 1), 1);
+  EXPECT_GT(SampleFor(child.pid(), 0).rss_tree_bytes.back(), 64 * kMib);
+  ::close(answers[0]);
+  ::close(answers[1]);
 }
 
 TEST(SamplerTest, TheFirstSampleComesAtOnce) {
@@ -125,11 +194,19 @@ TEST(SamplerTest, TheFirstSampleComesAtOnce) {
 }
 
 TEST(SamplerTest, AVanishedProcessEndsTheSeries) {
-  const Child child([] { SleepFor(0.1); });
-  const SampleSeries series = SampleFor(child.pid(), 0.4);
+  const Child child([] { SleepFor(30); });
+  Sampler sampler({.hz = 50, .nvml = nullptr, .gpus = {}});
+  const double begin = MonotonicSeconds();
+  sampler.Start(child.pid());
+  ::kill(child.pid(), SIGKILL);
+  siginfo_t info;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT), 0);
+  const double ended = MonotonicSeconds() - begin;
+  SleepFor(0.1);
+  const SampleSeries series = sampler.Stop();
   ExpectEqualLengths(series);
   ASSERT_GE(series.size(), 1);
-  EXPECT_LT(series.time_s.back(), 0.35);
+  EXPECT_LE(series.time_s.back(), ended);
   EXPECT_GT(series.rss_process_bytes.back(), 0);
 }
 
@@ -153,12 +230,24 @@ TEST(SamplerTest, CountsBytesWritten) {
   auto folder = TemporaryDirectory::Create("assay-sampler-test");
   ASSERT_TRUE(folder.ok());
   const std::string path = folder->path() + "/x";
+  int commands[2];
+  ASSERT_EQ(::pipe(commands), 0);
   const Child child([&] {
-    SleepFor(0.1);
+    char byte = 0;
+    static_cast<void>(::read(commands[0], &byte, 1));
     static_cast<void>(WriteFileAtomically(path, std::string(1 << 20, 'x')));
-    SleepFor(30);
+    SleepFor(60);
   });
-  const Utilization utilization = Summarize(SampleFor(child.pid(), 0.6));
+  Sampler sampler({.hz = 50, .nvml = nullptr, .gpus = {}});
+  sampler.Start(child.pid());
+  ASSERT_EQ(::write(commands[1], "x", 1), 1);
+  const double deadline = MonotonicSeconds() + 30;
+  while (!FileExists(path) && MonotonicSeconds() < deadline) {
+    SleepFor(0.01);
+  }
+  const Utilization utilization = Summarize(sampler.Stop());
+  ::close(commands[0]);
+  ::close(commands[1]);
   // A folder in memory has no storage below it.
   EXPECT_TRUE(utilization.disk_write_bytes == 0 || utilization.disk_write_bytes >= kMib);
   EXPECT_TRUE(FileExists(path));
