@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -191,6 +192,17 @@ TEST(ModelConfigTest, NamesWhatIsWrongWithTheFolder) {
   } catch (const StatusError& error) {
     EXPECT_EQ(error.what(), folder.path() + "/config.json: must be a JSON object");
   }
+}
+
+TEST(ModelConfigTest, ReadsEveryNamedModel) {
+  int read = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(ASSAY_SOURCE_DIR "/share/models")) {
+    if (folder.is_directory()) {
+      EXPECT_NO_THROW(read_model_config(folder.path().string())) << folder.path();
+      ++read;
+    }
+  }
+  EXPECT_GT(read, 10);
 }
 
 }  // namespace
