@@ -25,7 +25,7 @@ Status Run(const ReportOptions& options) {
   if (!options.selection.space.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const space::DiscoverySpace space, space::ReadDiscoverySpace(options.selection.space));
     input.title = space.name.empty() ? options.selection.space : space.name;
-    input.description = space.description;
+    input.space_description = space.description;
   }
   input.measurements = measurements;
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.output, report::RenderHtmlReport(input)));
