@@ -18,26 +18,12 @@ void bf16_product(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int
                               static_cast<const at::BFloat16*>(b), c, /*is_vnni=*/true);
 }
 
-/// The query heads of one key/value head within one row.
+/// Neighbouring query heads that share one key/value head, within one row.
 struct Task {
   int64_t row;
-  int64_t group;
+  int64_t first_head;
+  int64_t heads;
 };
-
-/// Longest rows first, so that the threads finish together.
-std::vector<Task> make_tasks(const std::vector<int64_t>& row_offsets, int64_t groups) {
-  std::vector<int64_t> rows(row_offsets.size() - 1);
-  std::iota(rows.begin(), rows.end(), 0);
-  const auto length = [&](int64_t row) { return row_offsets[row + 1] - row_offsets[row]; };
-  std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
-  std::vector<Task> tasks;
-  for (const int64_t row : rows) {
-    for (int64_t group = 0; group < groups && length(row) > 0; ++group) {
-      tasks.push_back({row, group});
-    }
-  }
-  return tasks;
-}
 
 /// Runs body(task, scratch) for every task; a free thread takes the next one. Each task writes only its own outputs,
 /// so results do not depend on which thread runs it.
@@ -59,6 +45,9 @@ void run_tasks(const std::vector<Task>& tasks, int64_t scratch_bytes, const Body
   });
 }
 
+/// With fewer tasks than this of a whole head group each, the groups are taken apart.
+constexpr int64_t kFewTasks = 8;
+
 /// What forward and backward share: shapes, the rotary table and where a task's tensors begin.
 struct Layout {
   std::vector<int64_t> row_offsets;
@@ -72,10 +61,33 @@ struct Layout {
   int64_t key_stride() const { return options.key_value_heads * options.head_dim; }
   int64_t tokens() const { return row_offsets.back(); }
 
+  int64_t group_of(const Task& task) const { return task.first_head / heads_per_group(); }
+  int64_t length(int64_t row) const { return row_offsets[row + 1] - row_offsets[row]; }
+  /// A function of the shapes alone, so that results do not depend on the number of threads.
+  int64_t heads_per_task() const {
+    const auto rows = static_cast<int64_t>(row_offsets.size()) - 1;
+    return rows * options.key_value_heads < kFewTasks ? 1 : heads_per_group();
+  }
+
+  /// Longest rows first, so that the threads finish together.
+  std::vector<Task> tasks() const {
+    std::vector<int64_t> rows(row_offsets.size() - 1);
+    std::iota(rows.begin(), rows.end(), 0);
+    std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+    const int64_t heads = heads_per_task();
+    std::vector<Task> tasks;
+    for (const int64_t row : rows) {
+      for (int64_t head = 0; head < options.query_heads && length(row) > 0; head += heads) {
+        tasks.push_back({row, head, heads});
+      }
+    }
+    return tasks;
+  }
+
   AttentionGroup group(const Task& task, void* scratch, bool bf16) const {
-    return {.length = row_offsets[task.row + 1] - row_offsets[task.row],
+    return {.length = length(task.row),
             .head_dim = options.head_dim,
-            .heads = heads_per_group(),
+            .heads = task.heads,
             .window = options.sliding_window,
             .scale = static_cast<float>(options.scale),
             .query_stride = query_stride(),
@@ -87,16 +99,18 @@ struct Layout {
   }
   template <typename Byte>
   Byte* query_side(Byte* data, const Task& task, int64_t element_size) const {
-    const int64_t head = task.group * heads_per_group();
-    return data + (row_offsets[task.row] * query_stride() + head * options.head_dim) * element_size;
+    return data + (row_offsets[task.row] * query_stride() + task.first_head * options.head_dim) * element_size;
   }
   template <typename Byte>
   Byte* key_side(Byte* data, const Task& task, int64_t element_size) const {
-    return data + (row_offsets[task.row] * key_stride() + task.group * options.head_dim) * element_size;
+    return data + (row_offsets[task.row] * key_stride() + group_of(task) * options.head_dim) * element_size;
   }
-  int64_t statistics_offset(const Task& task) const {
-    return task.group * heads_per_group() * tokens() + row_offsets[task.row];
+  /// Where a task's part of a key gradient [parts, T, K * D] begins: one part for each task of a group.
+  char* key_part(char* data, const Task& task, int64_t element_size) const {
+    const int64_t part = task.first_head % heads_per_group() / task.heads;
+    return key_side(data, task, element_size) + part * tokens() * key_stride() * element_size;
   }
+  int64_t statistics_offset(const Task& task) const { return task.first_head * tokens() + row_offsets[task.row]; }
 };
 
 const char* bytes(const at::Tensor& x) {
@@ -111,7 +125,7 @@ void run_forward(const Layout& layout, const at::Tensor& q, const at::Tensor& k,
   const TypedKernels& kernels = *kernels_for(q);
   const bool bf16 = q.scalar_type() == at::kBFloat16;
   const int64_t size = q.element_size();
-  const auto tasks = make_tasks(layout.row_offsets, layout.options.key_value_heads);
+  const std::vector<Task> tasks = layout.tasks();
   run_tasks(
       tasks, attention_forward_scratch_bytes(layout.longest_row, layout.options.head_dim),
       [&](const Task& task, void* scratch) {
@@ -131,13 +145,20 @@ struct AttentionTensors {
   at::Tensor v;
 };
 
+at::Tensor sum_of_parts(const at::Tensor& parts) {
+  return parts.size(0) == 1 ? parts.squeeze(0) : parts.sum(0);
+}
+
 AttentionTensors run_backward(const Layout& layout, const AttentionTensors& in, const at::Tensor& out,
                               const at::Tensor& lse_NT, const at::Tensor& grad_out) {
   const TypedKernels& kernels = *kernels_for(in.q);
   const bool bf16 = in.q.scalar_type() == at::kBFloat16;
   const int64_t size = in.q.element_size();
-  AttentionTensors grads{at::empty_like(in.q), at::empty_like(in.k), at::empty_like(in.v)};
-  const auto tasks = make_tasks(layout.row_offsets, layout.options.key_value_heads);
+  const int64_t parts = layout.heads_per_group() / layout.heads_per_task();
+  const at::Tensor grad_q = at::empty_like(in.q);
+  const at::Tensor part_k = at::empty({parts, layout.tokens(), layout.key_stride()}, in.k.options());
+  const at::Tensor part_v = at::empty_like(part_k);
+  const std::vector<Task> tasks = layout.tasks();
   run_tasks(
       tasks, attention_backward_scratch_bytes(layout.longest_row, layout.options.head_dim),
       [&](const Task& task, void* scratch) {
@@ -149,11 +170,11 @@ AttentionTensors run_backward(const Layout& layout, const AttentionTensors& in, 
                                     .grad_out = layout.query_side(bytes(grad_out), task, size),
                                     .log_sum_exp = lse_NT.const_data_ptr<float>() + layout.statistics_offset(task),
                                     .lse_stride = layout.tokens(),
-                                    .grad_q = layout.query_side(mutable_bytes(grads.q), task, size),
-                                    .grad_k = layout.key_side(mutable_bytes(grads.k), task, size),
-                                    .grad_v = layout.key_side(mutable_bytes(grads.v), task, size)});
+                                    .grad_q = layout.query_side(mutable_bytes(grad_q), task, size),
+                                    .grad_k = layout.key_part(mutable_bytes(part_k), task, size),
+                                    .grad_v = layout.key_part(mutable_bytes(part_v), task, size)});
       });
-  return grads;
+  return {grad_q, sum_of_parts(part_k), sum_of_parts(part_v)};
 }
 
 struct BlockedAttention : torch::autograd::Function<BlockedAttention> {

@@ -12,7 +12,6 @@ namespace assay::engine {
 namespace {
 
 using testing::expect_matches;
-using testing::for_each_isa;
 using testing::kPrecisions;
 using testing::make_batch;
 using testing::Tensors;
@@ -53,24 +52,22 @@ Tensors random_inputs(const Case& c, int64_t tokens) {
 }
 
 TEST(Attention, MatchesLibtorch) {
-  for_each_isa([] {
-    for (const Case& c : kCases) {
-      const PackedBatch batch = make_batch(c.lengths);
-      const RotaryTable rotary = make_rotary(batch.longest_row, c.head_dim);
-      const RotaryTable wide = {rotary.cos_PD2.to(at::kDouble), rotary.sin_PD2.to(at::kDouble)};
-      for (const auto& precision : kPrecisions) {
-        expect_matches(
-            [&](const Tensors& in) -> Tensors {
-              return {attention(in[0], in[1], in[2], batch, c.rotated ? &rotary : nullptr, options_of(c))};
-            },
-            [&](const Tensors& in) -> Tensors {
-              return {attention_composed(in[0], in[1], in[2], batch, c.rotated ? &wide : nullptr, options_of(c))};
-            },
-            random_inputs(c, batch.tokens()), {true, true, true}, precision,
-            "attention, first row " + std::to_string(c.lengths[0]));
-      }
+  for (const Case& c : kCases) {
+    const PackedBatch batch = make_batch(c.lengths);
+    const RotaryTable rotary = make_rotary(batch.longest_row, c.head_dim);
+    const RotaryTable wide = {rotary.cos_PD2.to(at::kDouble), rotary.sin_PD2.to(at::kDouble)};
+    for (const auto& precision : kPrecisions) {
+      expect_matches(
+          [&](const Tensors& in) -> Tensors {
+            return {attention(in[0], in[1], in[2], batch, c.rotated ? &rotary : nullptr, options_of(c))};
+          },
+          [&](const Tensors& in) -> Tensors {
+            return {attention_composed(in[0], in[1], in[2], batch, c.rotated ? &wide : nullptr, options_of(c))};
+          },
+          random_inputs(c, batch.tokens()), {true, true, true}, precision,
+          "attention, first row " + std::to_string(c.lengths[0]));
     }
-  });
+  }
 }
 
 TEST(Attention, RowsDoNotSeeEachOther) {

@@ -24,40 +24,36 @@ at::Tensor random(at::IntArrayRef sizes, uint64_t seed = 1) {
 const std::vector<std::vector<int64_t>> kShapes = {{1, 8}, {1, 33}, {7, 96}, {130, 51}, {200, 576}};
 
 TEST(RmsNorm, MatchesLibtorch) {
-  for_each_isa([] {
-    for (const auto& precision : kPrecisions) {
-      for (const auto& shape : kShapes) {
-        const Tensors inputs = {random(shape), random({shape[1]}, 2)};
-        for (const std::vector<bool>& grads : {std::vector<bool>{true, true}, {true, false}, {false, true}}) {
-          expect_matches([](const Tensors& in) -> Tensors { return {rms_norm(in[0], in[1], kEps)}; },
-                         [](const Tensors& in) -> Tensors { return {plain_norm(in[0], in[1])}; }, inputs, grads,
-                         precision, "rms_norm");
-        }
+  for (const auto& precision : kPrecisions) {
+    for (const auto& shape : kShapes) {
+      const Tensors inputs = {random(shape), random({shape[1]}, 2)};
+      for (const std::vector<bool>& grads : {std::vector<bool>{true, true}, {true, false}, {false, true}}) {
+        expect_matches([](const Tensors& in) -> Tensors { return {rms_norm(in[0], in[1], kEps)}; },
+                       [](const Tensors& in) -> Tensors { return {plain_norm(in[0], in[1])}; }, inputs, grads,
+                       precision, "rms_norm");
       }
     }
-  });
+  }
 }
 
 TEST(AddRmsNorm, MatchesLibtorch) {
-  for_each_isa([] {
-    for (const auto& precision : kPrecisions) {
-      for (const auto& shape : kShapes) {
-        for (const double multiplier : {1.0, 0.22}) {
-          const Tensors inputs = {random(shape), random(shape, 3), random({shape[1]}, 2)};
-          expect_matches(
-              [&](const Tensors& in) -> Tensors {
-                const auto [sum, normed] = add_rms_norm(in[0], in[1], in[2], kEps, multiplier);
-                return {sum, normed};
-              },
-              [&](const Tensors& in) -> Tensors {
-                const at::Tensor sum = in[0] + multiplier * in[1];
-                return {sum, plain_norm(sum, in[2])};
-              },
-              inputs, {true, true, true}, precision, "add_rms_norm");
-        }
+  for (const auto& precision : kPrecisions) {
+    for (const auto& shape : kShapes) {
+      for (const double multiplier : {1.0, 0.22}) {
+        const Tensors inputs = {random(shape), random(shape, 3), random({shape[1]}, 2)};
+        expect_matches(
+            [&](const Tensors& in) -> Tensors {
+              const auto [sum, normed] = add_rms_norm(in[0], in[1], in[2], kEps, multiplier);
+              return {sum, normed};
+            },
+            [&](const Tensors& in) -> Tensors {
+              const at::Tensor sum = in[0] + multiplier * in[1];
+              return {sum, plain_norm(sum, in[2])};
+            },
+            inputs, {true, true, true}, precision, "add_rms_norm");
       }
     }
-  });
+  }
 }
 
 TEST(AddRmsNorm, EitherOutputAloneCarriesTheGradient) {
@@ -79,27 +75,23 @@ TEST(AddRmsNorm, EitherOutputAloneCarriesTheGradient) {
 }
 
 TEST(AddScaled, MatchesLibtorch) {
-  for_each_isa([] {
-    for (const auto& precision : kPrecisions) {
-      for (const double multiplier : {1.0, 0.3}) {
-        expect_matches([&](const Tensors& in) -> Tensors { return {add_scaled(in[0], in[1], multiplier)}; },
-                       [&](const Tensors& in) -> Tensors { return {in[0] + multiplier * in[1]}; },
-                       {random({5, 77}), random({5, 77}, 2)}, {true, true}, precision, "add_scaled");
-      }
+  for (const auto& precision : kPrecisions) {
+    for (const double multiplier : {1.0, 0.3}) {
+      expect_matches([&](const Tensors& in) -> Tensors { return {add_scaled(in[0], in[1], multiplier)}; },
+                     [&](const Tensors& in) -> Tensors { return {in[0] + multiplier * in[1]}; },
+                     {random({5, 77}), random({5, 77}, 2)}, {true, true}, precision, "add_scaled");
     }
-  });
+  }
 }
 
 TEST(Swiglu, MatchesLibtorch) {
-  for_each_isa([] {
-    for (const auto& precision : kPrecisions) {
-      for (const auto& shape : kShapes) {
-        expect_matches([](const Tensors& in) -> Tensors { return {swiglu(in[0], in[1])}; },
-                       [](const Tensors& in) -> Tensors { return {at::silu(in[0]) * in[1]}; },
-                       {random(shape) * 4, random(shape, 2)}, {true, true}, precision, "swiglu");
-      }
+  for (const auto& precision : kPrecisions) {
+    for (const auto& shape : kShapes) {
+      expect_matches([](const Tensors& in) -> Tensors { return {swiglu(in[0], in[1])}; },
+                     [](const Tensors& in) -> Tensors { return {at::silu(in[0]) * in[1]}; },
+                     {random(shape) * 4, random(shape, 2)}, {true, true}, precision, "swiglu");
     }
-  });
+  }
 }
 
 TEST(Swiglu, LargeArgumentsStayFinite) {
@@ -112,15 +104,13 @@ TEST(Swiglu, LargeArgumentsStayFinite) {
 
 TEST(Embedding, MatchesLibtorch) {
   const at::Tensor ids = at::tensor({3, 0, 3, 9, 3, 1, 0}, at::kLong);
-  for_each_isa([&] {
-    for (const auto& precision : kPrecisions) {
-      for (const double multiplier : {1.0, 12.0}) {
-        expect_matches([&](const Tensors& in) -> Tensors { return {embedding(in[1], in[0], multiplier)}; },
-                       [&](const Tensors& in) -> Tensors { return {in[0].index_select(0, in[1]) * multiplier}; },
-                       {random({10, 37}), ids}, {true, false}, precision, "embedding");
-      }
+  for (const auto& precision : kPrecisions) {
+    for (const double multiplier : {1.0, 12.0}) {
+      expect_matches([&](const Tensors& in) -> Tensors { return {embedding(in[1], in[0], multiplier)}; },
+                     [&](const Tensors& in) -> Tensors { return {in[0].index_select(0, in[1]) * multiplier}; },
+                     {random({10, 37}), ids}, {true, false}, precision, "embedding");
     }
-  });
+  }
 }
 
 TEST(Embedding, RefusesAnIdOutsideTheTable) {

@@ -8,7 +8,6 @@ namespace assay::engine {
 namespace {
 
 using testing::expect_matches;
-using testing::for_each_isa;
 using testing::kPrecisions;
 using testing::relative_error;
 using testing::Tensors;
@@ -27,22 +26,20 @@ struct Shape {
 const std::vector<Shape> kShapes = {{1, 8, 5}, {7, 33, 20}, {130, 64, 96}, {65, 576, 192}};
 
 TEST(Linear, MatchesLibtorch) {
-  for_each_isa([] {
-    for (const auto& precision : kPrecisions) {
-      for (const Shape& s : kShapes) {
-        const Tensors inputs = {random({s.tokens, s.in}), random({s.out, s.in}, 2), random({s.out}, 3)};
-        for (const std::vector<bool>& grads :
-             {std::vector<bool>{true, true, true}, {true, false, false}, {false, true, true}}) {
-          expect_matches([](const Tensors& in) -> Tensors { return {engine::linear(in[0], in[1], in[2])}; },
-                         [](const Tensors& in) -> Tensors { return {at::linear(in[0], in[1], in[2])}; }, inputs, grads,
-                         precision, "linear with bias");
-          expect_matches([](const Tensors& in) -> Tensors { return {engine::linear(in[0], in[1], std::nullopt)}; },
-                         [](const Tensors& in) -> Tensors { return {at::linear(in[0], in[1])}; },
-                         {inputs[0], inputs[1]}, {grads[0], grads[1]}, precision, "linear");
-        }
+  for (const auto& precision : kPrecisions) {
+    for (const Shape& s : kShapes) {
+      const Tensors inputs = {random({s.tokens, s.in}), random({s.out, s.in}, 2), random({s.out}, 3)};
+      for (const std::vector<bool>& grads :
+           {std::vector<bool>{true, true, true}, {true, false, false}, {false, true, true}}) {
+        expect_matches([](const Tensors& in) -> Tensors { return {engine::linear(in[0], in[1], in[2])}; },
+                       [](const Tensors& in) -> Tensors { return {at::linear(in[0], in[1], in[2])}; }, inputs, grads,
+                       precision, "linear with bias");
+        expect_matches([](const Tensors& in) -> Tensors { return {engine::linear(in[0], in[1], std::nullopt)}; },
+                       [](const Tensors& in) -> Tensors { return {at::linear(in[0], in[1])}; }, {inputs[0], inputs[1]},
+                       {grads[0], grads[1]}, precision, "linear");
       }
     }
-  });
+  }
 }
 
 /// x W^T + scale * (x A^T) B^T; A and B stay in their own dtype.
@@ -52,24 +49,22 @@ Tensors plain_lora(const Tensors& in, double scale) {
 }
 
 TEST(LoraLinear, MatchesLibtorch) {
-  for_each_isa([] {
-    for (const auto& precision : kPrecisions) {
-      for (const Shape& s : kShapes) {
-        for (const int64_t rank : {1, 4, 13}) {
-          const Tensors inputs = {random({s.tokens, s.in}), random({s.out, s.in}, 2), random({rank, s.in}, 3),
-                                  random({s.out, rank}, 4)};
-          for (const bool frozen : {true, false}) {
-            expect_matches(
-                [](const Tensors& in) -> Tensors {
-                  return {lora_linear(in[0], in[1], std::nullopt, {in[2], in[3], 0.5, 0.0})};
-                },
-                [](const Tensors& in) -> Tensors { return plain_lora(in, 0.5); }, inputs, {true, !frozen, true, true},
-                precision, "lora_linear");
-          }
+  for (const auto& precision : kPrecisions) {
+    for (const Shape& s : kShapes) {
+      for (const int64_t rank : {1, 4, 13}) {
+        const Tensors inputs = {random({s.tokens, s.in}), random({s.out, s.in}, 2), random({rank, s.in}, 3),
+                                random({s.out, rank}, 4)};
+        for (const bool frozen : {true, false}) {
+          expect_matches(
+              [](const Tensors& in) -> Tensors {
+                return {lora_linear(in[0], in[1], std::nullopt, {in[2], in[3], 0.5, 0.0})};
+              },
+              [](const Tensors& in) -> Tensors { return plain_lora(in, 0.5); }, inputs, {true, !frozen, true, true},
+              precision, "lora_linear");
         }
       }
     }
-  });
+  }
 }
 
 TEST(LoraLinear, Float32AdapterBesideA16BitModel) {

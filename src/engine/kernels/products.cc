@@ -61,6 +61,13 @@ at::Tensor product_tn(const at::Tensor& y_MO, const at::Tensor& x_MI) {
   return product(y_MO.t(), x_MI);
 }
 
+at::Tensor add_product_tn(const at::Tensor& sum_OI, const at::Tensor& y_MO, const at::Tensor& x_MI) {
+  if (!sum_OI.defined()) {
+    return product_tn(y_MO, x_MI);
+  }
+  return needs_float32(y_MO) ? sum_OI.add_(product_tn(y_MO, x_MI)) : sum_OI.addmm_(y_MO.t(), x_MI);
+}
+
 at::Tensor column_sums(const at::Tensor& y_MO) {
   return y_MO.sum(0, /*keepdim=*/false, compute_dtype(y_MO)).to(y_MO.scalar_type());
 }

@@ -64,23 +64,6 @@ inline Tensors run(const Operation& operation, const Tensors& inputs, const std:
   return results;
 }
 
-/// Inputs are float64; they are rounded to the dtype under test first, so that both sides see the same numbers.
-inline void expect_matches(const Operation& ours, const Operation& reference, const Tensors& inputs,
-                           const std::vector<bool>& wants_grad, const Precision& precision,
-                           const std::string& what = "") {
-  Tensors rounded;
-  for (const at::Tensor& input : inputs) {
-    rounded.push_back(at::isFloatingType(input.scalar_type()) ? input.to(precision.dtype).to(at::kDouble) : input);
-  }
-  const Tensors got = run(ours, rounded, wants_grad, precision.dtype);
-  const Tensors want = run(reference, rounded, wants_grad, at::kDouble);
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_LT(relative_error(got[i], want[i]), precision.tolerance)
-        << what << ": result " << i << ", " << at::toString(precision.dtype) << ", " << cpu_kernels().isa;
-  }
-}
-
 /// Runs the test body once for every instruction set that this processor has.
 inline void for_each_isa(const std::function<void()>& body) {
   const char* before = cpu_kernels().isa;
@@ -90,6 +73,26 @@ inline void for_each_isa(const std::function<void()>& body) {
     }
   }
   force_cpu_isa(before);
+}
+
+/// Inputs are float64; they are rounded to the dtype under test first, so that both sides see the same numbers.
+/// The reference is computed once and held against the operation on every instruction set that this processor has.
+inline void expect_matches(const Operation& ours, const Operation& reference, const Tensors& inputs,
+                           const std::vector<bool>& wants_grad, const Precision& precision,
+                           const std::string& what = "") {
+  Tensors rounded;
+  for (const at::Tensor& input : inputs) {
+    rounded.push_back(at::isFloatingType(input.scalar_type()) ? input.to(precision.dtype).to(at::kDouble) : input);
+  }
+  const Tensors want = run(reference, rounded, wants_grad, at::kDouble);
+  for_each_isa([&] {
+    const Tensors got = run(ours, rounded, wants_grad, precision.dtype);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_LT(relative_error(got[i], want[i]), precision.tolerance)
+          << what << ": result " << i << ", " << at::toString(precision.dtype) << ", " << cpu_kernels().isa;
+    }
+  });
 }
 
 /// A batch of rows of the given lengths; ids count up, `supervised` of the positions carry a target.

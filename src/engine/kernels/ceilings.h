@@ -1,0 +1,25 @@
+// What the device can do at best in matrix products: the ceiling that training speed is held against.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace assay::engine {
+
+/// The fastest product [m, k] x [k, n] found for a dtype, run the way the engine runs it (float16 goes through float32
+/// where the processor has no float16 products).
+struct ProductCeiling {
+  std::string dtype;  ///< float32, bfloat16, float16
+  double tflops = 0;  ///< 10^12 floating-point operations a second, 2 m k n of them in a product
+  int64_t m = 0;
+  int64_t k = 0;
+  int64_t n = 0;
+};
+
+/// Times a few large shapes per dtype for about `seconds` in all, on libtorch's current threads.
+std::vector<ProductCeiling> MeasureProductCeilings(c10::Device device, double seconds = 3.0);
+
+}  // namespace assay::engine
