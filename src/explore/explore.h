@@ -14,7 +14,7 @@
 namespace assay::explore {
 
 struct ExploreOptions {
-  MeasureOptions measure;
+  MeasureOptions measure = {};
   int workers = 1;          ///< points at once; more than one shares the machine, so timings are less honest
   int64_t max_points = -1;  ///< points to measure now, replays not counted; -1: all
   int retries = 0;          ///< of a failed point, within this operation
@@ -30,9 +30,9 @@ struct PointDone {
 };
 
 struct ExploreCallbacks {
-  std::function<void(int64_t index, const experiment::BoundPoint&)> on_start;  ///< a point that will be measured
-  std::function<void(const PointDone&)> on_done;
-  std::function<void(int64_t index, const job::Event&)> on_event;
+  std::function<void(int64_t index, const experiment::BoundPoint&)> on_start = {};  ///< a point that will be measured
+  std::function<void(const PointDone&)> on_done = {};
+  std::function<void(int64_t index, const job::Event&)> on_event = {};
 };
 
 struct ExploreSummary {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "experiment/experiment.h"
@@ -42,6 +44,10 @@ struct PointResult {
   /// Set when the failure is the user's mistake (a missing model folder, a bad data file): its exit code is 2.
   Status cause;
 };
+
+/// The store's measurement of `point`, if it counts as measured; nothing otherwise.
+Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                                               const MeasureOptions& options);
 
 /// Measures `point`, or replays it. What goes wrong with the point itself is a measurement with outcome failed or
 /// invalid, recorded in the store; an error means that the store failed, that no worker can be started (kNotFound), or

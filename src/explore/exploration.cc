@@ -1,0 +1,235 @@
+#include "explore/exploration.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "measure/machine.h"
+
+namespace assay::explore {
+namespace {
+
+constexpr auto kBusyPause = std::chrono::milliseconds(200);
+constexpr int kUserMistake = 2;
+
+int64_t Finished(const ExploreSummary& summary) {
+  return summary.measured + summary.invalid + summary.failed + summary.replayed;
+}
+
+}  // namespace
+
+Exploration::Exploration(const experiment::BoundSpace& space, samplestore::SampleStore& store,
+                         const ExploreOptions& options, const ExploreCallbacks& callbacks)
+    : space_(space), store_(store), options_(options), callbacks_(callbacks) {
+  options_.workers = std::max(1, options_.workers);
+  summary_.operation_uid = RandomUid();
+  options_.measure.operation_uid = summary_.operation_uid;
+  if (options_.workers > 1 && options_.measure.context.threads == 0) {
+    options_.measure.context.threads = std::max<int64_t>(1, measure::UsableCores() / options_.workers);
+  }
+}
+
+Result<ExploreSummary> Exploration::Run() {
+  const double start = MonotonicSeconds();
+  const std::string name = space_.space().name.empty() ? space_.space().source : space_.space().name;
+  ASSAY_RETURN_IF_ERROR(store_.StartOperation({summary_.operation_uid, "explore", name, UtcTimestamp(), "", ""}));
+  std::vector<std::jthread> threads;
+  for (int i = 1; i < options_.workers; ++i) {
+    threads.emplace_back([this] { Work(); });
+  }
+  Work();
+  threads.clear();
+  summary_.seconds = MonotonicSeconds() - start;
+  summary_.interrupted = InterruptRequested();
+  summary_.remaining = space_.size() - Finished(summary_);
+  const Result<ExploreSummary> result = error_.ok() ? Result<ExploreSummary>(summary_) : Result<ExploreSummary>(error_);
+  ASSAY_RETURN_IF_ERROR(store_.FinishOperation(summary_.operation_uid, ExitState(result)));
+  return result;
+}
+
+std::string_view Exploration::ExitState(const Result<ExploreSummary>& result) const {
+  if (summary_.interrupted) {
+    return "interrupted";
+  }
+  return result.ok() && result->failed == 0 && result->stopped_by.ok() ? "success" : "fail";
+}
+
+void Exploration::Work() {
+  while (const std::optional<Task> task = NextTask()) {
+    if (const Status status = Handle(*task); !status.ok()) {
+      StopWith(status);
+    }
+  }
+}
+
+std::optional<Exploration::Task> Exploration::NextTask() {
+  const std::lock_guard lock(mutex_);
+  if (InterruptRequested() || !error_.ok() || !summary_.stopped_by.ok() || limit_reached_) {
+    return std::nullopt;
+  }
+  if (next_index_ < space_.size()) {
+    return Task{next_index_++, false};
+  }
+  if (deferred_.empty()) {
+    return std::nullopt;
+  }
+  const Task task{deferred_.front(), true};
+  deferred_.pop_front();
+  return task;
+}
+
+Status Exploration::Handle(const Task& task) {
+  const experiment::BoundPoint point = space_.At(task.index);
+  if (options_.measure.replay) {
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<PointResult> replayed, ReplayPoint(point, store_, options_.measure));
+    if (replayed) {
+      Finish(task, point, *replayed);
+      return Status::Ok();
+    }
+  }
+  if (task.again) {
+    std::this_thread::sleep_for(kBusyPause);
+  }
+  return ReserveMeasurement() ? Measure(task, point) : Status::Ok();
+}
+
+Status Exploration::Measure(const Task& task, const experiment::BoundPoint& point) {
+  if (callbacks_.on_start && !task.again) {
+    const std::lock_guard lock(callback_mutex_);
+    callbacks_.on_start(task.index, point);
+  }
+  const Result<PointResult> result = MeasureWithRetries(point, OptionsFor(task.index));
+  if (!result.ok()) {
+    ReturnReservation();
+    return result.status();
+  }
+  if (result->source != Source::kMeasured) {
+    ReturnReservation();
+  }
+  if (result->source == Source::kBusy) {
+    Defer(task);
+    return Status::Ok();
+  }
+  Finish(task, point, *result);
+  StopOnCommonMistake(*result);
+  return Status::Ok();
+}
+
+Result<PointResult> Exploration::MeasureWithRetries(const experiment::BoundPoint& point,
+                                                    const MeasureOptions& options) {
+  Result<PointResult> result = MeasurePoint(point, store_, options);
+  for (int retry = 0; retry < options_.retries; ++retry) {
+    const bool failed = result.ok() && result->source == Source::kMeasured &&
+                        result->measurement.outcome == samplestore::Outcome::kFailed;
+    // A mistake of the user's does not go away by itself.
+    if (!failed || ExitCode(result->cause) == kUserMistake || InterruptRequested()) {
+      break;
+    }
+    result = MeasurePoint(point, store_, options);
+  }
+  return result;
+}
+
+MeasureOptions Exploration::OptionsFor(int64_t index) const {
+  MeasureOptions options = options_.measure;
+  options.launch.on_event = [this, index, inner = options_.measure.launch.on_event](const job::Event& event) {
+    const std::lock_guard lock(callback_mutex_);
+    if (inner) {
+      inner(event);
+    }
+    if (callbacks_.on_event) {
+      callbacks_.on_event(index, event);
+    }
+  };
+  return options;
+}
+
+bool Exploration::ReserveMeasurement() {
+  const std::lock_guard lock(mutex_);
+  if (options_.max_points >= 0 && reserved_ >= options_.max_points) {
+    limit_reached_ = true;
+    return false;
+  }
+  ++reserved_;
+  return true;
+}
+
+void Exploration::ReturnReservation() {
+  const std::lock_guard lock(mutex_);
+  --reserved_;
+}
+
+void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result) {
+  PointDone done;
+  {
+    const std::lock_guard lock(mutex_);
+    Count(result);
+    done = {task.index, Finished(summary_), space_.size(), &point, &result};
+  }
+  if (callbacks_.on_done) {
+    const std::lock_guard lock(callback_mutex_);
+    callbacks_.on_done(done);
+  }
+}
+
+void Exploration::Count(const PointResult& result) {
+  if (result.source == Source::kReplayed) {
+    ++summary_.replayed;
+    return;
+  }
+  switch (result.measurement.outcome) {
+    case samplestore::Outcome::kValid:
+      ++summary_.measured;
+      return;
+    case samplestore::Outcome::kInvalid:
+      ++summary_.invalid;
+      return;
+    case samplestore::Outcome::kFailed:
+      ++summary_.failed;
+      return;
+  }
+}
+
+void Exploration::StopOnCommonMistake(const PointResult& result) {
+  if (ExitCode(result.cause) != kUserMistake) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (summary_.measured > 0 || looked_for_common_mistake_) {
+    return;
+  }
+  looked_for_common_mistake_ = true;
+  if (!AnyPointHasItsInputs()) {
+    summary_.stopped_by = result.cause;
+  }
+}
+
+bool Exploration::AnyPointHasItsInputs() const {
+  constexpr int64_t kMostProbed = 1000;
+  for (int64_t index = 0; index < std::min(space_.size(), kMostProbed); ++index) {
+    const experiment::BoundPoint point = space_.At(index);
+    if (point.experiment->Check(point.complete).valid() &&
+        point.experiment->CheckInputs(point.complete, options_.measure.context).ok()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Exploration::Defer(const Task& task) {
+  const std::lock_guard lock(mutex_);
+  deferred_.push_back(task.index);
+}
+
+void Exploration::StopWith(const Status& status) {
+  const std::lock_guard lock(mutex_);
+  // An interrupt ends the operation by itself, and is no error.
+  if (error_.ok() && status.code() != ErrorCode::kAborted) {
+    error_ = status;
+  }
+}
+
+}  // namespace assay::explore

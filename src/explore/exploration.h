@@ -1,0 +1,63 @@
+// One exploration while it runs: what its threads share.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "explore/explore.h"
+
+namespace assay::explore {
+
+/// Hands out the points of a space, takes their results, and decides when to stop. Run() is called once.
+class Exploration {
+ public:
+  Exploration(const experiment::BoundSpace& space, samplestore::SampleStore& store, const ExploreOptions& options,
+              const ExploreCallbacks& callbacks);
+
+  Result<ExploreSummary> Run();
+
+ private:
+  /// What a thread does next.
+  struct Task {
+    int64_t index = 0;
+    bool again = false;  ///< somebody else was measuring it when it was looked at before
+  };
+
+  void Work();
+  /// Nothing: there is nothing left, or the operation ends.
+  std::optional<Task> NextTask();
+  Status Handle(const Task& task);
+  Status Measure(const Task& task, const experiment::BoundPoint& point);
+  Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
+  MeasureOptions OptionsFor(int64_t index) const;
+
+  /// False when max_points are being measured already.
+  bool ReserveMeasurement();
+  void ReturnReservation();
+  void Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result);
+  void Count(const PointResult& result);
+  /// Stops the operation when `result`'s cause is a mistake that all points would meet.
+  void StopOnCommonMistake(const PointResult& result);
+  bool AnyPointHasItsInputs() const;
+  void Defer(const Task& task);
+  void StopWith(const Status& status);
+  std::string_view ExitState(const Result<ExploreSummary>& result) const;
+
+  const experiment::BoundSpace& space_;
+  samplestore::SampleStore& store_;
+  ExploreOptions options_;
+  const ExploreCallbacks& callbacks_;
+
+  mutable std::mutex callback_mutex_;  ///< held while a callback runs
+  std::mutex mutex_;                   ///< guards all below
+  int64_t next_index_ = 0;
+  std::deque<int64_t> deferred_;  ///< points that somebody else was measuring
+  int64_t reserved_ = 0;          ///< measurements made or being made
+  bool limit_reached_ = false;
+  bool looked_for_common_mistake_ = false;
+  Status error_;
+  ExploreSummary summary_;
+};
+
+}  // namespace assay::explore

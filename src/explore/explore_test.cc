@@ -1,0 +1,278 @@
+#include "explore/explore.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "base/subprocess.h"
+#include "explore/testing.h"
+
+namespace assay::explore {
+namespace {
+
+using samplestore::Outcome;
+using ::testing::ElementsAre;
+using testing::EndedRun;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class ExploreTest : public testing::ExploreFixture {
+ protected:
+  void SetUp() override {
+    ExploreFixture::SetUp();
+    explore_.measure = options_;
+  }
+
+  /// Two lengths x `batch_sizes`, one experiment.
+  experiment::BoundSpace Space(const std::string& batch_sizes = "1, 2", const std::string& model = "") {
+    const std::string text = fmt::format(
+        "entitySpace:\n"
+        " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
+        " - {{identifier: number_gpus, propertyDomain: {{values: [0]}}}}\n"
+        " - {{identifier: model_max_length, propertyDomain: {{values: [64, 32]}}}}\n"
+        " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
+        "experiments:\n"
+        " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
+        "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n"
+        "metadata: {{name: test}}\n",
+        model.empty() ? Path("model") : model, batch_sizes, Path("rows.jsonl"));
+    return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
+  }
+
+  ExploreSummary Run(const experiment::BoundSpace& space, const ExploreCallbacks& callbacks = {}) {
+    auto summary = Explore(space, *store_, explore_, callbacks);
+    EXPECT_TRUE(summary.ok()) << summary.status().message();
+    return summary.ok() ? *std::move(summary) : ExploreSummary();
+  }
+
+  /// The worker's run of each point ends as `end_of` says of its plan.
+  void Answer(std::function<job::RunRecord(const job::TunePlan&)> end_of) {
+    explore_.measure.runner = [this, end_of](const job::TunePlan& plan,
+                                             const launch::LaunchOptions& launch) -> Result<job::RunRecord> {
+      ++runs_;
+      if (launch.on_event) {
+        launch.on_event(job::Started{});
+      }
+      return end_of(plan);
+    };
+  }
+
+  ExploreOptions explore_;
+};
+
+TEST_F(ExploreTest, MeasuresEveryPointOnceInTheSpacesOrder) {
+  std::vector<int64_t> started;
+  std::vector<std::string> done;
+  const ExploreSummary summary =
+      Run(Space(), {.on_start = [&](int64_t index, const experiment::BoundPoint&) { started.push_back(index); },
+                    .on_done =
+                        [&](const PointDone& point) {
+                          done.push_back(fmt::format("{} {}/{}", point.index, point.done, point.total));
+                        },
+                    .on_event = {}});
+  EXPECT_EQ(summary.measured, 4);
+  EXPECT_EQ(summary.remaining, 0);
+  EXPECT_THAT(started, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(done, ElementsAre("0 1/4", "1 2/4", "2 3/4", "3 4/4"));
+  const auto measurements = MeasurementsOf(Space(), *store_);
+  ASSERT_TRUE(measurements.ok());
+  ASSERT_THAT(*measurements, SizeIs(4));
+  EXPECT_EQ((*measurements)[0].entity.at("model_max_length"), space::Value(int64_t{64}));
+  EXPECT_EQ((*measurements)[1].entity.at("batch_size"), space::Value(int64_t{2}));
+}
+
+TEST_F(ExploreTest, ASecondOperationLaunchesNothing) {
+  Run(Space());
+  const ExploreSummary again = Run(Space());
+  EXPECT_EQ(again.replayed, 4);
+  EXPECT_EQ(again.measured, 0);
+  EXPECT_EQ(runs_, 4);
+  // A larger space that holds the smaller one measures only what is new.
+  EXPECT_EQ(Run(Space("1, 2, 4")).measured, 2);
+  EXPECT_EQ(runs_, 6);
+}
+
+TEST_F(ExploreTest, MaxPointsCountsWhatIsMeasuredNow) {
+  explore_.max_points = 3;
+  const ExploreSummary first = Run(Space());
+  EXPECT_EQ(first.measured, 3);
+  EXPECT_EQ(first.remaining, 1);
+  const ExploreSummary second = Run(Space());
+  EXPECT_EQ(second.replayed, 3);
+  EXPECT_EQ(second.measured, 1);
+}
+
+TEST_F(ExploreTest, InvalidPointsAreNotRepeatedAndFailedOnesAre) {
+  Answer([](const job::TunePlan& plan) {
+    if (plan.batch_size == 2) {
+      return EndedRun(job::RunEnd::kOutOfMemory, "out of memory");
+    }
+    return plan.model_max_length == 32 ? EndedRun(job::RunEnd::kKilled, "killed") : testing::DoneRun();
+  });
+  const ExploreSummary first = Run(Space());
+  EXPECT_EQ(first.measured, 1);
+  EXPECT_EQ(first.invalid, 2);
+  EXPECT_EQ(first.failed, 1);
+  EXPECT_TRUE(first.stopped_by.ok());
+  EXPECT_THAT(*MeasurementsOf(Space(), *store_), SizeIs(4));
+  Answer([](const job::TunePlan&) { return testing::DoneRun(); });
+  const ExploreSummary second = Run(Space());
+  EXPECT_EQ(second.measured, 1);
+  EXPECT_EQ(second.replayed, 3);
+}
+
+TEST_F(ExploreTest, RetriesFailedPointsWhenAsked) {
+  Answer([this](const job::TunePlan&) {
+    return runs_ % 2 == 1 ? EndedRun(job::RunEnd::kVanished, "vanished") : testing::DoneRun();
+  });
+  explore_.retries = 1;
+  EXPECT_EQ(Run(Space()).measured, 4);
+  EXPECT_EQ(runs_, 8);
+}
+
+TEST_F(ExploreTest, AMistakeOfEveryPointStopsEarly) {
+  const ExploreSummary summary = Run(Space("1, 2", "/nonexistent/model"));
+  EXPECT_EQ(summary.failed, 1);
+  EXPECT_EQ(summary.remaining, 3);
+  EXPECT_EQ(ExitCode(summary.stopped_by), 2);
+  EXPECT_THAT(summary.stopped_by.message(), HasSubstr("/nonexistent/model"));
+}
+
+TEST_F(ExploreTest, AMistakeOfSomePointsDoesNotStopTheOthers) {
+  const ExploreSummary summary = Run(Space("1, 2", "/nonexistent/model', '" + Path("model")));
+  EXPECT_EQ(summary.failed, 4);
+  EXPECT_EQ(summary.measured, 4);
+  EXPECT_TRUE(summary.stopped_by.ok());
+}
+
+TEST_F(ExploreTest, AWorkerThatCannotStartEndsTheOperation) {
+  explore_.measure.runner = [this](const job::TunePlan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+    ++runs_;
+    return Status::NotFound("cannot start a worker");
+  };
+  EXPECT_EQ(Explore(Space(), *store_, explore_, {}).status().message(), "cannot start a worker");
+  EXPECT_EQ(runs_, 1);
+  EXPECT_EQ((*store_->ListOperations())[0].exit_state, "fail");
+}
+
+TEST_F(ExploreTest, SeveralWorkersShareThePoints) {
+  explore_.workers = 3;
+  std::set<int64_t> threads;
+  std::mutex mutex;
+  Answer([&](const job::TunePlan& plan) {
+    const std::lock_guard lock(mutex);
+    threads.insert(plan.threads);
+    return testing::DoneRun();
+  });
+  EXPECT_EQ(Run(Space("1, 2, 3, 4")).measured, 8);
+  EXPECT_EQ(runs_, 8);
+  EXPECT_THAT(threads, ElementsAre(::testing::Ge(1)));
+}
+
+TEST_F(ExploreTest, PassesEventsWithThePointsIndex) {
+  std::vector<int64_t> indices;
+  Answer([](const job::TunePlan&) { return testing::DoneRun(); });
+  Run(Space(),
+      {.on_start = {}, .on_done = {}, .on_event = [&](int64_t index, const job::Event&) { indices.push_back(index); }});
+  EXPECT_THAT(indices, ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(ExploreTest, RemembersTheOperation) {
+  const ExploreSummary summary = Run(Space());
+  const auto operations = store_->ListOperations();
+  ASSERT_TRUE(operations.ok());
+  ASSERT_THAT(*operations, SizeIs(1));
+  EXPECT_EQ((*operations)[0].uid, summary.operation_uid);
+  EXPECT_EQ((*operations)[0].space, "test");
+  EXPECT_EQ((*operations)[0].exit_state, "success");
+}
+
+TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
+  const experiment::BoundSpace space = Space();
+  const experiment::BoundPoint point = space.At(1);
+  const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+  ASSERT_EQ(*store_->TryClaim(key, "other", 60), samplestore::ClaimResult::kClaimed);
+  std::jthread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    samplestore::Measurement measurement;
+    measurement.uid = "from elsewhere";
+    measurement.experiment = point.experiment->id();
+    measurement.parameterized_id = key.parameterized_id;
+    measurement.entity = point.entity;
+    measurement.entity_id = key.entity_id;
+    measurement.outcome = Outcome::kValid;
+    EXPECT_TRUE(OpenStore()->Append(measurement).ok());
+  });
+  const ExploreSummary summary = Run(space);
+  EXPECT_EQ(summary.measured, 3);
+  EXPECT_EQ(summary.replayed, 1);
+}
+
+TEST_F(ExploreTest, TwoProcessesMeasureNoPointTwice) {
+  Answer([](const job::TunePlan&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return testing::DoneRun();
+  });
+  const experiment::BoundSpace space = Space("1, 2, 3, 4, 5");
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(Explore(space, *OpenStore(), explore_, {}).ok() ? 0 : 1);
+  }
+  const auto own_store = OpenStore();
+  EXPECT_TRUE(Explore(space, *own_store, explore_, {}).ok());
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(*own_store->Count({}), 10);
+}
+
+TEST_F(ExploreTest, CtrlCKeepsWhatWasMeasuredAndTheRestIsDoneLater) {
+  const auto interrupted = [this] {
+    InstallInterruptHandler();
+    Answer([this](const job::TunePlan&) {
+      if (runs_ == 3) {
+        std::raise(SIGINT);
+        return EndedRun(job::RunEnd::kInterrupted, "interrupted");
+      }
+      return testing::DoneRun();
+    });
+    const auto summary = Explore(Space(), *OpenStore(), explore_, {});
+    std::_Exit(summary.ok() && summary->interrupted && summary->measured == 2 && summary->remaining == 2 ? 0 : 1);
+  };
+  EXPECT_EXIT(interrupted(), ::testing::ExitedWithCode(0), "");
+  const ExploreSummary rest = Run(Space());
+  EXPECT_EQ(rest.replayed, 2);
+  EXPECT_EQ(rest.measured, 2);
+  EXPECT_EQ((*store_->ListOperations())[0].exit_state, "interrupted");
+}
+
+TEST_F(ExploreTest, AfterAKillOnlyMissingPointsRun) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Answer([this](const job::TunePlan&) {
+      if (runs_ == 2) {
+        kill(getpid(), SIGKILL);
+      }
+      return testing::DoneRun();
+    });
+    static_cast<void>(Explore(Space(), *OpenStore(), explore_, {}));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  // The claim of the killed process must not hold anybody up.
+  const ExploreSummary rest = Run(Space());
+  EXPECT_EQ(rest.replayed, 1);
+  EXPECT_EQ(rest.measured, 3);
+  EXPECT_LT(rest.seconds, 20);
+}
+
+}  // namespace
+}  // namespace assay::explore

@@ -1,0 +1,190 @@
+#include "explore/measure_point.h"
+
+#include <utility>
+
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "explore/claim_heartbeat.h"
+#include "explore/host_provenance.h"
+
+namespace assay::explore {
+namespace {
+
+using samplestore::ClaimResult;
+using samplestore::Measurement;
+using samplestore::Outcome;
+
+/// Measures one claimed point. What it finds is in `result`; an error is not the point's.
+class PointRun {
+ public:
+  PointRun(const experiment::BoundPoint& point, const MeasureOptions& options) : point_(point), options_(options) {
+    Measurement& measurement = result_.measurement;
+    measurement.uid = RandomUid();
+    measurement.experiment = point.experiment->id();
+    measurement.parameterized_id = point.parameterized_id;
+    measurement.entity = point.entity;
+    measurement.entity_id = point.entity_id;
+  }
+
+  Result<PointResult> Execute() {
+    result_.measurement.provenance = HostProvenance(UsesGpus());
+    if (const experiment::Verdict verdict = point_.experiment->Check(point_.complete); !verdict.valid()) {
+      Conclude(Outcome::kInvalid, verdict.reason);
+      return std::move(result_);
+    }
+    Say("preparing");
+    const Result<experiment::RunPlan> plan = point_.experiment->Plan(point_.complete, options_.context);
+    if (InterruptRequested()) {
+      return Status::Aborted("interrupted before the worker was started");
+    }
+    if (!plan.ok()) {
+      Fail(plan.status());
+      return std::move(result_);
+    }
+    AddProvenance(plan->provenance);
+    ASSAY_RETURN_IF_ERROR(RunPlan(*plan));
+    return std::move(result_);
+  }
+
+ private:
+  bool UsesGpus() const {
+    const auto gpus = point_.complete.find("number_gpus");
+    return gpus != point_.complete.end() && gpus->second != space::Value(int64_t{0});
+  }
+
+  void Say(std::string_view phase) const {
+    if (options_.on_phase) {
+      options_.on_phase(phase);
+    }
+  }
+
+  void AddProvenance(const std::map<std::string, std::string>& provenance) {
+    for (const auto& [name, value] : provenance) {
+      result_.measurement.provenance[name] = value;
+    }
+  }
+
+  void Conclude(Outcome outcome, std::string reason) {
+    result_.measurement.outcome = outcome;
+    result_.measurement.reason = std::move(reason);
+    result_.measurement.measured_at = UtcTimestamp();
+    if (outcome == Outcome::kInvalid) {
+      result_.measurement.properties["is_valid"] = int64_t{0};
+    }
+  }
+
+  void Fail(const Status& cause) {
+    result_.cause = cause;
+    Conclude(Outcome::kFailed, cause.message());
+  }
+
+  Status RunPlan(const experiment::RunPlan& plan) {
+    Say("running");
+    const Runner& runner = options_.runner;
+    ASSAY_ASSIGN_OR_RETURN(const job::RunRecord record,
+                           runner ? runner(plan.tune, options_.launch) : launch::RunWorker(plan.tune, options_.launch));
+    AddProvenance(WorkerProvenance(record));
+    AddProvenance({{"run_end", std::string(job::ToString(record.end))}});
+    switch (record.end) {
+      case job::RunEnd::kInterrupted:
+        return launch::EndStatus(record);
+      case job::RunEnd::kDone:
+        Measure(plan, record);
+        break;
+      case job::RunEnd::kOutOfMemory:
+        result_.measurement.series = record.samples;
+        Conclude(Outcome::kInvalid, record.reason);
+        break;
+      default:
+        result_.measurement.series = record.samples;
+        AddProvenance({{"stderr", record.stderr_tail}});
+        Fail(launch::EndStatus(record));
+    }
+    return Status::Ok();
+  }
+
+  void Measure(const experiment::RunPlan& plan, const job::RunRecord& record) {
+    Say("measuring");
+    Result<experiment::Measured> measured = point_.experiment->Measure(point_.complete, plan, record);
+    if (!measured.ok()) {
+      return Fail(measured.status());
+    }
+    result_.measurement.properties = std::move(measured->properties);
+    result_.measurement.units = std::move(measured->units);
+    result_.measurement.series = std::move(measured->series);
+    Conclude(Outcome::kValid, "");
+  }
+
+  const experiment::BoundPoint& point_;
+  const MeasureOptions& options_;
+  PointResult result_;
+};
+
+Status Note(samplestore::SampleStore& store, const MeasureOptions& options, const PointResult& result) {
+  return options.operation_uid.empty()
+             ? Status::Ok()
+             : store.NoteResult(options.operation_uid, result.measurement.uid, result.source == Source::kReplayed);
+}
+
+Result<PointResult> RunAndRecord(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                                 const MeasureOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(PointResult result, PointRun(point, options).Execute());
+  ASSAY_RETURN_IF_ERROR(store.Append(result.measurement));
+  ASSAY_RETURN_IF_ERROR(Note(store, options, result));
+  return result;
+}
+
+/// Holds the claim while it runs, whatever happens.
+Result<PointResult> RunClaimed(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                               const MeasureOptions& options, const samplestore::MemoKey& key,
+                               const std::string& owner) {
+  Result<PointResult> result = [&] {
+    const ClaimHeartbeat heartbeat(store, owner, options.lease_seconds);
+    return RunAndRecord(point, store, options);
+  }();
+  if (!result.ok()) {
+    // The first error is what matters; a claim that stays ends with its lease.
+    static_cast<void>(store.ReleaseClaim(key, owner));
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                                               const MeasureOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<Measurement> measured,
+                         store.FindMeasured({point.parameterized_id, point.entity_id}));
+  if (!measured) {
+    return std::optional<PointResult>();
+  }
+  PointResult result{.source = Source::kReplayed, .measurement = *std::move(measured), .cause = {}};
+  ASSAY_RETURN_IF_ERROR(Note(store, options, result));
+  return std::optional<PointResult>(std::move(result));
+}
+
+Result<PointResult> MeasurePoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                                 const MeasureOptions& options) {
+  if (!options.replay) {
+    return RunAndRecord(point, store, options);
+  }
+  const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+  const std::string owner = samplestore::MakeClaimOwner();
+  ASSAY_ASSIGN_OR_RETURN(const ClaimResult claim, store.TryClaim(key, owner, options.lease_seconds));
+  switch (claim) {
+    case ClaimResult::kMeasured: {
+      ASSAY_ASSIGN_OR_RETURN(std::optional<PointResult> replayed, ReplayPoint(point, store, options));
+      if (replayed) {
+        return *std::move(replayed);
+      }
+      return Status::Internal("store " + store.url() + " has lost a measurement: measurements are never removed");
+    }
+    case ClaimResult::kBusy:
+      return PointResult{.source = Source::kBusy, .measurement = {}, .cause = {}};
+    case ClaimResult::kClaimed:
+      return RunClaimed(point, store, options, key, owner);
+  }
+  return Status::Internal("unknown claim result");
+}
+
+}  // namespace assay::explore
