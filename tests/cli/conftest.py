@@ -1,0 +1,114 @@
+"""Runs `assay` as a user does: in a home of its own, on a tiny model, with the output caught."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+BIN = pathlib.Path(os.environ["ASSAY_BIN_DIR"])
+
+TINY_CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 8192,
+    "max_position_embeddings": 512,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "hidden_act": "silu",
+    "initializer_range": 0.02,
+    "tie_word_embeddings": True,
+}
+
+SPACE = """\
+entitySpace:
+  - {{ identifier: model_name, propertyDomain: {{ values: [{model}] }} }}
+  - {{ identifier: model_max_length, propertyDomain: {{ values: [16, 32] }} }}
+  - {{ identifier: batch_size, propertyDomain: {{ values: [1, 2] }} }}
+  - {{ identifier: number_gpus, propertyDomain: {{ values: [0] }} }}
+  - {{ identifier: dataset_id, propertyDomain: {{ values: [{data}] }} }}
+experiments:
+  - experimentIdentifier: finetune_full_benchmark-v1.0.0
+    parameterization:
+      - {{ property: {{ identifier: max_steps }}, value: {steps} }}
+      - {{ property: {{ identifier: gradient_accumulation_steps }}, value: 1 }}
+"""
+
+
+class Assay:
+    """The program with an environment in which nothing of the user's own is seen or touched."""
+
+    def __init__(self, home: pathlib.Path):
+        self.home = home
+        self.env = dict(os.environ)
+        self.env |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "XDG_DATA_HOME": str(home / "data")}
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen(
+            [str(BIN / "assay"), *map(str, arguments)],
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def __call__(self, *arguments, timeout=120):
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def ok(self, *arguments):
+        result = self(*arguments)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    def refused(self, *arguments, code=2):
+        """The one line on standard error that says what is wrong."""
+        result = self(*arguments)
+        assert result.returncode == code, (result.returncode, result.stdout, result.stderr)
+        lines = [line for line in result.stderr.splitlines() if line.startswith(("assay ", "assay:"))]
+        assert len(lines) == 1, result.stderr
+        return lines[0]
+
+
+@pytest.fixture
+def assay(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    return Assay(home)
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model folder that holds only a configuration: weights are random."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(TINY_CONFIG))
+    return folder
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Pre-tokenised rows of 10 to 40 tokens, the first third of each masked."""
+    path = tmp_path / "rows.jsonl"
+    with path.open("w") as file:
+        for i in range(12):
+            ids = [(7 * i + 13 * k) % 8192 for k in range(10 + (i * 11) % 31)]
+            masked = len(ids) // 3
+            file.write(json.dumps({"input_ids": ids, "labels": [-100] * masked + ids[masked:]}) + "\n")
+    return path
+
+
+@pytest.fixture
+def space(tmp_path, model, rows):
+    """Four points of the full fine-tuning benchmark."""
+    path = tmp_path / "space.yaml"
+    path.write_text(SPACE.format(model=model, data=rows, steps=2))
+    return path

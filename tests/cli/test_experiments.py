@@ -1,0 +1,173 @@
+"""assay run, explore, results, report: points measured once, replayed, and reported."""
+
+import csv
+import io
+import json
+import signal
+import sqlite3
+import time
+
+import pytest
+
+FULL = "finetune_full_benchmark-v1.0.0"
+LORA = "finetune_lora_benchmark-v1.0.0"
+
+
+def point(model, rows, **more):
+    values = {
+        "model_name": model,
+        "model_max_length": 32,
+        "batch_size": 2,
+        "number_gpus": 0,
+        "dataset_id": rows,
+        "max_steps": 3,
+        "gradient_accumulation_steps": 1,
+    } | more
+    return [text for name, value in values.items() for text in ("-p", f"{name}={value}")]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+def run(assay, store, experiment, arguments):
+    return json.loads(assay.ok("run", experiment, *arguments, "--store", store, "--output", "json"))
+
+
+@pytest.mark.parametrize("experiment", [FULL, LORA])
+def test_run_measures_then_replays(assay, model, rows, store, experiment):
+    first = run(assay, store, experiment, point(model, rows))
+    assert first["outcome"] == "valid" and first["experiment"] == experiment
+    assert {"experiment", "entity", "entity_id", "outcome", "reason", "properties", "units", "provenance"} <= set(first)
+    values = first["properties"]
+    names = "train_runtime train_samples_per_second train_steps_per_second train_tokens_per_second"
+    names += " dataset_tokens_per_second cpu_compute_utilization cpu_memory_utilization is_valid"
+    names += " gpu_compute_utilization_avg gpu_memory_utilization_peak gpu_power_watts_max gpu_power_percent_min"
+    assert not set(names.split()) - set(values)
+    assert run(assay, store, experiment, point(model, rows)) == first
+
+
+def test_entity_id_ignores_the_order_of_properties(assay, model, rows, store):
+    pairs = point(model, rows)
+    backwards = [text for i in range(len(pairs) - 2, -1, -2) for text in pairs[i : i + 2]]
+    assert run(assay, store, FULL, pairs)["entity_id"] == run(assay, store, FULL, backwards)["entity_id"]
+
+
+def test_rule_makes_a_point_invalid_without_launching(assay, model, rows, store):
+    arguments = point(model, rows, number_gpus=1, gpu_model="NVIDIA-A100-SXM4-80GB", number_nodes=2)
+    result = run(assay, store, FULL, arguments)
+    assert result["outcome"] == "invalid" and result["reason"]
+
+
+def test_memory_budget_makes_a_point_invalid_and_is_remembered(assay, model, rows, store):
+    arguments = point(model, rows, memory_budget="1MiB")
+    first = run(assay, store, FULL, arguments)
+    assert first["outcome"] == "invalid" and "memory" in first["reason"]
+    assert run(assay, store, FULL, arguments) == first
+
+
+def test_failed_point_is_not_remembered(assay, model, rows, store, tmp_path):
+    missing = tmp_path / "later"
+    assay.refused("run", FULL, *point(missing, rows), "--store", store)
+    model.rename(missing)
+    assert run(assay, store, FULL, point(missing, rows))["outcome"] == "valid"
+
+
+def explored(assay, space, store):
+    out = assay.ok("explore", space, "--store", store)
+    return out.splitlines()[-1]
+
+
+def test_explore_measures_each_point_once(assay, space, store):
+    assert "4 measured, 0 replayed" in explored(assay, space, store)
+    assert "0 measured, 4 replayed" in explored(assay, space, store)
+
+
+def test_results_in_three_forms_and_a_report(assay, space, store, tmp_path):
+    explored(assay, space, store)
+    assert "valid" in assay.ok("results", space, "--store", store)
+    objects = json.loads(assay.ok("results", space, "--store", store, "--output", "json"))
+    table = list(
+        csv.DictReader(io.StringIO(assay.ok("results", "--experiment", FULL, "--store", store, "--output", "csv")))
+    )
+    assert len(objects) == len(table) == 4
+    page = tmp_path / "report.html"
+    assay.ok("report", space, "--store", store, "-o", page)
+    assert page.read_text().count("<svg") >= 3
+
+
+def test_interrupted_exploration_measures_only_the_rest(assay, space, store):
+    space.write_text(space.read_text().replace("value: 2", "value: 400", 1))
+    process = assay.start("explore", space, "--store", store)
+    path = store.removeprefix("sqlite:///")
+    for _ in range(600):
+        time.sleep(0.1)
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+                if connection.execute("select count(*) from measurements").fetchone()[0] >= 1:
+                    break
+        except sqlite3.OperationalError:
+            pass
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    done = len(json.loads(assay.ok("results", space, "--store", store, "--output", "json")))
+    assert 1 <= done
+    if process.returncode == 130:
+        assert done < 4
+    assert f"{4 - done} measured, {done} replayed" in explored(assay, space, store)
+
+
+def test_max_points(assay, space, store):
+    assert "1 measured" in assay.ok("explore", space, "--store", store, "--max-points", 1)
+
+
+# ---- what is refused ----
+
+
+def test_unknown_key_names_line_and_nearest(assay, space, store):
+    space.write_text(space.read_text().replace("entitySpace", "entityspace"))
+    line = assay.refused("explore", space, "--store", store)
+    assert "space.yaml:1" in line and "entitySpace" in line
+
+
+def test_value_outside_its_domain(assay, space, store):
+    space.write_text(space.read_text().replace("[1, 2]", "[0, 2]"))
+    line = assay.refused("explore", space, "--store", store)
+    assert "space.yaml" in line and "batch_size" in line and "0" in line
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"batch_size": 0}, "batch_size"),
+        ({"torch_dtype": "int8"}, "torch_dtype"),
+        ({"distributed_backend": "FSDP"}, "distributed_backend"),
+        ({"enable_roce": "True"}, "enable_roce"),
+        ({"optim": "adafactor"}, "adafactor"),
+        ({"bach_size": 2}, "batch_size"),
+    ],
+)
+def test_refused_properties(assay, model, rows, store, changes, said):
+    assert said in assay.refused("run", FULL, *point(model, rows, **changes), "--store", store)
+
+
+def test_unknown_experiment(assay, store):
+    assert FULL in assay.refused("run", "finetune_ful_benchmark-v1.0.0", "--store", store)
+
+
+def test_store_that_is_not_one(assay, model, rows, tmp_path):
+    other = tmp_path / "notes.db"
+    other.write_text("these are notes, not a data base, and long enough to have a header of some sort")
+    assert "notes.db" in assay.refused("run", FULL, *point(model, rows), "--store", f"sqlite:///{other}")
+
+
+def test_store_of_a_newer_version(assay, model, rows, store):
+    run(assay, store, FULL, point(model, rows))
+    path = store.removeprefix("sqlite:///")
+    with sqlite3.connect(path) as connection:
+        tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+        table = next(name for name in tables if "schema" in name or "version" in name)
+        column = next(row[1] for row in connection.execute(f"pragma table_info({table})") if "version" in row[1])
+        connection.execute(f"update {table} set {column} = 999")
+    assert "newer" in assay.refused("run", FULL, *point(model, rows), "--store", store)

@@ -1,0 +1,223 @@
+"""assay tune: what it prints, what it saves, and how it ends when things go wrong."""
+
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import psutil
+import pytest
+
+
+def tune(model, rows, *more):
+    return ["tune", "--model", model, "--data", rows, "--batch-size", 2, "--max-steps", 3, *more]
+
+
+def test_json_result_is_complete_and_exact(assay, model, rows):
+    result = json.loads(assay.ok(*tune(model, rows, "--output", "json", "--model-max-length", 32)))
+    lengths = [min(len(json.loads(line)["input_ids"]), 32) for line in rows.read_text().splitlines()[:6]]
+    assert result["real_tokens"] == sum(lengths)
+    assert result["padded_tokens"] == sum(2 * max(pair) - sum(pair) for pair in zip(lengths[::2], lengths[1::2]))
+    assert len(result["losses"]) == len(result["grad_norms"]) == len(result["step_seconds"]) == 3
+    assert result["weights"] == "random"
+    assert result["real_tokens_per_second"] > 0 and result["max_rss_gib"] > 0 and result["peak_tensor_bytes"] > 0
+
+
+def test_full_model_saves_and_loads_back(assay, model, rows, tmp_path):
+    out = tmp_path / "out"
+    assay.ok(*tune(model, rows, "--save", "final", "--output-dir", out))
+    again = json.loads(assay.ok(*tune(out, rows, "--output", "json")))
+    assert again["weights"] == "file"
+
+
+def test_lora_continues_from_its_own_adapter(assay, model, rows, tmp_path):
+    out = tmp_path / "adapter"
+    assay.ok(*tune(model, rows, "--method", "lora", "--save", "final", "--output-dir", out))
+    assert (out / "adapter_model.safetensors").exists()
+    assay.ok(*tune(model, rows, "--method", "lora", "--adapter", out))
+
+
+def test_same_seed_same_numbers(assay, model, rows):
+    first, second = (json.loads(assay.ok(*tune(model, rows, "--output", "json"))) for _ in range(2))
+    assert first["losses"] == second["losses"] and first["grad_norms"] == second["grad_norms"]
+
+
+def test_text_rows_use_the_projects_tokeniser(assay, model, tmp_path):
+    data = tmp_path / "text.jsonl"
+    with data.open("w") as file:
+        for i in range(6):
+            file.write(
+                json.dumps({"output": f"### Input: number {i}\n\n### Response: it was the best of times"}) + "\n"
+            )
+            file.write(json.dumps({"prompt": "One, two, ", "completion": "three."}) + "\n")
+            file.write(
+                json.dumps({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]})
+                + "\n"
+            )
+    result = json.loads(assay.ok(*tune(model, data, "--output", "json")))
+    assert 0 < result["supervised_tokens"] < result["real_tokens"]
+
+
+def test_memory_budget_ends_in_one_line(assay, model, rows):
+    line = assay.refused(*tune(model, rows, "--memory-budget", "1MiB"), code=1)
+    assert "memory" in line and "budget" in line
+
+
+def test_killed_worker_leaves_one_clear_line(assay, model, rows):
+    process = assay.start("tune", "--model", model, "--data", rows, "--max-steps", 1000000)
+    worker = wait_for_worker(process.pid)
+    time.sleep(0.5)
+    os.kill(worker, signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "SIGKILL" in err.splitlines()[-1]
+
+
+def test_interrupt_stops_the_worker(assay, model, rows):
+    process = assay.start("tune", "--model", model, "--data", rows, "--max-steps", 1000000)
+    worker = wait_for_worker(process.pid)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def wait_for_worker(pid):
+    for _ in range(200):
+        children = psutil.Process(pid).children()
+        if children:
+            return children[0].pid
+        time.sleep(0.05)
+    raise AssertionError("no worker was started")
+
+
+# ---- what is refused ----
+
+
+def test_missing_model_folder(assay, rows):
+    assert "no-such-model" in assay.refused(*tune("no-such-model", rows))
+
+
+def test_missing_data(assay, model):
+    assert "absent.jsonl" in assay.refused(*tune(model, "absent.jsonl"))
+
+
+def test_family_that_comes_later(assay, rows):
+    assert "granitemoe" in assay.refused(*tune("granite-3.1-3b-a800m-instruct", rows))
+
+
+@pytest.mark.parametrize(
+    "row, said",
+    [
+        ('{"input_ids": [1, 2', ":2"),
+        ("[1, 2]", ":2"),
+        ('{"text": "x"}', ":2"),
+        ('{"input_ids": [1, 2], "labels": [1]}', ":2"),
+        ('{"input_ids": [1, 9000]}', ":2"),
+        ('{"output": "no template here"}', "Response"),
+    ],
+)
+def test_bad_row_names_file_and_line(assay, model, tmp_path, row, said):
+    data = tmp_path / "bad.jsonl"
+    data.write_text('{"input_ids": [1, 2, 3]}\n' + row + "\n")
+    line = assay.refused(*tune(model, data))
+    assert "bad.jsonl" in line and said in line
+
+
+def test_empty_data_set(assay, model, tmp_path):
+    data = tmp_path / "empty.jsonl"
+    data.write_text("\n")
+    assert "empty.jsonl" in assay.refused(*tune(model, data))
+
+
+def test_template_gone_after_truncation(assay, model, tmp_path):
+    data = tmp_path / "long.jsonl"
+    data.write_text(json.dumps({"output": "word " * 50 + "\n### Response: yes"}) + "\n")
+    assert "long.jsonl:1" in assay.refused(*tune(model, data, "--model-max-length", 16))
+
+
+@pytest.fixture
+def saved(assay, model, rows, tmp_path):
+    out = tmp_path / "saved"
+    assay.ok(*tune(model, rows, "--max-steps", 1, "--save", "final", "--output-dir", out))
+    return out
+
+
+def rewrite_header(path, change):
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = change(json.loads(raw[8 : 8 + length]))
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
+
+
+def with_entry(**values):
+    def change(header):
+        header["model.norm.weight"] |= values
+        return header
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [with_entry(data_offsets=[0, 1 << 40]), with_entry(shape=[7]), with_entry(dtype="Q8")],
+    ids=["end", "shape", "dtype"],
+)
+def test_header_that_lies(assay, saved, rows, change):
+    rewrite_header(saved / "model.safetensors", change)
+    line = assay.refused(*tune(saved, rows))
+    assert "model.safetensors" in line and "model.norm.weight" in line
+
+
+def test_truncated_weights(assay, saved, rows):
+    path = saved / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1000])
+    assert "model.safetensors" in assay.refused(*tune(saved, rows))
+
+
+def test_tokeniser_larger_than_the_model(assay, model, tmp_path):
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"vocab_size": 300}))
+    data = tmp_path / "text.jsonl"
+    data.write_text(json.dumps({"prompt": "a", "completion": "b"}) + "\n")
+    assert "vocabulary" in assay.refused(*tune(model, data))
+
+
+def test_output_folder_that_cannot_be_one(assay, model, rows, tmp_path):
+    (tmp_path / "file").write_text("")
+    line = assay.refused(*tune(model, rows, "--save", "final", "--output-dir", tmp_path / "file" / "out"))
+    assert "file/out" in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="needs to mount a small disk")
+def test_full_disk_leaves_nothing_half_written(assay, model, rows, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode != 0:
+        pytest.skip("this machine does not let us mount a small disk")
+    try:
+        line = assay.refused(*tune(model, rows, "--save", "final", "--output-dir", disk / "out"), code=1)
+        assert "No space left" in line
+        assert not list(disk.rglob("*.safetensors"))
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--method", "prompt"],
+        ["--dtype", "int8"],
+        ["--batch-size", "0"],
+        ["--bach-size", "4"],
+        ["--memory-budget", "lots"],
+    ],
+)
+def test_bad_options(assay, model, rows, arguments):
+    line = assay.refused("tune", "--model", model, "--data", rows, *arguments)
+    assert arguments[0] in line or arguments[1] in line
