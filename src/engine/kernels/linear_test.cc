@@ -78,6 +78,8 @@ TEST(LoraLinear, Float32AdapterBesideA16BitModel) {
     const Tensors inputs = {random({50, 64}), random({96, 64}, 2)};
     expect_matches(
         [&](const Tensors& in) -> Tensors {
+          a_grad.mutable_grad() = at::Tensor();
+          b_grad.mutable_grad() = at::Tensor();
           return {lora_linear(in[0], in[1], std::nullopt, {a_grad, b_grad, 2.0, 0.0})};
         },
         [&](const Tensors& in) -> Tensors { return plain_lora({in[0], in[1], a_wide, b_wide}, 2.0); }, inputs,
