@@ -89,18 +89,19 @@ std::vector<double> CorrelatedNoise(std::mt19937_64& random, size_t size) {
 
 // What the batches are for: neighbours that resemble each other make the plain interval far too narrow.
 TEST(BatchMeansTest, CoversTheMeanOfCorrelatedValues) {
+  constexpr int kTrials = 100;
   std::mt19937_64 random(1);
   int covered = 0;
   int covered_if_independent = 0;
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < kTrials; ++i) {
     const std::vector<double> values = CorrelatedNoise(random, 400);
     const Interval batched = BatchMeansInterval(values).interval;
     const Interval plain = BatchMeansInterval(values, 0.95, 200).interval;
     covered += batched.low < 10 && 10 < batched.high ? 1 : 0;
     covered_if_independent += plain.low < 10 && 10 < plain.high ? 1 : 0;
   }
-  EXPECT_GT(covered, 0.88 * 400);
-  EXPECT_LT(covered_if_independent, 0.80 * 400);
+  EXPECT_GT(covered, 0.88 * kTrials);
+  EXPECT_LT(covered_if_independent, 0.80 * kTrials);
 }
 
 TEST(PairedMedianRatioTest, EqualSeriesHaveRatioOne) {
