@@ -35,13 +35,13 @@ double NumberOr(const space::Entity& values, const std::string& name, double fal
 
 std::string DescribeResult(const explore::PointDone& done) {
   const samplestore::Measurement& m = done.result->measurement;
-  const std::string name = fmt::format("{}  {}", done.point->parameterized_id, done.point->entity_id);
+  const std::string name = fmt::format("{}  {}", done.point->experiment->id(), done.point->entity_id);
   if (done.result->source == explore::Source::kBusy) {
     return fmt::format("[{}/{}] {}: another process is measuring it", done.done, done.total, name);
   }
   std::string text = fmt::format("[{}/{}] {}: {}", done.done, done.total, name, samplestore::ToString(m.outcome));
-  if (const auto speed = m.properties.find("real_tokens_per_second"); speed != m.properties.end()) {
-    text += fmt::format(", {} tokens/s", space::ToString(speed->second));
+  if (const double speed = NumberOr(m.properties, "real_tokens_per_second", 0); speed > 0) {
+    text += fmt::format(", {} tokens/s", FormatNumber(speed));
   }
   if (!m.reason.empty()) {
     text += " (" + m.reason + ")";

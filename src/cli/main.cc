@@ -50,6 +50,7 @@ int Main(int argc, char** argv) {
   app.footer(kFooter);
   app.set_version_flag("--version", fmt::format("assay {} (commit {}, libtorch {})", kVersion, kCommit, kTorchVersion));
   app.require_subcommand(1);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::vector<std::pair<CLI::App*, Action>> verbs;
   for (const Verb& verb : kVerbs) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
