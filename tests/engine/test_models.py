@@ -15,6 +15,7 @@ from reference import (
     load_model,
     make_model,
     make_rows,
+    mean_gradient_error,
     ours,
     probe,
     reference,
@@ -22,7 +23,7 @@ from reference import (
 )
 
 FLOAT32_TOLERANCE = 1e-5
-BFLOAT16_LOSS_TOLERANCE = 2e-2
+SIXTEEN_BIT_LOSS_TOLERANCE = 2e-2
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -33,13 +34,17 @@ def test_float32_matches_transformers(name, tmp_path):
     assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["llama", "smollm2", "mistral_window", "granite"])
-def test_bfloat16_loss_matches_transformers(name, tmp_path):
+def test_16_bit_loss_matches_transformers(name, dtype, tmp_path):
     make_model(name).save_pretrained(tmp_path)
-    got, tensors = ours(tmp_path, ROWS, tmp_path, "--dtype", "bfloat16")
-    want = reference(load_model(tmp_path, torch.bfloat16), ROWS)
-    assert tensors["logits"].dtype == torch.bfloat16
-    assert abs(got.loss - want.loss) <= BFLOAT16_LOSS_TOLERANCE * abs(want.loss)
+    got, tensors = ours(tmp_path, ROWS, tmp_path, "--dtype", str(dtype).removeprefix("torch."))
+    want = reference(load_model(tmp_path, dtype), ROWS)
+    assert tensors["logits"].dtype == dtype
+    assert abs(got.loss - want.loss) <= SIXTEEN_BIT_LOSS_TOLERANCE * abs(want.loss)
+    assert got.gradients.keys() == want.gradients.keys()
+    exact = reference(load_model(tmp_path, dtype).float(), ROWS).gradients
+    assert mean_gradient_error(got.gradients, exact) <= 1.5 * mean_gradient_error(want.gradients, exact)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -63,7 +68,9 @@ def test_transformers_4_spelling_of_rope(name, tmp_path):
     config["rope_theta"] = parameters.pop("rope_theta")
     config["rope_scaling"] = None
     if parameters["rope_type"] != "default":
-        config["rope_scaling"] = {"type" if name == "llama_yarn" else "rope_type": parameters.pop("rope_type")} | parameters
+        config["rope_scaling"] = {
+            "type" if name == "llama_yarn" else "rope_type": parameters.pop("rope_type")
+        } | parameters
     (tmp_path / "config.json").write_text(json.dumps(config))
     got, _ = ours(tmp_path, ROWS, tmp_path)
     assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
