@@ -220,6 +220,11 @@ int64_t longest(const std::vector<int64_t>& row_offsets) {
   return result;
 }
 
+/// The first `positions` rows of a rotary table as transformers uses them: rounded to the dtype of the model.
+at::Tensor rounded_table(const at::Tensor& table_PD2, int64_t positions, at::ScalarType dtype) {
+  return table_PD2.narrow(0, 0, positions).to(dtype).to(at::kFloat).contiguous();
+}
+
 }  // namespace
 
 at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
@@ -231,8 +236,8 @@ at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, c
   if (rotary != nullptr) {
     TORCH_CHECK(rotary->cos_PD2.size(0) >= layout.longest_row, "attention: a row of ", layout.longest_row,
                 " tokens is longer than the rotary table of ", rotary->cos_PD2.size(0), " positions");
-    layout.cos_PD2 = rotary->cos_PD2.contiguous();
-    layout.sin_PD2 = rotary->sin_PD2.contiguous();
+    layout.cos_PD2 = rounded_table(rotary->cos_PD2, layout.longest_row, q_TND.scalar_type());
+    layout.sin_PD2 = rounded_table(rotary->sin_PD2, layout.longest_row, q_TND.scalar_type());
   }
   return BlockedAttention::apply(q_TND, k_TKD, v_TKD, layout);
 }

@@ -26,8 +26,11 @@ constexpr size_t kPage = 4096;
 constexpr size_t kSmallestCached = size_t{32} << 10;
 /// From here on blocks are mapped, so that huge pages can back them.
 constexpr size_t kSmallestMapped = size_t{4} << 20;
-/// Live and cached bytes together stay below the highest live bytes ever plus this.
-constexpr int64_t kSlack = int64_t{32} << 20;
+/// Live and cached bytes together may exceed the highest live bytes ever by this, or by a quarter of them: blocks of
+/// one phase of a step (activations) rarely fit another (gradients), and without room both are mapped anew in every
+/// step.
+constexpr int64_t kLeastSlack = int64_t{32} << 20;
+constexpr int64_t kSlackDivisor = 4;
 /// Size classes: eight to each power of two, so at most an eighth of a block is wasted.
 constexpr int kClassesPerOctave = 8;
 constexpr int kClasses = 64 * kClassesPerOctave;
@@ -216,7 +219,9 @@ class CountingAllocator final : public c10::Allocator {
 
   /// Gives back the longest unused blocks until `fresh` more bytes keep the footprint near the highest live bytes.
   void trim(int64_t fresh) {
-    while (cache_.bytes() > 0 && live_.load() + cache_.bytes() + fresh > highest_.load() + kSlack) {
+    const int64_t highest = highest_.load();
+    const int64_t bound = highest + std::max(kLeastSlack, highest / kSlackDivisor);
+    while (cache_.bytes() > 0 && live_.load() + cache_.bytes() + fresh > bound) {
       release(cache_.take_oldest());
     }
   }

@@ -32,7 +32,7 @@ struct QuerySide {
   float delta[kBlock];  // sum over the head of grad_out * out
 };
 
-/// Scratch of one pair of a query block and a key block.
+/// Scratch of one query block and a group of up to kBackwardKeyBlocks key blocks.
 template <typename E>
 struct PairScratch {
   float* scores;
@@ -44,7 +44,7 @@ struct PairScratch {
 
 template <typename E>
 PairScratch<E> take_pair(Arena& arena) {
-  constexpr int64_t kPair = kBlock * kBlock;
+  constexpr int64_t kPair = kBackwardKeyBlocks * kBlock * kBlock;
   PairScratch<E> p;
   p.scores = arena.take<float>(kPair);
   p.grads = arena.take<float>(kPair);
@@ -82,10 +82,10 @@ inline QueryLimits queries_of_key(const AttentionGroup& g, int64_t key, int64_t 
   return {clamp(key - first_query, 0, kBlock), clamp(last - first_query, 0, kBlock)};
 }
 
-/// From scores and output-probability gradients of the pair to probabilities and score gradients.
+/// From scores and output-probability gradients of `keys` keys to probabilities and score gradients.
 template <typename E>
-void pair_gradients(const AttentionGroup& g, const QuerySide<E>& q, int64_t first_key, int64_t first_query,
-                    const PairScratch<E>& p) {
+void pair_gradients(const AttentionGroup& g, const QuerySide<E>& q, int64_t first_key, int64_t keys,
+                    int64_t first_query, const PairScratch<E>& p) {
   const auto probability = [&](int64_t key, int64_t offset) {
     const QueryLimits limits = queries_of_key(g, first_key + key, first_query);
     const F32 value = exp(load(p.scores + key * kBlock + offset) * g.scale - load(q.log_sum_exp + offset));
@@ -94,7 +94,7 @@ void pair_gradients(const AttentionGroup& g, const QuerySide<E>& q, int64_t firs
   const auto gradient = [&](F32 value, int64_t key, int64_t offset) {
     return value * (load(p.grads + key * kBlock + offset) - load(q.delta + offset)) * g.scale;
   };
-  for (int64_t key = 0; key < kBlock; key += 2) {
+  for (int64_t key = 0; key < keys; key += 2) {
     E* left = p.grad_scores + key * kBlock;
     for (int64_t offset = 0; offset < kBlock; offset += kLanes) {
       const F32 even = probability(key, offset);
@@ -107,19 +107,25 @@ void pair_gradients(const AttentionGroup& g, const QuerySide<E>& q, int64_t firs
   }
 }
 
+/// Adds what the query block and the key blocks of `range` give to each other's gradients. The first range of a query
+/// block starts its gradient.
 template <typename E>
-void backward_pair(const AttentionGroup& g, const KeySide<E>& k, const QuerySide<E>& q, int64_t key_block,
-                   int64_t query_block, bool first, const PairScratch<E>& p) {
+void backward_range(const AttentionGroup& g, const KeySide<E>& k, const QuerySide<E>& q, BlockRange range,
+                    int64_t query_block, bool first, const PairScratch<E>& p) {
   const int64_t width = padded_head(g.head_dim);
-  const int64_t at = key_block * kBlock * width;
+  const int64_t at = range.begin * kBlock * width;
+  const int64_t keys = (range.end - range.begin) * kBlock;
   const BlockProduct product = product_for(g, k.keys);
-  product(kBlock, kBlock, width, width, kBlock, kBlock, false, k.keys + at, q.queries_across, p.scores);
-  product(kBlock, kBlock, width, width, kBlock, kBlock, false, k.values + at, q.grads_across, p.grads);
-  pair_gradients(g, q, key_block * kBlock, query_block * kBlock, p);
-  product(kBlock, width, kBlock, kBlock, width, width, true, p.probabilities, q.grads_summed, k.grad_values + at);
-  product(kBlock, width, kBlock, kBlock, width, width, true, p.grad_scores, q.queries_summed, k.grad_keys + at);
-  product(width, kBlock, kBlock, kBlock, kBlock, kBlock, !first, k.keys_across + at, p.grad_scores_summed,
-          q.grad_queries_across);
+  product(keys, kBlock, width, width, kBlock, kBlock, false, k.keys + at, q.queries_across, p.scores);
+  product(keys, kBlock, width, width, kBlock, kBlock, false, k.values + at, q.grads_across, p.grads);
+  pair_gradients(g, q, range.begin * kBlock, keys, query_block * kBlock, p);
+  product(keys, width, kBlock, kBlock, width, width, true, p.probabilities, q.grads_summed, k.grad_values + at);
+  product(keys, width, kBlock, kBlock, width, width, true, p.grad_scores, q.queries_summed, k.grad_keys + at);
+  for (int64_t key_block = range.begin; key_block < range.end; ++key_block) {
+    product(width, kBlock, kBlock, kBlock, kBlock, kBlock, !first || key_block > range.begin,
+            k.keys_across + key_block * kBlock * width,
+            p.grad_scores_summed + (key_block - range.begin) * kBlock * kBlock, q.grad_queries_across);
+  }
 }
 
 /// Softmax statistics of a query block. Padded queries get a log-sum-exp that makes their probabilities vanish.
@@ -161,8 +167,9 @@ void backward_query_block(const AttentionBackward& a, int64_t head, int64_t quer
   pack_query_block(g, query_block, q);
   load_statistics<T>(a, head, first, q);
   const BlockRange visible = visible_blocks(g, query_block);
-  for (int64_t key_block = visible.begin; key_block < visible.end; ++key_block) {
-    backward_pair(g, k, q, key_block, query_block, key_block == visible.begin, p);
+  for (int64_t begin = visible.begin; begin < visible.end; begin += kBackwardKeyBlocks) {
+    const BlockRange range{begin, clamp(begin + kBackwardKeyBlocks, begin, visible.end)};
+    backward_range(g, k, q, range, query_block, begin == visible.begin, p);
   }
   for (int64_t i = 0; i < kBlock; ++i) {
     for (int64_t d = 0; d < width; ++d) {

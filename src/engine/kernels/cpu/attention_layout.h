@@ -37,17 +37,27 @@ inline void clear(void* memory, int64_t bytes) {
   __builtin_memset(memory, 0, static_cast<size_t>(bytes));
 }
 
+/// Stores what T would hold: rounded to T first, unless storing does just that.
+template <typename T, typename E, typename Lanes>
+void store_as(E* p, F32 v, Lanes lanes) {
+  if constexpr (__is_same(T, E)) {
+    store_lanes(p, v, lanes);
+  } else {
+    store_lanes(p, round_to<T>(v), lanes);
+  }
+}
+
 /// Rotates the pair (x[d], x[d + half]) of every position; products and sums are rounded to T where separate
-/// operations of transformers would round them.
+/// operations of transformers would round them (the tables come rounded to T).
 template <typename T, typename E>
 void rotate_token(const T* x, const float* cosine, const float* sine, int64_t half, E* out) {
   for_vectors(half, [&](int64_t d, auto lanes) {
-    const F32 c = round_to<T>(load_lanes(cosine + d, lanes));
-    const F32 s = round_to<T>(load_lanes(sine + d, lanes));
+    const F32 c = load_lanes(cosine + d, lanes);
+    const F32 s = load_lanes(sine + d, lanes);
     const F32 low = load_lanes(x + d, lanes);
     const F32 high = load_lanes(x + half + d, lanes);
-    store_lanes(out + d, round_to<T>(round_to<T>(low * c) - round_to<T>(high * s)), lanes);
-    store_lanes(out + half + d, round_to<T>(round_to<T>(high * c) + round_to<T>(low * s)), lanes);
+    store_as<T>(out + d, round_to<T>(low * c) - round_to<T>(high * s), lanes);
+    store_as<T>(out + half + d, round_to<T>(high * c) + round_to<T>(low * s), lanes);
   });
 }
 
@@ -55,8 +65,8 @@ void rotate_token(const T* x, const float* cosine, const float* sine, int64_t ha
 template <typename T>
 void unrotate_token(const float* gradient, const float* cosine, const float* sine, int64_t half, T* out) {
   for_vectors(half, [&](int64_t d, auto lanes) {
-    const F32 c = round_to<T>(load_lanes(cosine + d, lanes));
-    const F32 s = round_to<T>(load_lanes(sine + d, lanes));
+    const F32 c = load_lanes(cosine + d, lanes);
+    const F32 s = load_lanes(sine + d, lanes);
     const F32 low = load_lanes(gradient + d, lanes);
     const F32 high = load_lanes(gradient + half + d, lanes);
     store_lanes(out + d, low * c + high * s, lanes);

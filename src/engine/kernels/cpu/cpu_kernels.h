@@ -91,7 +91,7 @@ struct AttentionGroup {
   float scale;
   int64_t query_stride;
   int64_t key_stride;
-  const float* cosine;  ///< [length, head_dim / 2]; null: no rotation
+  const float* cosine;  ///< [length, head_dim / 2], rounded to the tensors' dtype; null: no rotation
   const float* sine;
   BlockProduct bf16_product;  ///< null: products are done in float32
   void* scratch;              ///< attention_*_scratch_bytes() bytes, 64-byte aligned

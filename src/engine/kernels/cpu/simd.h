@@ -160,19 +160,27 @@ inline F32 min(F32 a, F32 b) {
 }
 
 inline float sum(F32 v) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps(reinterpret_cast<__m512>(v));
+#else
   float total = 0.0F;
   for (int i = 0; i < kLanes; ++i) {
     total += v[i];
   }
   return total;
+#endif
 }
 
 inline float max_lane(F32 v) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_max_ps(reinterpret_cast<__m512>(v));
+#else
   float best = v[0];
   for (int i = 1; i < kLanes; ++i) {
     best = v[i] > best ? v[i] : best;
   }
   return best;
+#endif
 }
 
 inline F32 sqrt(F32 v) {
