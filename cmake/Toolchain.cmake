@@ -2,9 +2,15 @@
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # The sloppiness is what ccache's manual asks for when a precompiled header is in use.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${CCACHE_PROGRAM})
+  set(
+    CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND}
+    -E
+    env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+    ${CCACHE_PROGRAM}
+  )
 endif()
 
 find_program(MOLD_PROGRAM mold)
@@ -20,3 +26,6 @@ if(ASSAY_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
+
+# An installed worker finds libtorch where it was built against it.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)

@@ -8,7 +8,10 @@ list(APPEND CMAKE_PREFIX_PATH ${_wheel_cmake})
 set(ASSAY_CUDA AUTO CACHE STRING "Build against a CUDA libtorch: AUTO (as libtorch was built), ON (required), OFF")
 find_package(Torch 2.11 REQUIRED)
 if(ASSAY_CUDA STREQUAL "ON" AND NOT TORCH_CUDA_LIBRARIES AND NOT TARGET torch_cuda)
-  message(FATAL_ERROR "ASSAY_CUDA=ON, but the libtorch in ${TORCH_INSTALL_PREFIX} was built without CUDA: install a CUDA build of torch, or leave ASSAY_CUDA at AUTO")
+  message(
+    FATAL_ERROR
+    "ASSAY_CUDA=ON, but the libtorch in ${TORCH_INSTALL_PREFIX} was built without CUDA: install a CUDA build of torch, or leave ASSAY_CUDA at AUTO"
+  )
 endif()
 if(NOT ASSAY_CUDA STREQUAL "OFF" AND TARGET torch_cuda)
   set(ASSAY_WITH_CUDA ON)
@@ -35,5 +38,13 @@ target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-unus
 
 add_library(assay_torch_pch OBJECT ${CMAKE_SOURCE_DIR}/src/engine/torch_pch.cc)
 target_link_libraries(assay_torch_pch PUBLIC assay_torch)
-target_precompile_headers(assay_torch_pch PRIVATE <ATen/ATen.h> <torch/csrc/autograd/custom_function.h>
-                          <torch/csrc/autograd/autograd.h> <string> <vector> <functional>)
+target_precompile_headers(
+  assay_torch_pch
+  PRIVATE
+    <ATen/ATen.h>
+    <torch/csrc/autograd/custom_function.h>
+    <torch/csrc/autograd/autograd.h>
+    <string>
+    <vector>
+    <functional>
+)
