@@ -8,7 +8,6 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
-#include "measure/sample_series.h"
 #include "measure/statistics.h"
 
 namespace assay::cli {
@@ -51,7 +50,7 @@ Totals Summarise(const job::RunRecord& record) {
     totals.real_tokens_per_second =
         static_cast<double>(totals.real_tokens) / static_cast<double>(steps.size()) / totals.median_step_seconds;
   }
-  totals.max_rss_gib = measure::FromColumns(record.samples).rss_process_peak_bytes / kGib;
+  totals.max_rss_gib = static_cast<double>(record.max_rss_bytes) / kGib;
   return totals;
 }
 
