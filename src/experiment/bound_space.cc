@@ -17,7 +17,7 @@ Status CheckProperties(const space::DiscoverySpace& space, const Experiment& exp
   for (const space::Property& property : space.properties) {
     const PropertySpec* spec = FindProperty(experiment, property.identifier);
     if (spec == nullptr) {
-      return Located(property.where, BindPoint(experiment, {{property.identifier, space::Value()}}, {}).status());
+      return Located(property.where, CanonicalValue(experiment, property.identifier, {}).status());
     }
     ASSAY_RETURN_IF_ERROR(
         Located(property.where, property.domain.CheckSubDomainOf(spec->domain).WithContext(property.identifier)));
@@ -28,16 +28,11 @@ Status CheckProperties(const space::DiscoverySpace& space, const Experiment& exp
 Result<space::Entity> BindParameters(const space::ExperimentReference& reference, const Experiment& experiment) {
   space::Entity parameters;
   for (const auto& [name, value] : reference.parameterization) {
-    const std::string& where = reference.parameter_where.at(name);
-    const PropertySpec* spec = FindProperty(experiment, name);
-    if (spec == nullptr) {
-      return Located(where, BindPoint(experiment, {{name, value}}, {}).status());
-    }
-    Result<space::Value> canonical = spec->domain.Canonical(value);
+    Result<space::Value> canonical = CanonicalValue(experiment, name, value);
     if (!canonical.ok()) {
-      return Located(where, canonical.status().WithContext(name));
+      return Located(reference.parameter_where.at(name), canonical.status());
     }
-    if (*canonical != spec->default_value) {
+    if (*canonical != FindProperty(experiment, name)->default_value) {
       parameters[name] = *std::move(canonical);
     }
   }
@@ -60,7 +55,7 @@ Result<BoundSpace> BoundSpace::Bind(space::DiscoverySpace space) {
     if (std::find(bound.parameterized_ids_.begin(), bound.parameterized_ids_.end(), id) !=
         bound.parameterized_ids_.end()) {
       return Located(reference.where,
-                Status::InvalidArgument(fmt::format("{} stands in this space twice: remove one of the two", id)));
+                     Status::InvalidArgument(fmt::format("{} stands in this space twice: remove one of the two", id)));
     }
     bound.experiments_.push_back(&experiment);
     bound.parameterizations_.push_back(std::move(parameters));

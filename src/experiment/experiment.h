@@ -28,6 +28,9 @@ struct PropertySpec {
   bool own = false;            ///< ours; the reference does not have it
   /// Of the domain, what this version can do; empty: all of it.
   std::vector<space::Value> supported = {};
+  /// Of a property whose text is a name that this knows, or a path: an existing path is made absolute, so that the same
+  /// relative path in two folders is two points.
+  bool (*is_name)(std::string_view text) = nullptr;
 };
 
 /// Whose definition a target's value follows.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "data/datasets.h"
+#include "data/model_catalogue.h"
 #include "space/number.h"
 
 namespace assay::experiment {
@@ -87,9 +91,21 @@ PropertySpec Supporting(PropertySpec spec, std::vector<Value> supported) {
   return spec;
 }
 
+bool IsModelName(std::string_view text) {
+  const auto models = data::ModelCatalogue();
+  return std::any_of(models.begin(), models.end(), [&](const data::CatalogueModel& m) { return m.name == text; });
+}
+
+PropertySpec NameOrPath(PropertySpec spec, bool (*is_name)(std::string_view)) {
+  spec.is_name = is_name;
+  return spec;
+}
+
 void AddRequired(std::vector<PropertySpec>& specs) {
-  specs.push_back(Required("model_name", Domain::AnyText(),
-                           "a name of the catalogue (assay models lists them), or a Hugging Face model folder"));
+  specs.push_back(
+      NameOrPath(Required("model_name", Domain::AnyText(),
+                          "a name of the catalogue (assay models lists them), or a Hugging Face model folder"),
+                 &IsModelName));
   specs.push_back(Required("model_max_length", Integers(1, 131073), "rows are cut to this many tokens", "tokens"));
   specs.push_back(Required("batch_size", Integers(1, 4097), "rows in a micro-batch, over all GPUs together", "rows"));
   specs.push_back(Required("number_gpus", Integers(0, 33), "0 runs on the CPU; more than 1 is not supported yet"));
@@ -99,8 +115,9 @@ void AddTraining(std::vector<PropertySpec>& specs) {
   specs.push_back(Optional("gpu_model", Domain::AnyTextOrNone(), kNone,
                            "the GPU's product name, for example NVIDIA-A100-SXM4-80GB; needed when number_gpus is "
                            "above 0"));
-  specs.push_back(Optional("dataset_id", Domain::AnyText(), Text("news-tokens-16384plus-entries-4096"),
-                           "a data set by id (see docs/data.md), or a JSONL file"));
+  specs.push_back(NameOrPath(Optional("dataset_id", Domain::AnyText(), Text("news-tokens-16384plus-entries-4096"),
+                                      "a data set by id (see docs/data.md), or a JSONL file"),
+                             &data::IsKnownDataset));
   specs.push_back(Optional("gradient_checkpointing", Domain::Binary(), true,
                            "keep only the inputs of decoder layers, and compute the rest again in the backward pass"));
   specs.push_back(

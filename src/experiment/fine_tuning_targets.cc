@@ -31,7 +31,7 @@ const std::vector<TargetSpec>& ReferenceTargets() {
       {"gpu_power_percent_max", "%", kRef, "largest over GPUs of the same"},
       {"cpu_compute_utilization", "%", kRef, "mean over time of the worker process's CPU use, without its children; 100 is one core"},
       {"cpu_memory_utilization", "%", kRef, "mean over time of the whole machine's used memory; see max_rss_bytes for the worker's own"},
-      {"model_load_time", "s", kRef, "from the worker's start until model, optimiser and rows are ready"},
+      {"model_load_time", "s", kRef, "from the worker's main() until model, optimiser and rows are ready"},
       {"training_steps", "steps", kRef, "optimiser steps made"},
   };
   return targets;

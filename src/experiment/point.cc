@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "base/files.h"
 #include "base/json.h"
 
 namespace assay::experiment {
@@ -18,19 +21,25 @@ Status UnknownProperty(const Experiment& experiment, const std::string& name) {
                                              experiment.id()));
 }
 
-Result<space::Value> Canonical(const Experiment& experiment, const std::string& name, const space::Value& value) {
-  const PropertySpec* spec = FindProperty(experiment, name);
-  if (spec == nullptr) {
-    return UnknownProperty(experiment, name);
+/// "./models/m/" to "/home/u/models/m".
+std::string AbsolutePath(const std::string& path) {
+  std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
+  return (absolute.has_filename() ? absolute : absolute.parent_path()).string();
+}
+
+space::Value WithAbsolutePath(const PropertySpec& spec, space::Value value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (spec.is_name == nullptr || text == nullptr || spec.is_name(*text) ||
+      (!FileExists(*text) && !IsDirectory(*text))) {
+    return value;
   }
-  Result<space::Value> canonical = spec->domain.Canonical(value);
-  return canonical.ok() ? std::move(canonical) : canonical.status().WithContext(name);
+  return AbsolutePath(*text);
 }
 
 Result<space::Entity> CanonicalEntity(const Experiment& experiment, const space::Entity& given) {
   space::Entity entity;
   for (const auto& [name, value] : given) {
-    ASSAY_ASSIGN_OR_RETURN(entity[name], Canonical(experiment, name, value));
+    ASSAY_ASSIGN_OR_RETURN(entity[name], CanonicalValue(experiment, name, value));
   }
   return entity;
 }
@@ -56,6 +65,18 @@ Status FillIn(const Experiment& experiment, space::Entity& point) {
 }
 
 }  // namespace
+
+Result<space::Value> CanonicalValue(const Experiment& experiment, const std::string& name, const space::Value& value) {
+  const PropertySpec* spec = FindProperty(experiment, name);
+  if (spec == nullptr) {
+    return UnknownProperty(experiment, name);
+  }
+  Result<space::Value> canonical = spec->domain.Canonical(value);
+  if (!canonical.ok()) {
+    return canonical.status().WithContext(name);
+  }
+  return WithAbsolutePath(*spec, *std::move(canonical));
+}
 
 std::string ParameterizedId(const Experiment& experiment, const space::Entity& parameterization) {
   std::string id = experiment.id();

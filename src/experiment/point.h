@@ -25,6 +25,10 @@ struct BoundPoint {
 /// alphabetical order. Parameters at their default are left out.
 std::string ParameterizedId(const Experiment& experiment, const space::Entity& parameterization);
 
+/// The value of property `name` in the form that ids use; an existing relative path becomes absolute. kInvalidArgument
+/// for an unknown property (with the nearest known one) and a value outside its domain.
+Result<space::Value> CanonicalValue(const Experiment& experiment, const std::string& name, const space::Value& value);
+
 /// Checks names and values and fills in defaults. Precedence: entity, parameterization, default. Errors (unknown
 /// property with the nearest known one, missing required property, value outside its domain) are kInvalidArgument.
 Result<BoundPoint> BindPoint(const Experiment& experiment, const space::Entity& entity,

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "experiment/catalogue.h"
 #include "experiment/testing.h"
 #include "space/discovery_space.h"
@@ -86,6 +88,18 @@ TEST(PointTest, AnOptionalInTheEntityIsConstitutive) {
   const auto both = BindPoint(Full(), entity, {{"gradient_checkpointing", true}, {"seed", int64_t{7}}});
   EXPECT_EQ(both->complete.at("gradient_checkpointing"), space::Value(false));
   EXPECT_EQ(both->complete.at("seed"), space::Value(int64_t{7}));
+}
+
+TEST(PointTest, ExistingPathsBecomeAbsolute) {
+  const std::string here = std::filesystem::current_path().string();
+  const Experiment& full = Full();
+  EXPECT_EQ(*CanonicalValue(full, "model_name", std::string("./")), space::Value(here));
+  EXPECT_EQ(*CanonicalValue(full, "model_name", here + "/"), space::Value(here));
+  EXPECT_EQ(*CanonicalValue(full, "model_name", std::string("smollm2-135m")),
+            space::Value(std::string("smollm2-135m")));
+  EXPECT_EQ(*CanonicalValue(full, "model_name", std::string("org/no-such-model")),
+            space::Value(std::string("org/no-such-model")));
+  EXPECT_EQ(*CanonicalValue(full, "optim", std::string("sgd")), space::Value(std::string("sgd")));
 }
 
 TEST(BoundSpaceTest, EnumeratesPointsTimesExperiments) {

@@ -98,7 +98,7 @@ Result<std::vector<Operation>> SqliteStore::ListOperations() {
   const std::lock_guard lock(mutex_);
   ASSAY_ASSIGN_OR_RETURN(Statement rows,
                          database_.Prepare("SELECT uid, kind, space, started_at, finished_at, exit_state "
-                                           "FROM operations ORDER BY started_at, uid"));
+                                           "FROM operations ORDER BY id"));
   std::vector<Operation> list;
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool more, rows.Step());

@@ -55,12 +55,13 @@ CREATE TABLE claims(
   PRIMARY KEY (parameterized_id, entity_id)) WITHOUT ROWID;
 
 CREATE TABLE operations(
-  uid TEXT PRIMARY KEY,
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL UNIQUE,
   kind TEXT NOT NULL,
   space TEXT NOT NULL,
   started_at TEXT NOT NULL,
   finished_at TEXT NOT NULL,
-  exit_state TEXT NOT NULL) WITHOUT ROWID;
+  exit_state TEXT NOT NULL);
 CREATE TABLE operation_results(
   operation_uid TEXT NOT NULL,
   request_index INTEGER NOT NULL,
