@@ -83,6 +83,10 @@ Status Run(int64_t count, const std::string& path) {
     }));
     return documents;
   });
+  Time("2000 whole measurements, parsed", [&]() -> Result<int64_t> {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Measurement> list, store->List({.limit = 2000}, false));
+    return static_cast<int64_t>(list.size());
+  });
   Time("find one point by its key", [&]() -> Result<int64_t> {
     ASSAY_ASSIGN_OR_RETURN(const auto found, store->FindMeasured(KeyOf(Example(777))));
     return found.has_value() ? 1 : 0;

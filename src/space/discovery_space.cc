@@ -32,17 +32,4 @@ Entity DiscoverySpace::Point(int64_t index) const {
   return entity;
 }
 
-bool DiscoverySpace::Contains(const Entity& entity) const {
-  if (entity.size() != properties.size()) {
-    return false;
-  }
-  for (const Property& property : properties) {
-    const auto found = entity.find(property.identifier);
-    if (found == entity.end() || !property.domain.Contains(found->second)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace assay::space

@@ -36,8 +36,6 @@ struct DiscoverySpace {
   Result<int64_t> PointCount() const;
   /// Point `index` of the grid; the last property varies fastest. Requires 0 <= index < PointCount().
   Entity Point(int64_t index) const;
-  /// Whether `entity` has exactly this space's properties, each within its domain.
-  bool Contains(const Entity& entity) const;
 };
 
 /// Reads a space. Errors name the file, the line and, for an unknown key, the nearest known one. A property that stands

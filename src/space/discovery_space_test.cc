@@ -58,23 +58,9 @@ TEST(DiscoverySpaceTest, EnumeratesTheGridLastPropertyFastest) {
   EXPECT_EQ(EntityId(space->Point(2)), "batch_size.1-model_max_length.1024-model_name.smollm2-135m-number_gpus.0");
   std::set<std::string> ids;
   for (int64_t index = 0; index < 4; ++index) {
-    EXPECT_TRUE(space->Contains(space->Point(index)));
     ids.insert(EntityId(space->Point(index)));
   }
   EXPECT_EQ(ids.size(), 4U);
-}
-
-TEST(DiscoverySpaceTest, ContainsExactlyItsPoints) {
-  const auto space = ParseDiscoverySpace(kHelloWorld, "space.yaml");
-  Entity point = space->Point(0);
-  point["batch_size"] = int64_t{3};
-  EXPECT_FALSE(space->Contains(point));
-  point = space->Point(0);
-  point.erase("batch_size");
-  EXPECT_FALSE(space->Contains(point));
-  point = space->Point(0);
-  point["extra"] = int64_t{1};
-  EXPECT_FALSE(space->Contains(point));
 }
 
 TEST(DiscoverySpaceTest, ListsBecomeOneText) {
