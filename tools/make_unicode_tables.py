@@ -162,7 +162,9 @@ def main():
             masks[c] = masks.get(c, 0) | 1 << bit
     class_rows = [f"{{0x{a:x}, 0x{b:x}, 0x{v:x}}}" for a, b, v in ranges(masks)]
     barrier_rows = [f"{{0x{a:x}, 0x{b:x}}}" for a, b, _ in ranges(dict.fromkeys(normalisation_barriers(utf8proc), 1))]
-    lower_rows = [f"{{0x{c:x}, 0x{ord(t[0]):x}, 0x{ord(t[1]) if len(t) > 1 else 0:x}}}" for c, t in lowercase_changes(utf8proc)]
+    lower_rows = [
+        f"{{0x{c:x}, 0x{ord(t[0]):x}, 0x{ord(t[1]) if len(t) > 1 else 0:x}}}" for c, t in lowercase_changes(utf8proc)
+    ]
     OUTPUT.write_text(
         f"// Written by tools/make_unicode_tables.py from tokenizers {tokenizers.__version__}; not edited by hand.\n"
         "// clang-format off\n"

@@ -6,9 +6,16 @@ import unicodedata
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-CL100K = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
-QWEN2 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+QWEN2 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 O200K = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -34,7 +41,10 @@ def byte_level(training, pre_tokenizer, normalizer=None, post_processor=None, vo
     if normalizer is not None:
         tokenizer.normalizer = normalizer
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, special_tokens=SPECIAL, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+        vocab_size=vocab_size,
+        special_tokens=SPECIAL,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
     tokenizer.train_from_iterator(training, trainer)
     if post_processor is not None:
@@ -43,7 +53,11 @@ def byte_level(training, pre_tokenizer, normalizer=None, post_processor=None, vo
 
 
 def gpt2(training):
-    return byte_level(training, pre_tokenizers.ByteLevel(add_prefix_space=False), post_processor=processors.ByteLevel(trim_offsets=False))
+    return byte_level(
+        training,
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        post_processor=processors.ByteLevel(trim_offsets=False),
+    )
 
 
 def roberta(training):
@@ -56,7 +70,10 @@ def roberta(training):
 
 def split_then_bytes(pattern, **kwargs):
     def build(training):
-        steps = [pre_tokenizers.Split(Regex(pattern), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        steps = [
+            pre_tokenizers.Split(Regex(pattern), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
         return byte_level(training, pre_tokenizers.Sequence(steps), **kwargs)
 
     return build
@@ -83,11 +100,15 @@ def spm_bpe(training, normalizer, pre_tokenizer, decoder, byte_fallback=True, fu
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=byte_fallback, fuse_unk=fuse_unk))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
     fallback = [f"<0x{byte:02X}>" for byte in range(256)] if byte_fallback else []
-    trainer = trainers.BpeTrainer(vocab_size=3000, special_tokens=["<unk>", "<s>", "</s>", *fallback], limit_alphabet=120, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=3000, special_tokens=["<unk>", "<s>", "</s>", *fallback], limit_alphabet=120, show_progress=False
+    )
     tokenizer.train_from_iterator(training, trainer)
     tokenizer = without_added(tokenizer, fallback)
     tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizer, pre_tokenizer, decoder
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
     return tokenizer
 
 
@@ -103,18 +124,24 @@ def without_added(tokenizer, contents):
 def llama2(training):
     """The older form: a normaliser writes the spaces, and the whole text is one word."""
     normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
     return spm_bpe(training, normalizer, None, decoder)
 
 
 def mistral(training):
     scheme = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
-    decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
     return spm_bpe(training, None, scheme, decoder)
 
 
 def metaspace_unk(training):
-    return spm_bpe(training, None, pre_tokenizers.Metaspace(), decoders.Metaspace(), byte_fallback=False, fuse_unk=False)
+    return spm_bpe(
+        training, None, pre_tokenizers.Metaspace(), decoders.Metaspace(), byte_fallback=False, fuse_unk=False
+    )
 
 
 def unigram(training, normalizer=None, byte_fallback=False, scheme="always"):
@@ -124,7 +151,9 @@ def unigram(training, normalizer=None, byte_fallback=False, scheme="always"):
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
     tokenizer.decoder = decoders.Metaspace(prepend_scheme=scheme)
     fallback = [f"<0x{byte:02X}>" for byte in range(256)] if byte_fallback else []
-    trainer = trainers.UnigramTrainer(vocab_size=2500, special_tokens=["<pad>", "</s>", "<unk>", *fallback], unk_token="<unk>", show_progress=False)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=2500, special_tokens=["<pad>", "</s>", "<unk>", *fallback], unk_token="<unk>", show_progress=False
+    )
     tokenizer.train_from_iterator(training, trainer)
     if byte_fallback:
         import json
@@ -142,8 +171,14 @@ def t5(training):
 
 
 def albert(training):
-    steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
-    return unigram(training, normalizers.Sequence([*steps, normalizers.Precompiled(charsmap())]), scheme="first")
+    steps = [
+        normalizers.Replace("``", '"'),
+        normalizers.Replace("''", '"'),
+        normalizers.NFKD(),
+        normalizers.StripAccents(),
+        normalizers.Lowercase(),
+    ]
+    return unigram(training, normalizers.Sequence([*steps, normalizers.Precompiled(charsmap())]))
 
 
 def bert(training):
@@ -151,29 +186,46 @@ def bert(training):
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(vocab_size=3000, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=3000, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False
+    )
     tokenizer.train_from_iterator(training, trainer)
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    tokenizer.add_tokens([AddedToken("Über", normalized=True), AddedToken("[STRIP]", lstrip=True, rstrip=True, normalized=False)])
+    tokenizer.add_tokens(
+        [AddedToken("Über", normalized=True), AddedToken("[STRIP]", lstrip=True, rstrip=True, normalized=False)]
+    )
     return tokenizer
 
 
 def word_level(training):
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Strip(), normalizers.Lowercase()])
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Punctuation("contiguous")])
-    tokenizer.train_from_iterator(training, trainers.WordLevelTrainer(vocab_size=3000, special_tokens=["[UNK]"], show_progress=False))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Nmt(), normalizers.NFKC(), normalizers.Strip(), normalizers.Lowercase()]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Whitespace(), pre_tokenizers.Punctuation("contiguous")]
+    )
+    tokenizer.train_from_iterator(
+        training, trainers.WordLevelTrainer(vocab_size=3000, special_tokens=["[UNK]"], show_progress=False)
+    )
     return tokenizer
 
 
 def end_of_word(training):
     """The first GPT's: a suffix ends a word."""
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>", continuing_subword_prefix="@@", fuse_unk=True))
+    tokenizer = Tokenizer(
+        models.BPE(unk_token="<unk>", end_of_word_suffix="</w>", continuing_subword_prefix="@@", fuse_unk=True)
+    )
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.BPEDecoder("</w>")
     trainer = trainers.BpeTrainer(
-        vocab_size=3000, special_tokens=["<unk>"], end_of_word_suffix="</w>", continuing_subword_prefix="@@", limit_alphabet=80, show_progress=False
+        vocab_size=3000,
+        special_tokens=["<unk>"],
+        end_of_word_suffix="</w>",
+        continuing_subword_prefix="@@",
+        limit_alphabet=80,
+        show_progress=False,
     )
     tokenizer.train_from_iterator(training, trainer)
     return tokenizer
@@ -196,8 +248,19 @@ def behaviors(training):
 def many_added(training):
     tokenizer = smollm2(training)
     tokenizer.normalizer = normalizers.NFC()
-    plain = [AddedToken("[LONG]"), AddedToken("[LONGER]"), AddedToken("  ", normalized=False), AddedToken("\n\n", normalized=False), AddedToken("é")]
-    stripped = [AddedToken("[STRIP]", lstrip=True), AddedToken("<mask>", rstrip=True), AddedToken("word", single_word=True), AddedToken("tok", single_word=True)]
+    plain = [
+        AddedToken("[LONG]"),
+        AddedToken("[LONGER]"),
+        AddedToken("  ", normalized=False),
+        AddedToken("\n\n", normalized=False),
+        AddedToken("é"),
+    ]
+    stripped = [
+        AddedToken("[STRIP]", lstrip=True),
+        AddedToken("<mask>", rstrip=True),
+        AddedToken("word", single_word=True),
+        AddedToken("tok", single_word=True),
+    ]
     tokenizer.add_tokens(plain + stripped)
     return tokenizer
 
@@ -237,7 +300,9 @@ def charsmap():
         if unicodedata.normalize("NFKC", text) != text:
             rules[text] = unicodedata.normalize("NFKC", text)
     rules |= {space: " " for space in ["\t", "\n", "\r", "\u00a0", "\u3000", "\u2003", "\u200b"]}
-    rules |= {base + mark: unicodedata.normalize("NFC", base + mark) for base in "aeiouAEIOU" for mark in "\u0300\u0301\u0308"}
+    rules |= {
+        base + mark: unicodedata.normalize("NFC", base + mark) for base in "aeiouAEIOU" for mark in "\u0300\u0301\u0308"
+    }
     rules |= {"\x01": "", "\u00ad": ""}
     replacements, values = b"", {}
     for key, text in sorted(rules.items()):

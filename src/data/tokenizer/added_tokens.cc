@@ -48,7 +48,8 @@ AddedTokenFinder::AddedTokenFinder(const std::vector<Pattern>& patterns) : edges
     }
   }
   if (std::count(first_bytes_.begin(), first_bytes_.end(), true) == 1) {
-    only_first_byte_ = static_cast<int>(std::find(first_bytes_.begin(), first_bytes_.end(), true) - first_bytes_.begin());
+    only_first_byte_ =
+        static_cast<int>(std::find(first_bytes_.begin(), first_bytes_.end(), true) - first_bytes_.begin());
   }
 }
 

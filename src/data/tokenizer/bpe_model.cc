@@ -15,6 +15,77 @@ namespace {
 constexpr size_t kShortWord = 48;
 constexpr uint32_t kNone = UINT32_MAX;
 
+// Merges the symbols of a long word, kept as a linked list, with a heap of the pairs that can be merged.
+class LongWord {
+ public:
+  LongWord(const PairTable& merges, ModelScratch* scratch) : merges_(merges), s_(*scratch) {
+    const auto count = static_cast<uint32_t>(s_.ids.size());
+    s_.ranks.resize(count);
+    s_.merged.resize(count);
+    s_.next.resize(count);
+    s_.previous.resize(count);
+    s_.heap.clear();
+    for (uint32_t i = 0; i < count; ++i) {
+      s_.next[i] = i + 1 < count ? i + 1 : kNone;
+      s_.previous[i] = i > 0 ? i - 1 : kNone;
+      LookUp(i);
+    }
+    std::make_heap(s_.heap.begin(), s_.heap.end(), std::greater<>());
+  }
+
+  void MergeAll() {
+    while (!s_.heap.empty()) {
+      std::pop_heap(s_.heap.begin(), s_.heap.end(), std::greater<>());
+      const uint64_t top = s_.heap.back();
+      s_.heap.pop_back();
+      const auto at = static_cast<uint32_t>(top);
+      if (s_.ranks[at] == top >> 32) {  // else the pair at this place has changed since
+        MergeWithNext(at);
+      }
+    }
+    std::erase(s_.ids, kNoToken);
+  }
+
+ private:
+  // Finds the merge of the symbol at `at` with the next one. True when there is one, now last in the heap's memory.
+  bool LookUp(uint32_t at) {
+    const uint32_t next = s_.next[at];
+    const PairTable::Value value =
+        next == kNone ? PairTable::Value{PairTable::kMissing, 0} : merges_.Find(s_.ids[at], s_.ids[next]);
+    s_.ranks[at] = value.rank;
+    s_.merged[at] = value.id;
+    if (value.rank == PairTable::kMissing) {
+      return false;
+    }
+    s_.heap.push_back(static_cast<uint64_t>(value.rank) << 32 | at);
+    return true;
+  }
+
+  void Update(uint32_t at) {
+    if (LookUp(at)) {
+      std::push_heap(s_.heap.begin(), s_.heap.end(), std::greater<>());
+    }
+  }
+
+  void MergeWithNext(uint32_t at) {
+    const uint32_t right = s_.next[at];
+    s_.ids[at] = s_.merged[at];
+    s_.ids[right] = kNoToken;
+    s_.ranks[right] = PairTable::kMissing;
+    s_.next[at] = s_.next[right];
+    if (s_.next[at] != kNone) {
+      s_.previous[s_.next[at]] = at;
+    }
+    Update(at);
+    if (s_.previous[at] != kNone) {
+      Update(s_.previous[at]);
+    }
+  }
+
+  const PairTable& merges_;
+  ModelScratch& s_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<const BpeModel>> BpeModel::Create(Vocabulary vocabulary, const std::vector<Merge>& merges,
@@ -36,7 +107,9 @@ Result<std::unique_ptr<const BpeModel>> BpeModel::Create(Vocabulary vocabulary, 
     if (a == kNoToken || b == kNoToken || id == kNoToken) {
       return Status::InvalidArgument(
           fmt::format("merge {} ('{}' '{}') needs the token '{}', which is not in the vocabulary", rank, left, right,
-                      a == kNoToken ? left : b == kNoToken ? right : merged));
+                      a == kNoToken   ? left
+                      : b == kNoToken ? right
+                                      : merged));
     }
     table.Insert(a, b, {static_cast<uint32_t>(rank), id});
     pairs.emplace_back(a, b);
@@ -70,9 +143,9 @@ void BpeModel::IndexBytes() {
   }
 }
 
-bool BpeModel::NeverMergesBefore(std::string_view separator) const {
-  if (!options_.continuing_subword_prefix.empty() || !options_.end_of_word_suffix.empty() ||
-      vocabulary_.Find(separator) == kNoToken) {
+bool BpeModel::MayCutBefore(std::string_view separator) const {
+  if (options_.byte_level || options_.ignore_merges || !options_.continuing_subword_prefix.empty() ||
+      !options_.end_of_word_suffix.empty() || vocabulary_.Find(separator) == kNoToken) {
     return false;
   }
   return std::none_of(pairs_.begin(), pairs_.end(), [&](const std::pair<int32_t, int32_t>& pair) {
@@ -98,7 +171,7 @@ bool BpeModel::Encode(std::string_view word, ModelScratch* scratch, std::vector<
     return false;
   }
   if (scratch->ids.size() > kShortWord) {
-    MergeLong(scratch);
+    LongWord(merges_, scratch).MergeAll();
   } else {
     scratch->ids.resize(MergeShort(scratch->ids.data(), scratch->ids.size(), scratch));
   }
@@ -106,38 +179,45 @@ bool BpeModel::Encode(std::string_view word, ModelScratch* scratch, std::vector<
   return true;
 }
 
+// `word`'s character from `begin` to `end` as the vocabulary writes it; `buffer` holds it where it has to be made.
+std::string_view BpeModel::Written(std::string_view word, size_t begin, size_t end, std::string* buffer) const {
+  const std::string_view character = word.substr(begin, end - begin);
+  const bool prefix = begin != 0 && !options_.continuing_subword_prefix.empty();
+  const bool suffix = end == word.size() && !options_.end_of_word_suffix.empty();
+  if (!prefix && !suffix) {
+    return character;
+  }
+  *buffer = prefix ? options_.continuing_subword_prefix : std::string();
+  buffer->append(character);
+  buffer->append(suffix ? options_.end_of_word_suffix : std::string());
+  return *buffer;
+}
+
 bool BpeModel::AppendCharacters(std::string_view word, std::vector<int32_t>* ids) const {
-  const int32_t unknown = options_.unknown_token.empty() ? kNoToken : vocabulary_.Find(options_.unknown_token);
-  // An unknown token that waits: fused with those that follow it, and written only before the next known character.
-  // Bytes of a fallback do not write it, so they come before it, as in the reference.
+  const int32_t unknown = vocabulary_.Find(options_.unknown_token);
+  // An unknown token waits to be fused with those that follow it, until the next known character. Bytes of a fallback
+  // do not end the wait, so they come before it, as in the reference.
   bool waiting = false;
-  std::string decorated;
+  std::string buffer;
   for (size_t begin = 0, end = 0; begin < word.size(); begin = end) {
     end = begin + Utf8Length(word[begin]);
-    std::string_view character = word.substr(begin, end - begin);
-    const bool prefix = begin != 0 && !options_.continuing_subword_prefix.empty();
-    const bool suffix = end == word.size() && !options_.end_of_word_suffix.empty();
-    if (prefix || suffix) {
-      decorated = prefix ? options_.continuing_subword_prefix : "";
-      decorated += character;
-      decorated += suffix ? options_.end_of_word_suffix : "";
-      character = decorated;
-    }
+    const std::string_view character = Written(word, begin, end, &buffer);
     const int32_t id = vocabulary_.Find(character);
+    if (id == kNoToken && options_.byte_fallback && AppendFallback(character, ids)) {
+      continue;
+    }
+    if (id == kNoToken && options_.unknown_token.empty()) {
+      continue;
+    }
+    if (id == kNoToken && unknown == kNoToken) {
+      return false;
+    }
+    if (waiting && (id != kNoToken || !options_.fuse_unknown)) {
+      ids->push_back(unknown);
+    }
+    waiting = id == kNoToken;
     if (id != kNoToken) {
-      if (waiting) {
-        ids->push_back(unknown);
-        waiting = false;
-      }
       ids->push_back(id);
-    } else if (!(options_.byte_fallback && AppendFallback(character, ids)) && !options_.unknown_token.empty()) {
-      if (unknown == kNoToken) {
-        return false;
-      }
-      if (waiting && !options_.fuse_unknown) {
-        ids->push_back(unknown);
-      }
-      waiting = true;
     }
   }
   if (waiting) {
@@ -182,8 +262,10 @@ size_t BpeModel::MergeShort(int32_t* ids, size_t count, ModelScratch* scratch) c
     }
     ids[at] = merged[at];
     std::copy(ids + at + 2, ids + count, ids + at + 1);
-    std::copy(ranks + at + 2, ranks + count - 1, ranks + at + 1);
-    std::copy(merged + at + 2, merged + count - 1, merged + at + 1);
+    if (at + 2 < count) {
+      std::copy(ranks + at + 2, ranks + count - 1, ranks + at + 1);
+      std::copy(merged + at + 2, merged + count - 1, merged + at + 1);
+    }
     --count;
     if (at + 1 < count) {
       look_up(at);
@@ -193,62 +275,6 @@ size_t BpeModel::MergeShort(int32_t* ids, size_t count, ModelScratch* scratch) c
     }
   }
   return count;
-}
-
-void BpeModel::MergeLong(ModelScratch* scratch) const {
-  std::vector<int32_t>& ids = scratch->ids;
-  const size_t count = ids.size();
-  scratch->ranks.assign(count, PairTable::kMissing);
-  scratch->merged.resize(count);
-  scratch->next.resize(count);
-  scratch->previous.resize(count);
-  std::vector<uint64_t>& heap = scratch->heap;
-  heap.clear();
-  const auto look_up = [&](uint32_t i) {
-    const uint32_t next = scratch->next[i];
-    const PairTable::Value value =
-        next == kNone ? PairTable::Value{PairTable::kMissing, 0} : merges_.Find(ids[i], ids[next]);
-    scratch->ranks[i] = value.rank;
-    scratch->merged[i] = value.id;
-    if (value.rank != PairTable::kMissing) {
-      heap.push_back(static_cast<uint64_t>(value.rank) << 32 | i);
-    }
-  };
-  for (uint32_t i = 0; i < count; ++i) {
-    scratch->next[i] = i + 1 < count ? i + 1 : kNone;
-    scratch->previous[i] = i > 0 ? i - 1 : kNone;
-    look_up(i);
-  }
-  std::make_heap(heap.begin(), heap.end(), std::greater<>());
-  const auto update = [&](uint32_t i) {
-    const size_t before = heap.size();
-    look_up(i);
-    if (heap.size() != before) {
-      std::push_heap(heap.begin(), heap.end(), std::greater<>());
-    }
-  };
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-    const uint64_t top = heap.back();
-    heap.pop_back();
-    const auto at = static_cast<uint32_t>(top);
-    if (scratch->ranks[at] != top >> 32) {
-      continue;  // the pair at this place has changed since
-    }
-    const uint32_t right = scratch->next[at];
-    ids[at] = scratch->merged[at];
-    ids[right] = kNoToken;
-    scratch->ranks[right] = PairTable::kMissing;
-    scratch->next[at] = scratch->next[right];
-    if (scratch->next[at] != kNone) {
-      scratch->previous[scratch->next[at]] = at;
-    }
-    update(at);
-    if (scratch->previous[at] != kNone) {
-      update(scratch->previous[at]);
-    }
-  }
-  std::erase(ids, kNoToken);
 }
 
 }  // namespace assay::data

@@ -18,8 +18,8 @@ struct BpeOptions {
   bool fuse_unknown = false;              ///< a run of unknown characters is one unknown token
   bool byte_fallback = false;             ///< unknown characters become tokens <0xHH>, when all of theirs exist
   bool ignore_merges = false;             ///< a word that is a token is that token, whatever its merges
-  /// Words are raw bytes, tokens are written in GPT-2's byte alphabet: what the ByteLevel pre-tokeniser stands for. Needs a
-  /// token for every byte, no prefix and no suffix.
+  /// Words are raw bytes, tokens are written in GPT-2's byte alphabet: what the ByteLevel pre-tokeniser stands for.
+  /// Needs a token for every byte, no prefix and no suffix.
   bool byte_level = false;
 };
 
@@ -35,17 +35,16 @@ class BpeModel final : public Model {
 
   bool Encode(std::string_view word, ModelScratch* scratch, std::vector<int32_t>* ids) const override;
 
-  /// Whether no merge joins a piece that does not end in `separator` with one that starts with it. Then a word may be
-  /// cut before a separator that follows something else, without a change to its ids.
-  bool NeverMergesBefore(std::string_view separator) const;
+  /// True when no merge joins a piece that does not end in `separator` with one that starts with it.
+  bool MayCutBefore(std::string_view separator) const override;
 
  private:
   BpeModel(Vocabulary vocabulary, BpeOptions options, PairTable merges, std::vector<std::pair<int32_t, int32_t>> pairs);
   void IndexBytes();
+  std::string_view Written(std::string_view word, size_t begin, size_t end, std::string* buffer) const;
   bool AppendCharacters(std::string_view word, std::vector<int32_t>* ids) const;
   bool AppendFallback(std::string_view character, std::vector<int32_t>* ids) const;
   size_t MergeShort(int32_t* ids, size_t count, ModelScratch* scratch) const;
-  void MergeLong(ModelScratch* scratch) const;
 
   BpeOptions options_;
   PairTable merges_;

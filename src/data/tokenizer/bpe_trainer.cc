@@ -23,8 +23,8 @@ using Pair = std::pair<int32_t, int32_t>;
 
 struct PairHash {
   size_t operator()(const Pair& pair) const {
-    const uint64_t key = static_cast<uint64_t>(static_cast<uint32_t>(pair.first)) << 32 |
-                         static_cast<uint32_t>(pair.second);
+    const uint64_t key =
+        static_cast<uint64_t>(static_cast<uint32_t>(pair.first)) << 32 | static_cast<uint32_t>(pair.second);
     return (key ^ key >> 29) * 0x9E3779B97F4A7C15ULL >> 16;
   }
 };
@@ -230,8 +230,8 @@ std::string WriteJson(const Trainer& trainer, const std::vector<std::string>& sp
   }
   std::vector<std::string> merges;
   for (const auto& [a, b] : trainer.Merges()) {
-    merges.push_back(fmt::format("      [{}, {}]", Quoted(tokens[static_cast<size_t>(a)]),
-                                 Quoted(tokens[static_cast<size_t>(b)])));
+    merges.push_back(
+        fmt::format("      [{}, {}]", Quoted(tokens[static_cast<size_t>(a)]), Quoted(tokens[static_cast<size_t>(b)])));
   }
   return fmt::format(R"({{
   "version": "1.0",
@@ -276,9 +276,10 @@ std::string WriteJson(const Trainer& trainer, const std::vector<std::string>& sp
 Result<std::string> TrainByteLevelBpe(std::span<const std::string> texts, const BpeTrainerOptions& options) {
   const auto smallest = static_cast<int64_t>(options.special_tokens.size()) + 256;
   if (options.vocab_size < smallest) {
-    return Status::InvalidArgument(fmt::format("cannot train a tokeniser of {} tokens: {} special tokens and 256 bytes "
-                                               "need at least {}",
-                                               options.vocab_size, options.special_tokens.size(), smallest));
+    return Status::InvalidArgument(
+        fmt::format("cannot train a tokeniser of {} tokens: {} special tokens and 256 bytes "
+                    "need at least {}",
+                    options.vocab_size, options.special_tokens.size(), smallest));
   }
   for (size_t i = 0; i < texts.size(); ++i) {
     if (!IsValidUtf8(texts[i])) {

@@ -142,7 +142,7 @@ class WordPieceDecoder final : public Decoder {
       if (i > 0 && token.starts_with(prefix_)) {
         token.erase(0, prefix_.size());
       } else if (i > 0) {
-        token.insert(0, " ");
+        token.insert(token.begin(), ' ');
       }
       if (cleanup_) {
         token = CleanUp(std::move(token));
@@ -153,7 +153,7 @@ class WordPieceDecoder final : public Decoder {
  private:
   static std::string CleanUp(std::string text) {
     constexpr std::pair<std::string_view, std::string_view> kRules[] = {
-        {" .", "."},     {" ?", "?"},   {" !", "!"},           {" ,", ","},   {" ' ", "'"},   {" n't", "n't"},
+        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
         {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
     for (const auto& [from, to] : kRules) {
       text = ReplaceAll(text, from, to);

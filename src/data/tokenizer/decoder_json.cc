@@ -25,9 +25,10 @@ Result<DecoderPtr> ReadReplace(const json& component) {
 Result<DecoderPtr> ReadMetaspace(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string replacement, RequiredField<std::string>(component, "replacement"));
   ASSAY_ASSIGN_OR_RETURN(const bool add_prefix_space, OptionalField(component, "add_prefix_space", true));
-  ASSAY_ASSIGN_OR_RETURN(const std::string scheme,
-                         OptionalField<std::string>(component, "prepend_scheme", add_prefix_space ? "always" : "never"));
-  return MakeMetaspaceDecoder(std::move(replacement), scheme == "never" ? PrependScheme::kNever : PrependScheme::kAlways);
+  ASSAY_ASSIGN_OR_RETURN(const std::string scheme, OptionalField<std::string>(component, "prepend_scheme",
+                                                                              add_prefix_space ? "always" : "never"));
+  return MakeMetaspaceDecoder(std::move(replacement),
+                              scheme == "never" ? PrependScheme::kNever : PrependScheme::kAlways);
 }
 
 Result<DecoderPtr> ReadWordPiece(const json& component) {

@@ -34,6 +34,12 @@ class Model {
   /// model names no unknown token that exists.
   virtual bool Encode(std::string_view word, ModelScratch* scratch, std::vector<int32_t>* ids) const = 0;
 
+  /// Whether a word may be cut before any `separator` that does not follow another one, without a change to its ids.
+  virtual bool MayCutBefore(std::string_view separator) const {
+    (void)separator;
+    return false;
+  }
+
   const Vocabulary& vocabulary() const { return vocabulary_; }
   /// The unknown token, or empty.
   const std::string& unknown_token() const { return unknown_token_; }

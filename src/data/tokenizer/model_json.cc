@@ -1,5 +1,7 @@
 #include "data/tokenizer/model_json.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -28,7 +30,8 @@ Result<Vocabulary> ReadVocabulary(const json& model) {
     const bool integer = id.is_number_integer();
     const int64_t value = integer ? id.get<int64_t>() : -1;
     if (value < 0 || value > kLargestId) {
-      return Status::InvalidArgument(fmt::format("token '{}' has the id {}, which is not a token id", token, DumpJson(id)));
+      return Status::InvalidArgument(
+          fmt::format("token '{}' has the id {}, which is not a token id", token, DumpJson(id)));
     }
     if (const std::string* other = vocabulary.Token(static_cast<int32_t>(value))) {
       return Status::InvalidArgument(fmt::format("tokens '{}' and '{}' both have the id {}", *other, token, value));
@@ -91,6 +94,29 @@ Result<ModelPtr> ReadBpe(const json& model, bool byte_level) {
   return ModelPtr(std::move(bpe));
 }
 
+// `score` as serde_json reads it: the digits as an integer, then one division, with two roundings where an exact reader
+// has one. The last bit decides between cuts of equal score. The digits are those of the shortest text of the number,
+// which is what files are written with.
+double RoundedTwice(double score) {
+  const std::string text = fmt::format("{}", std::abs(score));
+  uint64_t significand = 0;
+  int exponent = 0;
+  bool fraction = false;
+  size_t i = 0;
+  for (; i < text.size() && text[i] != 'e'; ++i) {
+    if (text[i] == '.') {
+      fraction = true;
+    } else {
+      significand = significand * 10 + static_cast<uint64_t>(text[i] - '0');
+      exponent -= fraction ? 1 : 0;
+    }
+  }
+  exponent += i < text.size() ? std::atoi(text.c_str() + i + 1) : 0;
+  const double power = std::pow(10.0, std::abs(exponent));
+  const auto digits = static_cast<double>(significand);
+  return std::copysign(exponent < 0 ? digits / power : digits * power, score);
+}
+
 Result<ModelPtr> ReadUnigram(const json& model) {
   ASSAY_ASSIGN_OR_RETURN(const json* list, ListField(model, "vocab"));
   std::vector<std::pair<std::string, double>> pieces;
@@ -100,7 +126,7 @@ Result<ModelPtr> ReadUnigram(const json& model) {
       return Status::InvalidArgument(
           fmt::format("piece {} is not a token and its score: {}", pieces.size(), DumpJson(entry)));
     }
-    pieces.emplace_back(entry[0].get<std::string>(), entry[1].get<double>());
+    pieces.emplace_back(entry[0].get<std::string>(), RoundedTwice(entry[1].get<double>()));
   }
   ASSAY_ASSIGN_OR_RETURN(const int64_t unknown, OptionalField<int64_t>(model, "unk_id", -1));
   ASSAY_ASSIGN_OR_RETURN(const bool byte_fallback, OptionalField(model, "byte_fallback", false));

@@ -50,8 +50,8 @@ utf8proc_option_t Utf8procOptions(UnicodeForm form) {
 void AppendNormalized(std::string_view text, UnicodeForm form, std::string* out) {
   utf8proc_uint8_t* mapped = nullptr;
   const utf8proc_ssize_t size =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, Utf8procOptions(form));
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                   &mapped, Utf8procOptions(form));
   if (size >= 0) {
     out->append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
   }
@@ -222,10 +222,8 @@ class BertNormalizer final : public Normalizer {
     if (options_.clean_text) {
       std::string clean;
       ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
-        if ((classes[c] & kSpace) != 0) {
-          clean += ' ';
-        } else if (c != 0 && c != 0xFFFD && (classes[c] & kControl) == 0) {
-          clean += bytes;
+        if (c != 0 && c != 0xFFFD && (classes[c] & kControl) == 0) {
+          clean += (classes[c] & kSpace) != 0 ? " " : bytes;
         }
       });
       *text = std::move(clean);

@@ -229,7 +229,7 @@ class PrefixSpaceStep final : public PreTokenizerStep {
   void Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const override {
     pieces->push_back(piece);
     if (!piece.text.starts_with(' ')) {
-      pieces->back().text = arena->Keep(" " + std::string(piece.text));
+      pieces->back().text = arena->Keep(std::string(1, ' ').append(piece.text));
     }
   }
 };

@@ -39,8 +39,8 @@ Result<SplitBehavior> ReadBehavior(const json& component, std::string fallback) 
 
 Result<PrependScheme> ReadScheme(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(const bool add_prefix_space, OptionalField(component, "add_prefix_space", true));
-  ASSAY_ASSIGN_OR_RETURN(const std::string name,
-                         OptionalField<std::string>(component, "prepend_scheme", add_prefix_space ? "always" : "never"));
+  ASSAY_ASSIGN_OR_RETURN(const std::string name, OptionalField<std::string>(component, "prepend_scheme",
+                                                                            add_prefix_space ? "always" : "never"));
   if (name == "never") {
     return PrependScheme::kNever;
   }

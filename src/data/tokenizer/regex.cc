@@ -16,6 +16,17 @@ namespace {
 constexpr std::string_view kSpaces =
     R"(\t-\r\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 
+// Members of \w in Oniguruma: Alphabetic, marks, decimal digits and connectors; PCRE2's has letters and numbers.
+constexpr std::string_view kWordCharacters =
+    R"(\p{L}\p{M}\d\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+
+struct ShorthandClass {
+  char letter;
+  std::string_view members;
+};
+
+constexpr ShorthandClass kShorthands[] = {{'s', kSpaces}, {'w', kWordCharacters}, {'h', "0-9a-fA-F"}};
+
 // Rewrites an Oniguruma pattern for PCRE2, one character or escape at a time.
 class Translator {
  public:
@@ -38,16 +49,18 @@ class Translator {
  private:
   void Escape(char c) {
     at_ += 2;
-    if (c == 's') {
-      out_ += in_class_ ? std::string(kSpaces) : fmt::format("[{}]", kSpaces);
-    } else if (c == 'S' && !in_class_) {
-      out_ += fmt::format("[^{}]", kSpaces);
-    } else if (c == 'h') {
-      out_ += in_class_ ? "0-9a-fA-F" : "[0-9a-fA-F]";
-    } else {
-      out_ += {'\\', c};
-    }
     class_start_ = false;
+    for (const ShorthandClass& shorthand : kShorthands) {
+      if (c == shorthand.letter) {
+        out_ += in_class_ ? std::string(shorthand.members) : fmt::format("[{}]", shorthand.members);
+        return;
+      }
+      if (c == shorthand.letter - 'a' + 'A' && !in_class_) {
+        out_ += fmt::format("[^{}]", shorthand.members);
+        return;
+      }
+    }
+    out_ += {'\\', c};
   }
 
   Status InsideClass(char c) {

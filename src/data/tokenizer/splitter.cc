@@ -1,5 +1,8 @@
 #include "data/tokenizer/splitter.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "data/tokenizer/unicode.h"
 
 namespace assay::data {
@@ -62,18 +65,16 @@ size_t Contraction(const Scanner& scan, const char* at) {
     return 0;
   }
   const char first = kIgnoreCase ? AsciiLower(at[1]) : at[1];
-  if (first == 's' || first == 't' || first == 'm' || first == 'd') {
+  if (std::string_view("stmd").find(first) != std::string_view::npos) {
     return 2;
   }
   if (scan.end - at < 3) {
     return 0;
   }
-  if (kIgnoreCase && at[1] == '\xC5' && at[2] == '\xBF') {
-    return 3;
-  }
-  const char second = kIgnoreCase ? AsciiLower(at[2]) : at[2];
-  const bool matched = second == 'e' ? first == 'r' || first == 'v' : first == 'l' && second == 'l';
-  return matched ? 3 : 0;
+  const char pair[] = {first, kIgnoreCase ? AsciiLower(at[2]) : at[2]};
+  const std::string_view letters(pair, 2);
+  const bool long_s = kIgnoreCase && letters == "\xC5\xBF";
+  return long_s || letters == "re" || letters == "ve" || letters == "ll" ? 3 : 0;
 }
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -222,6 +223,26 @@ class RuleSplitter final : public Splitter {
   const uint16_t* classes_ = CharClasses();
 };
 
+class SeparatorSplitter final : public Splitter {
+ public:
+  explicit SeparatorSplitter(std::string separator) : separator_(std::move(separator)) {}
+
+  size_t Next(std::string_view text, size_t begin, std::span<size_t> ends) const override {
+    size_t count = 0;
+    while (begin < text.size() && count < ends.size()) {
+      while (text.substr(begin).starts_with(separator_)) {
+        begin += separator_.size();
+      }
+      begin = std::min(text.size(), text.find(separator_, begin));
+      ends[count++] = begin;
+    }
+    return count;
+  }
+
+ private:
+  std::string separator_;
+};
+
 template <typename Rule>
 std::unique_ptr<const Splitter> Make() {
   return std::make_unique<RuleSplitter<Rule>>();
@@ -264,6 +285,10 @@ std::unique_ptr<const Splitter> MakeSplitter(std::string_view pattern) {
 
 std::unique_ptr<const Splitter> MakeGpt2DigitsSplitter() {
   return Make<Gpt2Rule<true>>();
+}
+
+std::unique_ptr<const Splitter> MakeSeparatorSplitter(std::string separator) {
+  return std::make_unique<SeparatorSplitter>(std::move(separator));
 }
 
 }  // namespace assay::data

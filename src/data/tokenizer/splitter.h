@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace assay::data {
@@ -29,5 +30,8 @@ std::unique_ptr<const Splitter> MakeSplitter(std::string_view pattern);
 /// GPT-2's pattern applied between digits, each digit being a word of its own (SmolLM2, Granite, StarCoder: the
 /// Digits pre-tokeniser followed by ByteLevel).
 std::unique_ptr<const Splitter> MakeGpt2DigitsSplitter();
+
+/// Words start at every `separator` that does not follow another one.
+std::unique_ptr<const Splitter> MakeSeparatorSplitter(std::string separator);
 
 }  // namespace assay::data

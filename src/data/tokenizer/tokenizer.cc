@@ -87,6 +87,40 @@ bool TokenizerParts::EncodePart(std::string_view part, bool at_start, EncodeCont
                      [&](const Piece& piece) { return EncodePiece(piece, context); });
 }
 
+bool TokenizerParts::EncodeText(std::string_view text, EncodeContext* context) const {
+  return raw_finder->ForEachPart(text, [&](std::string_view part, int32_t id) {
+    if (id != kNoToken) {
+      AppendId(id, context);
+      return true;
+    }
+    bool at_start = part.data() == text.data();
+    if (normalizer != nullptr) {
+      at_start = at_start && KeepsFirstCharacter(part);
+      std::string normalized(part);
+      normalizer->Apply(&normalized);
+      part = context->arena.Keep(std::move(normalized));
+    }
+    return EncodeNormalized(part, at_start, context);
+  });
+}
+
+bool TokenizerParts::EncodeNormalized(std::string_view text, bool at_start, EncodeContext* context) const {
+  return normalized_finder->ForEachPart(text, [&](std::string_view part, int32_t id) {
+    if (id != kNoToken) {
+      AppendId(id, context);
+      return true;
+    }
+    return EncodePart(part, at_start && part.data() == text.data(), context);
+  });
+}
+
+// A text whose first character the normaliser removes starts behind its own start, as the `tokenizers` library counts.
+bool TokenizerParts::KeepsFirstCharacter(std::string_view text) const {
+  std::string first(text.substr(0, Utf8Length(text[0])));
+  normalizer->Apply(&first);
+  return !first.empty();
+}
+
 Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, bool add_special_tokens) const {
   std::string repaired;
   if (!IsValidUtf8(text)) {
@@ -95,48 +129,22 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, bool add_s
   }
   std::unique_ptr<EncodeContext> context = parts_->contexts.Take();
   context->count = 0;
-  std::string normalized;
-  const auto on_normalized = [&](std::string_view part, int32_t id, bool at_start) {
-    if (id == kNoToken) {
-      return parts_->EncodePart(part, at_start, context.get());
-    }
-    AppendId(id, context.get());
-    return true;
-  };
-  const auto on_raw = [&](std::string_view part, int32_t id) {
-    if (id != kNoToken) {
-      AppendId(id, context.get());
-      return true;
-    }
-    const bool at_start = part.data() == text.data();
-    if (parts_->normalizer != nullptr) {
-      normalized = part;
-      parts_->normalizer->Apply(&normalized);
-      part = normalized;
-    }
-    return parts_->normalized_finder->ForEachPart(part, [&](std::string_view p, int32_t token) {
-      return on_normalized(p, token, at_start && p.data() == part.data());
-    });
-  };
-  const bool encoded = parts_->raw_finder->ForEachPart(text, on_raw);
-  context->arena.Clear();
+  const bool encoded = parts_->EncodeText(text, context.get());
   std::vector<int32_t> ids;
   if (encoded) {
-    const PostProcessor& around = parts_->post_processor;
-    const size_t added = add_special_tokens ? around.before.size() + around.after.size() : 0;
-    ids.reserve(context->count + added);
-    if (add_special_tokens) {
-      ids = around.before;
-    }
+    const PostProcessor none;
+    const PostProcessor& around = add_special_tokens ? parts_->post_processor : none;
+    ids.reserve(around.before.size() + context->count + around.after.size());
+    ids.insert(ids.end(), around.before.begin(), around.before.end());
     ids.insert(ids.end(), context->ids.begin(), context->ids.begin() + static_cast<ptrdiff_t>(context->count));
-    if (add_special_tokens) {
-      ids.insert(ids.end(), around.after.begin(), around.after.end());
-    }
+    ids.insert(ids.end(), around.after.begin(), around.after.end());
   }
+  context->arena.Clear();
   parts_->contexts.Return(std::move(context));
   if (!encoded) {
     return Status::InvalidArgument(
-        "cannot tokenise the text: a character is not in the vocabulary, and the tokeniser has no unknown token for it");
+        "cannot tokenise the text: a character is not in the vocabulary, and the tokeniser has no unknown token for "
+        "it");
   }
   return ids;
 }

@@ -23,11 +23,11 @@ struct SpecialTokens {
   std::optional<int32_t> unk;
 };
 
-/// A tokeniser with the same ids as the `tokenizers` library's for the same file. Cheap to copy (copies share all state)
-/// and safe to use from several threads at once.
+/// A tokeniser with the same ids as the `tokenizers` library's for the same file. Cheap to copy (copies share all
+/// state) and safe to use from several threads at once.
 ///
-/// What differs from that library, on purpose: the file's own "truncation" and "padding" are not applied, an added token
-/// whose "id" is not the one it would get is refused, and so is anything the reader does not know.
+/// What differs from that library, on purpose: the file's own "truncation" and "padding" are not applied, an added
+/// token whose "id" is not the one it would get is refused, and so is anything the reader does not know.
 class Tokenizer {
  public:
   /// For the readers below; see tokenizer_parts.h.

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 struct Role {
   const char* key;
-  std::optional<int32_t> SpecialTokens::*token;
+  std::optional<int32_t> SpecialTokens::* token;
   bool required;  // where it is named, it must exist
 };
 

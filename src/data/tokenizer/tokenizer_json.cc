@@ -14,6 +14,10 @@ namespace {
 
 using nlohmann::json;
 
+// What models made by SentencePiece write for a space. Those that take a whole text as one word seldom merge across it;
+// then the text is cut there, and its words are found in the cache.
+constexpr std::string_view kMetaspace = "\xE2\x96\x81";
+
 Result<AddedToken> ReadAddedToken(const json& entry) {
   AddedToken token;
   ASSAY_ASSIGN_OR_RETURN(token.content, RequiredField<std::string>(entry, "content"));
@@ -107,6 +111,9 @@ Result<std::shared_ptr<TokenizerParts>> ReadParts(const json& root) {
   }
   parts->pre_tokenizer = std::move(pre_tokenizer.pre_tokenizer);
   ASSAY_ASSIGN_OR_RETURN(parts->model, ReadModel(root["model"], pre_tokenizer.byte_level));
+  if (parts->pre_tokenizer.splitter == nullptr && parts->model->MayCutBefore(kMetaspace)) {
+    parts->pre_tokenizer.splitter = MakeSeparatorSplitter(std::string(kMetaspace));
+  }
   if (HasComponent(root, "decoder")) {
     ASSAY_ASSIGN_OR_RETURN(parts->decoder, ReadDecoder(root["decoder"]));
   }

@@ -70,6 +70,10 @@ struct TokenizerParts {
   mutable EncodeContextPool contexts;
 
   std::optional<int32_t> FindToken(std::string_view token) const;
+  // The steps of Encode, from the outside in. False: see Model::Encode.
+  bool EncodeText(std::string_view text, EncodeContext* context) const;
+  bool EncodeNormalized(std::string_view text, bool at_start, EncodeContext* context) const;
+  bool KeepsFirstCharacter(std::string_view text) const;
   bool EncodePart(std::string_view part, bool at_start, EncodeContext* context) const;
   bool EncodePiece(const Piece& piece, EncodeContext* context) const;
   bool EncodeWord(std::string_view word, const char* text_end, EncodeContext* context) const;

@@ -142,9 +142,8 @@ bool IsNormalisationBarrier(uint32_t code_point) {
 }
 
 void AppendLowercase(uint32_t code_point, std::string* out) {
-  const auto* change =
-      std::lower_bound(std::begin(kLowercaseChanges), std::end(kLowercaseChanges), code_point,
-                       [](const LowercaseChange& row, uint32_t c) { return row.code_point < c; });
+  const auto* change = std::lower_bound(std::begin(kLowercaseChanges), std::end(kLowercaseChanges), code_point,
+                                        [](const LowercaseChange& row, uint32_t c) { return row.code_point < c; });
   if (change == std::end(kLowercaseChanges) || change->code_point != code_point) {
     AppendUtf8(static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code_point))), out);
     return;
