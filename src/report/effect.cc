@@ -21,6 +21,8 @@ bool AgreesBut(const ResultSet& results, const std::string& property, const Conf
                      [&](const std::string& other) { return other == property || a.At(other) == b.At(other); });
 }
 
+constexpr size_t kPairsForInterval = 3;
+
 struct Comparison {
   Value from;
   Value to;
@@ -46,26 +48,38 @@ std::vector<Comparison> ComparisonsOf(const ResultSet& results, const std::strin
   return comparisons;
 }
 
-// "4 matched pairs, from 1.12x to 1.45x" or "one matched pair".
+// What is asked first: the method, then the numbers, then everything else (models, types).
+std::vector<std::string> InOrderOfInterest(const ResultSet& results) {
+  std::vector<std::string> properties = results.varying();
+  const auto rank = [&](const std::string& property) {
+    return property == kMethod ? 0 : IsNumber(results.ValuesOf(property).back()) ? 1 : 2;
+  };
+  std::stable_sort(properties.begin(), properties.end(),
+                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  return properties;
+}
+
+// "4 matched pairs, which range from 1.12x to 1.45x" or "One matched pair".
 std::string PairsText(const Effect& effect) {
   if (effect.pairs == 1) {
     return "One matched pair";
   }
-  return fmt::format("Geometric mean of {} matched pairs, which range from {} to {}", effect.pairs,
-                     ReadableRatio(effect.low), ReadableRatio(effect.high));
+  const std::string range = fmt::format("which range from {} to {}", ReadableRatio(effect.low), ReadableRatio(effect.high));
+  if (effect.interval) {
+    return fmt::format("95 % interval {} to {}, of the geometric mean over {} matched pairs, {}",
+                       ReadableRatio(effect.interval->first), ReadableRatio(effect.interval->second), effect.pairs, range);
+  }
+  return fmt::format("Geometric mean of {} matched pairs, {}", effect.pairs, range);
 }
 
 std::string IntervalsText(const Effect& effect) {
   if (effect.with_intervals == 0) {
-    return "there are no intervals to judge it by";
+    return effect.interval ? "" : "; there are no intervals to judge it by";
   }
-  if (effect.apart == effect.pairs) {
-    return effect.pairs == 1 ? "the intervals do not overlap" : "the intervals do not overlap in any pair";
+  if (effect.pairs == 1) {
+    return effect.apart == 1 ? "; the intervals do not overlap" : "; the intervals overlap";
   }
-  if (effect.apart == 0) {
-    return effect.pairs == 1 ? "the intervals overlap" : "the intervals overlap in every pair that has them";
-  }
-  return fmt::format("the intervals are apart in {} of {} pairs", effect.apart, effect.pairs);
+  return fmt::format("; the runs' own intervals are apart in {} of {} pairs", effect.apart, effect.pairs);
 }
 
 // ". Peak tensor memory: 0.62x; median step time: 2.1x."
@@ -99,7 +113,7 @@ std::optional<Finding> EffectOf(const ResultSet& results, const std::vector<Metr
   finding.strength = StrengthOf(*effect);
   finding.headline = fmt::format("Against {}, {} gives {} the throughput.", CoordinateText(property, comparison.from),
                                  CoordinateText(property, comparison.to), ReadableRatio(effect->ratio));
-  finding.detail = fmt::format("{}; {}{}", PairsText(*effect), IntervalsText(*effect), SideEffects(pairs, metrics));
+  finding.detail = fmt::format("{}{}{}", PairsText(*effect), IntervalsText(*effect), SideEffects(pairs, metrics));
   return finding;
 }
 
@@ -121,29 +135,36 @@ std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const std::strin
 
 std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metric& metric) {
   Effect effect;
-  double log_sum = 0;
+  std::vector<double> log_ratios;
   for (const MatchedPair& pair : pairs) {
     const std::optional<Estimate> from = EstimateOf(*pair.from, metric);
     const std::optional<Estimate> to = EstimateOf(*pair.to, metric);
-    if (!from || !to || from->value <= 0 || to->value <= 0) {
-      continue;
+    if (from && to && from->value > 0 && to->value > 0) {
+      log_ratios.push_back(std::log(to->value / from->value));
+      effect.with_intervals += from->has_interval() && to->has_interval() ? 1 : 0;
+      effect.apart += Apart(*from, *to) ? 1 : 0;
     }
-    const double ratio = to->value / from->value;
-    effect.low = effect.pairs == 0 ? ratio : std::min(effect.low, ratio);
-    effect.high = effect.pairs == 0 ? ratio : std::max(effect.high, ratio);
-    log_sum += std::log(ratio);
-    ++effect.pairs;
-    effect.with_intervals += from->has_interval() && to->has_interval() ? 1 : 0;
-    effect.apart += Apart(*from, *to) ? 1 : 0;
   }
-  if (effect.pairs == 0) {
+  if (log_ratios.empty()) {
     return std::nullopt;
   }
-  effect.ratio = std::exp(log_sum / static_cast<double>(effect.pairs));
+  const auto [low, high] = std::minmax_element(log_ratios.begin(), log_ratios.end());
+  const double mean = MeanOf(log_ratios);
+  effect.pairs = log_ratios.size();
+  effect.ratio = std::exp(mean);
+  effect.low = std::exp(*low);
+  effect.high = std::exp(*high);
+  if (effect.pairs >= kPairsForInterval) {
+    const double half_width = *MeanHalfWidth(log_ratios);
+    effect.interval = {std::exp(mean - half_width), std::exp(mean + half_width)};
+  }
   return effect;
 }
 
 Strength StrengthOf(const Effect& effect) {
+  if (effect.interval) {
+    return effect.interval->first > 1 || effect.interval->second < 1 ? Strength::kClear : Strength::kUnclear;
+  }
   if (effect.with_intervals == 0) {
     return Strength::kNoInterval;
   }
@@ -153,7 +174,7 @@ Strength StrengthOf(const Effect& effect) {
 
 std::vector<Finding> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics) {
   std::vector<Finding> findings;
-  for (const std::string& property : results.varying()) {
+  for (const std::string& property : InOrderOfInterest(results)) {
     for (const Comparison& comparison : ComparisonsOf(results, property)) {
       if (std::optional<Finding> finding = EffectOf(results, metrics, property, comparison)) {
         findings.push_back(*std::move(finding));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/findings.h"
@@ -30,12 +31,15 @@ struct Effect {
   size_t pairs = 0;
   size_t with_intervals = 0;  ///< pairs where both sides have an interval
   size_t apart = 0;           ///< pairs whose intervals do not overlap
+  /// 95 % interval of the geometric mean, with the pairs as the sample: from three pairs on.
+  std::optional<std::pair<double, double>> interval;
 };
 
 /// Nothing when no pair has the metric on both sides, or a value is not positive.
 std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metric& metric);
 
-/// "Clear" takes intervals apart in every pair, all in one direction.
+/// From three pairs on, "clear" takes an interval of the mean that excludes 1; below, intervals that are apart in every
+/// pair, all in one direction.
 Strength StrengthOf(const Effect& effect);
 
 /// A finding for each varying property: methods against full fine-tuning (else the first), the greatest against the

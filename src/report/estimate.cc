@@ -15,8 +15,10 @@ namespace {
 
 using samplestore::Measurement;
 
-// Names under which a measurement may hold how many tokens each step had.
-constexpr std::array<std::string_view, 2> kStepTokens = {"real_tokens", "step_real_tokens"};
+// Known without the series too: tables are made without loading them.
+size_t StepCount(const Measurement& run) {
+  return static_cast<size_t>(std::max(0.0, NumberOf(run, "training_steps").value_or(0)));
+}
 
 std::optional<Estimate> ReportedInterval(const Measurement& run, const Metric& metric, double value) {
   const std::optional<double> low = NumberOf(run, metric.property + "_ci_low");
@@ -25,15 +27,13 @@ std::optional<Estimate> ReportedInterval(const Measurement& run, const Metric& m
     return std::nullopt;
   }
   const double scale = metric.ScaleOf(run);
-  return Estimate{value, *low * scale, *high * scale, Basis::kReported, SeriesOf(run, "step_seconds").size()};
+  return Estimate{value, *low * scale, *high * scale, Basis::kReported, StepCount(run)};
 }
 
 std::optional<double> StepRelativeHalfWidth(const Measurement& run) {
   const std::vector<double>& seconds = SeriesOf(run, "step_seconds");
-  for (std::string_view name : kStepTokens) {
-    if (const std::vector<double>& tokens = SeriesOf(run, name); tokens.size() == seconds.size()) {
-      return RatioRelativeHalfWidth(tokens, seconds);
-    }
+  if (const std::vector<double>& tokens = SeriesOf(run, "step_real_tokens"); tokens.size() == seconds.size()) {
+    return RatioRelativeHalfWidth(tokens, seconds);
   }
   const std::optional<double> half_width = MeanHalfWidth(seconds);
   const double mean = MeanOf(seconds);

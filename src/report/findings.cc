@@ -41,7 +41,8 @@ std::vector<Ranked> Rank(const ResultSet& results, const Metric& metric) {
 std::string RunCaveat(const std::vector<Ranked>& ranked) {
   const bool repeated = std::all_of(ranked.begin(), ranked.end(),
                                     [](const Ranked& entry) { return entry.estimate.basis == Basis::kRuns; });
-  return repeated ? "" : " One run each: how much a second run would differ was not measured.";
+  return repeated ? "" : fmt::format(" {}: how much a second run would differ was not measured.",
+                                     ranked.size() == 1 ? "One run" : "One run each");
 }
 
 // "; the next, lora, batch size 2, is apart at 5,019 (4,900 to 5,100)".
@@ -77,7 +78,7 @@ std::optional<Finding> Fastest(const ResultSet& results, const std::vector<Metri
   Finding finding;
   finding.strength = StrengthOfLead(ranked);
   if (ranked.size() == 1) {
-    finding.headline = fmt::format("{}: {} {}.", Capitalized(results.Label(*first.configuration)),
+    finding.headline = fmt::format("{}: {} {}.", results.Label(*first.configuration),
                                    Readable(first.estimate.value), throughput->unit);
   } else {
     finding.headline = fmt::format("Fastest: {}, with {} {}.", results.Label(*first.configuration),

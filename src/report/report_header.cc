@@ -17,17 +17,17 @@ using samplestore::Outcome;
 
 struct Fact {
   std::string_view label;
-  std::array<std::string_view, 2> keys;  // of the provenance; the first that is there is shown
+  std::string_view key;  // of the provenance
 };
 
+// clang-format off
 constexpr std::array kFacts = {
-    Fact{"Host", {"host", "hostname"}},         Fact{"CPU", {"cpu", "cpu_model"}},
-    Fact{"Cores", {"cores", "usable_cores"}},   Fact{"Memory", {"memory", "memory_bytes"}},
-    Fact{"GPU", {"gpu", "gpu_model"}},          Fact{"Instruction set", {"isa", ""}},
-    Fact{"Threads", {"threads", ""}},           Fact{"assay", {"version", "assay_version"}},
-    Fact{"Commit", {"commit", "assay_commit"}}, Fact{"libtorch", {"libtorch", "libtorch_version"}},
-    Fact{"Weights", {"weights", ""}},           Fact{"Data set", {"dataset", "dataset_id"}},
+    Fact{"Host", "host"}, Fact{"CPU", "cpu"}, Fact{"Cores", "cores"}, Fact{"Memory", "memory"}, Fact{"GPU", "gpu"},
+    Fact{"System", "os"}, Fact{"Device", "device"}, Fact{"Threads", "threads"}, Fact{"Kernels", "isa"},
+    Fact{"libtorch", "libtorch"}, Fact{"assay", "version"}, Fact{"Commit", "commit"},
+    Fact{"Weights", "weights"}, Fact{"Data set", "dataset"},
 };
+// clang-format on
 
 constexpr size_t kMaxFactValues = 3;
 
@@ -36,16 +36,11 @@ void WriteFact(Markup& html, std::string_view label, std::string_view value) {
 }
 
 std::string FactValue(const ResultSet& results, const Fact& fact) {
-  for (std::string_view key : fact.keys) {
-    std::vector<std::string> values = ProvenanceValues(results, key);
-    std::erase(values, "");
-    const size_t total = values.size();
-    values.resize(std::min(total, kMaxFactValues));
-    if (total > 0) {
-      return Join(values, "; ") + (total > kMaxFactValues ? fmt::format(" and {} more", total - kMaxFactValues) : "");
-    }
-  }
-  return "";
+  std::vector<std::string> values = ProvenanceValues(results, fact.key);
+  std::erase(values, "");
+  const size_t total = values.size();
+  values.resize(std::min(total, kMaxFactValues));
+  return Join(values, "; ") + (total > kMaxFactValues ? fmt::format(" and {} more", total - kMaxFactValues) : "");
 }
 
 // "7 valid, 1 invalid"
@@ -94,8 +89,10 @@ void WriteConstants(Markup& html, const ResultSet& results) {
   if (results.constants().empty()) {
     return;
   }
-  html.Open("details", {{"class", "same"}});
-  html.Element("summary", fmt::format("The same in every configuration ({})", results.constants().size()));
+  const bool only_one = results.configurations().size() == 1;
+  html.Open("details", {{"class", "same"}, {"open", only_one ? "open" : ""}});
+  html.Element("summary", only_one ? "The configuration"
+                                   : fmt::format("The same in every configuration ({})", results.constants().size()));
   html.Open("dl", {{"class", "facts"}});
   for (const auto& [name, value] : results.constants()) {
     WriteFact(html, name, value);

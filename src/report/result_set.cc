@@ -202,6 +202,7 @@ void ResultSet::FindVarying() {
   for (const std::string& property : ordered) {
     if (ValuesOf(property).size() > 1 && !FollowsMethod(property)) {
       varying_.push_back(property);
+      ShortenPaths(property);
     } else {
       AddConstant(property);
     }
@@ -250,15 +251,36 @@ std::vector<Value> ResultSet::ValuesOf(std::string_view property) const {
   return {values.begin(), values.end()};
 }
 
-std::string ResultSet::Label(const Configuration& configuration, std::string_view separator,
-                             const std::vector<std::string>& without) const {
+std::string ResultSet::Label(const Configuration& configuration, std::string_view separator) const {
+  static const std::vector<std::string> kAskedForFirst = {"model_name", std::string(kMethod), "model_max_length",
+                                                          "batch_size"};
   std::vector<std::string> parts;
-  for (const std::string& property : varying_) {
-    if (std::find(without.begin(), without.end(), property) == without.end()) {
+  for (const std::string& property : varying_.empty() ? kAskedForFirst : varying_) {
+    if (!varying_.empty() || configuration.coordinates.contains(property)) {
       parts.push_back(CoordinateText(property, configuration.At(property)));
     }
   }
-  return varying_.empty() ? "the only configuration" : Join(parts, separator);
+  return Join(parts, separator);
+}
+
+void ResultSet::ShortenPaths(const std::string& property) {
+  std::map<std::string, std::string> last_parts;
+  std::set<std::string> distinct;
+  for (const Value& value : ValuesOf(property)) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (text == nullptr) {
+      return;
+    }
+    const std::string_view path = std::string_view(*text).substr(0, text->find_last_not_of('/') + 1);
+    distinct.insert(last_parts[*text] = path.substr(path.rfind('/') + 1));
+  }
+  if (distinct.size() < last_parts.size()) {
+    return;
+  }
+  for (Configuration& configuration : configurations_) {
+    Value& value = configuration.coordinates[property];
+    value = last_parts.at(std::get<std::string>(value));
+  }
 }
 
 size_t ResultSet::CountOf(Outcome outcome) const {

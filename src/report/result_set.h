@@ -41,7 +41,8 @@ class ResultSet {
  public:
   explicit ResultSet(std::span<const samplestore::Measurement> measurements);
 
-  /// Ordered by their varying coordinates, numbers by value.
+  /// Ordered by their varying coordinates, numbers by value. Where a varying coordinate holds paths whose last parts
+  /// tell them apart, it holds these; the whole path stays in the measurement.
   const std::vector<Configuration>& configurations() const { return configurations_; }
   std::span<const samplestore::Measurement> measurements() const { return measurements_; }
   /// Coordinates that take at least two values, the ones people compare by first. Those that merely follow the method
@@ -52,10 +53,8 @@ class ResultSet {
   const std::vector<NamedText>& constants() const { return constants_; }
   /// Distinct values of a coordinate in their natural order.
   std::vector<space::Value> ValuesOf(std::string_view property) const;
-  /// "lora, max length 256, batch size 4": the varying coordinates but those in `without`; "the only configuration"
-  /// when nothing varies.
-  std::string Label(const Configuration& configuration, std::string_view separator = ", ",
-                    const std::vector<std::string>& without = {}) const;
+  /// "lora, max length 256, batch size 4": the varying coordinates; when nothing varies, those people ask for first.
+  std::string Label(const Configuration& configuration, std::string_view separator = ", ") const;
   size_t CountOf(samplestore::Outcome outcome) const;
 
  private:
@@ -63,6 +62,7 @@ class ResultSet {
   void FindVarying();
   bool FollowsMethod(const std::string& property) const;
   void AddConstant(const std::string& property);
+  void ShortenPaths(const std::string& property);
 
   std::span<const samplestore::Measurement> measurements_;
   std::vector<Configuration> configurations_;

@@ -46,7 +46,7 @@ TEST(ResultSetTest, RepeatsAreOneConfigurationThatIsValidIfAnyRunIs) {
   EXPECT_EQ(only.runs.size(), 2u);
   EXPECT_EQ(only.outcome, Outcome::kValid);
   EXPECT_EQ(only.reason(), "");
-  EXPECT_EQ(results.Label(only), "the only configuration");
+  EXPECT_EQ(results.Label(only), "smollm2-135m, lora, max length 256, batch size 4");
 }
 
 TEST(ResultSetTest, WhatMerelyFollowsTheMethodIsNoDimension) {
@@ -57,6 +57,18 @@ TEST(ResultSetTest, WhatMerelyFollowsTheMethodIsNoDimension) {
   EXPECT_THAT(results.varying(), ElementsAre("method"));
   EXPECT_THAT(results.constants(), Contains(Pair("r (lora)", "8")));
   EXPECT_THAT(results.constants(), Contains(Pair("parameters (lora)", "stop_after_seconds.14-lora_alpha.32")));
+}
+
+TEST(ResultSetTest, PathsAreCutToWhatTellsThemApart) {
+  std::vector<Measurement> measurements = {MakeValid({.model = "/models/a/tiny/"}), MakeValid({.model = "/models/small"})};
+  measurements[0].entity_id = "tiny";
+  measurements[1].entity_id = "other";
+  const ResultSet different(measurements);
+  EXPECT_THAT(different.ValuesOf("model_name"), ElementsAre(space::Value("small"), space::Value("tiny")));
+  measurements[1].entity["model_name"] = "/models/b/tiny";
+  const ResultSet alike(measurements);
+  EXPECT_THAT(alike.ValuesOf("model_name"),
+              ElementsAre(space::Value("/models/a/tiny/"), space::Value("/models/b/tiny")));
 }
 
 TEST(ResultSetTest, NothingMakesAnEmptySet) {

@@ -21,7 +21,8 @@ std::string PolygonPath(std::initializer_list<std::pair<double, double>> corners
 }  // namespace
 
 std::string SeriesStyle::Classes() const {
-  return fmt::format("c{} l{}", color % kColors, line % kLineStyles);
+  const std::string color_class = color < 0 ? "plain" : fmt::format("c{}", color % kColors);
+  return fmt::format("{} l{}", color_class, line % kLineStyles);
 }
 
 Markup OpenChart(double height, std::string_view accessible_name) {

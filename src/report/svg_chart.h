@@ -24,7 +24,7 @@ inline constexpr int kLineStyles = 5;
 
 /// How a series looks: the colour says which method (or model), dash and marker tell series of one colour apart.
 struct SeriesStyle {
-  int color = 0;
+  int color = 0;  ///< negative: none of its own
   int line = 0;
 
   /// "c0 l2", for the group that holds the series.

@@ -17,11 +17,12 @@ constexpr std::array kChartKinds = {
               kBatchSize},
     ChartKind{"throughput-by-max-length", "Throughput by max length", &BuildMetricByProperty, MetricKind::kThroughput,
               kMaxLength},
-    ChartKind{"throughput", "Throughput, fastest first", &BuildRanking, MetricKind::kThroughput},
+    ChartKind{"throughput", "Throughput", &BuildRanking, MetricKind::kThroughput},
     ChartKind{"tensor-memory-by-batch-size", "Peak tensor memory by batch size", &BuildMetricByProperty,
               MetricKind::kPeakTensorMemory, kBatchSize},
     ChartKind{"tensor-memory-by-max-length", "Peak tensor memory by max length", &BuildMetricByProperty,
               MetricKind::kPeakTensorMemory, kMaxLength},
+    ChartKind{"memory-phases", "Peak tensor memory by phase", &BuildMemoryPhases},
     ChartKind{"resident-memory-by-batch-size", "Peak resident memory by batch size", &BuildMetricByProperty,
               MetricKind::kPeakResidentMemory, kBatchSize},
     ChartKind{"resident-memory-by-max-length", "Peak resident memory by max length", &BuildMetricByProperty,
@@ -52,7 +53,9 @@ void Legend(Markup& html, const Figure& figure) {
   html.Open("ul", {{"class", "legend"}});
   for (const LegendEntry& entry : figure.legend) {
     LegendItem(html, entry.label, entry.style.Classes(), [&](Markup& svg) {
-      DrawLine(svg, 1, kSwatchHeight / 2, kSwatchWidth - 1, kSwatchHeight / 2, "line");
+      if (figure.legend_lines) {
+        DrawLine(svg, 1, kSwatchHeight / 2, kSwatchWidth - 1, kSwatchHeight / 2, "line");
+      }
       if (figure.legend_markers) {
         DrawMarker(svg, entry.style.line, kSwatchWidth / 2, kSwatchHeight / 2);
       }

@@ -32,7 +32,8 @@ struct Figure {
   std::vector<FigurePanel> panels;
   std::string note;
   bool outcome_marks = false;
-  bool legend_markers = true;  ///< the series are drawn with markers, not as bare lines
+  bool legend_lines = true;    ///< the series are drawn with lines
+  bool legend_markers = true;  ///< and with markers
 };
 
 struct ChartInput {
@@ -57,6 +58,7 @@ std::string RenderFigure(const Figure& figure);
 
 std::optional<Figure> BuildMetricByProperty(const ChartKind& kind, const ChartInput& input);
 std::optional<Figure> BuildRanking(const ChartKind& kind, const ChartInput& input);
+std::optional<Figure> BuildMemoryPhases(const ChartKind& kind, const ChartInput& input);
 std::optional<Figure> BuildStepSpread(const ChartKind& kind, const ChartInput& input);
 std::optional<Figure> BuildLossCurves(const ChartKind& kind, const ChartInput& input);
 std::optional<Figure> BuildUtilization(const ChartKind& kind, const ChartInput& input);

@@ -19,7 +19,7 @@ constexpr double kTop = 30;
 constexpr double kBottom = kHeight - 44;
 constexpr size_t kTicks = 5;
 constexpr double kDodge = 12;       // between series at one category, so that their whiskers do not cover each other
-constexpr double kLabelChar = 6.4;  // width of a character of a label
+constexpr double kLabelChar = 7.3;  // width of a character of a label
 constexpr size_t kMaxDirectLabels = 4;
 constexpr size_t kMaxDirectLabelChars = 14;
 

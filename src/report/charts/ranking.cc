@@ -37,7 +37,7 @@ std::optional<Figure> BuildRanking(const ChartKind& kind, const ChartInput& inpu
     return std::nullopt;
   }
   const std::vector<Ranked> ranked = Rank(input, *metric);
-  RowLayout layout{std::string(kind.title), metric->unit, 0, {}};
+  RowLayout layout{metric->unit, 0, {}};
   std::vector<ChartRow> rows;
   for (const Ranked& entry : ranked) {
     rows.push_back(entry.row);
@@ -55,13 +55,9 @@ std::optional<Figure> BuildRanking(const ChartKind& kind, const ChartInput& inpu
     DrawMarker(svg, 0, x(estimate.value), y);
     svg.Close();
   };
-  return Figure{std::string(kind.id),
-                std::string(kind.title),
-                "",
-                {},
-                DrawRows(layout, input.results, rows),
-                LeftOutNote(std::min(rows.size(), kMaxRows), rows.size(), "configuration"),
-                false};
+  Figure figure = DrawRows(kind, layout, input.results, rows);
+  figure.subtitle = rows.size() > 1 ? "fastest first" : "";
+  return figure;
 }
 
 }  // namespace assay::report

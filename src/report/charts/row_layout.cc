@@ -17,12 +17,13 @@ constexpr double kAxisHeight = 42;
 constexpr size_t kMaxLabelChars = 58;
 constexpr size_t kTicks = 5;
 
-std::string DrawPanel(const RowLayout& layout, const ResultSet& results, std::span<const ChartRow> rows) {
+std::string DrawPanel(const ChartKind& kind, const RowLayout& layout, const ResultSet& results,
+                      std::span<const ChartRow> rows) {
   const double bottom = kTop + kRowHeight * static_cast<double>(rows.size());
-  const PlotArea area{8, kTop, kChartWidth - 12, bottom};
+  const PlotArea area{14, kTop, kChartWidth - 16, bottom};
   const double high = NiceRange(0, layout.high, kTicks).second;
   const LinearScale x(0, high, area.left, area.right);
-  Markup svg = OpenChart(bottom + kAxisHeight, layout.accessible_name);
+  Markup svg = OpenChart(bottom + kAxisHeight, kind.title);
   DrawNumberAxis(svg, area, x, {NiceTicks(0, high, kTicks), layout.axis_title, true});
   for (size_t i = 0; i < rows.size(); ++i) {
     const double top = kTop + kRowHeight * static_cast<double>(i);
@@ -37,16 +38,17 @@ std::string DrawPanel(const RowLayout& layout, const ResultSet& results, std::sp
 
 }  // namespace
 
-std::vector<FigurePanel> DrawRows(const RowLayout& layout, const ResultSet& results, std::vector<ChartRow> rows) {
-  rows.resize(std::min(rows.size(), kMaxRows));
-  const size_t panels = (rows.size() + kMaxRowsInPanel - 1) / kMaxRowsInPanel;
-  std::vector<FigurePanel> drawn;
+Figure DrawRows(const ChartKind& kind, const RowLayout& layout, const ResultSet& results, std::vector<ChartRow> rows) {
+  Figure figure{.id = std::string(kind.id), .title = std::string(kind.title)};
+  const size_t shown = std::min(rows.size(), kMaxRows);
+  figure.note = LeftOutNote(shown, rows.size(), "configuration");
+  const size_t panels = (shown + kMaxRowsInPanel - 1) / kMaxRowsInPanel;
   for (size_t panel = 0; panel < panels; ++panel) {
-    const size_t begin = rows.size() * panel / panels;
-    const size_t end = rows.size() * (panel + 1) / panels;
-    drawn.push_back({"", DrawPanel(layout, results, std::span(rows).subspan(begin, end - begin))});
+    const size_t begin = shown * panel / panels;
+    const size_t end = shown * (panel + 1) / panels;
+    figure.panels.push_back({"", DrawPanel(kind, layout, results, std::span(rows).subspan(begin, end - begin))});
   }
-  return drawn;
+  return figure;
 }
 
 std::string LeftOutNote(size_t shown, size_t total, std::string_view noun) {

@@ -17,16 +17,16 @@ struct ChartRow {
 };
 
 struct RowLayout {
-  std::string accessible_name;
   std::string axis_title;
   double high = 1;  ///< the axis runs from 0 to the tick above
   /// Draws one row around the height `y`.
   std::function<void(Markup& svg, const ChartRow& row, const PlotArea& area, const LinearScale& x, double y)> draw;
 };
 
-/// Rows in their order, dealt out over as many panels as they need; those beyond kMaxRows are left out.
+/// A figure of the rows in their order, dealt out over as many panels as they need; those beyond kMaxRows are left out,
+/// and the note says so. Subtitle and legend are the caller's.
 inline constexpr size_t kMaxRows = 36;
-std::vector<FigurePanel> DrawRows(const RowLayout& layout, const ResultSet& results, std::vector<ChartRow> rows);
+Figure DrawRows(const ChartKind& kind, const RowLayout& layout, const ResultSet& results, std::vector<ChartRow> rows);
 
 /// "The first 36 of 200 configurations; all are in the table." Empty when none was left out.
 std::string LeftOutNote(size_t shown, size_t total, std::string_view noun);

@@ -68,7 +68,7 @@ void DrawStrip(Markup& svg, const Configuration& configuration, const ResultSet&
 
 std::optional<Figure> BuildStepSpread(const ChartKind& kind, const ChartInput& input) {
   const std::string color_property = ColorProperty(input.results);
-  RowLayout layout{std::string(kind.title), "seconds a step", 0, {}};
+  RowLayout layout{"seconds a step", 0, {}};
   std::vector<ChartRow> rows;
   for (const Configuration& configuration : input.results.configurations()) {
     const std::vector<double> steps = SortedSteps(configuration);
@@ -83,13 +83,9 @@ std::optional<Figure> BuildStepSpread(const ChartKind& kind, const ChartInput& i
   layout.draw = [&](Markup& svg, const ChartRow& row, const PlotArea&, const LinearScale& x, double y) {
     DrawStrip(svg, *row.configuration, input.results, x, y);
   };
-  return Figure{std::string(kind.id),
-                std::string(kind.title),
-                "a dot for each step; box: the middle half, with the median",
-                {},
-                DrawRows(layout, input.results, rows),
-                LeftOutNote(std::min(rows.size(), kMaxRows), rows.size(), "configuration"),
-                false};
+  Figure figure = DrawRows(kind, layout, input.results, rows);
+  figure.subtitle = "a dot for each step; box: the middle half, with the median";
+  return figure;
 }
 
 }  // namespace assay::report

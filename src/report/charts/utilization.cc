@@ -170,7 +170,7 @@ std::optional<Figure> BuildUtilization(const ChartKind& kind, const ChartInput& 
   const std::string color_property = ColorProperty(input.results);
   Figure figure{std::string(kind.id),
                 std::string(kind.title),
-                "loading and training; all panels have the same axes",
+                sampled.size() > 1 ? "loading and training; all panels have the same axes" : "loading and training",
                 {},
                 {},
                 LeftOutNote(sampled.size(), total, "sampled configuration"),

@@ -96,14 +96,18 @@ void AddTargets(const SyntheticPoint& point, const Steps& steps, Measurement& m)
                   {"padded_tokens", static_cast<int64_t>(0.11 * tokens)},
                   {"supervised_tokens", static_cast<int64_t>(0.52 * tokens)},
                   {"peak_tensor_bytes", static_cast<int64_t>(peak)},
-                  {"cpu_memory_process_peak_bytes", static_cast<int64_t>(peak + 0.38 * kGib)},
+                  {"load_peak_tensor_bytes", static_cast<int64_t>(0.3 * kGib)},
+                  {"forward_peak_tensor_bytes", static_cast<int64_t>(0.8 * peak)},
+                  {"backward_peak_tensor_bytes", static_cast<int64_t>(peak)},
+                  {"optimizer_peak_tensor_bytes", static_cast<int64_t>(0.6 * peak)},
+                  {"max_rss_bytes", static_cast<int64_t>(peak + 0.38 * kGib)},
                   {"cpu_compute_utilization", 188.0},
                   {"training_steps", int64_t{point.steps}}};
   m.units = {{"real_tokens_per_second", "tokens/s"},
              {"dataset_tokens_per_second", "tokens/s"},
              {"train_runtime", "s"},
              {"peak_tensor_bytes", "B"},
-             {"cpu_memory_process_peak_bytes", "B"},
+             {"max_rss_bytes", "B"},
              {"cpu_compute_utilization", "%"}};
 }
 
@@ -116,9 +120,9 @@ Measurement MakeValid(const SyntheticPoint& point) {
   const Steps steps = MakeSteps(point, random);
   AddTargets(point, steps, m);
   AddSamples(point, std::get<double>(m.properties["train_runtime"]),
-             static_cast<double>(std::get<int64_t>(m.properties["cpu_memory_process_peak_bytes"])), random, m);
+             static_cast<double>(std::get<int64_t>(m.properties["max_rss_bytes"])), random, m);
   m.series["step_seconds"] = steps.seconds;
-  m.series["real_tokens"] = steps.tokens;
+  m.series["step_real_tokens"] = steps.tokens;
   m.series["loss"] = steps.loss;
   return m;
 }

@@ -1,0 +1,217 @@
+"""The report as a reader of files sees it: well-formed, self-contained, with the drawings and the data it promises."""
+
+import base64
+import csv
+import html.parser
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
+SAMPLES = ["demo", "mixed", "many", "one", "none", "none_valid", "long_names", "repeated"]
+VOID_ELEMENTS = {"meta", "input", "br", "link", "img", "hr"}
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("samples")
+    subprocess.run([BIN_DIR / "report_samples", folder], check=True)
+    return folder
+
+
+class Page(html.parser.HTMLParser):
+    """Checks the nesting of the elements and collects what the tests ask for."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.ids = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID_ELEMENTS:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing that is open"
+
+
+def read(samples, name):
+    return (samples / f"{name}.html").read_text(encoding="utf-8")
+
+
+def drawings(text):
+    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
+
+
+def without_namespace(element):
+    return element.tag.rpartition("}")[2]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_page_is_well_formed(samples, name):
+    page = Page(read(samples, name))
+    assert len(page.ids) == len(set(page.ids)), "an id stands twice"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_links_stay_inside(samples, name):
+    page = Page(read(samples, name))
+    for tag, attributes in page.elements:
+        assert "src" not in attributes, f"<{tag}> loads {attributes['src']}"
+        assert tag not in {"link", "iframe", "object", "img"}
+        href = attributes.get("href")
+        if href is None:
+            continue
+        assert href.startswith(("#", "data:text/csv")), href
+        if href.startswith("#"):
+            assert href[1:] in page.ids, f"{href} leads nowhere"
+    assert "http://" not in read(samples, name) and "https://" not in read(samples, name)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_drawings_are_xml_within_their_bounds(samples, name):
+    for svg in drawings(read(samples, name)):
+        _, _, width, height = (float(number) for number in svg.get("viewBox").split())
+        for element in svg.iter():
+            numbers = re.findall(r"-?\d+(?:\.\d+)?", element.get("d") or "")
+            if without_namespace(element) == "path" and "h0" not in element.get("d"):
+                for x, y in zip(numbers[::2], numbers[1::2]):
+                    assert -1 <= float(x) <= width + 1 and -1 <= float(y) <= height + 1, element.get("d")[:80]
+            assert "nan" not in (element.get("d") or "") and "inf" not in (element.get("d") or "")
+
+
+def test_every_configuration_is_in_the_table_and_the_details(samples):
+    text = read(samples, "many")
+    page = Page(text)
+    rows = [attributes for tag, attributes in page.elements if tag == "tr" and "data-c" in attributes]
+    assert len(rows) == 200
+    assert {f"p{row['data-c']}" for row in rows} <= set(page.ids)
+    assert sum(row["data-outcome"] == "invalid" for row in rows) > 0
+
+
+def test_points_lead_to_their_details_and_say_what_they_are(samples):
+    points = [p for svg in drawings(read(samples, "mixed")) for p in svg.iter("a")]
+    assert points
+    for point in points:
+        assert point.get("href") == f"#p{point.get('data-c')}"
+        assert point.find("title").text.count("\n") >= 1
+
+
+def test_markup_in_names_is_text(samples):
+    page = Page(read(samples, "long_names"))
+    assert all(tag != "b" for tag, _ in page.elements)
+
+
+def test_csv_of_the_page_is_the_csv_of_the_command(samples):
+    page = Page(read(samples, "mixed"))
+    (href,) = [a["href"] for tag, a in page.elements if tag == "a" and a.get("download")]
+    from_page = urllib.parse.unquote(href.partition(",")[2])
+    assert from_page == (samples / "mixed.csv").read_bytes().decode()
+    rows = list(csv.DictReader(io.StringIO(from_page, newline="")))
+    assert len(rows) == 8
+    assert [row["outcome"] for row in rows].count("valid") == 6
+    assert all(None not in row for row in rows), "a row has more fields than the header"
+
+
+def test_pages_stay_small(samples):
+    assert len(read(samples, "demo")) < 250_000
+    assert len(read(samples, "many")) < 2_500_000
+
+
+PROBE = """
+<script>
+addEventListener("load", () => {
+  const root = document.documentElement;
+  const heading = [...document.querySelectorAll("#table th")].find((th) => th.textContent.startsWith("throughput"));
+  const column = heading.cellIndex;
+  const cells = () => [...document.querySelectorAll("#table tbody tr")].map((row) => row.cells[column].dataset.v ?? "");
+  const button = heading.querySelector("button");
+  button.click();
+  const up = cells();
+  const sort = heading.getAttribute("aria-sort");
+  button.click();
+  const down = cells();
+  const filter = document.getElementById("filter");
+  filter.value = "lora 256";
+  filter.dispatchEvent(new Event("input"));
+  const shown = [...document.querySelectorAll("#table tbody tr")].filter((row) => !row.hidden).length;
+  location.hash = "#p2";
+  dispatchEvent(new HashChangeEvent("hashchange"));
+  const wide = [...document.querySelectorAll("body *")].filter((e) => !e.closest(".scroll") &&
+    e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + "." + e.getAttribute("class"));
+  const result = { up, down, sort, shown, opened: document.getElementById("p2").open, wide,
+                   overflow: root.scrollWidth - root.clientWidth, width: innerWidth,
+                   dark: matchMedia("(prefers-color-scheme: dark)").matches,
+                   paper: getComputedStyle(document.body).backgroundColor };
+  document.body.setAttribute("data-probe", btoa(JSON.stringify(result)));
+});
+</script>
+"""
+
+
+def probe(samples, tmp_path, name, width, dark=False):
+    """What the page says of itself in a headless browser, in a frame as wide as a phone or a screen."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no browser")
+    page = tmp_path / "page.html"
+    page.write_text(read(samples, name).replace("</body>", PROBE + "</body>"), encoding="utf-8")
+    frame = tmp_path / "frame.html"
+    # A file may not look into a frame of another file, so the framed page is given inline.
+    content = page.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
+    frame.write_text(
+        f'<body><iframe style="width:{width}px;height:900px;border:0" srcdoc="{content}"></iframe><script>'
+        'addEventListener("load", () => setTimeout(() => document.body.setAttribute("data-probe",'
+        'document.querySelector("iframe").contentDocument.body.getAttribute("data-probe")), 200));</script>',
+        encoding="utf-8",
+    )
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-component-update"]
+    command += ["--disable-background-networking", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--blink-settings=preferredColorScheme=0"] if dark else []
+    command += ["--virtual-time-budget=4000", "--dump-dom", frame.as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    found = re.search(r'<body data-probe="([^"]+)"', dom)
+    assert found, "the page's script did not finish"
+    return json.loads(base64.b64decode(found.group(1)))
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("name", ["mixed", "long_names"])
+def test_page_fits_its_window(samples, tmp_path, name, width):
+    result = probe(samples, tmp_path, name, width)
+    assert result["width"] == width
+    assert result["overflow"] <= 0, result["wide"]
+
+
+def test_table_sorts_filters_and_opens_details(samples, tmp_path):
+    result = probe(samples, tmp_path, "mixed", 1280)
+    measured = [float(value) for value in result["up"] if value]
+    assert result["sort"] == "ascending"
+    assert measured == sorted(measured) and len(measured) == 6
+    assert [float(value) for value in result["down"] if value] == measured[::-1]
+    assert result["up"][-2:] == ["", ""] and result["down"][-2:] == ["", ""], "points without a value stay last"
+    assert result["shown"] == 2
+    assert result["opened"]
+
+
+def test_page_follows_dark_mode(samples, tmp_path):
+    light = probe(samples, tmp_path, "mixed", 1280)
+    (tmp_path / "dark").mkdir()
+    dark = probe(samples, tmp_path / "dark", "mixed", 1280, dark=True)
+    assert not light["dark"] and dark["dark"]
+    assert light["paper"] != dark["paper"]
