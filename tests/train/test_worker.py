@@ -303,4 +303,7 @@ def test_command_line():
 def test_ceilings_are_json():
     done = subprocess.run([WORKER, "--ceilings"], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
-    assert json.loads(done.stdout)
+    report = json.loads(done.stdout)
+    assert report["threads"] >= 1 and report["device"]
+    assert [product["dtype"] for product in report["products"]] == ["float32", "bfloat16", "float16"]
+    assert all(product["tflops"] > 1e-3 for product in report["products"])

@@ -2,7 +2,6 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <ATen/Version.h>
 #include <ATen/core/Generator.h>
 #include <fmt/format.h>
 #include <torch/version.h>
@@ -13,6 +12,7 @@
 
 #include "base/text.h"
 #include "engine/adapter/lora.h"
+#include "engine/kernels/cpu/cpu_kernels.h"
 #include "engine/model/load.h"
 #include "engine/model/status_error.h"
 #include "engine/train/device.h"
@@ -24,11 +24,6 @@
 
 namespace assay::engine {
 namespace {
-
-std::string isa_name() {
-  const std::string capability = at::get_cpu_capability();
-  return capability == "AVX512" ? "avx512" : capability == "AVX2" ? "avx2" : "portable";
-}
 
 int64_t elements(const std::vector<at::Tensor>& tensors) {
   return std::accumulate(tensors.begin(), tensors.end(), int64_t{0},
@@ -106,7 +101,7 @@ class Run {
                                .libtorch = TORCH_VERSION,
                                .device = device_.str(),
                                .threads = at::get_num_threads(),
-                               .isa = isa_name()});
+                               .isa = cpu_kernels().isa});
   }
 
   Session load() {

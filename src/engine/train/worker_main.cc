@@ -1,4 +1,5 @@
 // assay-worker: one rank of one run. Events go to standard output as JSON lines, text for people to standard error.
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "engine/kernels/ceilings.h"
 #include "engine/kernels/memory.h"
+#include "engine/train/device.h"
 #include "engine/train/event_writer.h"
 #include "engine/train/failure.h"
 #include "engine/train/run.h"
@@ -23,9 +26,10 @@ namespace assay::engine {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: assay-worker --plan FILE | --version\n"
+    "usage: assay-worker --plan FILE | --ceilings | --version\n"
     "\n"
     "  --plan FILE  carry out the plan in FILE; events go to standard output as JSON lines\n"
+    "  --ceilings   measure this machine's matrix products and print them as JSON\n"
     "  --version    print the version, the commit and libtorch's version\n"
     "\n"
     "assay starts this program; to run a fine-tune by hand, use `assay tune`.\n";
@@ -66,6 +70,27 @@ int take_standard_output() {
   events.write_last_and_exit(ended, exit_code(ended.kind));
 }
 
+nlohmann::json ceilings_json() {
+  const c10::Device device = select_device("auto");
+  nlohmann::json products = nlohmann::json::array();
+  for (const ProductCeiling& product : MeasureProductCeilings(device)) {
+    products.push_back(
+        {{"dtype", product.dtype}, {"tflops", product.tflops}, {"m", product.m}, {"k", product.k}, {"n", product.n}});
+  }
+  return {{"device", device.str()}, {"threads", at::get_num_threads()}, {"products", products}};
+}
+
+int print_ceilings() {
+  try {
+    std::puts(DumpJson(ceilings_json()).c_str());
+    return 0;
+  } catch (const std::exception&) {
+    const job::Ended ended = describe_failure(std::current_exception(), "measuring ceilings");
+    std::fprintf(stderr, "assay-worker: %s\n", ended.reason.c_str());
+    return exit_code(ended.kind);
+  }
+}
+
 int usage_error(const std::string& message) {
   std::fprintf(stderr, "assay-worker: %s\n%s", message.c_str(), kUsage);
   return 2;
@@ -85,6 +110,9 @@ int dispatch(const std::vector<std::string>& arguments, double start_seconds) {
   if (arguments[0] == "--help") {
     std::fputs(kUsage, stdout);
     return 0;
+  }
+  if (arguments[0] == "--ceilings") {
+    return print_ceilings();
   }
   return usage_error(arguments[0] == "--plan" ? "--plan needs a file"
                                               : fmt::format("unknown option '{}'", arguments[0]));

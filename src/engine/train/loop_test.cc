@@ -1,0 +1,134 @@
+#include "engine/train/loop.h"
+
+#include "engine/model/config.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int32_t kMasked = data::kMaskedLabel;
+
+/// A model with one weight w whose loss is w for every supervised token: the gradient of a window's mean loss is 1.
+class OneWeight : public CausalLM {
+ public:
+  at::Tensor weight = at::full({1}, 5.0, at::kFloat).set_requires_grad(true);
+  std::vector<int64_t> batch_tokens;  ///< of each batch seen
+
+  at::Tensor hidden(const PackedBatch&) override { return weight; }
+  at::Tensor logits(const PackedBatch&) override { return weight; }
+  at::Tensor loss_sum(const PackedBatch& batch) override {
+    batch_tokens.push_back(batch.tokens());
+    return (weight * batch.supervised()).sum();
+  }
+  std::vector<NamedTensor> parameters() const override { return {{"w.weight", weight}}; }
+  std::vector<Linear*> linears() override { return {}; }
+  const ModelConfig& config() const override { return config_; }
+  void set_gradient_checkpointing(bool) override {}
+  void set_training(bool) override {}
+
+ private:
+  static ModelConfig make_config() {
+    ModelConfig config;
+    config.model_type = "one_weight";
+    config.vocab_size = 10;
+    config.max_positions = 100;
+    return config;
+  }
+  ModelConfig config_ = make_config();
+};
+
+class LoopTest : public testing::Test {
+ protected:
+  /// Trains `model` by SGD at rate 0.5 for `steps` steps and returns their events.
+  std::vector<job::Step> train(const std::vector<data::TokenRow>& rows, OrderOptions order_options, int64_t steps,
+                               LoopOptions options = {}) {
+    auto folder = TemporaryDirectory::Create("loop_test");
+    EXPECT_TRUE(folder.ok());
+    const std::string path = folder->path() + "/rows.tok";
+    EXPECT_TRUE(data::WriteTokenFile(path, rows, 10).ok());
+    const auto file = data::TokenFile::Open(path);
+    EXPECT_TRUE(file.ok());
+
+    order_options.rows = file->rows();
+    RowOrder order(order_options);
+    const std::vector<at::Tensor> trainable = {model_.weight};
+    const auto optimizer = make_optimizer("sgd", model_.parameters(), {});
+    const auto schedule = Schedule::create("constant", 0.5, 0, steps);
+    StopRule stop({.last_step = steps, .last_step_is_max_steps = true});
+    PhaseMeter meter(c10::kCPU);
+    std::vector<job::Step> events;
+    result_ = run_loop(options,
+                       {.model = model_,
+                        .trainable = trainable,
+                        .optimizer = *optimizer,
+                        .schedule = *schedule,
+                        .rows = *file,
+                        .order = order,
+                        .stop = stop,
+                        .meter = meter,
+                        .device = c10::kCPU},
+                       [&](const job::Step& step) { events.push_back(step); });
+    return events;
+  }
+
+  float weight() const { return model_.weight.item<float>(); }
+
+  OneWeight model_;
+  LoopResult result_;
+};
+
+const data::TokenRow kLong = {{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}};          // four supervised tokens
+const data::TokenRow kShort = {{1, 2}, {1, 2}};                           // one
+const data::TokenRow kSilent = {{1, 2, 3}, {kMasked, kMasked, kMasked}};  // none
+
+TEST_F(LoopTest, DividesByTheSupervisedTokensOfTheWholeWindow) {
+  const auto events = train({kLong, kShort}, {.batch_size = 1, .accumulation_steps = 2}, 1);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_DOUBLE_EQ(events[0].loss, 5.0);
+  EXPECT_NEAR(events[0].grad_norm, 1.0, 1e-6);
+  EXPECT_NEAR(weight(), 4.5, 1e-5);
+  EXPECT_EQ(events[0].samples, 2);
+  EXPECT_EQ(events[0].real_tokens, 7);
+  EXPECT_EQ(events[0].supervised_tokens, 5);
+  EXPECT_EQ(events[0].padded_tokens, 0) << "each micro-batch has one row";
+  EXPECT_EQ(result_.stopped_by, "max_steps");
+}
+
+TEST_F(LoopTest, GradientsDoNotLeakIntoTheNextStep) {
+  const auto events = train({kLong}, {.batch_size = 1}, 3);
+  EXPECT_NEAR(events[2].grad_norm, 1.0, 1e-6);
+  EXPECT_NEAR(weight(), 3.5, 1e-5);
+}
+
+TEST_F(LoopTest, ClipsToTheNorm) {
+  const auto events = train({kLong}, {.batch_size = 1}, 1, {.max_grad_norm = 0.1});
+  EXPECT_NEAR(events[0].grad_norm, 1.0, 1e-6) << "the norm before clipping is reported";
+  EXPECT_NEAR(weight(), 5.0 - 0.5 * 0.1, 1e-5);
+}
+
+TEST_F(LoopTest, AWindowWithoutSupervisionChangesNothing) {
+  const auto events = train({kSilent, kLong}, {.batch_size = 1}, 2);
+  EXPECT_EQ(events[0].loss, 0.0);
+  EXPECT_EQ(events[0].grad_norm, 0.0);
+  EXPECT_EQ(events[0].supervised_tokens, 0);
+  EXPECT_DOUBLE_EQ(events[1].loss, 5.0) << "the weight has not moved";
+}
+
+TEST_F(LoopTest, ASilentMicroBatchDoesNotDisturbItsWindow) {
+  const auto events = train({kSilent, kLong}, {.batch_size = 1, .accumulation_steps = 2}, 1);
+  EXPECT_DOUBLE_EQ(events[0].loss, 5.0);
+  EXPECT_NEAR(weight(), 4.5, 1e-5);
+}
+
+TEST_F(LoopTest, CutsRowsToTheMaximumLength) {
+  train({kLong, kShort}, {.batch_size = 2}, 1, {.max_length = 3});
+  EXPECT_THAT(model_.batch_tokens, testing::ElementsAre(5));
+}
+
+}  // namespace
+}  // namespace assay::engine

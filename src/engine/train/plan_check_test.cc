@@ -1,0 +1,66 @@
+#include "engine/train/plan_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::HasSubstr;
+
+job::TunePlan valid_plan() {
+  job::TunePlan plan;
+  plan.model_dir = "/models/tiny";
+  plan.tokens_file = "/data/rows.tok";
+  return plan;
+}
+
+TEST(PlanCheck, DefaultsAreFine) {
+  const Status status = check_plan(valid_plan());
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(PlanCheck, NamesTheFieldThatMakesNoSense) {
+  job::TunePlan plan = valid_plan();
+  plan.batch_size = 0;
+  EXPECT_EQ(check_plan(plan).message(), "batch_size is 0: it must be 1 or more");
+  plan = valid_plan();
+  plan.weight_decay = -0.5;
+  EXPECT_EQ(check_plan(plan).message(), "weight_decay is -0.5: it must be 0 or more");
+  plan = valid_plan();
+  plan.method = "prompt";
+  EXPECT_EQ(check_plan(plan).message(), "method is 'prompt': it must be 'full' or 'lora'");
+  plan = valid_plan();
+  plan.model_dir.clear();
+  EXPECT_THAT(check_plan(plan).message(), HasSubstr("model_dir"));
+}
+
+TEST(PlanCheck, TheOutputFolderIsMadeBeforeTraining) {
+  const auto folder = TemporaryDirectory::Create("plan_check_test");
+  ASSERT_TRUE(folder.ok());
+  job::TunePlan plan = valid_plan();
+  plan.save = "final";
+  EXPECT_THAT(check_plan(plan).message(), HasSubstr("output_dir"));
+  plan.output_dir = folder->path() + "/deep/out";
+  EXPECT_TRUE(check_plan(plan).ok());
+  EXPECT_TRUE(IsDirectory(plan.output_dir));
+}
+
+TEST(PlanCheck, OneRankOnly) {
+  ::setenv("WORLD_SIZE", "2", 1);
+  ::setenv("RANK", "1", 1);
+  EXPECT_EQ(check_world().code(), ErrorCode::kUnsupported);
+  ::setenv("WORLD_SIZE", "1", 1);
+  ::setenv("RANK", "0", 1);
+  EXPECT_TRUE(check_world().ok());
+  ::unsetenv("WORLD_SIZE");
+  ::unsetenv("RANK");
+  EXPECT_TRUE(check_world().ok());
+}
+
+}  // namespace
+}  // namespace assay::engine
