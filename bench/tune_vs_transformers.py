@@ -172,7 +172,12 @@ def main():
         rows = make_rows(arguments)
         write_jsonl(folder / "rows.jsonl", rows)
         results = {method: measure(arguments, folder, method) for method in arguments.methods.split(",")}
-    command = shlex.join(["python", os.path.relpath(__file__, HERE.parent), *sys.argv[1:]])
+    options = {name.replace("_", "-"): value for name, value in vars(arguments).items() if name != "output"}
+    shown = [
+        f"--{name}={os.path.relpath(value) if isinstance(value, pathlib.Path) else value}"
+        for name, value in options.items()
+    ]
+    command = shlex.join(["python", os.path.relpath(__file__, HERE.parent), *shown])
     text = (
         f"# Fine-tune against transformers, {datetime.date.today()}\n\n"
         f"SmolLM2-135M shape, random weights, {arguments.dtype}, batch {arguments.batch}, rows of"

@@ -1,12 +1,11 @@
 #include "engine/train/loop.h"
 
-#include "engine/model/config.h"
-
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "engine/model/config.h"
 
 namespace assay::engine {
 namespace {
