@@ -26,6 +26,3 @@ if(ASSAY_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
-
-# An installed worker finds libtorch where it was built against it.
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)

@@ -18,6 +18,8 @@ if(NOT ASSAY_CUDA STREQUAL "OFF" AND TARGET torch_cuda)
 else()
   set(ASSAY_WITH_CUDA OFF)
 endif()
+# An installed worker finds libtorch where it was built against it.
+set(CMAKE_INSTALL_RPATH ${TORCH_INSTALL_PREFIX}/lib)
 message(STATUS "libtorch ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}, CUDA: ${ASSAY_WITH_CUDA}")
 
 set(_fmt_dir ${CMAKE_BINARY_DIR}/include/fmt_only)
