@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 
@@ -42,10 +43,17 @@ Measurement Example(int64_t index) {
   return measurement;
 }
 
+double CpuSeconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
 void Time(const std::string& what, const std::function<Result<int64_t>()>& body) {
   const double start = MonotonicSeconds();
+  const double cpu_start = CpuSeconds();
   const Result<int64_t> count = body();
-  fmt::print("{:<58} {:>9} rows  {}\n", what, count.ok() ? *count : -1, FormatSeconds(MonotonicSeconds() - start));
+  const double cpu_seconds = CpuSeconds() - cpu_start;
+  fmt::print("{:<48} {:>7} rows  {:>8} wall  {:>8} CPU\n", what, count.ok() ? *count : -1,
+             FormatSeconds(MonotonicSeconds() - start), FormatSeconds(cpu_seconds));
 }
 
 Result<int64_t> CountRows(SampleStore& store, const MeasurementFilter& filter,
