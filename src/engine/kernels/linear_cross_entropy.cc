@@ -10,11 +10,11 @@
 namespace assay::engine {
 namespace {
 
-/// Logits of one chunk take at most this much memory. Measured on SmolLM2's head (49,152 x 576, bfloat16, Zen 4): 433
-/// rows run as fast as 866, and 217 lose an eighth in the gradient of the hidden states.
-constexpr int64_t kChunkBytes = int64_t{48} << 20;
+/// At most this many logits exist at once: 512 rows of a vocabulary of 49,152. Measured on SmolLM2's head (49,152 x
+/// 576, Zen 4): in bfloat16 433 rows run as fast as 866, and 217 lose an eighth in the gradient of the hidden states.
+constexpr int64_t kChunkLogits = int64_t{24} << 20;
 /// With a trainable head every further chunk is one more pass over its gradient and one more rounding.
-constexpr int64_t kTrainableChunkBytes = int64_t{96} << 20;
+constexpr int64_t kTrainableChunkLogits = int64_t{48} << 20;
 
 struct LossAndGradients {
   at::Tensor loss;
@@ -65,8 +65,8 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
 
 /// Tokens to a chunk: as many as the memory bound allows, and all chunks about equally large.
 int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH, bool want_weight) {
-  const int64_t bytes = want_weight ? kTrainableChunkBytes : kChunkBytes;
-  const int64_t most = std::max<int64_t>(1, bytes / (weight_VH.size(0) * weight_VH.element_size()));
+  const int64_t logits = want_weight ? kTrainableChunkLogits : kChunkLogits;
+  const int64_t most = std::max<int64_t>(1, logits / weight_VH.size(0));
   const int64_t chunks = std::max<int64_t>(1, (supervised + most - 1) / most);
   return std::max<int64_t>(1, (supervised + chunks - 1) / chunks);
 }

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 
 #ifdef ASSAY_WITH_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
