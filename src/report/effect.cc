@@ -64,10 +64,12 @@ std::string PairsText(const Effect& effect) {
   if (effect.pairs == 1) {
     return "One matched pair";
   }
-  const std::string range = fmt::format("which range from {} to {}", ReadableRatio(effect.low), ReadableRatio(effect.high));
+  const std::string range =
+      fmt::format("which range from {} to {}", ReadableRatio(effect.low), ReadableRatio(effect.high));
   if (effect.interval) {
     return fmt::format("95 % interval {} to {}, of the geometric mean over {} matched pairs, {}",
-                       ReadableRatio(effect.interval->first), ReadableRatio(effect.interval->second), effect.pairs, range);
+                       ReadableRatio(effect.interval->first), ReadableRatio(effect.interval->second), effect.pairs,
+                       range);
   }
   return fmt::format("Geometric mean of {} matched pairs, {}", effect.pairs, range);
 }

@@ -41,8 +41,9 @@ std::vector<Ranked> Rank(const ResultSet& results, const Metric& metric) {
 std::string RunCaveat(const std::vector<Ranked>& ranked) {
   const bool repeated = std::all_of(ranked.begin(), ranked.end(),
                                     [](const Ranked& entry) { return entry.estimate.basis == Basis::kRuns; });
-  return repeated ? "" : fmt::format(" {}: how much a second run would differ was not measured.",
-                                     ranked.size() == 1 ? "One run" : "One run each");
+  return repeated ? ""
+                  : fmt::format(" {}: how much a second run would differ was not measured.",
+                                ranked.size() == 1 ? "One run" : "One run each");
 }
 
 // "; the next, lora, batch size 2, is apart at 5,019 (4,900 to 5,100)".
@@ -78,8 +79,8 @@ std::optional<Finding> Fastest(const ResultSet& results, const std::vector<Metri
   Finding finding;
   finding.strength = StrengthOfLead(ranked);
   if (ranked.size() == 1) {
-    finding.headline = fmt::format("{}: {} {}.", results.Label(*first.configuration),
-                                   Readable(first.estimate.value), throughput->unit);
+    finding.headline = fmt::format("{}: {} {}.", results.Label(*first.configuration), Readable(first.estimate.value),
+                                   throughput->unit);
   } else {
     finding.headline = fmt::format("Fastest: {}, with {} {}.", results.Label(*first.configuration),
                                    Readable(first.estimate.value), throughput->unit);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "base/text.h"
 #include "report/assets.h"
 #include "report/charts/figure.h"
@@ -21,17 +23,23 @@ void WriteHead(Markup& html, const ReportInput& input) {
 }  // namespace
 
 void WriteCharts(Markup& html, const ReportContent& content) {
-  std::string figures;
+  std::vector<Figure> figures;
   for (const ChartKind& kind : ChartKinds()) {
-    if (const std::optional<Figure> figure = kind.build(kind, {content.results, content.metrics})) {
-      figures += RenderFigure(*figure);
+    if (std::optional<Figure> figure = kind.build(kind, {content.results, content.metrics})) {
+      figures.push_back(*std::move(figure));
     }
   }
   if (figures.empty()) {
     return;
   }
-  html.Open("section", {{"id", "charts"}}).Element("h2", "Charts");
-  html.Open("div", {{"class", "charts"}}).Raw(figures).Close().Close();
+  html.Open("section", {{"id", "charts"}}).Element("h2", "Charts").Open("div", {{"class", "charts"}});
+  bool left_is_taken = false;
+  for (size_t i = 0; i < figures.size(); ++i) {
+    const bool right_follows = i + 1 < figures.size() && !figures[i + 1].wide();
+    html.Raw(RenderFigure(figures[i], !left_is_taken && !right_follows));
+    left_is_taken = !figures[i].wide() && !left_is_taken;
+  }
+  html.Close().Close();
 }
 
 std::string RenderHtmlReport(const ReportInput& input) {

@@ -60,7 +60,8 @@ TEST(ResultSetTest, WhatMerelyFollowsTheMethodIsNoDimension) {
 }
 
 TEST(ResultSetTest, PathsAreCutToWhatTellsThemApart) {
-  std::vector<Measurement> measurements = {MakeValid({.model = "/models/a/tiny/"}), MakeValid({.model = "/models/small"})};
+  std::vector<Measurement> measurements = {MakeValid({.model = "/models/a/tiny/"}),
+                                           MakeValid({.model = "/models/small"})};
   measurements[0].entity_id = "tiny";
   measurements[1].entity_id = "other";
   const ResultSet different(measurements);

@@ -22,11 +22,11 @@ constexpr std::array kChartKinds = {
               MetricKind::kPeakTensorMemory, kBatchSize},
     ChartKind{"tensor-memory-by-max-length", "Peak tensor memory by max length", &BuildMetricByProperty,
               MetricKind::kPeakTensorMemory, kMaxLength},
-    ChartKind{"memory-phases", "Peak tensor memory by phase", &BuildMemoryPhases},
     ChartKind{"resident-memory-by-batch-size", "Peak resident memory by batch size", &BuildMetricByProperty,
               MetricKind::kPeakResidentMemory, kBatchSize},
     ChartKind{"resident-memory-by-max-length", "Peak resident memory by max length", &BuildMetricByProperty,
               MetricKind::kPeakResidentMemory, kMaxLength},
+    ChartKind{"memory-phases", "Peak tensor memory by phase", &BuildMemoryPhases},
     ChartKind{"step-time", "Step time, every step", &BuildStepSpread},
     ChartKind{"loss", "Training loss", &BuildLossCurves},
     ChartKind{"utilization", "Use of the machine over time", &BuildUtilization},
@@ -77,9 +77,12 @@ std::span<const ChartKind> ChartKinds() {
   return kChartKinds;
 }
 
-std::string RenderFigure(const Figure& figure) {
+std::string RenderFigure(const Figure& figure, bool alone) {
   Markup html;
-  html.Open("figure", {{"id", figure.id}, {"class", figure.panels.size() > 1 ? "chart wide" : "chart"}});
+  const std::string_view layout = figure.wide()                     ? "chart wide"
+                                  : alone && !figure.legend.empty() ? "chart alone"
+                                                                    : "chart";
+  html.Open("figure", {{"id", figure.id}, {"class", std::string(layout)}});
   html.Open("figcaption").Element("h3", figure.title).Element("p", figure.subtitle, {{"class", "sub"}}).Close();
   Legend(html, figure);
   html.Open("div", {{"class", "panels"}});

@@ -34,6 +34,8 @@ struct Figure {
   bool outcome_marks = false;
   bool legend_lines = true;    ///< the series are drawn with lines
   bool legend_markers = true;  ///< and with markers
+
+  bool wide() const { return panels.size() > 1; }
 };
 
 struct ChartInput {
@@ -54,7 +56,8 @@ struct ChartKind {
 /// All kinds, in the order of the page.
 std::span<const ChartKind> ChartKinds();
 
-std::string RenderFigure(const Figure& figure);
+/// `alone`: no other figure stands beside this narrow one; its legend may then use the rest of the row.
+std::string RenderFigure(const Figure& figure, bool alone);
 
 std::optional<Figure> BuildMetricByProperty(const ChartKind& kind, const ChartInput& input);
 std::optional<Figure> BuildRanking(const ChartKind& kind, const ChartInput& input);

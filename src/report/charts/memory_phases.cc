@@ -1,8 +1,8 @@
 // The peak of tensor memory in each phase of every configuration: where the memory goes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 #include "report/charts/arrange.h"
 #include "report/charts/row_layout.h"
@@ -39,7 +39,9 @@ Peaks PeaksOf(const Configuration& configuration) {
   return peaks;
 }
 
-double HighestOf(const Peaks& peaks) { return std::max_element(peaks.begin(), peaks.end())->value_or(0); }
+double HighestOf(const Peaks& peaks) {
+  return std::max_element(peaks.begin(), peaks.end())->value_or(0);
+}
 
 void DrawPhases(Markup& svg, const Configuration& configuration, const ResultSet& results, const PlotArea& area,
                 const LinearScale& x, double y) {
