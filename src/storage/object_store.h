@@ -1,0 +1,180 @@
+// ObjectStore: one set of semantics over files, S3, Google Cloud Storage, OCI and memory.
+//
+// Keys, ranges and parts only: there are no directories. Absence is data, not an error. A write is visible whole or not
+// at all. Every operation blocks its caller and may be called from any thread; parallelism is inside.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/integrity/checksum.h"
+
+namespace assay::storage {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+/// What a store says of an object.
+struct ObjectInfo {
+  std::string key;
+  int64_t size = 0;
+  std::string etag;     ///< as the store gives it, without quotes; changes with the content
+  std::string version;  ///< S3 version id, GCS generation; empty where there is none
+  double modified = 0;  ///< seconds since 1970, UTC
+  std::string storage_class;
+  std::string content_type;
+  std::optional<Checksum> checksum;             ///< of the whole content, where the store records one
+  std::map<std::string, std::string> metadata;  ///< the user's, names in lower case
+};
+
+/// A cooperative stop: operations poll it and end with ErrorCode::kAborted, aborting unfinished uploads.
+using CancelFlag = const std::atomic<bool>*;
+
+/// Bytes that moved since the last call; called from any thread, cheap.
+using ProgressCallback = std::function<void(int64_t bytes)>;
+
+struct ReadOptions {
+  std::string if_match;  ///< etag the object must still have; an object that changed is FailedPrecondition
+  bool verify = true;    ///< check against the object's checksum where the range lets us
+  CancelFlag cancel = nullptr;
+  ProgressCallback progress;
+};
+
+/// One piece of an object and the memory it lands in; the memory's size is the range's length.
+struct ReadPiece {
+  int64_t offset = 0;
+  MutableBytes memory;
+};
+
+/// When a write may replace what stands under its key.
+struct WriteCondition {
+  enum class Kind { kNone, kAbsent, kMatches };
+  Kind kind = Kind::kNone;
+  std::string etag;  ///< for kMatches
+};
+
+struct WriteOptions {
+  WriteCondition condition;
+  std::string content_type = "application/octet-stream";
+  std::map<std::string, std::string> metadata;
+  /// Stored as metadata "assay-write-token" of a conditional write, so that a retry can tell "I won and lost the
+  /// answer" from "another won". Empty: the store makes one.
+  std::string write_token;
+  /// Of the whole content, where the caller knows it: the write fails rather than publish anything else.
+  std::optional<Checksum> expected;
+  CancelFlag cancel = nullptr;
+  ProgressCallback progress;
+};
+
+/// A write of unknown length. Belongs to one thread. Nothing is visible before Commit; the destructor aborts.
+class ObjectWriter {
+ public:
+  virtual ~ObjectWriter() = default;
+  /// Takes the bytes before it returns (copied into parts within the store's memory budget); blocks while that is full.
+  virtual Status Write(Bytes bytes) = 0;
+  virtual Result<ObjectInfo> Commit() = 0;
+  /// Gives the upload up and frees what the store holds of it.
+  virtual void Abort() = 0;
+};
+
+struct ListOptions {
+  std::string prefix;
+  std::string delimiter;    ///< keys that hold it after the prefix are rolled up into `prefixes`
+  std::string start_after;  ///< only keys behind it, in byte order of UTF-8
+  std::string end_before;   ///< only keys before it; empty: no end
+  std::string page_token;   ///< of the page before
+  int max_keys = 1000;
+};
+
+struct ListPage {
+  std::vector<ObjectInfo> objects;    ///< in byte order of keys; etag, size and time set, the rest where listed
+  std::vector<std::string> prefixes;  ///< with their delimiter
+  std::string next_page_token;        ///< empty: the last page
+};
+
+/// An upload that was begun and neither completed nor aborted.
+struct UnfinishedUpload {
+  std::string key;
+  std::string upload_id;
+  double started = 0;  ///< seconds since 1970
+};
+
+struct ObjectRead {
+  std::string key;
+  ReadPiece piece;
+};
+struct ObjectWrite {
+  std::string key;
+  Bytes content;
+};
+
+/// What a store can do; asked before an operation that not all have.
+struct Capabilities {
+  bool conditional_create = false;
+  bool conditional_replace = false;
+  bool compose = false;
+  bool presign = false;
+  bool unfinished_uploads = false;
+};
+
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+
+  /// "s3://bucket/key", for messages and for people; never holds a secret.
+  virtual std::string Uri(std::string_view key) const = 0;
+  virtual Capabilities capabilities() const = 0;
+
+  /// Nothing when there is no such object.
+  virtual Result<std::optional<ObjectInfo>> Stat(const std::string& key) = 0;
+
+  /// Fills every piece, or fails. Pieces may come in any order; near ones are fetched in one request, large ones in
+  /// several at a time, all of the same version of the object. A missing object is NotFound, a piece beyond the end is
+  /// InvalidArgument.
+  virtual Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
+                                  const ReadOptions& options) = 0;
+  /// The whole object, whatever its size, in memory from `allocate(size)`: called once, before the bytes come.
+  virtual Result<ObjectInfo> ReadWhole(const std::string& key,
+                                       const std::function<MutableBytes(int64_t size)>& allocate,
+                                       const ReadOptions& options) = 0;
+  /// Many small reads, as many at a time as connections allow; one status each.
+  virtual std::vector<Status> ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) = 0;
+
+  /// The concatenation of `buffers`, sent from where they lie.
+  virtual Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
+                                   const WriteOptions& options) = 0;
+  virtual Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) = 0;
+  /// Many small writes, as many at a time as connections allow; one status each.
+  virtual std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) = 0;
+
+  virtual Result<ListPage> List(const ListOptions& options) = 0;
+
+  /// Fine when there is no such object.
+  virtual Status Remove(const std::string& key) = 0;
+  /// One status a key.
+  virtual std::vector<Status> RemoveMany(std::span<const std::string> keys) = 0;
+
+  /// Within the store, without the bytes passing through here.
+  virtual Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) = 0;
+  /// The concatenation of objects of the store.
+  virtual Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
+                                     const WriteOptions& options) = 0;
+
+  /// A URL that lets its holder do `method` (GET or PUT) for `seconds`.
+  virtual Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) = 0;
+
+  virtual Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) = 0;
+  virtual Status AbortUpload(const std::string& key, const std::string& upload_id) = 0;
+};
+
+}  // namespace assay::storage
