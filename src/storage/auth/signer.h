@@ -27,6 +27,9 @@ class Signer {
   virtual Result<std::string> Presign(const http::Request& request, int64_t seconds) = 0;
   /// The store said that the credentials have expired: the next Prepare() fetches new ones.
   virtual void Expire() = 0;
+  /// The store said that our clock is wrong (S3: RequestTimeTooSkewed); `date` is the Date header of its answer. Later
+  /// signatures are dated by the store's clock. Text that is no date of HTTP is ignored.
+  virtual void CorrectClock(std::string_view date) {}
   /// Where the credentials come from, without secrets: "profile dev of ~/.aws/credentials".
   virtual std::string Describe() const = 0;
 };
