@@ -9,14 +9,22 @@ function(assay_module name)
   add_library(${target} STATIC ${arg_SOURCES})
   _assay_include_root(${name} ${target})
   target_link_libraries(${target} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS})
-  _assay_use_torch_header(${target} "${arg_LINKS}")
+  if("${arg_LINKS}" MATCHES "assay_torch|engine_")
+    assay_use_torch_header(${target})
+  endif()
   if(ASSAY_BUILD_TESTS AND arg_TESTS)
     add_executable(${target}_test ${arg_TESTS})
     target_link_libraries(${target}_test PRIVATE ${target} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${target}_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-    _assay_use_torch_header(${target}_test "${arg_LINKS}")
+    if("${arg_LINKS}" MATCHES "assay_torch|engine_")
+      assay_use_torch_header(${target}_test)
+    endif()
     add_test(NAME ${name} COMMAND ${target}_test)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
+    # Waiting threads of OpenMP must not spin while another test runs on the same cores.
+    set_tests_properties(
+      ${name}
+      PROPERTIES TIMEOUT 300 LABELS unit ENVIRONMENT OMP_WAIT_POLICY=passive
+    )
   endif()
 endfunction()
 
@@ -28,9 +36,9 @@ function(_assay_include_root name target)
   target_include_directories(${target} PUBLIC ${root})
 endfunction()
 
-# Engine targets are those that link libtorch, directly or through another engine module.
-function(_assay_use_torch_header target links)
-  if("${links}" MATCHES "assay_torch|engine_")
-    target_precompile_headers(${target} REUSE_FROM assay_torch_pch)
-  endif()
+# assay_use_torch_header(TARGET): for targets that link libtorch, directly or through another engine module.
+# The precompiled header is made with -fPIC; a program compiled with -fPIE alone could not use it.
+function(assay_use_torch_header target)
+  target_precompile_headers(${target} REUSE_FROM assay_torch_pch)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
 endfunction()
