@@ -93,6 +93,7 @@ class PointRun {
         break;
       case job::RunEnd::kOutOfMemory:
         result_.measurement.series = record.samples;
+        AddProvenance({{"out_of_memory_found_by", record.signal == 0 ? "worker" : "kernel"}});
         Conclude(Outcome::kInvalid, record.reason);
         break;
       default:

@@ -89,6 +89,7 @@ TEST_F(MeasurePointTest, OutOfMemoryIsInvalidAndNotRepeated) {
   const PointResult result = MeasureWith(EndedRun(job::RunEnd::kOutOfMemory, "out of memory: budget of 1 GiB"));
   EXPECT_EQ(result.measurement.outcome, Outcome::kInvalid);
   EXPECT_EQ(result.measurement.reason, "out of memory: budget of 1 GiB");
+  EXPECT_EQ(result.measurement.provenance.at("out_of_memory_found_by"), "worker");
   EXPECT_TRUE(result.cause.ok());
   EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
 }

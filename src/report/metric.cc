@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 
+#include "base/text.h"
 #include "report/estimate.h"
+#include "report/format.h"
 
 namespace assay::report {
 namespace {
@@ -76,7 +78,11 @@ std::optional<Metric> Resolve(const MetricSpec& spec, const ResultSet& results) 
                   std::string(unit)};
   };
   for (const Source& source : spec.sources) {
-    const auto has = [&](const Measurement& m) { return NumberOf(m, source.name).has_value(); };
+    const auto has = [&](const Measurement& m) {
+      // Without a GPU its values are 0, which says nothing.
+      const std::optional<double> number = NumberOf(m, source.name);
+      return number && (spec.kind != MetricKind::kGpu || *number > 0);
+    };
     if (!source.name.empty() && AnyValid(results, has)) {
       return make(source.name, source.unit);
     }
@@ -147,6 +153,10 @@ std::string Metric::Heading() const {
     return unit;
   }
   return unit.empty() ? short_title : fmt::format("{} {}", short_title, unit);
+}
+
+std::string Metric::Text(double value) const {
+  return kind == MetricKind::kOther ? FormatNumber(value) : Readable(value);
 }
 
 double Metric::ScaleOf(const Measurement& measurement) const {

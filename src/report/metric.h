@@ -36,6 +36,8 @@ struct Metric {
   std::optional<double> ValueOf(const samplestore::Measurement& measurement) const;
   /// Title and unit of a column of plain text: "real tokens/s", "tensor GiB".
   std::string Heading() const;
+  /// A value as it stands in a table: three digits, unknown targets as they are.
+  std::string Text(double value) const;
   /// The factor that turns the numbers of `property`, or of one that shares its unit, into `unit`.
   double ScaleOf(const samplestore::Measurement& measurement) const;
 };

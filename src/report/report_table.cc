@@ -105,7 +105,7 @@ void WriteValueCell(Markup& html, const Configuration& configuration, const Metr
   html.Open("td", {{"class", greatest > 0 ? "n bar" : "n"},
                    {"data-v", fmt::format("{}", estimate->value)},
                    {"style", greatest > 0 ? fmt::format("--share:{:.0f}%", share) : ""}});
-  html.Text(Readable(estimate->value));
+  html.Text(metric.Text(estimate->value));
   if (estimate->has_interval()) {
     html.Text(" ").Element("small", fmt::format("\u00b1{}", Readable((estimate->high - estimate->low) / 2)),
                            {{"title", IntervalText(*estimate)}});

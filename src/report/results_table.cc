@@ -54,7 +54,7 @@ std::string ValueCell(const Measurement& run, const Metric& metric) {
   if (!estimate) {
     return "-";
   }
-  const std::string value = FormatNumber(estimate->value);
+  const std::string value = metric.Text(estimate->value);
   const double half_width = (estimate->high - estimate->low) / 2;
   return estimate->has_interval() ? fmt::format("{} \u00b1{}", value, Readable(half_width)) : value;
 }

@@ -24,7 +24,7 @@ TEST(ResultsTableTest, ShowsWhatVariesAndStatesTheRestOnce) {
   const std::string table = RenderResultsTable(DemoSpace());
   EXPECT_THAT(table, StartsWith("All points: "));
   EXPECT_THAT(table, ContainsRegex("method +max length +batch size +outcome +real tokens/s +step s +tensor GiB"));
-  EXPECT_THAT(table, ContainsRegex("\nlora +256 +4 +valid +[0-9.]+ \u00b1[0-9.]+ "));
+  EXPECT_THAT(table, ContainsRegex("\nlora +256 +4 +valid +[0-9,]+ \u00b1[0-9.]+ "));
   EXPECT_THAT(table, HasSubstr("8 points: 8 valid, 0 invalid, 0 failed"));
   EXPECT_THAT(table, Not(HasSubstr("reason")));
 }
