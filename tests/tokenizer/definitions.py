@@ -272,7 +272,7 @@ DEFINITIONS = {
     "llama3": (llama3, True),
     "cl100k": (split_then_bytes(CL100K), False),
     "qwen2": (split_then_bytes(QWEN2, normalizer=normalizers.NFC()), True),
-    "o200k": (split_then_bytes(O200K), True),
+    "o200k": (split_then_bytes(O200K), False),
     "tekken": (split_then_bytes(TEKKEN), False),
     "deepseek": (split_then_bytes(DEEPSEEK), False),
     "smollm2": (smollm2, True),
@@ -286,7 +286,7 @@ DEFINITIONS = {
     "unigram bytes": (lambda training: unigram(training, byte_fallback=True, scheme="never"), False),
     "t5": (t5, True),
     "albert": (albert, False),
-    "bert": (bert, True),
+    "bert": (bert, False),
     "word level": (word_level, False),
     "end of word": (end_of_word, False),
 }
