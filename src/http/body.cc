@@ -1,0 +1,63 @@
+#include "http/body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace assay::http {
+
+Status MemorySink::Consume(std::span<const std::byte> chunk) {
+  if (chunk.size() > memory_.size() - received_) {
+    return Status::Io(fmt::format("more than the {} bytes that were asked for came back", memory_.size()));
+  }
+  std::memcpy(memory_.data() + received_, chunk.data(), chunk.size());
+  received_ += chunk.size();
+  if (hook_) {
+    hook_(chunk);
+  }
+  return Status::Ok();
+}
+
+Status MemorySink::End() {
+  if (received_ != memory_.size()) {
+    return Status::Io(fmt::format("{} bytes came back where {} were asked for", received_, memory_.size()));
+  }
+  return Status::Ok();
+}
+
+SpanSource::SpanSource(std::vector<std::span<const std::byte>> pieces, ChunkHook hook)
+    : pieces_(std::move(pieces)), hook_(std::move(hook)) {
+  for (const auto& piece : pieces_) {
+    bytes_ += static_cast<int64_t>(piece.size());
+  }
+}
+
+size_t SpanSource::Read(std::span<std::byte> out) {
+  size_t filled = 0;
+  while (filled < out.size() && piece_ < pieces_.size()) {
+    const auto rest = pieces_[piece_].subspan(offset_);
+    const auto chunk = rest.first(std::min(rest.size(), out.size() - filled));
+    if (!chunk.empty()) {
+      std::memcpy(out.data() + filled, chunk.data(), chunk.size());
+    }
+    filled += chunk.size();
+    offset_ += chunk.size();
+    if (offset_ == pieces_[piece_].size()) {
+      ++piece_;
+      offset_ = 0;
+    }
+  }
+  if (hook_ && filled > 0) {
+    hook_(out.first(filled));
+  }
+  return filled;
+}
+
+void SpanSource::Rewind() {
+  piece_ = 0;
+  offset_ = 0;
+}
+
+}  // namespace assay::http

@@ -1,0 +1,95 @@
+// HTTP client: libcurl's multi interface on one I/O thread, kept connections, bodies to and from the caller's memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "http/body.h"
+#include "http/message.h"
+
+namespace assay::http {
+
+struct ClientOptions {
+  int max_connections = 64;  ///< exchanges in progress; those beyond wait their turn
+  double connect_timeout_seconds = 10;
+  double stall_timeout_seconds = 20;  ///< no byte moved for so long; whole seconds; 0: none
+  double total_timeout_seconds = 0;   ///< of an exchange, from its start on a connection; 0: none
+  bool verify_tls = true;
+  std::string ca_file;                ///< PEM; empty: the system's
+  std::string proxy;                  ///< empty: http_proxy, https_proxy and no_proxy
+  int64_t bandwidth_bytes_per_s = 0;  ///< of all exchanges, both ways together; 0: no cap
+  std::string user_agent = "assay";
+};
+
+/// Why no whole answer came.
+enum class TransportError {
+  kNone,
+  kResolve,  ///< the host's name is unknown
+  kConnect,  ///< refused or unreachable
+  kConnectTimeout,
+  kTls,        ///< handshake or certificate
+  kReset,      ///< the connection ended before an answer, or while a body was being sent
+  kTruncated,  ///< the body ended before its announced length
+  kStall,      ///< ClientOptions::stall_timeout_seconds
+  kTimeout,    ///< total_timeout_seconds
+  kProtocol,   ///< not HTTP, or a URL that cannot be requested
+  kRejected,   ///< the sink refused the body; `Outcome::detail` holds its message
+  kCancelled,
+};
+std::string_view NameOf(TransportError error);
+
+/// A request with what belongs to it. Source and sink are not owned and must live until the callback has run.
+struct Exchange {
+  Request request;
+  BodySource* source = nullptr;      ///< null: Request::body
+  BodySink* sink = nullptr;          ///< null: Response::body
+  double total_timeout_seconds = 0;  ///< 0: the client's
+};
+
+struct Outcome {
+  TransportError error = TransportError::kNone;
+  std::string detail;         ///< one line, for an error
+  bool request_sent = false;  ///< bytes of the request left, so the server may have acted on it
+  Response response;          ///< valid when `error` is kNone; else what had come
+
+  bool ok() const { return error == TransportError::kNone; }
+};
+
+using ExchangeId = uint64_t;
+
+/// All members may be called from any thread; Start and Cancel also from a callback. The I/O thread starts with the
+/// first exchange. HTTP/1.1 only, no redirects followed, nothing added to the request but Host, User-Agent and
+/// Content-Length.
+class Client {
+ public:
+  /// Runs on the I/O thread, once an exchange; must not block.
+  using Callback = std::function<void(Outcome)>;
+
+  explicit Client(ClientOptions options = {});
+  /// Cancels what is in progress; every callback has run when it returns.
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  ExchangeId Start(Exchange exchange, Callback callback);
+  /// Ends an exchange early: its callback comes with kCancelled, or with the outcome if that was there first. Until the
+  /// callback has run, memory of the exchange may still be written.
+  void Cancel(ExchangeId id);
+
+  /// Starts an exchange and waits for its outcome. Not from a callback.
+  Outcome Run(Exchange exchange);
+  /// Likewise, for callers that need no more than an answer: transport failures become one line of ErrorCode::kIo.
+  Result<Response> Fetch(Request request);
+
+  const ClientOptions& options() const;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace assay::http

@@ -1,0 +1,256 @@
+#include "http/easy_transfer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/text.h"
+
+namespace assay::http {
+namespace {
+
+// Chunks of this size are received, copied and checksummed within the second-level cache, and are large enough that
+// the system calls do not show.
+constexpr long kReceiveBufferBytes = 256 << 10;
+constexpr long kSendBufferBytes = 512 << 10;
+
+long Milliseconds(double seconds) {
+  return seconds <= 0 ? 0 : std::max(1L, static_cast<long>(seconds * 1000));
+}
+
+std::span<const std::byte> AsBytes(const char* data, size_t size) {
+  return {reinterpret_cast<const std::byte*>(data), size};
+}
+
+}  // namespace
+
+EasyTransfer::EasyTransfer(const ClientOptions& options, TokenBucket& bucket)
+    : options_(options), bucket_(bucket), handle_(curl_easy_init()) {
+  SetFixedOptions();
+}
+
+EasyTransfer::~EasyTransfer() {
+  curl_easy_cleanup(handle_);
+  curl_slist_free_all(header_list_);
+}
+
+void EasyTransfer::SetFixedOptions() {
+  const auto set = [this](CURLoption option, auto value) { curl_easy_setopt(handle_, option, value); };
+  set(CURLOPT_PRIVATE, static_cast<void*>(this));
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  set(CURLOPT_PATH_AS_IS, 1L);
+  set(CURLOPT_TCP_NODELAY, 1L);
+  set(CURLOPT_TCP_KEEPALIVE, 1L);
+  set(CURLOPT_BUFFERSIZE, kReceiveBufferBytes);
+  set(CURLOPT_UPLOAD_BUFFERSIZE, kSendBufferBytes);
+  set(CURLOPT_ERRORBUFFER, error_text_);
+  set(CURLOPT_USERAGENT, options_.user_agent.c_str());
+  set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(options_.connect_timeout_seconds));
+  if (options_.stall_timeout_seconds > 0) {
+    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(options_.stall_timeout_seconds)));
+  }
+  set(CURLOPT_SSL_VERIFYPEER, options_.verify_tls ? 1L : 0L);
+  set(CURLOPT_SSL_VERIFYHOST, options_.verify_tls ? 2L : 0L);
+  if (!options_.ca_file.empty()) {
+    set(CURLOPT_CAINFO, options_.ca_file.c_str());
+  }
+  if (!options_.proxy.empty()) {
+    set(CURLOPT_PROXY, options_.proxy.c_str());
+  }
+  set(CURLOPT_HEADERFUNCTION, &EasyTransfer::OnHeader);
+  set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+  set(CURLOPT_WRITEFUNCTION, &EasyTransfer::OnBody);
+  set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+  set(CURLOPT_READFUNCTION, &EasyTransfer::OnRead);
+  set(CURLOPT_READDATA, static_cast<void*>(this));
+  set(CURLOPT_SEEKFUNCTION, &EasyTransfer::OnSeek);
+  set(CURLOPT_SEEKDATA, static_cast<void*>(this));
+}
+
+void EasyTransfer::Begin(ExchangeId id, Exchange exchange, Client::Callback callback) {
+  id_ = id;
+  exchange_ = std::move(exchange);
+  callback_ = std::move(callback);
+  response_ = {};
+  sink_status_ = {};
+  sink_begun_ = false;
+  paused_ = false;
+  error_text_[0] = '\0';
+  source_ = exchange_.source;
+  if (source_ == nullptr && !exchange_.request.body.empty()) {
+    spans_ = std::make_unique<SpanSource>(std::move(exchange_.request.body));
+    source_ = spans_.get();
+  }
+  curl_easy_setopt(handle_, CURLOPT_URL, exchange_.request.url.c_str());
+  SetMethod(source_ == nullptr ? 0 : source_->bytes());
+  SetHeaders();
+  const double timeout = exchange_.total_timeout_seconds;
+  curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, Milliseconds(timeout > 0 ? timeout : options_.total_timeout_seconds));
+}
+
+void EasyTransfer::SetMethod(int64_t body_bytes) {
+  const std::string& method = exchange_.request.method;
+  const bool has_body = body_bytes > 0 || method == "PUT" || method == "POST";
+  // HTTPGET first: it takes back what an earlier exchange said about bodies.
+  curl_easy_setopt(handle_, CURLOPT_HTTPGET, 1L);
+  if (method == "HEAD") {
+    curl_easy_setopt(handle_, CURLOPT_NOBODY, 1L);
+  } else if (has_body) {
+    curl_easy_setopt(handle_, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(handle_, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body_bytes));
+  }
+  const bool implied = method == "HEAD" || method == (has_body ? "PUT" : "GET");
+  curl_easy_setopt(handle_, CURLOPT_CUSTOMREQUEST, implied ? nullptr : method.c_str());
+}
+
+void EasyTransfer::AddHeader(std::string_view line) {
+  header_list_ = curl_slist_append(header_list_, std::string(line).c_str());
+}
+
+void EasyTransfer::SetHeaders() {
+  curl_slist_free_all(header_list_);
+  header_list_ = nullptr;
+  AddHeader("Accept:");
+  AddHeader("Expect:");
+  std::string line;
+  for (const Header& header : exchange_.request.headers.all()) {
+    line = header.name;
+    line += header.value.empty() ? ";" : ": ";
+    line += header.value;
+    AddHeader(line);
+  }
+  curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, header_list_);
+}
+
+size_t EasyTransfer::OnHeader(char* data, size_t size, size_t count, void* self) {
+  static_cast<EasyTransfer*>(self)->TakeHeaderLine(Trim({data, size * count}));
+  return size * count;
+}
+
+void EasyTransfer::TakeHeaderLine(std::string_view line) {
+  if (line.starts_with("HTTP/")) {
+    // An interim answer (100) or a proxy's came before this one.
+    response_ = {};
+    const std::string_view code = Trim(line.substr(std::min(line.find(' '), line.size())));
+    std::from_chars(code.data(), code.data() + code.size(), response_.status);
+    return;
+  }
+  const size_t colon = line.find(':');
+  if (colon != std::string_view::npos) {
+    response_.headers.Add(line.substr(0, colon), Trim(line.substr(colon + 1)));
+  }
+}
+
+bool EasyTransfer::BeginSink() {
+  if (!sink_begun_) {
+    sink_begun_ = true;
+    sink_status_ = exchange_.sink->Begin(response_);
+  }
+  return sink_status_.ok();
+}
+
+bool EasyTransfer::MustPause() {
+  paused_ = !bucket_.unlimited() && bucket_.WaitSeconds(MonotonicSeconds()) > 0;
+  return paused_;
+}
+
+size_t EasyTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
+  auto* transfer = static_cast<EasyTransfer*>(self);
+  const size_t bytes = size * count;
+  if (transfer->MustPause()) {
+    return CURL_WRITEFUNC_PAUSE;
+  }
+  transfer->bucket_.Take(static_cast<int64_t>(bytes));
+  return transfer->TakeBody(AsBytes(data, bytes)) ? bytes : CURL_WRITEFUNC_ERROR;
+}
+
+bool EasyTransfer::TakeBody(std::span<const std::byte> chunk) {
+  response_.body_bytes += static_cast<int64_t>(chunk.size());
+  if (exchange_.sink == nullptr || response_.status / 100 != 2) {
+    response_.body.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
+    return true;
+  }
+  if (!BeginSink()) {
+    return false;
+  }
+  sink_status_ = exchange_.sink->Consume(chunk);
+  return sink_status_.ok();
+}
+
+size_t EasyTransfer::OnRead(char* data, size_t size, size_t count, void* self) {
+  auto* transfer = static_cast<EasyTransfer*>(self);
+  if (transfer->source_ == nullptr) {
+    return 0;
+  }
+  if (transfer->MustPause()) {
+    return CURL_READFUNC_PAUSE;
+  }
+  const size_t bytes = transfer->source_->Read({reinterpret_cast<std::byte*>(data), size * count});
+  transfer->bucket_.Take(static_cast<int64_t>(bytes));
+  return bytes;
+}
+
+int EasyTransfer::OnSeek(void* self, curl_off_t offset, int origin) {
+  auto* transfer = static_cast<EasyTransfer*>(self);
+  if (offset != 0 || origin != SEEK_SET || transfer->source_ == nullptr) {
+    return CURL_SEEKFUNC_CANTSEEK;
+  }
+  transfer->source_->Rewind();
+  return CURL_SEEKFUNC_OK;
+}
+
+void EasyTransfer::Resume() {
+  paused_ = false;
+  curl_easy_pause(handle_, CURLPAUSE_CONT);
+}
+
+Outcome EasyTransfer::Measure() {
+  Outcome outcome;
+  curl_off_t first_byte_us = 0;
+  curl_off_t total_us = 0;
+  long connects = 0;
+  long request_bytes = 0;
+  curl_easy_getinfo(handle_, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
+  curl_easy_getinfo(handle_, CURLINFO_TOTAL_TIME_T, &total_us);
+  curl_easy_getinfo(handle_, CURLINFO_NUM_CONNECTS, &connects);
+  curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &request_bytes);
+  response_.first_byte_seconds = static_cast<double>(first_byte_us) * 1e-6;
+  response_.total_seconds = static_cast<double>(total_us) * 1e-6;
+  response_.new_connection = connects > 0;
+  outcome.request_sent = request_bytes > 0;
+  outcome.response = std::move(response_);
+  return outcome;
+}
+
+Outcome EasyTransfer::Finish(CURLcode code) {
+  if (code == CURLE_OK && exchange_.sink != nullptr && response_.status / 100 == 2 && BeginSink()) {
+    sink_status_ = exchange_.sink->End();
+  }
+  curl_off_t connected_us = 0;
+  curl_easy_getinfo(handle_, CURLINFO_CONNECT_TIME_T, &connected_us);
+  Outcome outcome = Measure();
+  outcome.error = ClassifyCurlError(code, connected_us > 0, error_text_);
+  if (!sink_status_.ok()) {
+    outcome.error = TransportError::kRejected;
+    outcome.detail = sink_status_.message();
+  } else if (code != CURLE_OK) {
+    outcome.detail = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code);
+  }
+  exchange_ = {};
+  spans_.reset();
+  return outcome;
+}
+
+Outcome EasyTransfer::FinishCancelled() {
+  Outcome outcome = Measure();
+  outcome.error = TransportError::kCancelled;
+  outcome.detail = "the request was given up";
+  exchange_ = {};
+  spans_.reset();
+  return outcome;
+}
+
+}  // namespace assay::http

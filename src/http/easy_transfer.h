@@ -1,0 +1,74 @@
+// One reusable libcurl easy handle and the exchange it is busy with.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/client.h"
+#include "http/token_bucket.h"
+
+namespace assay::http {
+
+/// Belongs to the I/O thread. Options that never change are set once; an exchange sets only its own.
+class EasyTransfer {
+ public:
+  EasyTransfer(const ClientOptions& options, TokenBucket& bucket);
+  ~EasyTransfer();
+  EasyTransfer(const EasyTransfer&) = delete;
+  EasyTransfer& operator=(const EasyTransfer&) = delete;
+
+  void Begin(ExchangeId id, Exchange exchange, Client::Callback callback);
+  /// What became of the exchange, from libcurl's verdict. The handle must be out of the multi handle.
+  Outcome Finish(CURLcode code);
+  /// Likewise, for an exchange that was given up.
+  Outcome FinishCancelled();
+  Client::Callback TakeCallback() { return std::move(callback_); }
+
+  /// Lets a transfer that waited for bandwidth go on.
+  void Resume();
+  bool paused() const { return paused_; }
+
+  CURL* handle() const { return handle_; }
+  ExchangeId id() const { return id_; }
+
+ private:
+  static size_t OnHeader(char* data, size_t size, size_t count, void* self);
+  static size_t OnBody(char* data, size_t size, size_t count, void* self);
+  static size_t OnRead(char* data, size_t size, size_t count, void* self);
+  static int OnSeek(void* self, curl_off_t offset, int origin);
+
+  void SetFixedOptions();
+  void SetMethod(int64_t body_bytes);
+  void SetHeaders();
+  void AddHeader(std::string_view line);
+  void TakeHeaderLine(std::string_view line);
+  bool TakeBody(std::span<const std::byte> chunk);
+  /// Tells the sink of the headers, once; false when it refused.
+  bool BeginSink();
+  bool MustPause();
+  Outcome Measure();
+
+  const ClientOptions& options_;
+  TokenBucket& bucket_;
+  CURL* handle_;
+  char error_text_[CURL_ERROR_SIZE] = {};
+
+  ExchangeId id_ = 0;
+  Exchange exchange_;
+  Client::Callback callback_;
+  std::unique_ptr<SpanSource> spans_;
+  BodySource* source_ = nullptr;
+  curl_slist* header_list_ = nullptr;
+  Response response_;
+  Status sink_status_;
+  bool sink_begun_ = false;
+  bool paused_ = false;
+};
+
+/// What libcurl's verdict means. `connected`: the connection stood; `text`: libcurl's own words.
+TransportError ClassifyCurlError(CURLcode code, bool connected, std::string_view text);
+
+}  // namespace assay::http

@@ -1,0 +1,36 @@
+// A bandwidth cap that all exchanges of a client share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace assay::http {
+
+/// Tokens are bytes. Takes are never refused: they leave a debt, and the next one waits until it is paid. Belongs to
+/// one thread.
+class TokenBucket {
+ public:
+  /// `bytes_per_s` of 0: no cap. A fiftieth of a second's bytes may pass at once.
+  TokenBucket(int64_t bytes_per_s, double now_seconds)
+      : rate_(static_cast<double>(bytes_per_s)), tokens_(rate_ / 50), last_seconds_(now_seconds) {}
+
+  bool unlimited() const { return rate_ <= 0; }
+  void Take(int64_t bytes) { tokens_ -= static_cast<double>(bytes); }
+
+  /// How long until more may be taken; 0 when it may be now.
+  double WaitSeconds(double now_seconds) {
+    if (unlimited()) {
+      return 0;
+    }
+    tokens_ = std::min(rate_ / 50, tokens_ + (now_seconds - last_seconds_) * rate_);
+    last_seconds_ = now_seconds;
+    return tokens_ > 0 ? 0 : -tokens_ / rate_ + 1e-4;
+  }
+
+ private:
+  double rate_;
+  double tokens_;
+  double last_seconds_;
+};
+
+}  // namespace assay::http
