@@ -118,14 +118,15 @@ nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& r
 }
 
 std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& record) {
+  const auto* loaded = job::FindEvent<job::Loaded>(record);
+  if (loaded == nullptr) {
+    return "";
+  }
   const std::vector<job::Step> steps = job::Steps(record);
   const Totals totals = Summarise(record);
   TextTable table({"fine-tune", plan.method});
-  const auto* loaded = job::FindEvent<job::Loaded>(record);
-  if (loaded != nullptr) {
-    table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
-    table.AddRow({"parameters", fmt::format("{}, {} trained", loaded->parameters, loaded->trainable_parameters)});
-  }
+  table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
+  table.AddRow({"parameters", fmt::format("{}, {} trained", loaded->parameters, loaded->trainable_parameters)});
   if (!steps.empty()) {
     table.AddRow({"steps", fmt::format("{}", steps.size())});
     table.AddRow({"loss", fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss)});

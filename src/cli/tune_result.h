@@ -14,7 +14,7 @@ namespace assay::cli {
 /// that a right-padding collator would have added), supervised_tokens, max_rss_gib, peak_tensor_bytes, outcome, reason.
 nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& record);
 
-/// The same for people.
+/// The same for people; empty for a run that ended before its model was loaded.
 std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& record);
 
 }  // namespace assay::cli

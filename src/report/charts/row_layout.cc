@@ -39,7 +39,9 @@ std::string DrawPanel(const ChartKind& kind, const RowLayout& layout, const Resu
 }  // namespace
 
 Figure DrawRows(const ChartKind& kind, const RowLayout& layout, const ResultSet& results, std::vector<ChartRow> rows) {
-  Figure figure{.id = std::string(kind.id), .title = std::string(kind.title)};
+  Figure figure;
+  figure.id = kind.id;
+  figure.title = kind.title;
   const size_t shown = std::min(rows.size(), kMaxRows);
   figure.note = LeftOutNote(shown, rows.size(), "configuration");
   const size_t panels = (shown + kMaxRowsInPanel - 1) / kMaxRowsInPanel;
