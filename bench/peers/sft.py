@@ -1,5 +1,7 @@
 """The peer: the same fine-tune by transformers.Trainer (and peft). Prints one JSON object.
 
+Says on standard error when the first training step begins.
+
 It trains a Hugging Face model folder on pre-tokenised JSONL rows ({"input_ids", "labels"}) in file order, right-padded
 to the longest row of each batch, with the settings of the reference benchmark: AdamW without decay, cosine schedule,
 3 % warm-up, norms clipped to 1.
@@ -9,12 +11,12 @@ import argparse
 import json
 import resource
 import statistics
+import sys
 import tempfile
 import time
 
 import torch
 import transformers
-from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
 
@@ -28,6 +30,7 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--accumulation", type=int, default=1)
     parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--gradient-checkpointing", action="store_true")
     parser.add_argument("--learning-rate", type=float, default=1e-5)
     parser.add_argument("--targets", default="q_proj,v_proj")
     parser.add_argument("--rank", type=int, default=4)
@@ -39,6 +42,8 @@ def load_model(arguments):
     model = AutoModelForCausalLM.from_pretrained(arguments.model, dtype=getattr(torch, arguments.dtype))
     if arguments.method == "full":
         return model
+    from peft import LoraConfig, PeftModel, get_peft_model  # a full fine-tune need not wait for it
+
     if arguments.adapter:
         return PeftModel.from_pretrained(model, arguments.adapter, is_trainable=True)
     config = LoraConfig(
@@ -85,6 +90,8 @@ class StepLog(TrainerCallback):
         self.begins, self.ends, self.logs = [], [], []
 
     def on_step_begin(self, *_, **__):
+        if not self.begins:
+            print("first step begins", file=sys.stderr, flush=True)
         self.begins.append(time.perf_counter())
 
     def on_step_end(self, *_, **__):
@@ -108,6 +115,8 @@ def training_arguments(arguments, output_dir):
         max_steps=arguments.steps,
         learning_rate=arguments.learning_rate,
         weight_decay=0.0,
+        gradient_checkpointing=arguments.gradient_checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False} if arguments.gradient_checkpointing else None,
         optim="adamw_torch",
         lr_scheduler_type="cosine",
         warmup_steps=0.03,

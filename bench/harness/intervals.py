@@ -1,0 +1,27 @@
+"""Statistics of paired turns."""
+
+import random
+import statistics
+
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+
+
+def median_ratio(pairs):
+    """Median of the second values over the median of the first."""
+    first, second = zip(*pairs, strict=True)
+    return statistics.median(second) / statistics.median(first)
+
+
+def bootstrap_interval(pairs, resamples=RESAMPLES, confidence=CONFIDENCE, seed=0):
+    """Percentile bootstrap (Efron 1979) of median_ratio; None where fewer than three pairs say nothing of spread.
+
+    Turns are drawn with replacement as pairs: the two runs of a turn share what the machine was doing. The seed makes
+    the interval of the same data the same.
+    """
+    if len(pairs) < 3:
+        return None
+    generator = random.Random(seed)
+    ratios = sorted(median_ratio(generator.choices(pairs, k=len(pairs))) for _ in range(resamples))
+    tail = (1 - confidence) / 2
+    return ratios[int(tail * (resamples - 1))], ratios[round((1 - tail) * (resamples - 1))]

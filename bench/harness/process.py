@@ -1,0 +1,72 @@
+"""Runs one program to its end and says what it used."""
+
+import os
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+
+from harness import machine
+
+
+@dataclass
+class Finished:
+    exit_code: int
+    stdout: str
+    stderr: list  # (seconds since the start, line)
+    wall_seconds: float
+    cpu_seconds: float  # of the program and its children
+    max_rss_bytes: int  # of the largest process among them, by the kernel
+    load_before: float
+    others_cores: float  # mean number of cores that everything else on the machine kept busy meanwhile
+
+    def first_line_with(self, text):
+        """Seconds until the first line on standard error that has `text`; None without one."""
+        return next((seconds for seconds, line in self.stderr if text in line), None)
+
+    def tail(self, lines=15):
+        return "\n".join(line for _, line in self.stderr[-lines:])
+
+
+def run(command, environment=None):
+    """Runs `command` with additions to the environment."""
+    load = machine.load_average()
+    busy_before = machine.busy_seconds()
+    start = time.monotonic()
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
+    stdout, stderr = [], []
+    readers = [
+        threading.Thread(target=lambda: stdout.extend(process.stdout)),
+        threading.Thread(
+            target=lambda: stderr.extend((time.monotonic() - start, line.rstrip("\n")) for line in process.stderr)
+        ),
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    except KeyboardInterrupt:
+        process.terminate()
+        raise
+    wall = time.monotonic() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    for reader in readers:
+        reader.join()
+    cpu = usage.ru_utime + usage.ru_stime
+    return Finished(
+        exit_code=process.returncode,
+        stdout="".join(stdout),
+        stderr=stderr,
+        wall_seconds=wall,
+        cpu_seconds=cpu,
+        max_rss_bytes=usage.ru_maxrss * 1024,
+        load_before=load,
+        others_cores=max(0.0, (machine.busy_seconds() - busy_before - cpu) / wall),
+    )

@@ -1,0 +1,98 @@
+"""The two sides: how each program is called for a table row, and what its output says."""
+
+import json
+import pathlib
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+from harness import process
+from harness.machine import ROOT
+
+PEER = ROOT / "bench" / "peers" / "sft.py"
+#: What each program writes to standard error when it is ready and its first step begins.
+OUR_FIRST_STEP = "loaded in"
+PEER_FIRST_STEP = "first step begins"
+
+
+@dataclass
+class Run:
+    """One run of one side."""
+
+    losses: list
+    grad_norms: list
+    step_seconds: list
+    first_step_seconds: float  # from the command to the begin of the first step
+    max_rss_bytes: int
+    cpu_seconds: float
+    wall_seconds: float
+    load_before: float
+    others_cores: float
+    extra: dict = field(default_factory=dict)  # what only one side tells
+
+    def measured_seconds(self, row):
+        """Of the steps after the warm-up."""
+        return sum(self.step_seconds[row.warmup :])
+
+
+@dataclass(frozen=True)
+class Places:
+    bin_dir: pathlib.Path
+    data_dir: pathlib.Path
+
+
+def our_command(row, workload, places):
+    command = [places.bin_dir / "assay", "tune", "--model", workload.model, "--data", workload.data]
+    command += ["--method", row.method, "--batch-size", row.batch, "--max-steps", row.all_steps]
+    command += ["--model-max-length", row.longest, "--dtype", row.dtype, "--output", "json"]
+    if row.gradient_checkpointing:
+        command += ["--gradient-checkpointing=on"]
+    if row.method == "lora":
+        command += ["--adapter", workload.adapter]
+    return [str(part) for part in command]
+
+
+def peer_command(row, workload):
+    command = [sys.executable, PEER, "--model", workload.model, "--data", workload.data]
+    command += ["--method", row.method, "--batch", row.batch, "--steps", row.all_steps, "--dtype", row.dtype]
+    if row.gradient_checkpointing:
+        command += ["--gradient-checkpointing"]
+    if row.method == "lora":
+        command += ["--adapter", workload.adapter]
+    return [str(part) for part in command]
+
+
+def read(finished, command, first_step_line, extra):
+    """The Run out of what a program printed; a failed program is a RuntimeError."""
+    begin = finished.first_line_with(first_step_line)
+    if finished.exit_code != 0 or begin is None:
+        raise RuntimeError(
+            f"{' '.join(command)}\nended with exit code {finished.exit_code}"
+            f"{'' if begin is not None else ' and no first step'}:\n{finished.tail()}"
+        )
+    report = json.loads(finished.stdout.splitlines()[-1])
+    return Run(
+        losses=report["losses"],
+        grad_norms=report["grad_norms"],
+        step_seconds=report["step_seconds"],
+        first_step_seconds=begin,
+        max_rss_bytes=finished.max_rss_bytes,
+        cpu_seconds=finished.cpu_seconds,
+        wall_seconds=finished.wall_seconds,
+        load_before=finished.load_before,
+        others_cores=finished.others_cores,
+        extra={name: report[name] for name in extra if name in report},
+    )
+
+
+def run_ours(row, workload, places):
+    """With an empty cache folder, so that rows become a token file within the run, as they do in the peer."""
+    command = our_command(row, workload, places)
+    with tempfile.TemporaryDirectory(dir=places.data_dir) as cache:
+        finished = process.run(command, {**row.environment, "XDG_CACHE_HOME": cache})
+    return read(finished, command, OUR_FIRST_STEP, ["peak_tensor_bytes", "model_load_seconds"])
+
+
+def run_peer(row, workload):
+    command = peer_command(row, workload)
+    return read(process.run(command, row.environment), command, PEER_FIRST_STEP, ["peer"])

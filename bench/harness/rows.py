@@ -1,0 +1,137 @@
+"""The rows of the fine-tuning table: what is trained, on which rows of tokens, and what is asked of the ratio."""
+
+from dataclasses import dataclass, field, replace
+
+#: Both programs keep to AVX2 under these.
+AVX2_ONLY = {
+    "ASSAY_CPU_ISA": "avx2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+}
+
+PEFT = "transformers + peft"
+TRANSFORMERS = "transformers"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A configuration of share/models with random weights, cut to its first `layers` (0: all)."""
+
+    catalogue: str
+    layers: int = 0
+
+    @property
+    def name(self):
+        return f"{self.catalogue}-{self.layers}-layers" if self.layers else self.catalogue
+
+
+SMOLLM2 = Model("smollm2-135m")
+GRANITE = Model("granite-3.1-2b", layers=8)
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    method: str  # lora | full
+    peer: str
+    at_least: float  # of the ratio: peer's time over ours
+    aim: float
+    model: Model = SMOLLM2
+    dtype: str = "bfloat16"
+    batch: int = 4
+    shortest: int = 512  # tokens of a row, drawn evenly from shortest..longest
+    longest: int = 512
+    masked: float = 0.0  # part of each row, from its begin, that bears no loss
+    warmup: int = 1  # steps before those that are measured
+    steps: int = 2  # measured steps of a turn
+    gradient_checkpointing: bool = False
+    neighbour: bool = False  # another process keeps one core busy
+    environment: dict = field(default_factory=dict)
+    measures: str = "throughput"  # throughput | start: seconds from the command to the first step
+
+    @property
+    def all_steps(self):
+        return self.warmup + self.steps
+
+    @property
+    def loss_tolerance(self):
+        """Largest relative difference of any step's loss."""
+        return 1e-4 if self.dtype == "float32" else 0.02
+
+    @property
+    def grad_norm_tolerance(self):
+        """The norm before clipping sums rounding errors of every layer, so it gets more room than the loss."""
+        return 1e-3 if self.dtype == "float32" else 0.05
+
+
+MIXED = {"shortest": 180, "longest": 512, "masked": 1 / 3}
+
+ROWS = (
+    Row("lora", "LoRA, rows of 180 to 512, a third masked", "lora", PEFT, 3.0, 5.0, **MIXED, steps=4),
+    Row("lora-512", "LoRA, rows of 512, all supervised", "lora", PEFT, 2.5, 4.0),
+    Row("full", "full, rows of 180 to 512, a third masked", "full", TRANSFORMERS, 2.5, 4.0, **MIXED, steps=3),
+    Row("full-512", "full, rows of 512, all supervised", "full", TRANSFORMERS, 2.5, 4.0),
+    Row(
+        "lora-2048",
+        "LoRA, one row of 2,048, gradient checkpointing",
+        "lora",
+        PEFT,
+        2.5,
+        4.0,
+        batch=1,
+        shortest=2048,
+        longest=2048,
+        gradient_checkpointing=True,
+    ),
+    Row("lora-busy", "the first row beside a busy process", "lora", PEFT, 3.0, 5.0, **MIXED, neighbour=True),
+    Row(
+        "granite", "Granite 3.1-2B shape, 8 layers, LoRA, 2 rows of 512", "lora", PEFT, 2.0, 3.0, model=GRANITE, batch=2
+    ),
+    Row(
+        "fp32-avx2",
+        "full, float32, AVX2 only, rows of 180 to 512, a third masked",
+        "full",
+        TRANSFORMERS,
+        1.2,
+        1.6,
+        **MIXED,
+        dtype="float32",
+        environment=AVX2_ONLY,
+    ),
+    Row(
+        "start",
+        "command to first step, full",
+        "full",
+        TRANSFORMERS,
+        5.0,
+        20.0,
+        **MIXED,
+        warmup=0,
+        steps=1,
+        measures="start",
+    ),
+)
+
+#: "at least" and "aim" for our peak memory over the peer's.
+MEMORY_AT_LEAST, MEMORY_AIM = 0.5, 0.35
+
+
+def select(names):
+    """The rows of these names in the table's order; all for no names. An unknown name is a ValueError."""
+    known = [row.name for row in ROWS]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"no row is called {', '.join(unknown)} (there are {', '.join(known)})")
+    return [row for row in ROWS if not names or row.name in names]
+
+
+def shortened(row):
+    """The row with as few steps as show that it works."""
+    return replace(row, warmup=min(row.warmup, 1), steps=1)
+
+
+def from_dict(values):
+    """The row that asdict() made `values` of."""
+    return Row(**{**values, "model": Model(**values["model"])})
