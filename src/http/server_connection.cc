@@ -1,0 +1,339 @@
+#include "http/server_connection.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "http/server_loop.h"
+
+namespace assay::http {
+namespace {
+
+// A head is read in pieces this large: what follows it, the beginning of a body, is copied once.
+constexpr size_t kHeadReadBytes = 16 << 10;
+constexpr int64_t kMaxReceiveBytes = 4 << 20;
+constexpr double kLingerSeconds = 2;
+constexpr double kStallSeconds = 600;
+
+std::unique_ptr<Pacer> MakePacer(double bytes_per_s) {
+  return bytes_per_s > 0 ? std::make_unique<Pacer>(bytes_per_s) : nullptr;
+}
+
+}  // namespace
+
+ServerConnection::ServerConnection(uint64_t id, FileDescriptor socket, ServerLoop& loop)
+    : id_(id),
+      socket_(std::move(socket)),
+      loop_(loop),
+      active_at_(loop.now()),
+      parser_(loop.shared().options.limits),
+      upload_pacer_(MakePacer(loop.shared().options.network.connection_bytes_per_s)),
+      download_pacer_(MakePacer(loop.shared().options.network.connection_bytes_per_s)),
+      sender_(download_pacer_.get(), loop.shared().download_pacer.get()) {
+  loop_.shared().stats.connections_open.fetch_add(1, std::memory_order_relaxed);
+}
+
+ServerConnection::~ServerConnection() {
+  Close();
+  loop_.shared().stats.connections_open.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ServerConnection::OnEvents(uint32_t events) {
+  if ((events & (EPOLLERR | EPOLLHUP)) != 0 && (events & EPOLLIN) == 0) {
+    return Close();
+  }
+  if ((events & EPOLLOUT) != 0 && state_ == State::kSending) {
+    blocked_ = false;
+    Send();
+  }
+  if ((events & EPOLLIN) != 0) {
+    Receive();
+  }
+  UpdateInterest();
+}
+
+void ServerConnection::OnTimer() {
+  if (state_ == State::kDelay && loop_.now() >= wake_at_) {
+    StartSending();
+  } else if (state_ == State::kSending && !blocked_ && loop_.now() >= wake_at_) {
+    Send();
+  } else if ((state_ == State::kStalled || state_ == State::kLingering) && loop_.now() >= wake_at_) {
+    Close();
+  }
+  UpdateInterest();
+}
+
+bool ServerConnection::WaitingSince(double time) const {
+  const bool ours = state_ == State::kDelay || state_ == State::kStalled || (state_ == State::kSending && !blocked_);
+  return !ours && read_again_at_ < time && active_at_ < time;
+}
+
+void ServerConnection::Close() {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  if (response_ && response_->on_sent) {
+    response_->on_sent(sender_.body_sent(), false);
+  }
+  response_.reset();
+  exchange_.reset();
+  sender_.Clear();
+  socket_.Reset();
+  state_ = State::kClosed;
+}
+
+void ServerConnection::UpdateInterest() {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  uint32_t wanted = 0;
+  if (state_ == State::kHead || state_ == State::kBody) {
+    wanted = read_again_at_ > loop_.now() ? 0U : EPOLLIN;
+  } else if (state_ == State::kLingering) {
+    wanted = EPOLLIN;
+  } else if (state_ == State::kSending && blocked_) {
+    wanted = EPOLLOUT;
+  }
+  if (wanted != interest_) {
+    interest_ = wanted;
+    loop_.SetInterest(*this, wanted);
+  }
+}
+
+void ServerConnection::Receive() {
+  int64_t budget = kMaxReceiveBytes;
+  while (budget > 0 && (state_ == State::kHead || state_ == State::kBody) && read_again_at_ <= loop_.now()) {
+    if (!ReceiveOnce()) {
+      return;
+    }
+    budget -= kHeadReadBytes;
+  }
+  if (state_ == State::kLingering) {
+    DropReceived();
+  }
+}
+
+bool ServerConnection::ReceiveOnce() {
+  if (state_ == State::kBody) {
+    if (const std::span<std::byte> memory = body_.DirectMemory(); !memory.empty()) {
+      const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), memory.data(), memory.size(), 0); });
+      if (!OnReceived(count)) {
+        return false;
+      }
+      body_.Received(static_cast<size_t>(count));
+      if (body_.state() == BodyReceiver::State::kDone) {
+        FinishRequest();
+      }
+      return true;
+    }
+  }
+  const std::span<char> scratch = loop_.scratch();
+  const size_t most = state_ == State::kHead ? kHeadReadBytes : scratch.size();
+  const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), scratch.data(), most, 0); });
+  if (!OnReceived(count)) {
+    return false;
+  }
+  Process({scratch.data(), static_cast<size_t>(count)});
+  return true;
+}
+
+/// False when nothing came: the socket is empty, or closed.
+bool ServerConnection::OnReceived(ssize_t count) {
+  if (count > 0) {
+    active_at_ = loop_.now();
+    loop_.shared().stats.bytes_received.fetch_add(count, std::memory_order_relaxed);
+    PaceReading(count);
+    return true;
+  }
+  if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+    Close();
+  }
+  return false;
+}
+
+void ServerConnection::PaceReading(int64_t bytes) {
+  Pacer* total = loop_.shared().upload_pacer.get();
+  if (upload_pacer_ == nullptr && total == nullptr) {
+    return;
+  }
+  // What has come is booked afterwards: the next bytes wait until these would have passed.
+  const double end = std::max(
+      upload_pacer_ ? upload_pacer_->Book(bytes, loop_.now()) + bytes / upload_pacer_->bytes_per_s() : 0,
+      total != nullptr ? total->Book(bytes, loop_.now()) + static_cast<double>(bytes) / total->bytes_per_s() : 0);
+  constexpr double kTimerSeconds = 0.002;
+  if (end > loop_.now() + kTimerSeconds) {
+    read_again_at_ = end;
+    loop_.WakeAt(end, id_);
+  }
+}
+
+void ServerConnection::Process(std::string_view bytes) {
+  while (!bytes.empty() && (state_ == State::kHead || state_ == State::kBody)) {
+    bytes.remove_prefix(state_ == State::kHead ? ProcessHead(bytes) : ProcessBody(bytes));
+  }
+  if (!bytes.empty() && state_ != State::kClosed && state_ != State::kLingering) {
+    unread_.append(bytes);
+  }
+}
+
+size_t ServerConnection::ProcessHead(std::string_view bytes) {
+  const size_t taken = parser_.Feed(bytes);
+  if (parser_.state() == HeadParser::State::kError) {
+    RefuseRequest(parser_.error().status, parser_.error().message);
+  } else if (parser_.state() == HeadParser::State::kDone) {
+    BeginRequest();
+  }
+  return taken;
+}
+
+size_t ServerConnection::ProcessBody(std::string_view bytes) {
+  const size_t taken = body_.Feed(bytes);
+  if (body_.state() == BodyReceiver::State::kDone) {
+    FinishRequest();
+  } else if (body_.state() == BodyReceiver::State::kError) {
+    RefuseRequest(400, body_.error());
+  }
+  return taken;
+}
+
+void ServerConnection::BeginRequest() {
+  RequestHead head = parser_.Take();
+  head_request_ = head.method == "HEAD";
+  keep_alive_ = head.keep_alive;
+  const bool has_body = head.has_body();
+  const bool expect_continue = head.expect_continue && has_body;
+  body_.Begin(head);
+  exchange_ = loop_.shared().factory(std::move(head));
+  if (!has_body) {
+    return FinishRequest();
+  }
+  if (expect_continue && !exchange_->wants_body()) {
+    keep_alive_ = false;  // the client may send the body all the same: what comes next cannot be told apart
+    return FinishRequest();
+  }
+  body_.DeliverTo(exchange_->wants_body() ? exchange_.get() : nullptr);
+  state_ = State::kBody;
+  if (expect_continue) {
+    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (::send(socket_.get(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL) < 0) {
+      Close();
+    }
+  }
+}
+
+void ServerConnection::RefuseRequest(int status, std::string_view message) {
+  loop_.shared().stats.malformed_requests.fetch_add(1, std::memory_order_relaxed);
+  ServerResponse response = TextResponse(status, std::string(message));
+  response.close_connection = true;
+  exchange_.reset();
+  BeginResponse(std::move(response));
+}
+
+void ServerConnection::FinishRequest() {
+  const std::unique_ptr<Exchange> exchange = std::move(exchange_);
+  BeginResponse(exchange->Finish(body_.trailers()));
+}
+
+void ServerConnection::BeginResponse(ServerResponse response) {
+  keep_alive_ = keep_alive_ && !response.close_connection;
+  response_ = std::move(response);
+  if (response_->delay_seconds > 0) {
+    state_ = State::kDelay;
+    wake_at_ = loop_.now() + response_->delay_seconds;
+    loop_.WakeAt(wake_at_, id_);
+    return;
+  }
+  StartSending();
+}
+
+void ServerConnection::StartSending() {
+  std::vector<BodyPiece> body;
+  std::string head;
+  if (response_->cut == CutKind::kNone || response_->cut_after_bytes >= 0) {
+    head = SerializeHead(*response_, head_request_, keep_alive_, loop_.date());
+    if (!head_request_) {
+      body = std::move(response_->body);
+    }
+    if (response_->cut != CutKind::kNone) {
+      int64_t left = response_->cut_after_bytes;
+      for (BodyPiece& piece : body) {
+        piece.Truncate(std::min(left, piece.size()));
+        left -= piece.size();
+      }
+    }
+  }
+  sender_.Begin(std::move(head), std::move(body));
+  state_ = State::kSending;
+  wake_at_ = 0;
+  Send();
+}
+
+void ServerConnection::Send() {
+  const int64_t before = sender_.total_sent();
+  const ResponseSender::Outcome outcome = sender_.Send(socket_.get(), loop_.now());
+  const int64_t sent = sender_.total_sent() - before;
+  loop_.shared().stats.bytes_sent.fetch_add(sent, std::memory_order_relaxed);
+  active_at_ = sent > 0 ? loop_.now() : active_at_;
+  blocked_ = outcome == ResponseSender::Outcome::kBlocked;
+  switch (outcome) {
+    case ResponseSender::Outcome::kDone:
+      return EndResponse();
+    case ResponseSender::Outcome::kBlocked:
+      return;
+    case ResponseSender::Outcome::kPaced:
+      wake_at_ = sender_.wake_at();
+      return loop_.WakeAt(wake_at_, id_);
+    case ResponseSender::Outcome::kBroken:
+      return Close();
+  }
+}
+
+void ServerConnection::EndResponse() {
+  const ServerResponse response = *std::exchange(response_, std::nullopt);
+  const bool whole = response.cut == CutKind::kNone;
+  if (response.on_sent) {
+    response.on_sent(sender_.body_sent(), whole);
+  }
+  if (response.cut == CutKind::kReset) {
+    const linger reset = {.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    return Close();
+  }
+  if (response.cut == CutKind::kStall) {
+    state_ = State::kStalled;
+    wake_at_ = loop_.now() + kStallSeconds;
+    return loop_.WakeAt(wake_at_, id_);
+  }
+  whole&& keep_alive_ ? NextRequest() : Linger();
+}
+
+void ServerConnection::NextRequest() {
+  state_ = State::kHead;
+  if (!unread_.empty()) {
+    const std::string bytes = std::exchange(unread_, {});
+    Process(bytes);
+  }
+}
+
+/// Closing with unread bytes would reset the connection, and the client might lose the answer: so the end is announced
+/// and what still comes is dropped for a while.
+void ServerConnection::Linger() {
+  ::shutdown(socket_.get(), SHUT_WR);
+  unread_.clear();
+  state_ = State::kLingering;
+  wake_at_ = loop_.now() + kLingerSeconds;
+  loop_.WakeAt(wake_at_, id_);
+}
+
+void ServerConnection::DropReceived() {
+  const std::span<char> scratch = loop_.scratch();
+  const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), scratch.data(), scratch.size(), 0); });
+  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
+    Close();
+  }
+}
+
+}  // namespace assay::http

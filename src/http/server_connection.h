@@ -1,0 +1,84 @@
+// One connection of a server: requests in, responses out, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/file_descriptor.h"
+#include "http/server.h"
+#include "http/server_body.h"
+#include "http/server_pacer.h"
+#include "http/server_parser.h"
+#include "http/server_sender.h"
+
+namespace assay::http {
+
+class ServerLoop;
+
+/// Lives on its loop's thread.
+class ServerConnection {
+ public:
+  ServerConnection(uint64_t id, FileDescriptor socket, ServerLoop& loop);
+  ~ServerConnection();
+
+  /// What epoll said of the socket.
+  void OnEvents(uint32_t events);
+  void OnTimer();
+
+  uint64_t id() const { return id_; }
+  int socket() const { return socket_.get(); }
+  bool closed() const { return state_ == State::kClosed; }
+  /// True when the client has kept us waiting since before `time`.
+  bool WaitingSince(double time) const;
+  void Close();
+
+ private:
+  enum class State { kHead, kBody, kDelay, kSending, kStalled, kLingering, kClosed };
+
+  void Receive();
+  bool ReceiveOnce();
+  bool OnReceived(ssize_t count);
+  void PaceReading(int64_t bytes);
+  void Process(std::string_view bytes);
+  size_t ProcessHead(std::string_view bytes);
+  size_t ProcessBody(std::string_view bytes);
+  void BeginRequest();
+  void RefuseRequest(int status, std::string_view message);
+  void FinishRequest();
+  void BeginResponse(ServerResponse response);
+  void StartSending();
+  void Send();
+  void EndResponse();
+  void CutConnection();
+  void NextRequest();
+  void Linger();
+  void DropReceived();
+  void UpdateInterest();
+
+  const uint64_t id_;
+  FileDescriptor socket_;
+  ServerLoop& loop_;
+  State state_ = State::kHead;
+  double active_at_;
+  double wake_at_ = 0;        ///< of the state: end of a delay, of a pace, of a stall
+  double read_again_at_ = 0;  ///< the pace of the receiving side
+  bool blocked_ = false;      ///< the socket takes nothing more now
+  uint32_t interest_ = 0;
+  std::string unread_;  ///< received, but belongs to later requests
+
+  HeadParser parser_;
+  BodyReceiver body_;
+  std::unique_ptr<Exchange> exchange_;
+  bool head_request_ = false;
+  bool keep_alive_ = true;
+
+  std::unique_ptr<Pacer> upload_pacer_;
+  std::unique_ptr<Pacer> download_pacer_;
+  std::optional<ServerResponse> response_;
+  ResponseSender sender_;
+};
+
+}  // namespace assay::http

@@ -1,0 +1,246 @@
+#include "http/server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file_descriptor.h"
+#include "base/files.h"
+#include "base/text.h"
+
+namespace assay::http {
+namespace {
+
+/// A client of raw bytes.
+class RawClient {
+ public:
+  explicit RawClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+  void Send(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t sent = ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      ASSERT_GT(sent, 0);
+      text.remove_prefix(static_cast<size_t>(sent));
+    }
+  }
+  /// Until `text` has come, or the end.
+  std::string ReadUntil(std::string_view text) {
+    while (received_.find(text) == std::string::npos && ReceiveSome() > 0) {
+    }
+    return received_;
+  }
+  std::string ReadToEnd() {
+    while ((last_ = ReceiveSome()) > 0) {
+    }
+    return received_;
+  }
+  bool was_reset() const { return last_ < 0; }
+  int fd() const { return socket_.get(); }
+
+ private:
+  ssize_t ReceiveSome() {
+    char buffer[4096];
+    const ssize_t count = ::recv(socket_.get(), buffer, sizeof(buffer), 0);
+    received_.append(buffer, count > 0 ? static_cast<size_t>(count) : 0);
+    return count;
+  }
+  FileDescriptor socket_;
+  std::string received_;
+  ssize_t last_ = 0;
+};
+
+/// Echoes the body, or does what the path says.
+ServerResponse Echo(const RequestHead& head, std::string_view body) {
+  ServerResponse response;
+  response.headers.Add("X-Path", head.target);
+  response.body.push_back(BodyPiece::Text(std::string(body)));
+  if (head.path() == "/delay") {
+    response.delay_seconds = 0.05;
+  } else if (head.path() == "/reset") {
+    response.cut = CutKind::kReset;
+  } else if (head.path() == "/truncate") {
+    response.cut = CutKind::kClose;
+    response.cut_after_bytes = 3;
+  } else if (head.path() == "/stall") {
+    response.cut = CutKind::kStall;
+    response.cut_after_bytes = 2;
+  }
+  return response;
+}
+
+std::unique_ptr<Server> StartEcho(ServerOptions options = {}) {
+  Result<std::unique_ptr<Server>> server = Server::Start(options, WholeBody(&Echo, 1 << 20));
+  EXPECT_TRUE(server.ok()) << server.status().message();
+  return std::move(server).value();
+}
+
+size_t CountOf(std::string_view text, std::string_view what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(Server, AnswersPipelinedRequestsInOrder) {
+  const auto server = StartEcho();
+  RawClient client(server->port());
+  std::string requests;
+  for (int i = 0; i < 300; ++i) {
+    const std::string body = "body" + std::to_string(i) + ';';
+    requests += "PUT /" + std::string(i % 50 == 7 ? "delay" : "x") +
+                " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+  client.Send(requests + "GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  const std::string answer = client.ReadToEnd();
+  size_t at = 0;
+  for (int i = 0; i < 300; ++i) {
+    at = answer.find("body" + std::to_string(i) + ';', at);
+    ASSERT_NE(at, std::string::npos) << i;
+  }
+  EXPECT_NE(answer.find("X-Path: /last", at), std::string::npos);
+}
+
+TEST(Server, ReadsARequestThatComesByteByByte) {
+  const auto server = StartEcho();
+  RawClient client(server->port());
+  for (const char byte : std::string_view("PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                          "4\r\nwiki\r\n3;e=1\r\nped\r\n0\r\nT: v\r\n\r\n")) {
+    client.Send({&byte, 1});
+  }
+  EXPECT_NE(client.ReadUntil("wikiped").find("Content-Length: 7"), std::string::npos);
+}
+
+TEST(Server, RefusesAMalformedRequestAndCloses) {
+  const auto server = StartEcho();
+  RawClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  const std::string answer = client.ReadToEnd();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 Bad Request\r\n")) << answer;
+  EXPECT_EQ(CountOf(answer, "HTTP/1.1"), 1u);
+  EXPECT_EQ(server->stats().malformed_requests, 1);
+}
+
+TEST(Server, ContinuesWhenAsked) {
+  const auto server = StartEcho();
+  RawClient client(server->port());
+  client.Send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Send("ok");
+  EXPECT_NE(client.ReadUntil("\r\n\r\nok").find("200 OK"), std::string::npos);
+}
+
+TEST(Server, AnswersATooLargeBodyOnceItIsRead) {
+  const auto server = StartEcho();
+  RawClient client(server->port());
+  client.Send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n" + std::string(3000000, 'x'));
+  client.Send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n");
+  const std::string answer = client.ReadUntil("/next");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 413")) << answer;
+}
+
+TEST(Server, SendsNoBodyToHead) {
+  const auto server = StartEcho();
+  RawClient client(server->port());
+  client.Send("HEAD /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc");
+  const std::string answer = client.ReadToEnd();
+  EXPECT_NE(answer.find("Content-Length: 3\r\n"), std::string::npos);
+  EXPECT_TRUE(answer.ends_with("\r\n\r\n"));
+}
+
+TEST(Server, BreaksConnectionsOnPurpose) {
+  const auto server = StartEcho();
+  const std::string tail = " HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+  RawClient truncated(server->port());
+  truncated.Send("PUT /truncate" + tail);
+  EXPECT_TRUE(truncated.ReadToEnd().ends_with("Content-Length: 5\r\nConnection: keep-alive\r\n\r\nhel"));
+  RawClient reset(server->port());
+  reset.Send("PUT /reset" + tail);
+  EXPECT_EQ(reset.ReadToEnd(), "");
+  EXPECT_TRUE(reset.was_reset());
+  RawClient stalled(server->port());
+  stalled.Send("PUT /stall" + tail);
+  EXPECT_TRUE(stalled.ReadUntil("\r\n\r\nhe").ends_with("he"));
+  char byte = 0;
+  EXPECT_EQ(::recv(stalled.fd(), &byte, 1, MSG_DONTWAIT), -1);
+}
+
+TEST(Server, SendsRangesOfFiles) {
+  Result<TemporaryDirectory> directory = TemporaryDirectory::Create("assay-server-test");
+  ASSERT_TRUE(directory.ok());
+  const std::string path = directory->path() + "/file";
+  ASSERT_TRUE(WriteFileAtomically(path, "0123456789").ok());
+  const auto file = std::make_shared<const FileDescriptor>(OpenFile(path.c_str(), O_RDONLY));
+  Result<std::unique_ptr<Server>> server =
+      Server::Start({}, WholeBody([&](const RequestHead&, std::string_view) {
+                      ServerResponse response;
+                      response.body = {BodyPiece::Text("["), BodyPiece::File(file, 2, 5), BodyPiece::Text("]")};
+                      return response;
+                    }));
+  ASSERT_TRUE(server.ok());
+  RawClient client((*server)->port());
+  client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(client.ReadUntil("]").ends_with("Content-Length: 7\r\nConnection: keep-alive\r\n\r\n[23456]"));
+}
+
+TEST(Server, KeepsToTheModelledBandwidth) {
+  constexpr size_t kBytes = 600000;
+  ServerOptions options;
+  options.network.connection_bytes_per_s = 4e6;
+  const auto server = StartEcho(options);
+  RawClient client(server->port());
+  const double start = MonotonicSeconds();
+  client.Send("PUT / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " + std::to_string(kBytes) +
+              "\r\n\r\n" + std::string(kBytes, 'x'));
+  EXPECT_GT(client.ReadToEnd().size(), kBytes);
+  const double seconds = MonotonicSeconds() - start;
+  EXPECT_GT(seconds, 0.2);  // 0.15 s each way, less what may be caught up
+  EXPECT_LT(seconds, 3);
+}
+
+TEST(Server, HoldsManyConnections) {
+  const auto server = StartEcho();
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 500; ++i) {
+    clients.push_back(std::make_unique<RawClient>(server->port()));
+  }
+  for (const auto& client : clients) {
+    client->Send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
+  }
+  for (const auto& client : clients) {
+    EXPECT_NE(client->ReadUntil("\r\n\r\nbody").find("200 OK"), std::string::npos);
+  }
+  EXPECT_EQ(server->stats().connections_open, 500);
+}
+
+TEST(Server, ClosesIdleConnections) {
+  ServerOptions options;
+  options.idle_timeout_seconds = 0.1;
+  const auto server = StartEcho(options);
+  RawClient client(server->port());
+  EXPECT_EQ(client.ReadToEnd(), "");
+}
+
+TEST(Server, SaysInOneLineThatAPortIsInUse) {
+  const auto server = StartEcho();
+  ServerOptions options;
+  options.port = server->port();
+  const auto second = Server::Start(options, WholeBody(&Echo));
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.status().message().find("the port is in use"), std::string::npos) << second.status().message();
+}
+
+}  // namespace
+}  // namespace assay::http
