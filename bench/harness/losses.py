@@ -1,5 +1,7 @@
 """Are both sides doing the same work? Losses and gradient norms of every step must agree."""
 
+import math
+
 
 class Differ(Exception):
     """The two programs did not train the same thing; their times must not be compared."""
@@ -9,6 +11,8 @@ def largest_difference(ours, theirs):
     """Largest relative difference of two curves of one length."""
     if len(ours) != len(theirs) or not ours:
         raise Differ(f"{len(ours)} steps of ours against {len(theirs)} of the peer")
+    if not all(map(math.isfinite, [*ours, *theirs])):
+        raise Differ(f"not every number is finite: {ours} {theirs}")
     return max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(ours, theirs, strict=True))
 
 
@@ -16,10 +20,9 @@ def check(row, ours, theirs):
     """(loss difference, gradient norm difference) of two runs; raises Differ beyond the row's tolerances."""
     loss = largest_difference(ours.losses, theirs.losses)
     norm = largest_difference(ours.grad_norms, theirs.grad_norms)
-    # Written so that a NaN fails as well.
-    if not loss <= row.loss_tolerance:
+    if loss > row.loss_tolerance:
         raise Differ(f"losses differ by {loss:.3%}, more than {row.loss_tolerance:.2%}: {ours.losses} {theirs.losses}")
-    if not norm <= row.grad_norm_tolerance:
+    if norm > row.grad_norm_tolerance:
         raise Differ(
             f"gradient norms differ by {norm:.3%}, more than {row.grad_norm_tolerance:.1%}:"
             f" {ours.grad_norms} {theirs.grad_norms}"
