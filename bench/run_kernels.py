@@ -64,7 +64,7 @@ def main():
     results = []
     for name in PROGRAMS:
         print(f"==> {name}", flush=True)
-        results += run_program(arguments.bin_dir / name, arguments)
+        results += map(kernels.with_step_rate, run_program(arguments.bin_dir / name, arguments))
     if not results:
         raise RuntimeError(f"no benchmark matches {arguments.filter}")
     command = f"script/bench kernels --filter '{arguments.filter}' --seconds {arguments.seconds:g}"

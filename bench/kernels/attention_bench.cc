@@ -12,11 +12,11 @@ struct Inputs {
   at::Tensor q, k, v;
 };
 
-Inputs make_inputs(const benchmark::State& state) {
+Inputs make_inputs(benchmark::State& state) {
   Inputs in;
   in.batch = make_batch(std::vector<int64_t>(state.range(1), state.range(2)));
   in.rotary = make_rotary(in.batch.longest_row);
-  const at::ScalarType dtype = dtype_of(state.range(0));
+  const at::ScalarType dtype = dtype_of(state);
   in.q = random({in.batch.tokens(), kHeads * kHeadDim}, dtype).set_requires_grad(true);
   in.k = random({in.batch.tokens(), kGroups * kHeadDim}, dtype).set_requires_grad(true);
   in.v = random({in.batch.tokens(), kGroups * kHeadDim}, dtype).set_requires_grad(true);

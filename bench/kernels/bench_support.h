@@ -65,17 +65,21 @@ inline at::Tensor random(at::IntArrayRef sizes, at::ScalarType dtype) {
   return at::randn(sizes).mul_(0.05).to(dtype);
 }
 
-/// Dtypes by the index that benchmark arguments carry.
-inline at::ScalarType dtype_of(int64_t index) {
+/// The dtype that a benchmark's first argument stands for; it becomes the label, by which results find their ceiling.
+inline at::ScalarType dtype_of(benchmark::State& state) {
   constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kBFloat16, at::kHalf};
-  return kDtypes[index];
+  constexpr const char* kNames[] = {"float32", "bfloat16", "float16"};
+  state.SetLabel(kNames[state.range(0)]);
+  return kDtypes[state.range(0)];
 }
 
 inline void count_flops(benchmark::State& state, double per_iteration) {
   state.counters["GFLOP/s"] = benchmark::Counter(per_iteration / 1e9, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+/// MiB tell whether what is passed over stays in a cache.
 inline void count_bytes(benchmark::State& state, double per_iteration) {
+  state.counters["MiB"] = per_iteration / (1 << 20);
   state.counters["GB/s"] = benchmark::Counter(per_iteration / 1e9, benchmark::Counter::kIsIterationInvariantRate);
 }
 

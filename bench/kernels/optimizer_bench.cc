@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kParameters = int64_t{64} << 20;
 
 void adamw(benchmark::State& state) {
-  const at::ScalarType dtype = dtype_of(state.range(0));
+  const at::ScalarType dtype = dtype_of(state);
   const at::ScalarType state_dtype = state.range(1) == 1 ? at::kFloat : dtype;
   const AdamwTensors t{at::ones({kParameters}, dtype), at::ones({kParameters}, dtype),
                        at::zeros({kParameters}, state_dtype), at::zeros({kParameters}, state_dtype)};
@@ -19,7 +19,7 @@ void adamw(benchmark::State& state) {
 }
 
 void norm(benchmark::State& state) {
-  const at::Tensor gradient = at::ones({kParameters}, dtype_of(state.range(0)));
+  const at::Tensor gradient = at::ones({kParameters}, dtype_of(state));
   for (auto _ : state) {
     benchmark::DoNotOptimize(gradient_norm({gradient}));
   }

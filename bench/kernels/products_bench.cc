@@ -12,10 +12,16 @@ struct Operands {
 };
 
 Operands make_operands(benchmark::State& state) {
-  const at::ScalarType dtype = dtype_of(state.range(0));
+  const at::ScalarType dtype = dtype_of(state);
   count_flops(state, 2.0 * static_cast<double>(state.range(1) * state.range(2) * state.range(3)));
   return {random({state.range(1), state.range(2)}, dtype), random({state.range(3), state.range(2)}, dtype),
           random({state.range(1), state.range(3)}, dtype)};
+}
+
+LoraTensors make_lora(const benchmark::State& state) {
+  constexpr int64_t kRank = 4;
+  return {at::randn({kRank, state.range(2)}).set_requires_grad(true),
+          at::randn({state.range(3), kRank}).set_requires_grad(true), 4.0, 0.0};
 }
 
 void forward(benchmark::State& state) {
@@ -39,8 +45,28 @@ void grad_weight(benchmark::State& state) {
   }
 }
 
+/// q_proj with its adapter as one operation: the frozen product and the thin ones beside it.
+void lora_linear_forward(benchmark::State& state) {
+  const at::NoGradGuard no_grad;
+  const Operands o = make_operands(state);
+  const LoraTensors lora = make_lora(state);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(lora_linear(o.x_MI, o.w_OI, {}, lora));
+  }
+}
+
+void lora_linear_backward(benchmark::State& state) {
+  const Operands o = make_operands(state);
+  const LoraTensors lora = make_lora(state);
+  const at::Tensor x = o.x_MI.set_requires_grad(true);
+  const at::Tensor y = lora_linear(x, o.w_OI, {}, lora);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(torch::autograd::grad({y}, {x, lora.a_rI, lora.b_Or}, {o.y_MO}, /*retain_graph=*/true));
+  }
+}
+
 void head_and_loss(benchmark::State& state) {
-  const at::ScalarType dtype = dtype_of(state.range(0));
+  const at::ScalarType dtype = dtype_of(state);
   const PackedBatch batch = make_batch(kRows);
   const at::Tensor hidden = random({batch.tokens(), kHidden}, dtype).set_requires_grad(true);
   at::Tensor weight = random({kVocabulary, kHidden}, dtype);
@@ -64,6 +90,8 @@ void shapes(benchmark::internal::Benchmark* b) {
 BENCHMARK(forward)->Apply(shapes);
 BENCHMARK(grad_input)->Apply(shapes);
 BENCHMARK(grad_weight)->Apply(shapes);
+BENCHMARK(lora_linear_forward)->Apply(shapes);
+BENCHMARK(lora_linear_backward)->Apply(shapes);
 BENCHMARK(head_and_loss)
     ->ArgsProduct({{0, 1, 2}, {0, 1}})
     ->Unit(benchmark::kMillisecond)

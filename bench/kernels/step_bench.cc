@@ -86,7 +86,7 @@ void decoder_step(benchmark::State& state, bool lora) {
     return true;
   }();
   benchmark::DoNotOptimize(installed);
-  Decoder decoder = make_decoder(lora, dtype_of(state.range(0)));
+  Decoder decoder = make_decoder(lora, dtype_of(state));
   const PackedBatch batch = make_batch(kRows);
   const RotaryTable rotary = make_rotary(batch.longest_row);
   for (auto _ : state) {

@@ -26,3 +26,10 @@ def test_a_pass_is_held_against_memory_unless_it_stays_in_the_cache():
 
 def test_a_kernel_without_a_rate_has_no_share():
     assert kernels.line(parse(), CEILINGS, 0)[4:] == ["", ""]
+
+
+def test_a_whole_step_gets_the_rate_of_the_products_it_needs():
+    step = kernels.with_step_rate(parse(name="decoder_step/lora/1/process_time/real_time", real_time=2e6))
+    assert step.wall_ms == 2000
+    assert 0.6 < step.gflops * 2 / 1e3 < 0.8  # TFLOP of 1,302 tokens, 866 of them supervised
+    assert kernels.with_step_rate(parse()) == parse()
