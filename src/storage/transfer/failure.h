@@ -1,0 +1,54 @@
+// What went wrong with one attempt of a request, whether another makes sense, and how people are told.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "http/client.h"
+
+namespace assay::storage {
+
+/// Decides whether and how soon a request is sent again.
+enum class FailureClass {
+  kThrottle,      ///< 429, 503 SlowDown: wait longer
+  kServer,        ///< 500, 502, 503, 504, an internal error within a 200
+  kConnect,       ///< refused or unknown host; a few times only
+  kReset,         ///< the connection ended early, or the body was cut
+  kTimeout,       ///< connect or total
+  kStall,         ///< no byte moved
+  kExpired,       ///< credentials ran out: refresh and send again
+  kClockSkew,     ///< the store's clock differs: correct and send again
+  kCorrupt,       ///< a checksum did not match, here or there
+  kBusy,          ///< another operation on the same key is in progress (S3: 409 OperationAborted)
+  kMissing,       ///< 404
+  kPrecondition,  ///< 412, or what a store says in its place
+  kDenied,        ///< 401, 403
+  kPermanent,     ///< anything else: another attempt would end the same way
+};
+std::string_view NameOf(FailureClass kind);
+
+struct Failure {
+  FailureClass kind = FailureClass::kPermanent;
+  ErrorCode code = ErrorCode::kIo;
+  int http_status = 0;     ///< 0: no answer came
+  std::string store_code;  ///< "SlowDown"
+  std::string message;     ///< the store's words, or the transport's
+  std::string request_id;
+  std::string advice;              ///< empty: what is usual for the class
+  double retry_after_seconds = 0;  ///< the store asked to wait for so long
+  std::string date;                ///< the answer's Date, for kClockSkew
+};
+
+/// The class that a status alone implies, with the error code that goes with it; for dialects to refine by the store's
+/// code.
+Failure FailureOfStatus(int http_status);
+Failure FailureOfTransport(const http::Outcome& outcome);
+/// For an answer that could not be understood, or memory that does not match.
+Failure MakeFailure(FailureClass kind, ErrorCode code, std::string message);
+
+/// One line: what was tried, on what, how often, what came back, what to do.
+/// "cannot put part 3 of s3://b/k: 503 SlowDown: Please reduce your request rate (request 4ZX, 8 attempts): ..."
+Status DescribeFailure(std::string_view operation, std::string_view uri, const Failure& failure, int attempts);
+
+}  // namespace assay::storage

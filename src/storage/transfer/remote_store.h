@@ -1,0 +1,66 @@
+// ObjectStore over HTTP: everything that remote stores have in common, on a Dialect and a Signer.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/client.h"
+#include "storage/auth/signer.h"
+#include "storage/object_store.h"
+#include "storage/options.h"
+#include "storage/transfer/call_runner.h"
+#include "storage/transfer/dialect.h"
+#include "storage/transfer/part_plan.h"
+
+namespace assay::storage {
+
+/// A store's own class derives from it and adds what differs in more than requests: copy, compose, presign, uploads.
+class RemoteStore : public ObjectStore {
+ public:
+  RemoteStore(std::unique_ptr<Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
+  ~RemoteStore() override;
+
+  std::string Uri(std::string_view key) const override;
+  Capabilities capabilities() const override;
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override;
+  Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
+                          const ReadOptions& options) override;
+  Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,
+                               const ReadOptions& options) override;
+  std::vector<Status> ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) override;
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
+                           const WriteOptions& options) override;
+  Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
+  std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
+  Result<ListPage> List(const ListOptions& options) override;
+  Status Remove(const std::string& key) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  Status AbortUpload(const std::string& key, const std::string& upload_id) override;
+
+ protected:
+  /// Sends one request, with its retries, and returns its 2xx answer. `make` is called for each attempt; `operation`
+  /// reads on after "cannot": "copy to". The error says NotFound for 404, FailedPrecondition for 412.
+  Result<http::Response> Call(std::string_view operation, const std::string& key, const std::function<Outgoing()>& make,
+                              CancelFlag cancel = nullptr);
+
+  const Dialect& dialect() const { return *dialect_; }
+  Signer& signer() { return *signer_; }
+  const StoreOptions& options() const { return options_; }
+  CallContext& context() { return context_; }
+
+ private:
+  StoreOptions options_;
+  std::unique_ptr<Dialect> dialect_;
+  std::unique_ptr<Signer> signer_;
+  RetryBudget budget_;
+  LatencyTracker latencies_;
+  http::Client client_;
+  CallContext context_;
+};
+
+}  // namespace assay::storage
