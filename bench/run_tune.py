@@ -9,7 +9,7 @@ import pathlib
 import shlex
 import sys
 
-from harness import flops, losses, machine, page, programs, results, rows, summary, table, turns, workload
+from harness import flops, losses, machine, page, programs, results, rows, table, turns, workload
 from harness.machine import ROOT
 
 RESULTS = ROOT / "bench" / "results"
@@ -40,13 +40,24 @@ def parse_arguments():
 
 def measure_ceilings(selected, places):
     """What `assay doctor` says, once for each instruction set that the rows keep to; (about the machine, ceilings)."""
-    environments = {summary.ceilings_name(row): row.environment for row in selected}
+    environments = {row.ceilings: row.process_environment for row in selected}
     ceilings, about = {}, None
     for name, environment in environments.items():
         print(f"==> assay doctor ({name})", flush=True)
         about = machine.doctor(places.bin_dir / "assay", places.data_dir, environment)
         ceilings[name] = machine.ceilings(about)
     return about, ceilings
+
+
+def runnable(arguments, places):
+    """The selected rows that this machine can run; a row asked for by name that it cannot is a RuntimeError."""
+    gpu = bool(machine.doctor(places.bin_dir / "assay", places.data_dir, measure=False)["machine"]["gpus"])
+    left_out = [row.name for row in arguments.selected if row.device == "cuda" and not gpu]
+    if left_out and arguments.rows:
+        raise RuntimeError(f"{', '.join(left_out)}: this machine has no GPU")
+    if left_out:
+        print(f"==> Left out, as this machine has no GPU: {', '.join(left_out)}", flush=True)
+    return [row for row in arguments.selected if row.name not in left_out]
 
 
 def make_session(selected, places):
@@ -92,7 +103,7 @@ def main():
         return 0
     places = programs.Places(arguments.bin_dir.resolve(), arguments.data_dir.resolve())
     places.data_dir.mkdir(parents=True, exist_ok=True)
-    selected, count = arguments.selected, arguments.turns
+    selected, count = runnable(arguments, places), arguments.turns
     output_dir = arguments.output_dir or RESULTS
     if arguments.quick:
         selected, count = [rows.shortened(row) for row in selected], 1

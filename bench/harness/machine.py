@@ -39,10 +39,10 @@ def describe(doctor):
     )
 
 
-def doctor(assay, folder, environment=None):
-    """What `assay doctor` measures; its output is JSON. A failure is a RuntimeError."""
+def doctor(assay, folder, environment=None, measure=True):
+    """What `assay doctor` measures, or only describes; its output is JSON. A failure is a RuntimeError."""
     done = subprocess.run(
-        [str(assay), "doctor", "--output", "json", "--folder", str(folder)],
+        [str(assay), "doctor", "--output", "json", "--folder", str(folder), *([] if measure else ["--quick"])],
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,7 @@ class Run:
     grad_norms: list
     step_seconds: list
     first_step_seconds: float  # from the command to the begin of the first step
-    max_rss_bytes: int
+    peak_bytes: int  # of resident memory; on a GPU of its tensors
     cpu_seconds: float
     wall_seconds: float
     load_before: float
@@ -45,6 +45,7 @@ def our_command(row, workload, places):
     command = [places.bin_dir / "assay", "tune", "--model", workload.model, "--data", workload.data]
     command += ["--method", row.method, "--batch-size", row.batch, "--max-steps", row.all_steps]
     command += ["--model-max-length", row.longest, "--dtype", row.dtype, "--output", "json"]
+    command += ["--device", row.device]
     if row.gradient_checkpointing:
         command += ["--gradient-checkpointing=on"]
     if row.method == "lora":
@@ -62,8 +63,11 @@ def peer_command(row, workload):
     return [str(part) for part in command]
 
 
-def read(finished, command, first_step_line, extra):
-    """The Run out of what a program printed; a failed program is a RuntimeError."""
+def read(finished, command, first_step_line, device_peak="", extra=()):
+    """The Run out of what a program printed; a failed program is a RuntimeError.
+
+    `device_peak` names the report's field with the peak of memory, of rows on a GPU.
+    """
     begin = finished.first_line_with(first_step_line)
     if finished.exit_code != 0 or begin is None:
         raise RuntimeError(
@@ -76,7 +80,7 @@ def read(finished, command, first_step_line, extra):
         grad_norms=report["grad_norms"],
         step_seconds=report["step_seconds"],
         first_step_seconds=begin,
-        max_rss_bytes=finished.max_rss_bytes,
+        peak_bytes=report[device_peak] if device_peak else finished.max_rss_bytes,
         cpu_seconds=finished.cpu_seconds,
         wall_seconds=finished.wall_seconds,
         load_before=finished.load_before,
@@ -89,10 +93,12 @@ def run_ours(row, workload, places):
     """With an empty cache folder, so that rows become a token file within the run, as they do in the peer."""
     command = our_command(row, workload, places)
     with tempfile.TemporaryDirectory(dir=places.data_dir) as cache:
-        finished = process.run(command, {**row.environment, "XDG_CACHE_HOME": cache})
-    return read(finished, command, OUR_FIRST_STEP, ["peak_tensor_bytes", "model_load_seconds"])
+        finished = process.run(command, {**row.process_environment, "XDG_CACHE_HOME": cache})
+    device_peak = "peak_tensor_bytes" if row.device == "cuda" else ""
+    return read(finished, command, OUR_FIRST_STEP, device_peak, ["peak_tensor_bytes", "model_load_seconds"])
 
 
 def run_peer(row, workload):
     command = peer_command(row, workload)
-    return read(process.run(command, row.environment), command, PEER_FIRST_STEP, ["peer"])
+    device_peak = "peak_device_bytes" if row.device == "cuda" else ""
+    return read(process.run(command, row.process_environment), command, PEER_FIRST_STEP, device_peak, ["peer"])

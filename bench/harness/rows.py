@@ -27,6 +27,7 @@ class Model:
 
 
 SMOLLM2 = Model("smollm2-135m")
+LLAMA_1B = Model("llama3.2-1b")
 GRANITE = Model("granite-3.1-2b", layers=8)
 
 
@@ -40,6 +41,7 @@ class Row:
     aim: float
     model: Model = SMOLLM2
     dtype: str = "bfloat16"
+    device: str = "cpu"  # cpu | cuda
     batch: int = 4
     shortest: int = 512  # tokens of a row, drawn evenly from shortest..longest
     longest: int = 512
@@ -56,6 +58,16 @@ class Row:
         return self.warmup + self.steps
 
     @property
+    def process_environment(self):
+        """What both programs, and the doctor that gives the ceilings, run under."""
+        return self.environment if self.device == "cuda" else {**self.environment, "CUDA_VISIBLE_DEVICES": ""}
+
+    @property
+    def ceilings(self):
+        """The name of the ceilings that the row is held against."""
+        return "cuda" if self.device == "cuda" else self.environment.get("ASSAY_CPU_ISA", "native")
+
+    @property
     def loss_tolerance(self):
         """Largest relative difference of any step's loss."""
         return 1e-4 if self.dtype == "float32" else 0.02
@@ -66,6 +78,8 @@ class Row:
         return 1e-3 if self.dtype == "float32" else 0.05
 
 
+#: Full rows of 2,048 tokens on a GPU, where one is there.
+ON_GPU = {"model": LLAMA_1B, "device": "cuda", "shortest": 2048, "longest": 2048, "warmup": 3, "steps": 8}
 MIXED = {"shortest": 180, "longest": 512, "masked": 1 / 3}
 
 ROWS = (
@@ -112,6 +126,8 @@ ROWS = (
         steps=1,
         measures="start",
     ),
+    Row("gpu-lora", "GPU: 1B Llama shape, LoRA, 4 rows of 2,048", "lora", PEFT, 1.5, 2.5, **ON_GPU),
+    Row("gpu-full", "GPU: 1B Llama shape, full, 4 rows of 2,048", "full", TRANSFORMERS, 1.5, 2.5, **ON_GPU),
 )
 
 #: "at least" and "aim" for our peak memory over the peer's.

@@ -38,7 +38,10 @@ class Summary:
         return side.tflops / ceilings["tflops"][self.row.dtype]
 
     def bandwidth_share(self, side, ceilings):
-        """What weights, gradients and states alone take of the memory bandwidth."""
+        """What weights, gradients and states alone take of the memory bandwidth; None on a GPU, whose bandwidth the
+        doctor does not measure."""
+        if self.row.device == "cuda":
+            return None
         return self.bytes / side.seconds / 1e9 / ceilings["memory_gb_per_s"]
 
 
@@ -49,18 +52,13 @@ def turn_seconds(row, run):
     return sum(run["step_seconds"][row.warmup :]) / row.steps
 
 
-def ceilings_name(row):
-    """Which of a session's ceilings a row is held against."""
-    return row.environment.get("ASSAY_CPU_ISA", "native")
-
-
 def side(row, runs, flops, tokens):
     seconds = statistics.median(turn_seconds(row, run) for run in runs)
     return Side(
         seconds=seconds,
         tokens_per_second=tokens / seconds,
         tflops=flops / seconds / 1e12,
-        peak_gib=statistics.median(run["max_rss_bytes"] for run in runs) / GIB,
+        peak_gib=statistics.median(run["peak_bytes"] for run in runs) / GIB,
     )
 
 
@@ -73,7 +71,7 @@ def summarise(entry):
     turns = entry["turns"]
     ours, theirs = ([turn[name] for turn in turns] for name in ("ours", "theirs"))
     pairs = [(turn_seconds(row, a), turn_seconds(row, b)) for a, b in zip(ours, theirs, strict=True)]
-    memory = [(b["max_rss_bytes"], a["max_rss_bytes"]) for a, b in zip(ours, theirs, strict=True)]
+    memory = [(b["peak_bytes"], a["peak_bytes"]) for a, b in zip(ours, theirs, strict=True)]
     return Summary(
         row=row,
         turns=len(turns),

@@ -1,7 +1,7 @@
 """Markdown of the fine-tuning results."""
 
 from harness import rows
-from harness.summary import ceilings_name, summarise, turn_seconds
+from harness.summary import summarise, turn_seconds
 
 #: Above this many cores of work by others, a turn's times say more about them.
 BUSY_CORES = 0.15
@@ -35,7 +35,7 @@ def measured(results):
 
 def ceilings_of(results, entry, row):
     """Of the last session that measured the row."""
-    return results["sessions"][entry["turns"][-1]["session"]]["ceilings"][ceilings_name(row)]
+    return results["sessions"][entry["turns"][-1]["session"]]["ceilings"][row.ceilings]
 
 
 def speed_table(results):
@@ -94,7 +94,7 @@ def memory_table(results):
         for name, _, s in measured(results)
     ]
     reached = f"at most {rows.MEMORY_AT_LEAST:g}, aim {rows.MEMORY_AIM:g}"
-    head = ["row", "ours, peak RSS GiB", "peer, GiB", "ratio", reached, "peer", "turns", "largest loss difference"]
+    head = ["row", "ours, peak GiB", "peer, GiB", "ratio", reached, "peer", "turns", "largest loss difference"]
     return markdown_table(head, lines)
 
 
@@ -104,6 +104,7 @@ def work_table(results):
         if s.row.measures == "start":
             continue
         ceilings = ceilings_of(results, entry, s.row)
+        bandwidth = s.bandwidth_share(s.ours, ceilings)
         lines.append(
             [
                 name,
@@ -113,8 +114,8 @@ def work_table(results):
                 f"{s.theirs.seconds:.3f}",
                 f"{s.ours.tflops:.3f}",
                 f"{s.theirs.tflops:.3f}",
-                f"{ceilings['tflops'][s.row.dtype]:.3f} ({s.row.dtype}, {ceilings_name(s.row)})",
-                f"{s.bandwidth_share(s.ours, ceilings):.1%}",
+                f"{ceilings['tflops'][s.row.dtype]:.3f} ({s.row.dtype}, {s.row.ceilings})",
+                "" if bandwidth is None else f"{bandwidth:.1%}",
             ]
         )
     head = ["row", "real tokens a step", "TFLOP needed", "ours, s/step", "peer, s/step", "ours, TFLOP/s"]

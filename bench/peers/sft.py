@@ -155,6 +155,8 @@ def main():
         "real_tokens_per_second": sum(len(row["input_ids"]) for row in used) / arguments.steps / median,
         "max_rss_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
+    if torch.cuda.is_available():
+        report["peak_device_bytes"] = torch.cuda.max_memory_allocated()
     print(json.dumps(report))
 
 

@@ -42,6 +42,8 @@ def test_both_sides_are_asked_for_the_same(row, tmp_path):
     assert value(ours, "--batch-size") == value(theirs, "--batch") == str(row.batch)
     assert value(ours, "--max-steps") == value(theirs, "--steps") == str(row.all_steps)
     assert ("--gradient-checkpointing=on" in ours) == ("--gradient-checkpointing" in theirs)
+    assert value(ours, "--device") == row.device
+    assert (row.process_environment.get("CUDA_VISIBLE_DEVICES") == "") == (row.device == "cpu")
     assert ("--adapter" in ours) == ("--adapter" in theirs) == (row.method == "lora")
 
 
@@ -57,15 +59,31 @@ def test_what_a_process_used(tmp_path):
 def test_a_program_that_fails_is_quoted():
     finished = process.run([sys.executable, "-c", "import sys; sys.exit('no such model')"])
     with pytest.raises(RuntimeError, match="exit code 1.*no first step.*\nno such model"):
-        programs.read(finished, ["program"], "ready", [])
+        programs.read(finished, ["program"], "ready")
 
 
 def test_a_run_is_read_from_the_last_line():
     report = {"losses": [1.0], "grad_norms": [2.0], "step_seconds": [3.0], "peer": "p", "other": 1}
     script = f"import sys; print('ready', file=sys.stderr); print('log'); print({json.dumps(json.dumps(report))})"
-    run = programs.read(process.run([sys.executable, "-c", script]), ["program"], "ready", ["peer"])
+    run = programs.read(process.run([sys.executable, "-c", script]), ["program"], "ready", extra=["peer"])
     assert (run.losses, run.grad_norms, run.step_seconds, run.extra) == ([1.0], [2.0], [3.0], {"peer": "p"})
     assert run.first_step_seconds > 0
+    assert run.peak_bytes > 1 << 20
+
+
+def test_memory_on_a_gpu_is_what_the_program_reports():
+    report = {"losses": [1.0], "grad_norms": [2.0], "step_seconds": [3.0], "peak_device_bytes": 7}
+    script = f"import sys; print('ready', file=sys.stderr); print({json.dumps(json.dumps(report))})"
+    finished = process.run([sys.executable, "-c", script])
+    assert programs.read(finished, ["program"], "ready", "peak_device_bytes").peak_bytes == 7
+
+
+def test_rows_are_held_against_the_ceilings_of_what_they_run_on():
+    assert {row.name: row.ceilings for row in rows.select(["lora", "fp32-avx2", "gpu-full"])} == {
+        "lora": "native",
+        "fp32-avx2": "avx2",
+        "gpu-full": "cuda",
+    }
 
 
 def test_ceilings_of_the_doctor():
