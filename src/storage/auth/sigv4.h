@@ -64,12 +64,12 @@ void AppendCanonicalQuery(std::string& text, std::string_view query, std::string
 
 /// The parts of a request that a signature covers. Views: the request must outlive it.
 struct CanonicalParts {
-  std::string_view method;
-  std::string_view path;                 ///< as on the request line
-  std::string_view query;                ///< as on the request line, without '?'
-  std::string_view query_left_out;       ///< name of the signature's own parameter
-  std::vector<CanonicalHeader> headers;  ///< any order
-  std::string_view payload_hash;
+  std::string_view method{};
+  std::string_view path{};                 ///< as on the request line
+  std::string_view query{};                ///< as on the request line, without '?'
+  std::string_view query_left_out{};       ///< name of the signature's own parameter
+  std::vector<CanonicalHeader> headers{};  ///< any order
+  std::string_view payload_hash{};
 };
 
 /// Sorts `parts.headers` and writes the canonical request.
