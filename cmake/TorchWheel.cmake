@@ -35,6 +35,17 @@ target_include_directories(assay_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 if(ASSAY_WITH_CUDA)
   target_compile_definitions(assay_torch INTERFACE ASSAY_WITH_CUDA=1)
 endif()
+# libtorch's parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP. The runtime
+# is the one that libtorch itself loads: a second one would have threads of its own.
+target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+file(GLOB _torch_openmp ${TORCH_INSTALL_PREFIX}/lib/libgomp*.so*)
+if(_torch_openmp)
+  list(GET _torch_openmp 0 _openmp_runtime)
+else()
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  set(_openmp_runtime OpenMP::OpenMP_CXX)
+endif()
+target_link_libraries(assay_torch INTERFACE ${_openmp_runtime})
 # GCC 12 warns inside torch's own headers when they come through a precompiled header.
 target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused-variable>)
 
