@@ -24,6 +24,10 @@ class Finished:
         """Seconds until the first line on standard error that has `text`; None without one."""
         return next((seconds for seconds, line in self.stderr if text in line), None)
 
+    def line_with(self, text):
+        """The first such line; empty without one."""
+        return next((line for _, line in self.stderr if text in line), "")
+
     def tail(self, lines=15):
         return "\n".join(line for _, line in self.stderr[-lines:])
 

@@ -12,6 +12,7 @@ from harness.machine import ROOT
 PEER = ROOT / "bench" / "peers" / "sft.py"
 #: What each program writes to standard error when it is ready and its first step begins.
 OUR_FIRST_STEP = "loaded in"
+OUR_KERNELS = "loading on"
 PEER_FIRST_STEP = "first step begins"
 
 
@@ -89,13 +90,22 @@ def read(finished, command, first_step_line, device_peak="", extra=()):
     )
 
 
+def check_instruction_set(row, line):
+    """A worker keeps its own choice where it cannot do what the environment asks for: that would be another row."""
+    wanted = row.environment.get("ASSAY_CPU_ISA")
+    if wanted and f", {wanted})" not in line:
+        raise RuntimeError(f"the row {row.name} is about {wanted} kernels, but the worker said: {line or 'nothing'}")
+
+
 def run_ours(row, workload, places):
     """With an empty cache folder, so that rows become a token file within the run, as they do in the peer."""
     command = our_command(row, workload, places)
     with tempfile.TemporaryDirectory(dir=places.data_dir) as cache:
         finished = process.run(command, {**row.process_environment, "XDG_CACHE_HOME": cache})
     device_peak = "peak_tensor_bytes" if row.device == "cuda" else ""
-    return read(finished, command, OUR_FIRST_STEP, device_peak, ["peak_tensor_bytes", "model_load_seconds"])
+    run = read(finished, command, OUR_FIRST_STEP, device_peak, ["peak_tensor_bytes", "model_load_seconds"])
+    check_instruction_set(row, finished.line_with(OUR_KERNELS))
+    return run
 
 
 def run_peer(row, workload):

@@ -87,11 +87,11 @@ def memory_table(results):
             f"{s.theirs.peak_gib:.2f}",
             f"{s.memory_ratio:.2f}",
             verdict(s.memory_ratio, rows.MEMORY_AT_LEAST, rows.MEMORY_AIM, larger_is_better=False),
-            s.row.peer,
+            entry["turns"][-1]["theirs"]["extra"].get("peer", s.row.peer),
             s.turns,
             f"{s.loss_difference:.4%}",
         ]
-        for name, _, s in measured(results)
+        for name, entry, s in measured(results)
     ]
     reached = f"at most {rows.MEMORY_AT_LEAST:g}, aim {rows.MEMORY_AIM:g}"
     head = ["row", "ours, peak GiB", "peer, GiB", "ratio", reached, "peer", "turns", "largest loss difference"]

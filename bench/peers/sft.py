@@ -8,6 +8,7 @@ to the longest row of each batch, with the settings of the reference benchmark: 
 """
 
 import argparse
+import importlib.metadata
 import json
 import resource
 import statistics
@@ -16,7 +17,6 @@ import tempfile
 import time
 
 import torch
-import transformers
 from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
 
@@ -129,6 +129,11 @@ def training_arguments(arguments, output_dir):
     )
 
 
+def versions(method):
+    names = ["transformers", "peft", "torch"] if method == "lora" else ["transformers", "torch"]
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+
 def main():
     arguments = parse_arguments()
     torch.manual_seed(0)
@@ -147,7 +152,7 @@ def main():
     step_seconds = log.step_seconds()
     median = statistics.median(step_seconds[1:] or step_seconds)
     report = {
-        "peer": f"transformers {transformers.__version__}",
+        "peer": versions(arguments.method),
         "losses": [float(entry["loss"]) for entry in log.logs],
         "grad_norms": [float(entry["grad_norm"]) for entry in log.logs],
         "step_seconds": step_seconds,

@@ -86,6 +86,15 @@ def test_rows_are_held_against_the_ceilings_of_what_they_run_on():
     }
 
 
+def test_other_kernels_than_the_row_asks_for_are_refused():
+    (avx2,) = rows.select(["fp32-avx2"])
+    programs.check_instruction_set(avx2, "loading on cpu (2 threads, avx2)")
+    for line in ("loading on cpu (2 threads, avx512bf16)", ""):
+        with pytest.raises(RuntimeError, match="avx2 kernels"):
+            programs.check_instruction_set(avx2, line)
+    programs.check_instruction_set(rows.select(["lora"])[0], "loading on cpu (2 threads, avx512bf16)")
+
+
 def test_ceilings_of_the_doctor():
     doctor = {
         "ceilings": {
