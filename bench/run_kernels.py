@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-from harness import kernels, machine
+from harness import doctor, kernels, machine
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -40,14 +40,14 @@ def run_program(path, arguments):
 
 
 def report(about, results, load, command):
-    ceilings = machine.ceilings(about)
+    ceilings = doctor.ceilings(about)
     peaks = ", ".join(f"{dtype} {tflops:.3f} TFLOP/s" for dtype, tflops in ceilings["tflops"].items())
     cache = about["machine"]["l3_total_bytes"]
     lines = [kernels.line(result, ceilings, cache) for result in results]
     today = datetime.date.today()
     return (
         f"# Kernels, {today}\n\n"
-        f"Commit {about['versions']['commit']}, {machine.describe(about)}; load average {load:.2f} before.\n\n"
+        f"Commit {about['versions']['commit']}, {doctor.describe(about)}; load average {load:.2f} before.\n\n"
         f"    {command}\n\n"
         f"Ceilings by `assay doctor` in this run: {peaks}; memory {ceilings['memory_gb_per_s']:.1f} GB/s. A kernel that"
         f" multiplies is held against the products' peak of its dtype, one that passes over memory against the"
@@ -60,7 +60,7 @@ def main():
     arguments = parse_arguments()
     load = machine.load_average()
     print("==> assay doctor", flush=True)
-    about = machine.doctor(arguments.bin_dir / "assay", ROOT / "build")
+    about = doctor.examine(arguments.bin_dir / "assay", ROOT / "build")
     results = []
     for name in PROGRAMS:
         print(f"==> {name}", flush=True)

@@ -9,7 +9,7 @@ import pathlib
 import shlex
 import sys
 
-from harness import flops, losses, machine, page, programs, results, rows, table, turns, workload
+from harness import doctor, flops, losses, machine, page, programs, results, rows, table, turns, workload
 from harness.machine import ROOT
 
 RESULTS = ROOT / "bench" / "results"
@@ -44,14 +44,14 @@ def measure_ceilings(selected, places):
     ceilings, about = {}, None
     for name, environment in environments.items():
         print(f"==> assay doctor ({name})", flush=True)
-        about = machine.doctor(places.bin_dir / "assay", places.data_dir, environment)
-        ceilings[name] = machine.ceilings(about)
+        about = doctor.examine(places.bin_dir / "assay", places.data_dir, environment)
+        ceilings[name] = doctor.ceilings(about)
     return about, ceilings
 
 
 def runnable(arguments, places):
     """The selected rows that this machine can run; a row asked for by name that it cannot is a RuntimeError."""
-    gpu = bool(machine.doctor(places.bin_dir / "assay", places.data_dir, measure=False)["machine"]["gpus"])
+    gpu = bool(doctor.examine(places.bin_dir / "assay", places.data_dir, measure=False)["machine"]["gpus"])
     left_out = [row.name for row in arguments.selected if row.device == "cuda" and not gpu]
     if left_out and arguments.rows:
         raise RuntimeError(f"{', '.join(left_out)}: this machine has no GPU")
@@ -67,7 +67,7 @@ def make_session(selected, places):
         "command": shlex.join(["script/bench", "tune", *sys.argv[1:]]).replace(f"{ROOT}/", ""),
         "commit": machine.git_commit(),
         "programs": about["versions"]["commit"],
-        "machine": machine.describe(about),
+        "machine": doctor.describe(about),
         "ceilings": ceilings,
     }
 

@@ -152,8 +152,12 @@ def busy_note(results):
         for name, entry, s in measured(results)
         if not s.row.neighbour
     }
+    for session in results["sessions"]:
+        for isa, ceilings in session["ceilings"].items():
+            name = f"the {isa} ceilings"
+            busiest[name] = max(busiest.get(name, 0), ceilings["others_cores"])
     loud = [f"{name} ({cores:.2f} cores)" for name, cores in busiest.items() if cores > BUSY_CORES]
-    return f"**Other programs kept the machine busy** during turns of: {', '.join(loud)}.\n" if loud else ""
+    return f"**Other programs kept the machine busy** during: {', '.join(loud)}.\n" if loud else ""
 
 
 def problems(results):

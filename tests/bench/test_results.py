@@ -10,7 +10,7 @@ from harness.flops import Work
 
 WORK = Work(tokens=1000, supervised=600, linear=1e12, lora=0.0, attention=0.0, head=0.5e12, bytes=2e9)
 LORA, START = rows.select(["lora"])[0], rows.select(["start"])[0]
-CEILINGS = {"tflops": {"bfloat16": 3.0, "float32": 1.0}, "memory_gb_per_s": 40.0}
+CEILINGS = {"tflops": {"bfloat16": 3.0, "float32": 1.0}, "memory_gb_per_s": 40.0, "others_cores": 0.0}
 SESSION = {
     "at": "2026-01-02 03:04 UTC",
     "command": "script/bench tune",
@@ -101,6 +101,9 @@ def test_a_busy_machine_is_said():
     assert "lora (0.90 cores)" in table.busy_note(make_results(turns=[make_turn(others=0.9)]))
     (busy,) = rows.select(["lora-busy"])
     assert table.busy_note(make_results(busy, turns=[make_turn(others=0.9)])) == ""
+    found = make_results()
+    found["sessions"] = [{**SESSION, "ceilings": {"native": {**CEILINGS, "others_cores": 1.2}}}]
+    assert "the native ceilings (1.20 cores)" in table.busy_note(found)
 
 
 def test_report_has_every_turn_and_where_it_came_from():

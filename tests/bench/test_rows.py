@@ -2,7 +2,7 @@ import json
 import sys
 
 import pytest
-from harness import machine, process, programs, rows, workload
+from harness import doctor, process, programs, rows, workload
 from harness.flops import MASKED
 
 
@@ -96,10 +96,11 @@ def test_other_kernels_than_the_row_asks_for_are_refused():
 
 
 def test_ceilings_of_the_doctor():
-    doctor = {
+    examined = {
+        "others_cores": 0.5,
         "ceilings": {
             "matrix_products": {"products": [{"dtype": "float32", "tflops": 0.2}]},
             "memory": {"read_gb_per_s": 40.0, "copy_gb_per_s": 50.0, "triad_gb_per_s": 45.0, "threads": 2},
-        }
+        },
     }
-    assert machine.ceilings(doctor) == {"tflops": {"float32": 0.2}, "memory_gb_per_s": 50.0}
+    assert doctor.ceilings(examined) == {"tflops": {"float32": 0.2}, "memory_gb_per_s": 50.0, "others_cores": 0.5}

@@ -17,6 +17,7 @@ CONFIG = {
     "vocab_size": 40,
 }
 DOCTOR = {
+    "others_cores": 0.0,
     "machine": {
         "cpu_model": "a CPU",
         "usable_cores": 2,
@@ -40,7 +41,7 @@ class Bench:
         self.monkeypatch, self.folder = monkeypatch, folder
         self.loss = {"ours": 3.0, "theirs": 3.0}
         self.calls = []
-        monkeypatch.setattr(run_tune.machine, "doctor", lambda *_, **__: DOCTOR)
+        monkeypatch.setattr(run_tune.doctor, "examine", lambda *_, **__: DOCTOR)
         monkeypatch.setattr(run_tune.workload, "prepare", self.prepare)
         monkeypatch.setattr(run_tune.programs, "run_ours", lambda row, *_: self.run("ours", row, 1.0))
         monkeypatch.setattr(run_tune.programs, "run_peer", lambda row, *_: self.run("theirs", row, 4.0))
