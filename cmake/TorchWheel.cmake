@@ -2,25 +2,39 @@
 #
 # Targets: `assay_fmt` (the fmt headers that torch ships, for everybody: a second fmt in one program is a trap) and
 # `assay_torch` (libtorch itself, for engine/ only; every user shares one precompiled header).
+set(ASSAY_CUDA AUTO CACHE STRING "Use CUDA devices: AUTO (where libtorch is a CUDA build), ON (required), OFF")
+set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
 file(GLOB _wheel_cmake ${ASSAY_VENV}/lib/python3*/site-packages/torch/share/cmake)
 list(APPEND CMAKE_PREFIX_PATH ${_wheel_cmake})
+find_path(
+  ASSAY_TORCH_CMAKE
+  TorchConfigVersion.cmake
+  HINTS ${Torch_DIR} ${CMAKE_PREFIX_PATH}
+  PATH_SUFFIXES Torch share/cmake/Torch
+  REQUIRED
+)
+mark_as_advanced(ASSAY_TORCH_CMAKE)
+get_filename_component(TORCH_INSTALL_PREFIX ${ASSAY_TORCH_CMAKE}/../../.. ABSOLUTE)
 
-set(ASSAY_CUDA AUTO CACHE STRING "Build against a CUDA libtorch: AUTO (as libtorch was built), ON (required), OFF")
-find_package(Torch 2.11 REQUIRED)
-if(ASSAY_CUDA STREQUAL "ON" AND NOT TORCH_CUDA_LIBRARIES AND NOT TARGET torch_cuda)
+set(ASSAY_WITH_CUDA OFF)
+set(ASSAY_CUDA_KERNELS OFF)
+if(EXISTS ${TORCH_INSTALL_PREFIX}/lib/libtorch_cuda.so)
+  include(CudaTorch)
+else()
+  find_package(Torch 2.11 REQUIRED PATHS ${ASSAY_TORCH_CMAKE} NO_DEFAULT_PATH)
+endif()
+if(ASSAY_CUDA STREQUAL "ON" AND NOT ASSAY_WITH_CUDA)
   message(
     FATAL_ERROR
-    "ASSAY_CUDA=ON, but the libtorch in ${TORCH_INSTALL_PREFIX} was built without CUDA: install a CUDA build of torch, or leave ASSAY_CUDA at AUTO"
+    "ASSAY_CUDA=ON, but the libtorch in ${TORCH_INSTALL_PREFIX} is no usable CUDA build: install one, or leave ASSAY_CUDA at AUTO"
   )
-endif()
-if(NOT ASSAY_CUDA STREQUAL "OFF" AND TARGET torch_cuda)
-  set(ASSAY_WITH_CUDA ON)
-else()
-  set(ASSAY_WITH_CUDA OFF)
 endif()
 # An installed worker finds libtorch where it was built against it.
 set(CMAKE_INSTALL_RPATH ${TORCH_INSTALL_PREFIX}/lib)
-message(STATUS "libtorch ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}, CUDA: ${ASSAY_WITH_CUDA}")
+message(
+  STATUS
+  "libtorch ${Torch_VERSION} in ${TORCH_INSTALL_PREFIX}, CUDA: ${ASSAY_WITH_CUDA}, own CUDA kernels: ${ASSAY_CUDA_KERNELS}"
+)
 
 set(_fmt_dir ${CMAKE_BINARY_DIR}/include/fmt_only)
 file(MAKE_DIRECTORY ${_fmt_dir})

@@ -11,12 +11,8 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
-#include <optional>
 
-#ifdef ASSAY_WITH_CUDA
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAFunctions.h>
-#endif
+#include "engine/kernels/cuda/device.h"
 
 namespace assay::engine {
 namespace {
@@ -271,16 +267,6 @@ void CountingAllocator::free_block(void* data) {
   self.cache_.put(header);
 }
 
-#ifdef ASSAY_WITH_CUDA
-/// Null until a CUDA context exists: reading statistics must not create one.
-std::optional<c10::CachingDeviceAllocator::DeviceStats> cuda_stats() {
-  if (c10::cuda::device_count() == 0 || !c10::cuda::hasPrimaryContext(c10::cuda::current_device())) {
-    return std::nullopt;
-  }
-  return c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
-}
-#endif
-
 }  // namespace
 
 void InstallCountingAllocator() {
@@ -288,35 +274,27 @@ void InstallCountingAllocator() {
   c10::SetCPUAllocator(&allocator(), kHighestPriority);
 }
 
-void SetMemoryBudget(int64_t bytes) {
-  allocator().set_budget(bytes);
+void SetMemoryBudget(int64_t bytes, c10::Device device) {
+  if (device.is_cuda()) {
+    set_cuda_budget(bytes, device);
+  } else {
+    allocator().set_budget(bytes);
+  }
 }
 
 int64_t LiveTensorBytes() {
-#ifdef ASSAY_WITH_CUDA
-  if (const auto stats = cuda_stats()) {
-    return stats->allocated_bytes[0].current;
-  }
-#endif
-  return allocator().live();
+  const auto on_device = cuda_tensor_bytes();
+  return on_device ? on_device->live : allocator().live();
 }
 
 int64_t PeakTensorBytes() {
-#ifdef ASSAY_WITH_CUDA
-  if (const auto stats = cuda_stats()) {
-    return stats->allocated_bytes[0].peak;
-  }
-#endif
-  return allocator().peak();
+  const auto on_device = cuda_tensor_bytes();
+  return on_device ? on_device->peak : allocator().peak();
 }
 
 void ResetPeakTensorBytes() {
   allocator().reset_peak();
-#ifdef ASSAY_WITH_CUDA
-  if (cuda_stats()) {
-    c10::cuda::CUDACachingAllocator::resetPeakStats(c10::cuda::current_device());
-  }
-#endif
+  reset_cuda_peak();
 }
 
 }  // namespace assay::engine

@@ -1,5 +1,8 @@
-// Tensor memory on the CPU: counted exactly, kept for reuse, and limited by a budget.
+// Tensor memory: counted, kept for reuse, and limited by a budget. On the CPU by an allocator of ours, exactly; on CUDA
+// by libtorch's caching allocator.
 #pragma once
+
+#include <c10/core/Device.h>
 
 #include <cstdint>
 
@@ -10,10 +13,12 @@ namespace assay::engine {
 /// tensor bytes, never cached ones.
 void InstallCountingAllocator();
 
-/// Live tensor bytes beyond `bytes` make an allocation throw c10::OutOfMemoryError; 0: no limit.
-void SetMemoryBudget(int64_t bytes);
+/// Live tensor bytes on `device` beyond `bytes` make an allocation throw c10::OutOfMemoryError; 0: no limit. On CUDA
+/// the limit is on what the caching allocator takes from the device, so fragments count too.
+void SetMemoryBudget(int64_t bytes, c10::Device device = c10::kCPU);
 
-/// Bytes of tensors alive now (oneDNN's scratch included; on CUDA the caching allocator's allocated bytes).
+/// Bytes of tensors alive now, oneDNN's scratch included. In a process that uses a CUDA device these and the peak below
+/// are of tensors there alone, in the blocks that the caching allocator hands out (multiples of 512 bytes).
 int64_t LiveTensorBytes();
 
 /// Highest LiveTensorBytes() since the last ResetPeakTensorBytes() (or since the start).

@@ -18,7 +18,12 @@ c10::Device select_device(std::string_view name) {
         "device cuda was asked for, but libtorch sees no CUDA device (check nvidia-smi and that libtorch is a CUDA "
         "build, or use device cpu)"));
   }
-  return has_cuda && name != "cpu" ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
+  if (!has_cuda || name == "cpu") {
+    return c10::Device(c10::kCPU);
+  }
+  // The allocator's statistics and the random numbers exist from here on.
+  at::globalContext().lazyInitDevice(c10::kCUDA);
+  return c10::Device(c10::kCUDA, 0);
 }
 
 c10::ScalarType parse_dtype(std::string_view name) {

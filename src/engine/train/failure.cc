@@ -3,6 +3,8 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <new>
 
 #include "base/text.h"
@@ -16,10 +18,12 @@ std::string first_line(std::string_view text) {
   return std::string(Trim(text.substr(0, text.find('\n'))));
 }
 
-/// CUDA and the C library report exhausted memory in errors of a general type too.
+/// CUDA, its libraries (cuBLAS, cuDNN) and the C library report exhausted memory in errors of a general type too.
 bool mentions_exhausted_memory(std::string_view message) {
-  return message.find("out of memory") != std::string_view::npos ||
-         message.find("can't allocate memory") != std::string_view::npos;
+  constexpr std::array<std::string_view, 3> kPhrases = {"out of memory", "can't allocate memory",
+                                                        "_STATUS_ALLOC_FAILED"};
+  return std::ranges::any_of(kPhrases,
+                             [&](std::string_view phrase) { return message.find(phrase) != std::string_view::npos; });
 }
 
 job::Ended ended(job::EndKind kind, std::string reason) {

@@ -46,7 +46,9 @@ TEST(DescribeFailure, MemoryFailuresNameThePhase) {
   EXPECT_EQ(failure_of([] { throw std::bad_alloc(); }).kind, EndKind::kOutOfMemory);
   EXPECT_EQ(failure_of([] { TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: 7 bytes"); }).kind,
             EndKind::kOutOfMemory);
-  EXPECT_EQ(failure_of([] { throw std::runtime_error("CUDA error: out of memory"); }).kind, EndKind::kOutOfMemory);
+  for (const char* message : {"CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `f`"}) {
+    EXPECT_EQ(failure_of([&] { throw std::runtime_error(message); }).kind, EndKind::kOutOfMemory);
+  }
 }
 
 TEST(DescribeFailure, ExceptionsKeepTheirFirstLineOnly) {

@@ -10,8 +10,9 @@
 namespace assay::engine {
 namespace {
 
-int64_t peak_bytes_now() {
-  return PeakTensorBytes() + mapped_weight_bytes();
+/// Mapped weights are in the memory of the host: part of the same account only when that is where tensors are.
+int64_t peak_bytes_now(c10::Device device) {
+  return PeakTensorBytes() + (device.is_cpu() ? mapped_weight_bytes() : 0);
 }
 
 }  // namespace
@@ -21,7 +22,7 @@ std::string PhaseMeter::where() const {
 }
 
 int64_t PhaseMeter::overall_peak_bytes() const {
-  return std::max(overall_peak_bytes_, peak_bytes_now());
+  return std::max(overall_peak_bytes_, peak_bytes_now(device_));
 }
 
 double PhaseMeter::begin() {
@@ -35,7 +36,7 @@ void PhaseMeter::end(double start, PhaseUse& use) {
     c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
   }
   use.seconds += MonotonicSeconds() - start;
-  use.peak_bytes = std::max(use.peak_bytes, peak_bytes_now());
+  use.peak_bytes = std::max(use.peak_bytes, peak_bytes_now(device_));
 }
 
 }  // namespace assay::engine

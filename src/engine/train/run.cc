@@ -61,7 +61,8 @@ class Run {
  private:
   /// The allocator's own message knows nothing of the part of the budget that mapped weights take.
   void explain_budget(job::Ended& ended) const {
-    if (ended.kind == job::EndKind::kOutOfMemory && plan_.memory_budget_bytes > 0 && mapped_weight_bytes() > 0) {
+    const bool hit_budget = ended.kind == job::EndKind::kOutOfMemory && plan_.memory_budget_bytes > 0;
+    if (hit_budget && device_.is_cpu() && mapped_weight_bytes() > 0) {
       ended.reason += fmt::format(" (the budget of {} less {} of mapped weights)",
                                   FormatBytes(static_cast<double>(plan_.memory_budget_bytes)),
                                   FormatBytes(static_cast<double>(mapped_weight_bytes())));

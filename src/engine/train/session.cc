@@ -32,8 +32,8 @@ void check_vocabulary(const data::TokenFile& rows, const CausalLM& model) {
 }
 
 /// Mapped weights are memory of the run that the allocator does not see: the budget for the rest shrinks by them.
-void limit_memory(int64_t budget_bytes) {
-  if (budget_bytes == 0) {
+void make_room_for_mapped_weights(int64_t budget_bytes, c10::Device device) {
+  if (budget_bytes == 0 || !device.is_cpu()) {
     return;
   }
   const int64_t mapped_bytes = mapped_weight_bytes();
@@ -56,7 +56,7 @@ OrderOptions order_options(const job::TunePlan& plan, int64_t rows) {
 }  // namespace
 
 Session load_session(const job::TunePlan& plan, c10::Device device) {
-  SetMemoryBudget(plan.memory_budget_bytes);
+  SetMemoryBudget(plan.memory_budget_bytes, device);
   data::TokenFile rows = open_rows(plan.tokens_file);
   RowOrder order(order_options(plan, rows.rows()));
   const int64_t planned_steps = plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * order.steps_per_epoch();
@@ -65,7 +65,7 @@ Session load_session(const job::TunePlan& plan, c10::Device device) {
 
   bool random_weights = false;
   auto model = load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, random_weights);
-  limit_memory(plan.memory_budget_bytes);
+  make_room_for_mapped_weights(plan.memory_budget_bytes, device);
   check_vocabulary(rows, *model);
   std::optional<LoraConfig> lora;
   if (plan.method == "lora") {
