@@ -83,9 +83,9 @@ ON_GPU = {"model": LLAMA_1B, "device": "cuda", "shortest": 2048, "longest": 2048
 MIXED = {"shortest": 180, "longest": 512, "masked": 1 / 3}
 
 ROWS = (
-    Row("lora", "LoRA, rows of 180 to 512, a third masked", "lora", PEFT, 3.0, 5.0, **MIXED, steps=4),
+    Row("lora", "LoRA, rows of 180 to 512, a third masked", "lora", PEFT, 3.0, 5.0, **MIXED, steps=3),
     Row("lora-512", "LoRA, rows of 512, all supervised", "lora", PEFT, 2.5, 4.0),
-    Row("full", "full, rows of 180 to 512, a third masked", "full", TRANSFORMERS, 2.5, 4.0, **MIXED, steps=3),
+    Row("full", "full, rows of 180 to 512, a third masked", "full", TRANSFORMERS, 2.5, 4.0, **MIXED),
     Row("full-512", "full, rows of 512, all supervised", "full", TRANSFORMERS, 2.5, 4.0),
     Row(
         "lora-2048",
@@ -112,6 +112,7 @@ ROWS = (
         1.6,
         **MIXED,
         dtype="float32",
+        steps=1,
         environment=AVX2_ONLY,
     ),
     Row(
