@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace assay::storage {
+
+class RequestObserver;  // storage/transfer/observer.h
 
 /// Zero and empty mean "the documented rule decides". Read in this order, the first that says something wins: flags,
 /// YAML, ASSAY_* variables, the store's own variables and configuration files.
@@ -35,6 +38,9 @@ struct StoreOptions {
   bool verify_tls = true;
   std::string ca_file;
   std::string proxy;
+
+  /// Told of every request that is sent; none when null. Not read from anywhere.
+  std::shared_ptr<RequestObserver> observer;
 };
 
 }  // namespace assay::storage

@@ -44,6 +44,8 @@ struct Attempt {
   Outgoing outgoing;
   std::unique_ptr<ChecksumSource> body;
   std::unique_ptr<http::BodySink> sink;
+  /// What a sink had against the answer, when it refused it.
+  std::optional<Failure> refusal;
 };
 
 struct CallResult {
@@ -106,14 +108,14 @@ class CallRunner {
   void LaunchReady();
   void Launch(Entry& entry, bool reissue);
   void Push(Event event);
-  void WaitForEvents();
+  void WaitForEvents(int count);
   double WaitSeconds() const;
   void TakeEvents();
   void Landed(Flight* flight, http::Outcome outcome);
   void Observe(const Flight& flight, const http::Outcome& outcome) const;
   void Decide(Entry& entry);
-  std::optional<Failure> Judge(Entry& entry, Flight& flight);
-  void FailOrRetry(Entry& entry, Failure failure);
+  void CorrectSigner(Entry& entry);
+  void FailOrRetry(Entry& entry);
   void Finish(Entry& entry, CallResult result);
   void ReissueSlow();
   bool GiveUpIfStopped();
@@ -128,11 +130,14 @@ class CallRunner {
   int flights_ = 0;
   int64_t launches_ = 0;
   int64_t reissues_ = 0;
+  double corrected_ = 0;  ///< when credentials or clock were last corrected
+  double next_reissue_check_ = 0;
+  std::deque<Event> batch_;
   Status stopped_;
 
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<Event> inbox_;  // guarded by mutex_
+  std::deque<Event> inbox_;  // guarded by mutex_
 };
 
 }  // namespace assay::storage

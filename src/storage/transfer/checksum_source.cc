@@ -1,0 +1,39 @@
+#include "storage/transfer/checksum_source.h"
+
+#include <utility>
+
+namespace assay::storage {
+
+ChecksumSource::ChecksumSource(std::vector<std::span<const std::byte>> pieces, ChecksumKind kind)
+    : pieces_(std::move(pieces)), spans_(pieces_), kind_(kind), stream_(kind) {}
+
+size_t ChecksumSource::Read(std::span<std::byte> out) {
+  const size_t filled = spans_.Read(out);
+  if (!checksum_) {
+    stream_.Update(out.first(filled));
+    read_bytes_ += static_cast<int64_t>(filled);
+    if (read_bytes_ == bytes()) {
+      checksum_ = stream_.Finish();
+    }
+  }
+  return filled;
+}
+
+void ChecksumSource::Rewind() {
+  spans_.Rewind();
+  stream_ = ChecksumStream(kind_);
+  read_bytes_ = 0;
+}
+
+const Checksum& ChecksumSource::checksum() {
+  if (!checksum_) {
+    ChecksumStream stream(kind_);
+    for (const auto piece : pieces_) {
+      stream.Update(piece);
+    }
+    checksum_ = stream.Finish();
+  }
+  return *checksum_;
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,155 @@
+#include "storage/transfer/failure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace assay::storage {
+namespace {
+
+struct ClassRow {
+  FailureClass kind;
+  std::string_view name;
+  std::string_view advice;
+};
+
+constexpr ClassRow kClasses[] = {
+    {FailureClass::kThrottle, "throttled",
+     "lower the number of connections, spread the keys over prefixes, or try later"},
+    {FailureClass::kServer, "server error", "the store is in trouble: try later"},
+    {FailureClass::kConnect, "no connection", "check the endpoint, the region and the proxy"},
+    {FailureClass::kReset, "connection lost", "check the network and the proxy, or try later"},
+    {FailureClass::kTimeout, "timeout", "check the network, or raise the timeouts"},
+    {FailureClass::kStall, "stalled", "check the network, or raise the stall timeout"},
+    {FailureClass::kExpired, "expired credentials", "log in again, or give fresh credentials"},
+    {FailureClass::kClockSkew, "clock skew", "set this machine's clock"},
+    {FailureClass::kCorrupt, "corrupt data",
+     "something between here and the store changes bytes: check the proxy and the memory"},
+    {FailureClass::kBusy, "conflicting operation", "let the other operation on this key end first"},
+    {FailureClass::kMissing, "not found", "check the bucket and the key"},
+    {FailureClass::kPrecondition, "precondition failed", "the object is not as expected: read it again and decide"},
+    {FailureClass::kDenied, "access denied", "check the credentials and what they are allowed to do"},
+    {FailureClass::kPermanent, "refused", ""},
+};
+
+const ClassRow& RowOf(FailureClass kind) {
+  return *std::find_if(std::begin(kClasses), std::end(kClasses),
+                       [kind](const ClassRow& row) { return row.kind == kind; });
+}
+
+struct StatusRow {
+  int http_status;
+  FailureClass kind;
+  ErrorCode code;
+};
+
+constexpr StatusRow kStatuses[] = {
+    {304, FailureClass::kPrecondition, ErrorCode::kFailedPrecondition},
+    {400, FailureClass::kPermanent, ErrorCode::kInvalidArgument},
+    {401, FailureClass::kDenied, ErrorCode::kPermissionDenied},
+    {403, FailureClass::kDenied, ErrorCode::kPermissionDenied},
+    {404, FailureClass::kMissing, ErrorCode::kNotFound},
+    {405, FailureClass::kPermanent, ErrorCode::kUnsupported},
+    {407, FailureClass::kDenied, ErrorCode::kPermissionDenied},
+    {408, FailureClass::kTimeout, ErrorCode::kIo},
+    {409, FailureClass::kPermanent, ErrorCode::kFailedPrecondition},
+    {412, FailureClass::kPrecondition, ErrorCode::kFailedPrecondition},
+    {416, FailureClass::kPermanent, ErrorCode::kInvalidArgument},
+    {429, FailureClass::kThrottle, ErrorCode::kIo},
+    {501, FailureClass::kPermanent, ErrorCode::kUnsupported},
+};
+
+struct TransportRow {
+  http::TransportError error;
+  FailureClass kind;
+};
+
+constexpr TransportRow kTransport[] = {
+    {http::TransportError::kResolve, FailureClass::kConnect},
+    {http::TransportError::kConnect, FailureClass::kConnect},
+    {http::TransportError::kConnectTimeout, FailureClass::kTimeout},
+    {http::TransportError::kReset, FailureClass::kReset},
+    {http::TransportError::kTruncated, FailureClass::kReset},
+    {http::TransportError::kStall, FailureClass::kStall},
+    {http::TransportError::kTimeout, FailureClass::kTimeout},
+    {http::TransportError::kProtocol, FailureClass::kReset},
+    {http::TransportError::kRejected, FailureClass::kReset},
+};
+
+/// One line however many the store sent.
+std::string OneLine(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  return text;
+}
+
+std::string What(const Failure& failure) {
+  std::string what = failure.http_status == 0 ? "" : std::to_string(failure.http_status);
+  for (const std::string& part : {failure.store_code, failure.message}) {
+    if (!part.empty()) {
+      what += (what.empty() ? "" : part == failure.store_code ? " " : ": ") + part;
+    }
+  }
+  return what.empty() ? std::string(NameOf(failure.kind)) : OneLine(what);
+}
+
+}  // namespace
+
+std::string_view NameOf(FailureClass kind) {
+  return RowOf(kind).name;
+}
+
+Failure FailureOfStatus(int http_status) {
+  Failure failure;
+  failure.http_status = http_status;
+  for (const StatusRow& row : kStatuses) {
+    if (row.http_status == http_status) {
+      failure.kind = row.kind;
+      failure.code = row.code;
+      return failure;
+    }
+  }
+  failure.kind = http_status >= 500 ? FailureClass::kServer : FailureClass::kPermanent;
+  failure.code = http_status >= 500 ? ErrorCode::kIo : ErrorCode::kInvalidArgument;
+  return failure;
+}
+
+Failure FailureOfTransport(const http::Outcome& outcome) {
+  Failure failure;
+  failure.code = ErrorCode::kIo;
+  failure.message = fmt::format("{} ({})", http::NameOf(outcome.error), outcome.detail);
+  for (const TransportRow& row : kTransport) {
+    if (row.error == outcome.error) {
+      failure.kind = row.kind;
+      return failure;
+    }
+  }
+  if (outcome.error == http::TransportError::kTls) {
+    failure.advice = "check the endpoint's certificate, name a CA file, or turn verification off for a test";
+  }
+  return failure;
+}
+
+Failure MakeFailure(FailureClass kind, ErrorCode code, std::string message) {
+  Failure failure;
+  failure.kind = kind;
+  failure.code = code;
+  failure.message = std::move(message);
+  return failure;
+}
+
+Status DescribeFailure(std::string_view operation, std::string_view uri, const Failure& failure, int attempts) {
+  std::string about;
+  if (!failure.request_id.empty()) {
+    about = "request " + OneLine(failure.request_id);
+  }
+  if (attempts > 1) {
+    about += fmt::format("{}{} attempts", about.empty() ? "" : ", ", attempts);
+  }
+  const std::string_view advice = failure.advice.empty() ? RowOf(failure.kind).advice : failure.advice;
+  return {failure.code,
+          fmt::format("cannot {} {}: {}{}{}{}{}", operation, uri, What(failure), about.empty() ? "" : " (", about,
+                      about.empty() ? "" : ")", advice.empty() ? "" : fmt::format("; {}", advice))};
+}
+
+}  // namespace assay::storage

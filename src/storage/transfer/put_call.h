@@ -1,0 +1,44 @@
+// An upload of bytes as a call: a whole object, or one part of it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/transfer/call_runner.h"
+
+namespace assay::storage {
+
+class PutCall : public StoreCall {
+ public:
+  using Make = std::function<Outgoing(ChecksumSource& body)>;
+  /// A 2xx came; `sent` is the checksum of what was sent.
+  using Take = std::function<std::optional<Failure>(http::Response&, const Checksum& sent)>;
+  using OnDone = std::function<void(const CallResult&)>;
+
+  /// `may_reissue`: two copies of it may arrive without harm.
+  PutCall(std::string operation, std::string key, std::vector<Bytes> pieces, ChecksumKind kind, bool may_reissue,
+          Make make, Take take, OnDone on_done);
+
+  std::string operation() const override { return operation_; }
+  const std::string& key() const override { return key_; }
+  void Prepare(Attempt& attempt) override;
+  std::optional<Failure> Accept(Attempt& attempt, http::Response& response) override;
+  void Done(const CallResult& result) override;
+  std::optional<std::pair<Direction, int64_t>> volume() const override;
+
+ private:
+  std::string operation_;
+  std::string key_;
+  std::vector<Bytes> pieces_;
+  ChecksumKind kind_;
+  bool may_reissue_;
+  int64_t bytes_ = 0;
+  Make make_;
+  Take take_;
+  OnDone on_done_;
+};
+
+}  // namespace assay::storage

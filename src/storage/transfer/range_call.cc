@@ -1,0 +1,81 @@
+#include "storage/transfer/range_call.h"
+
+#include <fmt/format.h>
+
+namespace assay::storage {
+namespace {
+
+/// Below this a second copy is not worth a request.
+constexpr int64_t kReissueFromBytes = int64_t{1} << 20;
+
+}  // namespace
+
+RangeCall::RangeCall(const Dialect& dialect, std::string key, RangeRequest request, Etag etag, RangeCallOptions options)
+    : dialect_(dialect),
+      key_(std::move(key)),
+      request_(std::move(request)),
+      etag_(std::move(etag)),
+      options_(std::move(options)) {}
+
+std::string RangeCall::operation() const {
+  return fmt::format("read bytes {} to {} of", request_.offset, request_.offset + request_.bytes - 1);
+}
+
+RangeSink::Placement RangeCall::PlacementFor(const Attempt& attempt) {
+  if (attempt.reissue) {
+    private_memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(request_.bytes));
+    const MutableBytes memory(private_memory_.get(), static_cast<size_t>(request_.bytes));
+    return [memory, offset = request_.offset](const RangeHead&) -> Result<std::vector<ReadPiece>> {
+      return std::vector<ReadPiece>{{offset, memory}};
+    };
+  }
+  if (options_.place) {
+    return options_.place;
+  }
+  return [this](const RangeHead&) -> Result<std::vector<ReadPiece>> { return request_.targets; };
+}
+
+void RangeCall::Prepare(Attempt& attempt) {
+  const std::string etag = etag_ ? etag_() : std::string();
+  attempt.outgoing = dialect_.Get(key_, request_.offset, request_.bytes, etag);
+  attempt.sink = std::make_unique<RangeSink>(
+      dialect_, attempt, RangeExpectation{key_, etag, request_.offset, request_.bytes, options_.may_be_shorter},
+      options_.verify, PlacementFor(attempt));
+}
+
+std::optional<Failure> RangeCall::Accept(Attempt& attempt, http::Response& response) {
+  auto& sink = static_cast<RangeSink&>(*attempt.sink);
+  const RangeHead& head = sink.head();
+  PartChecksum part{request_.offset, sink.received(), {}};
+  if (auto checksum = sink.TakeChecksum()) {
+    part.checksum = *std::move(checksum);
+    if (head.range_checksum && *head.range_checksum != part.checksum) {
+      return MakeFailure(FailureClass::kCorrupt, ErrorCode::kIo,
+                         fmt::format("{} of what came is {}, the store says {}", NameOf(part.checksum.kind),
+                                     part.checksum.Hex(), head.range_checksum->Hex()));
+    }
+  }
+  if (attempt.reissue) {
+    Scatter({private_memory_.get(), static_cast<size_t>(part.bytes)}, request_.offset, request_.targets);
+  }
+  if (on_accepted_) {
+    on_accepted_(head, std::move(part));
+  }
+  return std::nullopt;
+}
+
+void RangeCall::Done(const CallResult& result) {
+  if (on_done_) {
+    on_done_(result);
+  }
+}
+
+std::optional<std::pair<Direction, int64_t>> RangeCall::volume() const {
+  // Where the memory is known with the headers only, a second copy would not know what it may write.
+  if (options_.place || request_.bytes < kReissueFromBytes) {
+    return std::nullopt;
+  }
+  return std::pair(Direction::kGet, request_.bytes);
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,56 @@
+// One range of an object as a call: private memory for a second copy, checksum checked before it counts.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "storage/transfer/call_runner.h"
+#include "storage/transfer/checksum_parts.h"
+#include "storage/transfer/range_sink.h"
+
+namespace assay::storage {
+
+struct RangeCallOptions {
+  bool verify = true;
+  /// Set: the object may end before the range does, and where the bytes go is known with the headers. Called for each
+  /// attempt, on the I/O thread, and must give the same memory each time.
+  RangeSink::Placement place = nullptr;
+  bool may_be_shorter = false;
+};
+
+class RangeCall : public StoreCall {
+ public:
+  /// The etag that the object must have, at the time of an attempt.
+  using Etag = std::function<std::string()>;
+  using OnAccepted = std::function<void(const RangeHead& head, PartChecksum checksum)>;
+  using OnDone = std::function<void(const CallResult&)>;
+
+  RangeCall(const Dialect& dialect, std::string key, RangeRequest request, Etag etag, RangeCallOptions options);
+  /// `checksum` has no value where nothing was verified.
+  void set_on_accepted(OnAccepted on_accepted) { on_accepted_ = std::move(on_accepted); }
+  void set_on_done(OnDone on_done) { on_done_ = std::move(on_done); }
+
+  std::string operation() const override;
+  const std::string& key() const override { return key_; }
+  void Prepare(Attempt& attempt) override;
+  std::optional<Failure> Accept(Attempt& attempt, http::Response& response) override;
+  void Done(const CallResult& result) override;
+  std::optional<std::pair<Direction, int64_t>> volume() const override;
+
+ private:
+  RangeSink::Placement PlacementFor(const Attempt& attempt);
+
+  const Dialect& dialect_;
+  std::string key_;
+  RangeRequest request_;
+  Etag etag_;
+  RangeCallOptions options_;
+  OnAccepted on_accepted_;
+  OnDone on_done_;
+  /// A second copy lands here, because the first may still write into the caller's memory.
+  std::unique_ptr<std::byte[]> private_memory_;
+};
+
+}  // namespace assay::storage

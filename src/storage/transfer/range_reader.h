@@ -1,0 +1,55 @@
+// Reads of one object: many ranges at a time, straight into the caller's memory, all of one version, verified.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/object_store.h"
+#include "storage/transfer/call_runner.h"
+#include "storage/transfer/checksum_parts.h"
+#include "storage/transfer/range_call.h"
+#include "storage/transfer/range_plan.h"
+#include "storage/transfer/range_sink.h"
+
+namespace assay::storage {
+
+/// One operation. The first answer tells size and etag; the other ranges are sent as soon as its headers are there,
+/// with If-Match. What is verified: each answer for which the store gives a checksum; the whole, when the ranges cover
+/// the object and the store records a checksum that can be combined. Where the whole's checksum does not come with the
+/// first range, it is asked for (HEAD) while the other ranges travel.
+class RangeReader {
+ public:
+  RangeReader(const CallContext& context, std::string key, const ReadOptions& options);
+  ~RangeReader();
+
+  Result<ObjectInfo> ReadPieces(std::span<const ReadPiece> pieces);
+  /// `allocate` is called once, on another thread.
+  Result<ObjectInfo> ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate);
+
+ private:
+  Result<ObjectInfo> Run(const std::function<void()>& add_first);
+  void AddRange(RangeRequest request, RangeCallOptions options);
+  /// Runs on the driving thread, once, when the first headers are there.
+  void TakeHead(const RangeHead& head);
+  void AskForChecksum();
+  Status VerifyWhole() const;
+  int64_t part_bytes() const;
+
+  CallContext context_;
+  std::string key_;
+  ReadOptions options_;
+  std::unique_ptr<CallRunner> runner_;
+  bool head_taken_ = false;
+  ObjectInfo info_;
+  std::string etag_;                   ///< that all answers must have, once it is known
+  int64_t first_bytes_ = 0;            ///< of the first range
+  std::vector<RangeRequest> waiting_;  ///< the ranges behind it
+  MutableBytes whole_;                 ///< ReadWhole: where the object goes
+  std::vector<PartChecksum> checksums_;
+};
+
+}  // namespace assay::storage

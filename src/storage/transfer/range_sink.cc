@@ -1,0 +1,141 @@
+#include "storage/transfer/range_sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace assay::storage {
+namespace {
+
+/// The first byte's position of "bytes 5-9/100"; 0 for an answer that is the whole object.
+std::optional<int64_t> FirstByte(const http::Response& head) {
+  const auto range = head.headers.Find("content-range");
+  if (!range) {
+    return head.status == 206 ? std::nullopt : std::optional<int64_t>(0);
+  }
+  int64_t first = 0;
+  const std::string_view digits = range->starts_with("bytes ") ? range->substr(6) : std::string_view();
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), first);
+  return error == std::errc() ? std::optional<int64_t>(first) : std::nullopt;
+}
+
+/// Copies the part of `chunk`, which begins at `position`, that a target wants.
+void CopyOverlap(std::span<const std::byte> chunk, int64_t position, const ReadPiece& target) {
+  const int64_t begin = std::max(position, target.offset);
+  const int64_t end = std::min(position + static_cast<int64_t>(chunk.size()),
+                               target.offset + static_cast<int64_t>(target.memory.size()));
+  if (begin < end) {
+    std::memcpy(target.memory.data() + (begin - target.offset), chunk.data() + (begin - position),
+                static_cast<size_t>(end - begin));
+  }
+}
+
+}  // namespace
+
+void Scatter(std::span<const std::byte> bytes, int64_t offset, std::span<const ReadPiece> targets) {
+  for (const ReadPiece& target : targets) {
+    CopyOverlap(bytes, offset, target);
+  }
+}
+
+RangeSink::RangeSink(const Dialect& dialect, Attempt& attempt, RangeExpectation expectation, bool verify,
+                     Placement place)
+    : dialect_(dialect),
+      attempt_(attempt),
+      expectation_(std::move(expectation)),
+      verify_(verify),
+      place_(std::move(place)),
+      position_(expectation_.offset) {}
+
+Status RangeSink::Refuse(Failure failure) {
+  Status status(failure.code, failure.message);
+  attempt_.refusal = std::move(failure);
+  return status;
+}
+
+std::optional<Failure> RangeSink::CheckHead(const http::Response& head) const {
+  const ObjectInfo& info = head_.info;
+  if (!expectation_.etag.empty() && info.etag != expectation_.etag) {
+    Failure failure =
+        MakeFailure(FailureClass::kPrecondition, ErrorCode::kFailedPrecondition,
+                    fmt::format("the object changed: its etag is {}, not {}", info.etag, expectation_.etag));
+    failure.http_status = head.status;
+    return failure;
+  }
+  const bool all_came = head.status == 200;
+  const bool all_wanted =
+      expectation_.may_be_shorter ? info.size <= expectation_.bytes : info.size == expectation_.bytes;
+  if (FirstByte(head) != expectation_.offset || (all_came && !all_wanted)) {
+    return MakeFailure(
+        FailureClass::kPermanent, ErrorCode::kUnsupported,
+        fmt::format("bytes from {} were asked for and others came: the store ignores ranges", expectation_.offset));
+  }
+  if (!expectation_.may_be_shorter && expectation_.offset + expectation_.bytes > info.size) {
+    return MakeFailure(FailureClass::kPermanent, ErrorCode::kInvalidArgument,
+                       fmt::format("the range ends at byte {}, beyond the object's end at {}",
+                                   expectation_.offset + expectation_.bytes, info.size));
+  }
+  return std::nullopt;
+}
+
+Status RangeSink::Begin(const http::Response& head) {
+  Dialect::Read<RangeHead> read = dialect_.ReadGet(expectation_.key, head);
+  if (read.failure) {
+    return Refuse(*std::move(read.failure));
+  }
+  head_ = std::move(read.value);
+  if (auto failure = CheckHead(head)) {
+    return Refuse(*std::move(failure));
+  }
+  end_ = std::min(expectation_.offset + expectation_.bytes, head_.info.size);
+  auto targets = place_(head_);
+  if (!targets.ok()) {
+    return Refuse(MakeFailure(FailureClass::kPermanent, targets.status().code(), targets.status().message()));
+  }
+  targets_ = *std::move(targets);
+  if (verify_) {
+    stream_.emplace(head_.range_checksum  ? head_.range_checksum->kind
+                    : head_.info.checksum ? head_.info.checksum->kind
+                                          : dialect_.traits().checksum);
+  }
+  return Status::Ok();
+}
+
+Status RangeSink::Consume(std::span<const std::byte> chunk) {
+  const int64_t chunk_end = position_ + static_cast<int64_t>(chunk.size());
+  if (chunk_end > end_) {
+    return Refuse(
+        MakeFailure(FailureClass::kReset, ErrorCode::kIo,
+                    fmt::format("more came than the {} bytes that were asked for", end_ - expectation_.offset)));
+  }
+  for (; target_ < targets_.size(); ++target_) {
+    const ReadPiece& target = targets_[target_];
+    CopyOverlap(chunk, position_, target);
+    if (target.offset + static_cast<int64_t>(target.memory.size()) > chunk_end) {
+      break;
+    }
+  }
+  if (stream_) {
+    stream_->Update(chunk);
+  }
+  position_ = chunk_end;
+  return Status::Ok();
+}
+
+Status RangeSink::End() {
+  if (position_ != end_) {
+    return Refuse(
+        MakeFailure(FailureClass::kReset, ErrorCode::kIo,
+                    fmt::format("{} bytes came where {} were asked for", received(), end_ - expectation_.offset)));
+  }
+  return Status::Ok();
+}
+
+std::optional<Checksum> RangeSink::TakeChecksum() {
+  return stream_ ? std::optional<Checksum>(stream_->Finish()) : std::nullopt;
+}
+
+}  // namespace assay::storage

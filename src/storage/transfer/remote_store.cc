@@ -1,0 +1,220 @@
+#include "storage/transfer/remote_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "storage/store_checks.h"
+#include "storage/transfer/range_call.h"
+#include "storage/transfer/range_reader.h"
+#include "storage/transfer/single_call.h"
+#include "storage/transfer/stream_writer.h"
+#include "storage/transfer/upload.h"
+
+namespace assay::storage {
+namespace {
+
+http::ClientOptions ClientOptionsOf(const StoreOptions& options) {
+  http::ClientOptions client;
+  // A few more than parts travel at a time: second copies of slow ones, and small requests between large ones.
+  client.max_connections = ConnectionsOf(options) + 4;
+  client.connect_timeout_seconds = options.connect_timeout_seconds;
+  client.stall_timeout_seconds = std::ceil(options.stall_timeout_seconds);
+  client.verify_tls = options.verify_tls;
+  client.ca_file = options.ca_file;
+  client.proxy = options.proxy;
+  client.bandwidth_bytes_per_s = options.bandwidth_bytes_per_s;
+  return client;
+}
+
+int64_t BytesOf(const ReadPiece& piece) {
+  return static_cast<int64_t>(piece.memory.size());
+}
+
+}  // namespace
+
+RemoteStore::RemoteStore(std::unique_ptr<Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
+    : options_(std::move(options)),
+      dialect_(std::move(dialect)),
+      signer_(std::move(signer)),
+      client_(ClientOptionsOf(options_)),
+      context_{.client = &client_,
+               .signer = signer_.get(),
+               .dialect = dialect_.get(),
+               .options = &options_,
+               .budget = &budget_,
+               .latencies = &latencies_,
+               .observer = options_.observer.get()} {}
+
+RemoteStore::~RemoteStore() = default;
+
+std::string RemoteStore::Uri(std::string_view key) const {
+  return dialect_->Uri(key);
+}
+
+Capabilities RemoteStore::capabilities() const {
+  return dialect_->traits().capabilities;
+}
+
+Result<http::Response> RemoteStore::Call(std::string_view operation, const std::string& key,
+                                         const std::function<Outgoing()>& make, CancelFlag cancel) {
+  http::Response answer;
+  const CallResult result = RunOne(
+      context_, std::string(operation), key, make,
+      [&answer](http::Response& response) -> std::optional<Failure> {
+        answer = std::move(response);
+        return std::nullopt;
+      },
+      cancel);
+  ASSAY_RETURN_IF_ERROR(result.status);
+  return answer;
+}
+
+Result<std::optional<ObjectInfo>> RemoteStore::Stat(const std::string& key) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  return StatObject(context_, key);
+}
+
+Result<ObjectInfo> RemoteStore::Read(const std::string& key, std::span<const ReadPiece> pieces,
+                                     const ReadOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  if (std::any_of(pieces.begin(), pieces.end(), [](const ReadPiece& piece) { return !piece.memory.empty(); })) {
+    return RangeReader(context_, key, options).ReadPieces(pieces);
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, StatObject(context_, key, options.cancel));
+  if (!info) {
+    return MissingObjectStatus("read", Uri(key));
+  }
+  ASSAY_RETURN_IF_ERROR(CheckPieces(pieces, info->size, Uri(key)));
+  return *std::move(info);
+}
+
+Result<ObjectInfo> RemoteStore::ReadWhole(const std::string& key,
+                                          const std::function<MutableBytes(int64_t size)>& allocate,
+                                          const ReadOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  Result<ObjectInfo> result = RangeReader(context_, key, options).ReadWhole(allocate);
+  if (result.ok() || result.status().code() != ErrorCode::kInvalidArgument) {
+    return result;
+  }
+  // Stores refuse any range of an empty object.
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, StatObject(context_, key, options.cancel));
+  if (!info || info->size != 0) {
+    return result;
+  }
+  allocate(0);
+  return *std::move(info);
+}
+
+std::vector<Status> RemoteStore::ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) {
+  std::vector<Status> statuses(reads.size());
+  const int64_t part_bytes = PlanDownload(0, options_).part_bytes;
+  std::vector<size_t> large;
+  CallRunner runner(context_,
+                    {.in_flight = ConnectionsOf(options_), .cancel = options.cancel, .stop_at_failure = false});
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const ReadPiece& piece = reads[i].piece;
+    statuses[i] = CheckKey(reads[i].key, Uri(reads[i].key));
+    if (!statuses[i].ok()) {
+      continue;
+    }
+    if (piece.memory.empty() || BytesOf(piece) > part_bytes) {
+      large.push_back(i);
+      continue;
+    }
+    auto call =
+        std::make_unique<RangeCall>(*dialect_, reads[i].key, RangeRequest{piece.offset, BytesOf(piece), {piece}},
+                                    nullptr, RangeCallOptions{.verify = options.verify});
+    call->set_on_done([&, i](const CallResult& result) {
+      statuses[i] = result.status;
+      if (result.status.ok() && options.progress) {
+        options.progress(BytesOf(reads[i].piece));
+      }
+    });
+    runner.Add(std::move(call));
+  }
+  // Each call has told its own end, also when all were given up.
+  [[maybe_unused]] const Status all = runner.RunAll();
+  for (const size_t i : large) {
+    statuses[i] = Read(reads[i].key, std::span(&reads[i].piece, 1), options).status();
+  }
+  return statuses;
+}
+
+Result<ObjectInfo> RemoteStore::Write(const std::string& key, std::span<const Bytes> buffers,
+                                      const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  return WriteBuffers(context_, key, buffers, options);
+}
+
+Result<std::unique_ptr<ObjectWriter>> RemoteStore::OpenWriter(const std::string& key, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  return std::unique_ptr<ObjectWriter>(std::make_unique<StreamWriter>(context_, key, options));
+}
+
+std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {
+  std::vector<Status> statuses(writes.size());
+  const int64_t part_bytes = PlanDownload(0, options_).part_bytes;
+  std::vector<std::unique_ptr<WholePut>> puts(writes.size());
+  CallRunner runner(context_,
+                    {.in_flight = ConnectionsOf(options_), .cancel = options.cancel, .stop_at_failure = false});
+  for (size_t i = 0; i < writes.size(); ++i) {
+    statuses[i] = CheckKey(writes[i].key, Uri(writes[i].key));
+    if (statuses[i].ok() && static_cast<int64_t>(writes[i].content.size()) <= part_bytes) {
+      puts[i] = std::make_unique<WholePut>(context_, writes[i].key, Pieces{writes[i].content}, options);
+      runner.Add(puts[i]->MakeCall());
+    }
+  }
+  const Status all = runner.RunAll();
+  for (size_t i = 0; i < writes.size(); ++i) {
+    if (puts[i]) {
+      statuses[i] = puts[i]->Finish(all).status();
+    } else if (statuses[i].ok()) {
+      statuses[i] = Write(writes[i].key, std::span(&writes[i].content, 1), options).status();
+    }
+  }
+  return statuses;
+}
+
+Result<ListPage> RemoteStore::List(const ListOptions& options) {
+  ListPage page;
+  const CallResult result = RunOne(
+      context_, "list", options.prefix, [&] { return dialect_->List(options); },
+      [&](http::Response& response) {
+        Dialect::Read<ListPage> read = dialect_->ReadList(response);
+        page = std::move(read.value);
+        return read.failure;
+      });
+  ASSAY_RETURN_IF_ERROR(result.status);
+  return page;
+}
+
+Status RemoteStore::Remove(const std::string& key) {
+  return RemoveMany(std::span(&key, 1)).front();
+}
+
+std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys) {
+  std::vector<Status> statuses(keys.size());
+  CallRunner runner(context_, {.in_flight = ConnectionsOf(options_), .stop_at_failure = false});
+  for (size_t i = 0; i < keys.size(); ++i) {
+    statuses[i] = CheckKey(keys[i], Uri(keys[i]));
+    if (!statuses[i].ok()) {
+      continue;
+    }
+    runner.Add(std::make_unique<FunctionCall>(
+        "remove", keys[i], [&, i] { return dialect_->Remove(keys[i]); }, nullptr,
+        [&, i](const CallResult& result) {
+          const bool absent = result.failure && result.failure->kind == FailureClass::kMissing;
+          statuses[i] = absent ? Status::Ok() : result.status;
+        }));
+  }
+  // Each call has told its own end, also when all were given up.
+  [[maybe_unused]] const Status all = runner.RunAll();
+  return statuses;
+}
+
+Status RemoteStore::AbortUpload(const std::string& key, const std::string& upload_id) {
+  return RunOne(context_, "abort the upload of", key, [&] { return dialect_->AbortUpload(key, upload_id); }).status;
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,121 @@
+#include "storage/transfer/stream_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "storage/store_checks.h"
+#include "storage/transfer/part_plan.h"
+
+namespace assay::storage {
+
+StreamWriter::StreamWriter(const CallContext& context, std::string key, const WriteOptions& options)
+    : context_(context), key_(std::move(key)), options_(options) {
+  // Parts give the whole's checksum when it is of the store's own kind.
+  if (options_.expected && options_.expected->kind != context_.dialect->traits().checksum) {
+    expected_stream_.emplace(options_.expected->kind);
+  }
+  TakeBuffer(static_cast<size_t>(StreamPartBytes(1, *context_.options, context_.dialect->traits())));
+}
+
+StreamWriter::~StreamWriter() {
+  Abort();
+}
+
+void StreamWriter::TakeBuffer(size_t bytes) {
+  filled_ = 0;
+  const auto fits = std::find_if(free_.begin(), free_.end(), [bytes](const Buffer& b) { return b.capacity == bytes; });
+  if (fits != free_.end()) {
+    current_ = std::move(*fits);
+    free_.erase(fits);
+    return;
+  }
+  // Parts have grown: smaller buffers are of no more use.
+  free_.clear();
+  current_ = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+}
+
+Status StreamWriter::Write(Bytes bytes) {
+  if (!broken_.ok()) {
+    return broken_;
+  }
+  broken_ = Fill(bytes);
+  return broken_;
+}
+
+Status StreamWriter::Fill(Bytes bytes) {
+  if (expected_stream_) {
+    expected_stream_->Update(bytes);
+  }
+  while (!bytes.empty()) {
+    // A full buffer is sent when more comes: the last part is not known before, and one part needs no upload.
+    if (filled_ == current_.capacity) {
+      ASSAY_RETURN_IF_ERROR(SendPart());
+    }
+    const Bytes piece = bytes.first(std::min(bytes.size(), current_.capacity - filled_));
+    std::memcpy(current_.memory.get() + filled_, piece.data(), piece.size());
+    filled_ += piece.size();
+    bytes = bytes.subspan(piece.size());
+  }
+  return Status::Ok();
+}
+
+Status StreamWriter::SendPart() {
+  const DialectTraits& traits = context_.dialect->traits();
+  if (!upload_) {
+    upload_ = std::make_unique<MultipartUpload>(context_, key_, options_, ConnectionsOf(*context_.options));
+    ASSAY_RETURN_IF_ERROR(upload_->Begin());
+  }
+  if (++parts_ >= traits.max_parts) {
+    return Status::InvalidArgument(
+        fmt::format("cannot write {}: it needs more than {} parts of {} bytes; choose larger "
+                    "parts or a larger memory budget",
+                    context_.dialect->Uri(key_), traits.max_parts, current_.capacity));
+  }
+  const auto next_bytes = static_cast<size_t>(StreamPartBytes(parts_ + 1, *context_.options, traits));
+  auto sent = std::make_shared<Buffer>(std::move(current_));
+  upload_->AddPart({Bytes(sent->memory.get(), filled_)}, [this, sent] { free_.push_back(std::move(*sent)); });
+  const int64_t room = context_.options->memory_budget_bytes / static_cast<int64_t>(next_bytes);
+  // One of them is being filled.
+  ASSAY_RETURN_IF_ERROR(upload_->RunBelow(static_cast<int>(std::max<int64_t>(1, room - 1))));
+  TakeBuffer(next_bytes);
+  return Status::Ok();
+}
+
+Result<ObjectInfo> StreamWriter::Commit() {
+  if (!broken_.ok()) {
+    return broken_;
+  }
+  Result<ObjectInfo> result = Publish();
+  if (!result.ok()) {
+    Abort();
+  }
+  broken_ = Status::FailedPrecondition(fmt::format("cannot write {}: it was committed", context_.dialect->Uri(key_)));
+  return result;
+}
+
+Result<ObjectInfo> StreamWriter::Publish() {
+  if (expected_stream_) {
+    const Checksum found = expected_stream_->Finish();
+    if (found != *options_.expected) {
+      return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, found);
+    }
+  }
+  Pieces last = {Bytes(current_.memory.get(), filled_)};
+  if (!upload_) {
+    return PutWhole(context_, key_, std::move(last), options_);
+  }
+  upload_->AddPart(std::move(last));
+  return upload_->Complete();
+}
+
+void StreamWriter::Abort() {
+  upload_.reset();
+  if (broken_.ok()) {
+    broken_ = Status::Aborted(fmt::format("cannot write {}: the write was given up", context_.dialect->Uri(key_)));
+  }
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,269 @@
+#include "storage/transfer/upload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/part_plan.h"
+#include "storage/transfer/put_call.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+namespace {
+
+/// How long giving an upload up may take: whoever waits for that has failed already.
+constexpr double kAbortSeconds = 15;
+
+std::string TokenOf(const WriteOptions& options) {
+  return options.write_token.empty() ? RandomUid() : options.write_token;
+}
+
+std::optional<Failure> CompareChecksums(const Checksum& sent, const std::optional<Checksum>& stored) {
+  if (!stored || stored->kind != sent.kind || *stored == sent) {
+    return std::nullopt;
+  }
+  return MakeFailure(
+      FailureClass::kCorrupt, ErrorCode::kIo,
+      fmt::format("{} of what was sent is {}, the store computed {}", NameOf(sent.kind), sent.Hex(), stored->Hex()));
+}
+
+/// After an attempt whose answer was lost, the object that stands may be the one we wrote.
+Result<ObjectInfo> OursOr(const CallContext& context, const std::string& key, const std::string& token,
+                          const CallResult& result) {
+  if (result.maybe_applied) {
+    const auto standing = StatObject(context, key);
+    if (standing.ok() && standing->has_value() && WonEarlier(**standing, {{std::string(kWriteTokenName), token}})) {
+      return **standing;
+    }
+  }
+  return result.status;
+}
+
+bool FailedWith(const CallResult& result, FailureClass kind) {
+  return result.failure && result.failure->kind == kind;
+}
+
+/// A walk over scattered buffers that cuts them into runs.
+class BufferWalk {
+ public:
+  explicit BufferWalk(std::span<const Bytes> buffers) : buffers_(buffers) {}
+
+  Pieces Next(int64_t bytes) {
+    Pieces pieces;
+    while (bytes > 0 && buffer_ < buffers_.size()) {
+      const Bytes rest = buffers_[buffer_].subspan(offset_);
+      const Bytes piece = rest.first(std::min(rest.size(), static_cast<size_t>(bytes)));
+      if (!piece.empty()) {
+        pieces.push_back(piece);
+      }
+      bytes -= static_cast<int64_t>(piece.size());
+      offset_ += piece.size();
+      if (piece.size() == rest.size()) {
+        ++buffer_;
+        offset_ = 0;
+      }
+    }
+    return pieces;
+  }
+
+ private:
+  std::span<const Bytes> buffers_;
+  size_t buffer_ = 0;
+  size_t offset_ = 0;
+};
+
+}  // namespace
+
+WholePut::WholePut(const CallContext& context, std::string key, Pieces pieces, const WriteOptions& options)
+    : context_(context),
+      key_(std::move(key)),
+      pieces_(std::move(pieces)),
+      options_(options),
+      bytes_(TotalBytes(pieces_)),
+      token_(options.condition.kind == WriteCondition::Kind::kNone ? std::string() : TokenOf(options)) {}
+
+std::unique_ptr<StoreCall> WholePut::MakeCall() {
+  return std::make_unique<PutCall>(
+      "write", key_, std::move(pieces_), context_.dialect->traits().checksum, false,
+      [this](ChecksumSource& body) { return context_.dialect->Put(key_, body, options_, token_); },
+      [this](http::Response& response, const Checksum& sent) { return Take(response, sent); },
+      [this](const CallResult& end) { result_ = end; });
+}
+
+std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& sent) {
+  Dialect::Read<ObjectInfo> read = context_.dialect->ReadPut(key_, response);
+  info_ = std::move(read.value);
+  if (!read.failure) {
+    read.failure = CompareChecksums(sent, info_.checksum);
+    info_.checksum = sent;
+  }
+  return read.failure;
+}
+
+Result<ObjectInfo> WholePut::Finish(const Status& run) {
+  const Status& status = result_.status.ok() ? run : result_.status;
+  if (!status.ok() && !token_.empty() && FailedWith(result_, FailureClass::kPrecondition)) {
+    return OursOr(context_, key_, token_, result_);
+  }
+  ASSAY_RETURN_IF_ERROR(status);
+  info_.key = key_;
+  info_.size = bytes_;
+  if (options_.progress) {
+    options_.progress(bytes_);
+  }
+  return info_;
+}
+
+Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, Pieces pieces,
+                            const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, pieces, context.dialect->Uri(key)));
+  WholePut put(context, key, std::move(pieces), options);
+  CallRunner runner(context, {.in_flight = 1, .cancel = options.cancel});
+  runner.Add(put.MakeCall());
+  return put.Finish(runner.RunAll());
+}
+
+MultipartUpload::MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options,
+                                 int in_flight)
+    : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight), token_(TokenOf(options)) {}
+
+MultipartUpload::~MultipartUpload() {
+  Abort();
+}
+
+Status MultipartUpload::Begin() {
+  const Dialect& dialect = *context_.dialect;
+  const CallResult result = RunOne(
+      context_, "begin the upload of", key_, [&] { return dialect.CreateUpload(key_, options_, token_); },
+      [&](http::Response& response) {
+        Dialect::Read<std::string> read = dialect.ReadCreateUpload(response);
+        upload_id_ = std::move(read.value);
+        return read.failure;
+      },
+      options_.cancel);
+  ASSAY_RETURN_IF_ERROR(result.status);
+  runner_ =
+      std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
+  return Status::Ok();
+}
+
+void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
+  const int number = static_cast<int>(parts_.size()) + 1;
+  const int64_t bytes = TotalBytes(pieces);
+  parts_.emplace_back();
+  total_bytes_ += bytes;
+  runner_->Add(std::make_unique<PutCall>(
+      fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum, true,
+      [this, number](ChecksumSource& body) { return context_.dialect->PutPart(key_, upload_id_, number, body); },
+      [this, number, bytes](http::Response& response, const Checksum& sent) {
+        Dialect::Read<UploadedPart> read = context_.dialect->ReadPutPart(response);
+        if (!read.failure) {
+          read.failure = CompareChecksums(sent, read.value.checksum);
+        }
+        if (!read.failure) {
+          parts_[static_cast<size_t>(number - 1)] = UploadedPart{number, bytes, read.value.etag, sent};
+        }
+        return read.failure;
+      },
+      [this, bytes, release = std::move(release)](const CallResult& result) {
+        if (release) {
+          release();
+        }
+        if (result.status.ok() && options_.progress) {
+          options_.progress(bytes);
+        }
+      }));
+}
+
+Status MultipartUpload::RunBelow(int parts) {
+  return runner_->RunBelow(parts);
+}
+
+std::vector<UploadedPart> MultipartUpload::Parts() const {
+  std::vector<UploadedPart> parts;
+  for (const auto& part : parts_) {
+    parts.push_back(*part);
+  }
+  return parts;
+}
+
+std::optional<Checksum> MultipartUpload::Combined() const {
+  std::vector<PartChecksum> checksums;
+  int64_t offset = 0;
+  for (const auto& part : parts_) {
+    checksums.push_back({offset, part->bytes, *part->checksum});
+    offset += part->bytes;
+  }
+  return CombineParts(std::move(checksums), total_bytes_);
+}
+
+Result<ObjectInfo> MultipartUpload::Complete() {
+  ASSAY_RETURN_IF_ERROR(runner_->RunAll());
+  const std::optional<Checksum> whole = Combined();
+  if (options_.expected && whole && options_.expected->kind == whole->kind && *options_.expected != *whole) {
+    return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, *whole);
+  }
+  const std::vector<UploadedPart> parts = Parts();
+  ObjectInfo info;
+  const CallResult result = RunOne(
+      context_, "complete the upload of", key_,
+      [&] { return context_.dialect->CompleteUpload(key_, upload_id_, parts, whole, options_); },
+      [&](http::Response& response) {
+        Dialect::Read<ObjectInfo> read = context_.dialect->ReadCompleteUpload(key_, response);
+        info = std::move(read.value);
+        if (!read.failure && whole) {
+          read.failure = CompareChecksums(*whole, info.checksum);
+        }
+        return read.failure;
+      },
+      options_.cancel);
+  if (!result.status.ok()) {
+    const bool may_be_ours =
+        FailedWith(result, FailureClass::kMissing) || FailedWith(result, FailureClass::kPrecondition);
+    ASSAY_ASSIGN_OR_RETURN(info,
+                           may_be_ours ? OursOr(context_, key_, token_, result) : Result<ObjectInfo>(result.status));
+  }
+  upload_id_.clear();
+  info.key = key_;
+  info.size = total_bytes_;
+  info.checksum = whole;
+  return info;
+}
+
+void MultipartUpload::Abort() {
+  // The parts on their way are given up first: one that arrives later would keep the upload alive.
+  runner_.reset();
+  if (upload_id_.empty()) {
+    return;
+  }
+  const std::string upload_id = std::exchange(upload_id_, {});
+  // Best effort: what cannot be aborted now stays in the list of unfinished uploads.
+  [[maybe_unused]] const CallResult result = RunOne(
+      context_, "abort the upload of", key_, [&] { return context_.dialect->AbortUpload(key_, upload_id); }, nullptr,
+      nullptr, MonotonicSeconds() + kAbortSeconds);
+}
+
+Result<ObjectInfo> WriteBuffers(const CallContext& context, const std::string& key, std::span<const Bytes> buffers,
+                                const WriteOptions& options) {
+  const DialectTraits& traits = context.dialect->traits();
+  BufferWalk walk(buffers);
+  const int64_t total = TotalBytes(buffers);
+  ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(total, *context.options, traits));
+  if (plan.parts == 1) {
+    return PutWhole(context, key, walk.Next(total), options);
+  }
+  if (options.expected && options.expected->kind != traits.checksum) {
+    ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, buffers, context.dialect->Uri(key)));
+  }
+  MultipartUpload upload(context, key, options, plan.connections);
+  ASSAY_RETURN_IF_ERROR(upload.Begin());
+  for (int64_t part = 0; part < plan.parts; ++part) {
+    upload.AddPart(walk.Next(plan.part_bytes));
+  }
+  return upload.Complete();
+}
+
+}  // namespace assay::storage
