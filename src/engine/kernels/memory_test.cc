@@ -38,21 +38,11 @@ TEST_F(Memory, PeakIsTheHighestSinceTheReset) {
   EXPECT_EQ(PeakTensorBytes(), base);
 }
 
-TEST_F(Memory, FreedBlocksAreReused) {
-  const void* first = nullptr;
-  {
-    const at::Tensor block = at::empty({8 << 20}, at::kByte);
-    first = block.const_data_ptr();
+TEST_F(Memory, BlocksAreAlignedToCacheLines) {
+  for (const int64_t bytes : {1, 100, 32 << 10, (32 << 10) + 1, 16 << 20}) {
+    const at::Tensor block = at::empty({bytes}, at::kByte);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block.const_data_ptr()) % 64, 0U) << bytes;
   }
-  const at::Tensor again = at::empty({(8 << 20) - 100}, at::kByte);
-  EXPECT_EQ(again.const_data_ptr(), first);
-}
-
-TEST_F(Memory, LargeBlocksAreAlignedToPages) {
-  const at::Tensor block = at::empty({16 << 20}, at::kByte);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(block.const_data_ptr()) % 4096, 0U);
-  const at::Tensor small = at::empty({100}, at::kByte);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(small.const_data_ptr()) % 64, 0U);
 }
 
 TEST_F(Memory, BeyondTheBudgetIsOutOfMemoryAndWorkGoesOn) {
