@@ -27,6 +27,18 @@ http::ClientOptions ClientOptionsOf(const StoreOptions& options) {
   return client;
 }
 
+/// Leaves only what lies before `end`; nothing behind it is listed.
+void CutAt(const std::string& end, ListPage& page) {
+  if (end.empty()) {
+    return;
+  }
+  const size_t objects = std::erase_if(page.objects, [&end](const ObjectInfo& info) { return info.key >= end; });
+  const size_t prefixes = std::erase_if(page.prefixes, [&end](const std::string& prefix) { return prefix >= end; });
+  if (objects + prefixes > 0) {
+    page.next_page_token.clear();
+  }
+}
+
 int64_t BytesOf(const ReadPiece& piece) {
   return static_cast<int64_t>(piece.memory.size());
 }
@@ -186,6 +198,7 @@ Result<ListPage> RemoteStore::List(const ListOptions& options) {
         return read.failure;
       });
   ASSAY_RETURN_IF_ERROR(result.status);
+  CutAt(options.end_before, page);
   return page;
 }
 

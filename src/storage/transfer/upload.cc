@@ -150,11 +150,36 @@ Status MultipartUpload::Begin() {
   return Status::Ok();
 }
 
-void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
-  const int number = static_cast<int>(parts_.size()) + 1;
-  const int64_t bytes = TotalBytes(pieces);
+int MultipartUpload::NextNumber(int64_t bytes) {
   parts_.emplace_back();
   total_bytes_ += bytes;
+  return static_cast<int>(parts_.size());
+}
+
+void MultipartUpload::Progress(const CallResult& result, int64_t bytes) const {
+  if (result.status.ok() && options_.progress) {
+    options_.progress(bytes);
+  }
+}
+
+void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read) {
+  const int number = NextNumber(bytes);
+  runner_->Add(std::make_unique<FunctionCall>(
+      fmt::format("copy part {} of", number), key_,
+      [this, number, make = std::move(make)] { return make(upload_id_, number); },
+      [this, number, bytes, read = std::move(read)](http::Response& response) {
+        Dialect::Read<ObjectInfo> part = read(response);
+        if (!part.failure) {
+          parts_[static_cast<size_t>(number - 1)] = UploadedPart{number, bytes, part.value.etag, part.value.checksum};
+        }
+        return part.failure;
+      },
+      [this, bytes](const CallResult& result) { Progress(result, bytes); }));
+}
+
+void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
+  const int64_t bytes = TotalBytes(pieces);
+  const int number = NextNumber(bytes);
   runner_->Add(std::make_unique<PutCall>(
       fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum, true,
       [this, number](ChecksumSource& body) { return context_.dialect->PutPart(key_, upload_id_, number, body); },
@@ -172,9 +197,7 @@ void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
         if (release) {
           release();
         }
-        if (result.status.ok() && options_.progress) {
-          options_.progress(bytes);
-        }
+        Progress(result, bytes);
       }));
 }
 
@@ -194,18 +217,16 @@ std::optional<Checksum> MultipartUpload::Combined() const {
   std::vector<PartChecksum> checksums;
   int64_t offset = 0;
   for (const auto& part : parts_) {
+    if (!part->checksum) {
+      return std::nullopt;
+    }
     checksums.push_back({offset, part->bytes, *part->checksum});
     offset += part->bytes;
   }
   return CombineParts(std::move(checksums), total_bytes_);
 }
 
-Result<ObjectInfo> MultipartUpload::Complete() {
-  ASSAY_RETURN_IF_ERROR(runner_->RunAll());
-  const std::optional<Checksum> whole = Combined();
-  if (options_.expected && whole && options_.expected->kind == whole->kind && *options_.expected != *whole) {
-    return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, *whole);
-  }
+Result<ObjectInfo> MultipartUpload::SendComplete(const std::optional<Checksum>& whole) {
   const std::vector<UploadedPart> parts = Parts();
   ObjectInfo info;
   const CallResult result = RunOne(
@@ -220,12 +241,20 @@ Result<ObjectInfo> MultipartUpload::Complete() {
         return read.failure;
       },
       options_.cancel);
-  if (!result.status.ok()) {
-    const bool may_be_ours =
-        FailedWith(result, FailureClass::kMissing) || FailedWith(result, FailureClass::kPrecondition);
-    ASSAY_ASSIGN_OR_RETURN(info,
-                           may_be_ours ? OursOr(context_, key_, token_, result) : Result<ObjectInfo>(result.status));
+  if (FailedWith(result, FailureClass::kMissing) || FailedWith(result, FailureClass::kPrecondition)) {
+    return OursOr(context_, key_, token_, result);
   }
+  ASSAY_RETURN_IF_ERROR(result.status);
+  return info;
+}
+
+Result<ObjectInfo> MultipartUpload::Complete() {
+  ASSAY_RETURN_IF_ERROR(runner_->RunAll());
+  const std::optional<Checksum> whole = Combined();
+  if (options_.expected && whole && options_.expected->kind == whole->kind && *options_.expected != *whole) {
+    return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, *whole);
+  }
+  ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, SendComplete(whole));
   upload_id_.clear();
   info.key = key_;
   info.size = total_bytes_;

@@ -59,6 +59,10 @@ class MultipartUpload {
   Status Begin();
   /// Queues the next part; `pieces` must live until `release` is called, or this object is gone.
   void AddPart(Pieces pieces, std::function<void()> release = nullptr);
+  /// Queues the next part, made by the store itself out of what it holds.
+  using MakeRemote = std::function<Outgoing(const std::string& upload_id, int number)>;
+  using ReadRemote = std::function<Dialect::Read<ObjectInfo>(const http::Response&)>;
+  void AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read);
   /// Sends until fewer than `parts` are on their way.
   Status RunBelow(int parts);
   /// Sends what is left and publishes the object. `expected`: of the whole; nothing is published where it differs.
@@ -66,7 +70,9 @@ class MultipartUpload {
   void Abort();
 
  private:
-  Result<ObjectInfo> CompleteOnce();
+  int NextNumber(int64_t bytes);
+  void Progress(const CallResult& result, int64_t bytes) const;
+  Result<ObjectInfo> SendComplete(const std::optional<Checksum>& whole);
   std::vector<UploadedPart> Parts() const;
   std::optional<Checksum> Combined() const;
 
@@ -78,7 +84,6 @@ class MultipartUpload {
   std::string upload_id_;  ///< empty: nothing to abort
   std::unique_ptr<CallRunner> runner_;
   std::vector<std::optional<UploadedPart>> parts_;
-  std::vector<int64_t> part_bytes_;
   int64_t total_bytes_ = 0;
 };
 

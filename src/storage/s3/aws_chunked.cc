@@ -1,0 +1,65 @@
+#include "storage/s3/aws_chunked.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace assay::storage {
+namespace {
+
+std::string TailOf(const std::string& trailer_name, const std::string& checksum) {
+  return fmt::format("\r\n0\r\n{}:{}\r\n\r\n", trailer_name, checksum);
+}
+
+/// Base64 of a digest has a length that its kind decides.
+size_t Base64Bytes(ChecksumKind kind) {
+  return (DigestBytes(kind) + 2) / 3 * 4;
+}
+
+}  // namespace
+
+AwsChunkedSource::AwsChunkedSource(ChecksumSource& body) : body_(body), head_(fmt::format("{:x}\r\n", body.bytes())) {}
+
+std::string AwsChunkedSource::trailer_name() const {
+  return fmt::format("x-amz-checksum-{}", NameOf(body_.kind()));
+}
+
+int64_t AwsChunkedSource::bytes() const {
+  const std::string tail = TailOf(trailer_name(), std::string(Base64Bytes(body_.kind()), '='));
+  return static_cast<int64_t>(head_.size() + tail.size()) + body_.bytes();
+}
+
+size_t AwsChunkedSource::ReadText(std::span<std::byte> out, const std::string& text) {
+  const size_t bytes = std::min(out.size(), text.size());
+  std::memcpy(out.data(), text.data(), bytes);
+  return bytes;
+}
+
+size_t AwsChunkedSource::Read(std::span<std::byte> out) {
+  const auto head_bytes = static_cast<int64_t>(head_.size());
+  const int64_t body_end = head_bytes + body_.bytes();
+  size_t filled = 0;
+  if (position_ < head_bytes) {
+    filled = ReadText(out, head_.substr(static_cast<size_t>(position_)));
+  }
+  if (filled < out.size() && position_ + static_cast<int64_t>(filled) >= head_bytes && position_ < body_end) {
+    filled += body_.Read(out.subspan(filled));
+  }
+  const int64_t now = position_ + static_cast<int64_t>(filled);
+  if (filled < out.size() && now >= body_end) {
+    if (tail_.empty()) {
+      tail_ = TailOf(trailer_name(), body_.checksum().Base64());
+    }
+    filled += ReadText(out.subspan(filled), tail_.substr(static_cast<size_t>(now - body_end)));
+  }
+  position_ += static_cast<int64_t>(filled);
+  return filled;
+}
+
+void AwsChunkedSource::Rewind() {
+  body_.Rewind();
+  position_ = 0;
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,31 @@
+// Where a bucket of S3 and its objects are.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "storage/options.h"
+
+namespace assay::storage {
+
+/// The base of a bucket's URLs. Path style (endpoint/bucket/key) where the endpoint is an IP address or localhost,
+/// where the bucket's name has dots, which no wildcard certificate covers, and where the options say so; else
+/// virtual-host style (bucket.endpoint/key).
+class S3Address {
+ public:
+  /// `endpoint`: empty for Amazon's of `region`.
+  static Result<S3Address> Make(const std::string& bucket, const std::string& endpoint, const std::string& region,
+                                const StoreOptions& options);
+
+  const std::string& bucket() const { return bucket_; }
+  /// "https://bucket.s3.eu-west-1.amazonaws.com/"
+  std::string BucketUrl(std::string_view query) const;
+  std::string ObjectUrl(std::string_view key, std::string_view query = {}) const;
+
+ private:
+  std::string bucket_;
+  std::string base_;  ///< of the bucket, ends with '/'
+};
+
+}  // namespace assay::storage

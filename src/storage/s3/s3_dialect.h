@@ -1,0 +1,70 @@
+// The requests of Amazon S3's REST interface, and its answers.
+#pragma once
+
+#include <string>
+
+#include "storage/options.h"
+#include "storage/s3/s3_address.h"
+#include "storage/transfer/dialect.h"
+
+namespace assay::storage {
+
+class S3Dialect : public Dialect {
+ public:
+  S3Dialect(S3Address address, std::string region, const StoreOptions& options);
+
+  std::string Uri(std::string_view key) const override;
+  const DialectTraits& traits() const override { return traits_; }
+  Failure ReadFailure(const http::Response& answer) const override;
+
+  Outgoing Head(const std::string& key) const override;
+  Read<ObjectInfo> ReadHead(const std::string& key, const http::Response& answer) const override;
+  Outgoing Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const override;
+  Read<RangeHead> ReadGet(const std::string& key, const http::Response& answer) const override;
+  Outgoing Put(const std::string& key, ChecksumSource& body, const WriteOptions& options,
+               const std::string& token) const override;
+  Read<ObjectInfo> ReadPut(const std::string& key, const http::Response& answer) const override;
+  Outgoing CreateUpload(const std::string& key, const WriteOptions& options, const std::string& token) const override;
+  Read<std::string> ReadCreateUpload(const http::Response& answer) const override;
+  Outgoing PutPart(const std::string& key, const std::string& upload_id, int number,
+                   ChecksumSource& body) const override;
+  Read<UploadedPart> ReadPutPart(const http::Response& answer) const override;
+  Outgoing CompleteUpload(const std::string& key, const std::string& upload_id, std::span<const UploadedPart> parts,
+                          const std::optional<Checksum>& whole, const WriteOptions& options) const override;
+  Read<ObjectInfo> ReadCompleteUpload(const std::string& key, const http::Response& answer) const override;
+  Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const override;
+  Outgoing List(const ListOptions& options) const override;
+  Read<ListPage> ReadList(const http::Response& answer) const override;
+  Outgoing Remove(const std::string& key) const override;
+
+  // Beyond what all stores have.
+
+  /// Metadata of the source where `options` names none.
+  Outgoing Copy(const std::string& from, const std::string& from_etag, const std::string& to,
+                const WriteOptions& options) const;
+  /// `length` bytes of `from` become a part.
+  Outgoing CopyPart(const std::string& from, const std::string& from_etag, int64_t offset, int64_t length,
+                    const std::string& to, const std::string& upload_id, int number) const;
+  /// Of Copy() and CopyPart(): etag and checksum.
+  Read<ObjectInfo> ReadCopy(const http::Response& answer) const;
+  Outgoing RemoveBatch(std::span<const std::string> keys) const;
+  Outgoing ListUploads(const std::string& prefix, const std::string& key_marker, const std::string& id_marker) const;
+  Outgoing ListParts(const std::string& key, const std::string& upload_id, int after_number) const;
+  const S3Address& address() const { return address_; }
+
+ private:
+  Outgoing Make(const char* method, std::string url) const;
+  Outgoing MakeWithText(const char* method, std::string url, std::string text) const;
+  void AddNewObjectHeaders(http::Headers& headers, const WriteOptions& options, const std::string& token) const;
+  void AddChecksum(Outgoing& outgoing, ChecksumSource& body) const;
+
+  S3Address address_;
+  std::string region_;
+  StoreOptions options_;
+  DialectTraits traits_;
+};
+
+/// The checksum in an answer's headers; nothing where it is one of parts' checksums.
+std::optional<Checksum> S3HeaderChecksum(const http::Response& answer);
+
+}  // namespace assay::storage

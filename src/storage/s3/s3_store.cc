@@ -1,0 +1,151 @@
+#include "storage/s3/s3_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/auth/factory.h"
+#include "storage/s3/s3_compose.h"
+#include "storage/s3/s3_failure.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+namespace {
+
+constexpr int64_t kMaxCopyBytes = int64_t{5} << 30;
+constexpr size_t kKeysPerDelete = 1000;
+constexpr char kDefaultRegion[] = "us-east-1";
+
+}  // namespace
+
+S3Store::S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
+    : RemoteStore(std::move(dialect), std::move(signer), std::move(options)),
+      s3_(static_cast<const S3Dialect&>(RemoteStore::dialect())) {}
+
+std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys, std::span<Status> statuses) {
+  return std::make_unique<FunctionCall>(
+      fmt::format("remove {} objects of which the first is", keys.size()), keys.front(),
+      [this, keys] { return s3_.RemoveBatch(keys); },
+      [this, keys, statuses](http::Response& answer) -> std::optional<Failure> {
+        const auto errors = ParseDeleteResult(answer.body);
+        if (!errors) {
+          return FailureOfS3Body(answer, ParseS3Error(answer.body));
+        }
+        for (const DeleteError& error : *errors) {
+          const auto found = std::find(keys.begin(), keys.end(), error.key);
+          if (found != keys.end()) {
+            const Failure failure = FailureOfS3Body(answer, {error.code, error.message, "", "", ""});
+            statuses[static_cast<size_t>(found - keys.begin())] =
+                DescribeFailure("remove", s3_.Uri(error.key), failure, 1);
+          }
+        }
+        return std::nullopt;
+      },
+      [statuses](const CallResult& result) {
+        if (!result.status.ok()) {
+          std::fill(statuses.begin(), statuses.end(), result.status);
+        }
+      });
+}
+
+std::vector<Status> S3Store::RemoveMany(std::span<const std::string> keys) {
+  if (keys.size() <= 1) {
+    return RemoteStore::RemoveMany(keys);
+  }
+  std::vector<Status> statuses(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (Status status = CheckKey(keys[i], Uri(keys[i])); !status.ok()) {
+      std::fill(statuses.begin(), statuses.end(), status);
+      return statuses;
+    }
+  }
+  CallRunner runner(context(), {.in_flight = ConnectionsOf(options()), .stop_at_failure = false});
+  for (size_t begin = 0; begin < keys.size(); begin += kKeysPerDelete) {
+    const size_t count = std::min(kKeysPerDelete, keys.size() - begin);
+    runner.Add(RemoveCall(keys.subspan(begin, count), std::span(statuses).subspan(begin, count)));
+  }
+  // Each call has told its own end, also when all were given up.
+  [[maybe_unused]] const Status all = runner.RunAll();
+  return statuses;
+}
+
+Result<ObjectInfo> S3Store::StatSource(const std::string& key) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, Stat(key));
+  if (!info) {
+    return MissingObjectStatus("copy", Uri(key));
+  }
+  return *std::move(info);
+}
+
+Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatSource(from));
+  const WriteOptions write = CopyOptions(source, options);
+  if (source.size > kMaxCopyBytes) {
+    return S3Compose(context(), s3_, to, write).Run(std::span(&source, 1));
+  }
+  ObjectInfo info;
+  const CallResult result = RunOne(
+      context(), "copy " + Uri(from) + " to", to, [&] { return s3_.Copy(from, source.etag, to, write); },
+      [&](http::Response& answer) {
+        Dialect::Read<ObjectInfo> read = s3_.ReadCopy(answer);
+        info = std::move(read.value);
+        return read.failure;
+      },
+      options.cancel);
+  ASSAY_RETURN_IF_ERROR(result.status);
+  info.key = to;
+  info.size = source.size;
+  return info;
+}
+
+Result<ObjectInfo> S3Store::Compose(std::span<const std::string> from, const std::string& to,
+                                    const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  std::vector<ObjectInfo> sources;
+  for (const std::string& key : from) {
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo source, StatSource(key));
+    sources.push_back(std::move(source));
+  }
+  return S3Compose(context(), s3_, to, options).Run(sources);
+}
+
+Result<std::string> S3Store::Presign(const std::string& key, std::string_view method, int64_t seconds) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(signer().Prepare().WithContext("cannot presign " + Uri(key)));
+  http::Request request;
+  request.method = method;
+  request.url = s3_.address().ObjectUrl(key);
+  return signer().Presign(request, seconds);
+}
+
+Result<std::vector<UnfinishedUpload>> S3Store::ListUploads(const std::string& prefix) {
+  std::vector<UnfinishedUpload> uploads;
+  UploadsPage page;
+  do {
+    ASSAY_ASSIGN_OR_RETURN(const http::Response answer, Call("list uploads of", prefix, [&] {
+                             return s3_.ListUploads(prefix, page.next_key, page.next_upload_id);
+                           }));
+    auto parsed = ParseUploads(answer.body);
+    if (!parsed) {
+      return DescribeFailure("list uploads of", Uri(prefix), FailureOfS3Body(answer, ParseS3Error(answer.body)), 1);
+    }
+    page = *std::move(parsed);
+    uploads.insert(uploads.end(), page.uploads.begin(), page.uploads.end());
+  } while (!page.next_key.empty());
+  return uploads;
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenS3(const std::string& bucket, const StoreOptions& options) {
+  const Environment environment = SystemEnvironment(MakeFetch(options));
+  ASSAY_ASSIGN_OR_RETURN(const AwsSettings settings, ResolveAwsSettings(options, environment));
+  const std::string region = settings.region.empty() ? kDefaultRegion : settings.region;
+  ASSAY_ASSIGN_OR_RETURN(S3Address address, S3Address::Make(bucket, settings.endpoint, region, options));
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeS3Signer(options, region, environment));
+  auto dialect = std::make_unique<S3Dialect>(std::move(address), region, options);
+  return std::unique_ptr<ObjectStore>(std::make_unique<S3Store>(std::move(dialect), std::move(signer), options));
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,37 @@
+// ObjectStore over Amazon S3 and what speaks its language.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/s3/s3_dialect.h"
+#include "storage/transfer/remote_store.h"
+
+namespace assay::storage {
+
+class S3Store : public RemoteStore {
+ public:
+  S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
+
+  /// Many keys in a request.
+  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  /// By parts where the object is larger than one request may copy.
+  Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
+                             const WriteOptions& options) override;
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
+  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
+
+ private:
+  Result<ObjectInfo> StatSource(const std::string& key);
+  std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<Status> statuses);
+
+  const S3Dialect& s3_;
+};
+
+/// Reads the AWS configuration and credentials that `options` and the environment name.
+Result<std::unique_ptr<ObjectStore>> OpenS3(const std::string& bucket, const StoreOptions& options);
+
+}  // namespace assay::storage

@@ -1,0 +1,59 @@
+// The XML of S3: what is sent, and what comes back.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/object_store.h"
+#include "storage/transfer/dialect.h"
+
+namespace assay::storage {
+
+/// The body of an error: `code` is empty where it is none.
+struct S3ErrorBody {
+  std::string code;
+  std::string message;
+  std::string request_id;
+  std::string region;    ///< the right one, of AuthorizationHeaderMalformed
+  std::string endpoint;  ///< the right one, of PermanentRedirect
+};
+S3ErrorBody ParseS3Error(std::string_view body);
+
+std::optional<std::string> ParseUploadId(std::string_view body);
+
+/// Of CompleteMultipartUploadResult, CopyObjectResult and CopyPartResult: etag and checksum. Nothing for other text.
+std::optional<ObjectInfo> ParseResultBody(std::string_view body);
+
+std::optional<ListPage> ParseListPage(std::string_view body);
+
+struct UploadsPage {
+  std::vector<UnfinishedUpload> uploads;
+  std::string next_key;  ///< both empty: the last page
+  std::string next_upload_id;
+};
+std::optional<UploadsPage> ParseUploads(std::string_view body);
+
+struct PartsPage {
+  std::vector<UploadedPart> parts;
+  int next_number = 0;  ///< 0: the last page
+};
+std::optional<PartsPage> ParseParts(std::string_view body);
+
+/// Keys that could not be deleted.
+struct DeleteError {
+  std::string key;
+  std::string code;
+  std::string message;
+};
+std::optional<std::vector<DeleteError>> ParseDeleteResult(std::string_view body);
+
+std::string CompleteUploadBody(std::span<const UploadedPart> parts);
+std::string DeleteBody(std::span<const std::string> keys);
+
+/// "CRC64NVME", as S3 names it in XML and in x-amz-checksum-algorithm.
+std::string S3ChecksumName(ChecksumKind kind);
+
+}  // namespace assay::storage
