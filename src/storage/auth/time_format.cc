@@ -108,6 +108,10 @@ std::optional<double> ParseIsoTime(std::string_view text) {
   return static_cast<double>(::timegm(&calendar)) + fraction - *zone;
 }
 
+std::string IsoTime(double seconds) {
+  return Format<sizeof "2026-01-31T12:00:00Z">(seconds, "%Y-%m-%dT%H:%M:%SZ");
+}
+
 double WallClockSeconds() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);

@@ -15,6 +15,9 @@ std::optional<double> ParseHttpDate(std::string_view text);
 /// "2026-01-31T12:00:00Z", with fractions of a second and with an offset from UTC ("+01:00", "UTC") too.
 std::optional<double> ParseIsoTime(std::string_view text);
 
+/// "2026-01-31T12:00:00Z"
+std::string IsoTime(double seconds);
+
 /// Now, in seconds since 1970.
 double WallClockSeconds();
 

@@ -1,0 +1,51 @@
+// The Signer of S3, and of Google's XML dialect with HMAC keys.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "storage/auth/aws_credentials.h"
+#include "storage/auth/credential_cache.h"
+#include "storage/auth/signer.h"
+#include "storage/auth/sigv4.h"
+
+namespace assay::storage {
+
+struct SigV4SignerOptions {
+  const SigV4Dialect* dialect = &kAws4Hmac;
+  std::string region;
+  std::string service = "s3";
+};
+
+class SigV4Signer : public Signer {
+ public:
+  SigV4Signer(SigV4SignerOptions options, std::function<Result<AwsCredentials>()> load, std::function<double()> now);
+
+  Status Prepare() override { return cache_.Prepare(); }
+  Status Sign(http::Request& request, std::string_view payload_hash) override;
+  Result<std::string> Presign(const http::Request& request, int64_t seconds) override;
+  void Expire() override { cache_.Expire(); }
+  void CorrectClock(std::string_view date) override;
+  std::string Describe() const override;
+
+ private:
+  /// A signing key with the credentials it was derived from.
+  struct DayKey {
+    std::shared_ptr<const AwsCredentials> credentials;
+    SigV4Key key;
+  };
+  /// Null before the first Prepare() that worked.
+  std::shared_ptr<const DayKey> KeyFor(std::string_view timestamp);
+
+  const SigV4SignerOptions options_;
+  const std::function<double()> now_;
+  CredentialCache<AwsCredentials> cache_;
+  std::atomic<double> clock_offset_seconds_ = 0;
+  std::mutex key_mutex_;
+  std::shared_ptr<const DayKey> key_;  // of the last day signed for
+};
+
+}  // namespace assay::storage
