@@ -24,7 +24,8 @@ class ChunkedDecoder {
 
   State state() const { return state_; }
   const std::string& error() const { return error_; }
-  int64_t chunk_bytes() const { return chunk_bytes_; }  ///< of the chunk begun last; 0: the last one
+  int64_t chunk_bytes() const { return chunk_bytes_; }             ///< of the chunk begun last; 0: the last one
+  bool last_chunk() const { return expected_ == Line::kTrailer; }  ///< the empty chunk has begun
   /// What stands after ';' in the size line of the chunk begun last.
   const std::string& extension() const { return extension_; }
   const Headers& trailers() const { return trailers_; }

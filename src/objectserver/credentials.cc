@@ -1,0 +1,95 @@
+#include "objectserver/credentials.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/files.h"
+#include "base/yaml.h"
+
+namespace assay::objectserver {
+namespace {
+
+Result<std::string> TextOf(const YamlNode& map, std::string_view key) {
+  ASSAY_ASSIGN_OR_RETURN(const YamlNode node, map.Get(key));
+  return node.AsText();
+}
+
+Status ReadKey(const YamlNode& node, std::map<std::string, storage::SigV4Secret, std::less<>>& keys) {
+  ASSAY_RETURN_IF_ERROR(node.CheckKeys({"access_key_id", "secret_access_key", "session_token", "expires"}));
+  ASSAY_ASSIGN_OR_RETURN(std::string id, TextOf(node, "access_key_id"));
+  storage::SigV4Secret secret;
+  ASSAY_ASSIGN_OR_RETURN(secret.secret_access_key, TextOf(node, "secret_access_key"));
+  if (node.Has("session_token")) {
+    ASSAY_ASSIGN_OR_RETURN(secret.session_token, TextOf(node, "session_token"));
+  }
+  if (node.Has("expires")) {
+    ASSAY_ASSIGN_OR_RETURN(const YamlNode expires, node.Get("expires"));
+    ASSAY_ASSIGN_OR_RETURN(secret.expires, expires.AsNumber());
+  }
+  keys[std::move(id)] = std::move(secret);
+  return Status::Ok();
+}
+
+Result<OciKey> ReadOciKey(const YamlNode& node) {
+  ASSAY_RETURN_IF_ERROR(node.CheckKeys({"key_id", "public_key_file"}));
+  OciKey key;
+  ASSAY_ASSIGN_OR_RETURN(key.key_id, TextOf(node, "key_id"));
+  ASSAY_ASSIGN_OR_RETURN(const std::string path, TextOf(node, "public_key_file"));
+  ASSAY_ASSIGN_OR_RETURN(key.public_key_pem, assay::ReadFile(path));
+  return key;
+}
+
+/// The items of the list under `key`; none where it is missing.
+Result<std::vector<YamlNode>> ItemsOf(const YamlNode& map, std::string_view key) {
+  if (!map.Has(key)) {
+    return std::vector<YamlNode>();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const YamlNode list, map.Get(key));
+  if (!list.IsSequence()) {
+    return list.Error(std::string(key) + " must be a list");
+  }
+  return list.items();
+}
+
+}  // namespace
+
+Result<Credentials> Credentials::ReadFile(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const YamlNode root, YamlNode::ReadFile(path));
+  if (!root.IsMap()) {
+    return root.Error("a credentials file is a map with keys, tokens or oci_keys");
+  }
+  ASSAY_RETURN_IF_ERROR(root.CheckKeys({"keys", "tokens", "oci_keys"}));
+  Credentials credentials;
+  credentials.anonymous_ = false;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> keys, ItemsOf(root, "keys"));
+  for (const YamlNode& node : keys) {
+    ASSAY_RETURN_IF_ERROR(ReadKey(node, credentials.keys_));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> tokens, ItemsOf(root, "tokens"));
+  for (const YamlNode& node : tokens) {
+    ASSAY_ASSIGN_OR_RETURN(std::string token, node.AsText());
+    credentials.tokens_.push_back(std::move(token));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> oci_keys, ItemsOf(root, "oci_keys"));
+  for (const YamlNode& node : oci_keys) {
+    ASSAY_ASSIGN_OR_RETURN(OciKey key, ReadOciKey(node));
+    credentials.oci_keys_.push_back(std::move(key));
+  }
+  return credentials;
+}
+
+std::optional<storage::SigV4Secret> Credentials::Find(std::string_view access_key_id) const {
+  const auto found = keys_.find(access_key_id);
+  return found == keys_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Credentials::KnowsToken(std::string_view token) const {
+  return std::ranges::find(tokens_, token) != tokens_.end();
+}
+
+const OciKey* Credentials::FindOciKey(std::string_view key_id) const {
+  const auto found = std::ranges::find(oci_keys_, key_id, &OciKey::key_id);
+  return found == oci_keys_.end() ? nullptr : &*found;
+}
+
+}  // namespace assay::objectserver

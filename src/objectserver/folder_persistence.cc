@@ -1,0 +1,265 @@
+// A store in a folder:
+//
+//     format                                "assay object store 1"
+//     data/ID                               content, immutable, named by records
+//     buckets/NAME/bucket.json
+//     buckets/NAME/objects/SHA256-OF-KEY    the record of an object
+//     buckets/NAME/uploads/ID/upload.json   an unfinished upload
+//     buckets/NAME/uploads/ID/NUMBER        the record of a part
+//
+// Content is synced before the record that names it is renamed into place and its folder synced: a crash leaves the old
+// object or the new one. What no record names is junk, removed at the next start.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "objectserver/persistence.h"
+#include "objectserver/record_json.h"
+
+namespace assay::objectserver {
+namespace {
+
+constexpr std::string_view kFormat = "assay object store 1\n";
+
+Status SyncFolder(const std::string& path) {
+  const FileDescriptor folder = OpenFile(path.c_str(), O_RDONLY | O_DIRECTORY);
+  return folder.valid() && ::fsync(folder.get()) == 0 ? Status::Ok() : ErrnoStatus(errno, "sync", path);
+}
+
+/// Names in a folder, without "." and ".."; none when it does not exist.
+std::vector<std::string> NamesIn(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
+Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return error ? Status::Io("cannot remove " + path + ": " + error.message()) : Status::Ok();
+}
+
+class FolderPersistence : public Persistence {
+ public:
+  FolderPersistence(std::string root, FileDescriptor lock)
+      : root_(std::move(root)), lock_(std::move(lock)), data_(std::make_shared<DataFolder>(root_ + "/data")) {}
+  ~FolderPersistence() override { data_->closing = true; }
+
+  Status Recover(std::vector<RecoveredBucket>& found);
+
+  Status SaveBucket(const BucketRecord& bucket) override {
+    const std::string folder = BucketFolder(bucket.name);
+    ASSAY_RETURN_IF_ERROR(MakeDirectories(folder + "/objects"));
+    ASSAY_RETURN_IF_ERROR(MakeDirectories(folder + "/uploads"));
+    ASSAY_RETURN_IF_ERROR(WriteRecord(folder + "/bucket.json", BucketToJson(bucket)));
+    return SyncFolder(root_ + "/buckets");
+  }
+  Status RemoveBucket(const std::string& bucket) override {
+    // Without this file it is no bucket: the rest may be removed at leisure.
+    ASSAY_RETURN_IF_ERROR(RemoveRecord(BucketFolder(bucket), "bucket.json"));
+    return RemoveTree(BucketFolder(bucket));
+  }
+  Status SaveObject(const std::string& bucket, const ObjectRecord& object) override {
+    return WriteRecord(ObjectsFolder(bucket) + '/' + Sha256Hex(object.key), ObjectToJson(object));
+  }
+  Status RemoveObject(const std::string& bucket, const std::string& key) override {
+    return RemoveRecord(ObjectsFolder(bucket), Sha256Hex(key));
+  }
+  Status SaveUpload(const std::string& bucket, const Upload& upload) override {
+    const std::string folder = UploadFolder(bucket, upload.id);
+    ASSAY_RETURN_IF_ERROR(MakeDirectories(folder));
+    ASSAY_RETURN_IF_ERROR(WriteRecord(folder + "/upload.json", UploadToJson(upload)));
+    return SyncFolder(BucketFolder(bucket) + "/uploads");
+  }
+  Status SavePart(const std::string& bucket, const std::string& upload_id, const Part& part) override {
+    return WriteRecord(UploadFolder(bucket, upload_id) + '/' + std::to_string(part.number), PartToJson(part));
+  }
+  Status RemoveUpload(const std::string& bucket, const std::string& upload_id) override {
+    ASSAY_RETURN_IF_ERROR(RemoveRecord(UploadFolder(bucket, upload_id), "upload.json"));
+    return RemoveTree(UploadFolder(bucket, upload_id));
+  }
+  Result<std::unique_ptr<BlobWriter>> NewWriter(std::optional<int64_t>) override { return NewFileWriter(data_); }
+
+ private:
+  std::string BucketFolder(const std::string& bucket) const { return root_ + "/buckets/" + bucket; }
+  std::string ObjectsFolder(const std::string& bucket) const { return BucketFolder(bucket) + "/objects"; }
+  std::string UploadFolder(const std::string& bucket, const std::string& id) const {
+    return BucketFolder(bucket) + "/uploads/" + id;
+  }
+
+  static Status WriteRecord(const std::string& path, const nlohmann::json& json) {
+    return WriteFileAtomically(path, DumpJson(json));
+  }
+  static Status RemoveRecord(const std::string& folder, const std::string& name) {
+    const std::string path = folder + '/' + name;
+    return ::unlink(path.c_str()) == 0 || errno == ENOENT ? SyncFolder(folder) : ErrnoStatus(errno, "remove", path);
+  }
+
+  Status RecoverBucket(const std::string& name, RecoveredBucket& bucket);
+  Status RecoverUploads(RecoveredBucket& bucket);
+  Result<Upload> RecoverUpload(const std::string& folder);
+  std::shared_ptr<const DataFile> FindData(const std::string& name);
+  void RemoveJunk();
+
+  const std::string root_;
+  FileDescriptor lock_;  ///< held: no second server may use the folder
+  std::shared_ptr<DataFolder> data_;
+  std::set<std::string> present_;                                 ///< names in data/ while recovering
+  std::map<std::string, std::shared_ptr<const DataFile>> named_;  ///< those that records name, while recovering
+};
+
+std::shared_ptr<const DataFile> FolderPersistence::FindData(const std::string& name) {
+  if (!present_.contains(name)) {
+    return nullptr;
+  }
+  std::shared_ptr<const DataFile>& file = named_[name];
+  if (!file) {
+    file = std::make_shared<const DataFile>(data_, name);
+  }
+  return file;
+}
+
+/// WriteFileAtomically() leaves a temporary name behind when the program is killed: it holds a dot, records do not.
+bool IsRecordName(const std::string& name) {
+  return name.find('.') == std::string::npos;
+}
+
+Status FolderPersistence::Recover(std::vector<RecoveredBucket>& found) {
+  for (const std::string& name : NamesIn(root_ + "/data")) {
+    present_.insert(name);
+  }
+  for (const std::string& name : NamesIn(root_ + "/buckets")) {
+    if (!FileExists(BucketFolder(name) + "/bucket.json")) {
+      ASSAY_RETURN_IF_ERROR(RemoveTree(BucketFolder(name)));
+      continue;
+    }
+    found.emplace_back();
+    ASSAY_RETURN_IF_ERROR(RecoverBucket(name, found.back()));
+  }
+  RemoveJunk();
+  return Status::Ok();
+}
+
+Status FolderPersistence::RecoverBucket(const std::string& name, RecoveredBucket& bucket) {
+  const std::string record = BucketFolder(name) + "/bucket.json";
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(record));
+  ASSAY_ASSIGN_OR_RETURN(bucket.record, BucketFromJson(json, record));
+  const DataFileLookup files = [this](const std::string& data) { return FindData(data); };
+  for (const std::string& object : NamesIn(ObjectsFolder(name))) {
+    const std::string path = ObjectsFolder(name) + '/' + object;
+    if (!IsRecordName(object)) {
+      ::unlink(path.c_str());
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(const nlohmann::json object_json, ReadJsonFile(path));
+    ASSAY_ASSIGN_OR_RETURN(ObjectRecord recovered, ObjectFromJson(object_json, files, path));
+    bucket.objects.push_back(std::move(recovered));
+  }
+  return RecoverUploads(bucket);
+}
+
+Status FolderPersistence::RecoverUploads(RecoveredBucket& bucket) {
+  std::set<std::string> completed;
+  for (const ObjectRecord& object : bucket.objects) {
+    completed.insert(object.upload_id);
+  }
+  const std::string uploads = BucketFolder(bucket.record.name) + "/uploads";
+  for (const std::string& id : NamesIn(uploads)) {
+    const std::string folder = uploads + '/' + id;
+    if (completed.contains(id) || !FileExists(folder + "/upload.json")) {
+      ASSAY_RETURN_IF_ERROR(RemoveTree(folder));
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(Upload upload, RecoverUpload(folder));
+    bucket.uploads.push_back(std::move(upload));
+  }
+  return Status::Ok();
+}
+
+Result<Upload> FolderPersistence::RecoverUpload(const std::string& folder) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(folder + "/upload.json"));
+  ASSAY_ASSIGN_OR_RETURN(Upload upload, UploadFromJson(json, folder));
+  const DataFileLookup files = [this](const std::string& data) { return FindData(data); };
+  for (const std::string& name : NamesIn(folder)) {
+    const std::string path = folder + '/' + name;
+    if (name == "upload.json") {
+      continue;
+    }
+    if (!IsRecordName(name)) {
+      ::unlink(path.c_str());
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(const nlohmann::json part_json, ReadJsonFile(path));
+    ASSAY_ASSIGN_OR_RETURN(Part part, PartFromJson(part_json, files, path));
+    upload.parts[part.number] = std::move(part);
+  }
+  return upload;
+}
+
+void FolderPersistence::RemoveJunk() {
+  for (const std::string& name : present_) {
+    if (!named_.contains(name)) {
+      ::unlink((data_->path + '/' + name).c_str());
+    }
+  }
+  present_.clear();
+  named_.clear();
+}
+
+/// Makes the folder a store, or sees that it is one of a version that is understood.
+Status CheckFormat(const std::string& root) {
+  const std::string path = root + "/format";
+  if (FileExists(path)) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string format, ReadFile(path));
+    return format == kFormat ? Status::Ok()
+                             : Status::FailedPrecondition("cannot serve " + root + ": its format file says '" +
+                                                          format.substr(0, format.find('\n')) +
+                                                          "', this version knows 'assay object store 1'");
+  }
+  if (!NamesIn(root).empty()) {
+    return Status::FailedPrecondition("cannot serve " + root +
+                                      ": it is neither empty nor an object store (choose another folder)");
+  }
+  return WriteFileAtomically(path, kFormat);
+}
+
+Result<FileDescriptor> Lock(const std::string& root) {
+  FileDescriptor lock = OpenFile(root.c_str(), O_RDONLY | O_DIRECTORY);
+  if (!lock.valid()) {
+    return ErrnoStatus(errno, "open", root);
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Status::FailedPrecondition("cannot serve " + root + ": another server is using it");
+  }
+  return lock;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Persistence>> OpenFolder(const std::string& root, std::vector<RecoveredBucket>& found) {
+  ASSAY_RETURN_IF_ERROR(CheckWritableDirectory(root));
+  ASSAY_ASSIGN_OR_RETURN(FileDescriptor lock, Lock(root));
+  ASSAY_RETURN_IF_ERROR(CheckFormat(root));
+  ASSAY_RETURN_IF_ERROR(MakeDirectories(root + "/data"));
+  ASSAY_RETURN_IF_ERROR(MakeDirectories(root + "/buckets"));
+  auto persistence = std::make_unique<FolderPersistence>(root, std::move(lock));
+  ASSAY_RETURN_IF_ERROR(persistence->Recover(found));
+  return std::unique_ptr<Persistence>(std::move(persistence));
+}
+
+}  // namespace assay::objectserver

@@ -1,0 +1,26 @@
+#include "objectserver/persistence.h"
+
+namespace assay::objectserver {
+namespace {
+
+class MemoryPersistence : public Persistence {
+ public:
+  Status SaveBucket(const BucketRecord&) override { return Status::Ok(); }
+  Status RemoveBucket(const std::string&) override { return Status::Ok(); }
+  Status SaveObject(const std::string&, const ObjectRecord&) override { return Status::Ok(); }
+  Status RemoveObject(const std::string&, const std::string&) override { return Status::Ok(); }
+  Status SaveUpload(const std::string&, const Upload&) override { return Status::Ok(); }
+  Status SavePart(const std::string&, const std::string&, const Part&) override { return Status::Ok(); }
+  Status RemoveUpload(const std::string&, const std::string&) override { return Status::Ok(); }
+  Result<std::unique_ptr<BlobWriter>> NewWriter(std::optional<int64_t> expected_bytes) override {
+    return NewMemoryWriter(expected_bytes);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Persistence> NewMemoryPersistence() {
+  return std::make_unique<MemoryPersistence>();
+}
+
+}  // namespace assay::objectserver

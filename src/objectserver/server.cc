@@ -1,0 +1,99 @@
+#include "objectserver/server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "http/server.h"
+#include "objectserver/context.h"
+#include "objectserver/credentials.h"
+#include "objectserver/front.h"
+#include "objectserver/metrics.h"
+#include "objectserver/s3/dialect.h"
+#include "objectserver/store.h"
+
+namespace assay::objectserver {
+namespace {
+
+constexpr const char* kDialects[] = {"s3", "gcs", "oci"};
+
+Status CheckDialects(const std::vector<std::string>& dialects) {
+  for (const std::string& dialect : dialects) {
+    if (std::ranges::find(kDialects, dialect) == std::end(kDialects)) {
+      return Status::InvalidArgument("unknown dialect '" + dialect + "': choose among s3, gcs and oci");
+    }
+  }
+  return dialects.empty() ? Status::InvalidArgument("no dialect chosen: choose among s3, gcs and oci") : Status::Ok();
+}
+
+Status MakeBuckets(const ServeOptions& options, Store& store) {
+  for (const std::string& bucket : options.buckets) {
+    const StoreOutcome outcome = store.CreateBucket(bucket, options.region);
+    if (outcome.code == StoreCode::kFailed) {
+      return Status::Io("cannot make bucket '" + bucket + "': " + outcome.message);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+struct ObjectServer::State {
+  ServeOptions options;
+  Credentials credentials = Credentials::Anonymous();
+  std::unique_ptr<Store> store;
+  Context context;
+  std::unique_ptr<Front> front;
+  std::unique_ptr<http::Server> server;  // last: stopped before what it uses goes
+};
+
+ObjectServer::ObjectServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+ObjectServer::~ObjectServer() {
+  Stop();
+}
+
+Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckDialects(options.dialects));
+  auto state = std::make_unique<State>();
+  state->options = options;
+  if (!options.credentials_file.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(state->credentials, Credentials::ReadFile(options.credentials_file));
+  }
+  ASSAY_ASSIGN_OR_RETURN(state->store, Store::Open(options.root));
+  ASSAY_RETURN_IF_ERROR(MakeBuckets(options, *state->store));
+  state->context = {&state->options, &state->credentials, state->store.get()};
+  state->front = std::make_unique<Front>(state->context);
+  http::ServerOptions server_options;
+  server_options.host = options.host;
+  server_options.port = options.port;
+  server_options.threads = options.threads;
+  ASSAY_ASSIGN_OR_RETURN(state->server,
+                         http::Server::Start(server_options, [front = state->front.get()](http::RequestHead head) {
+                           return front->Open(std::move(head));
+                         }));
+  state->front->Serve(state->server->stats());
+  return std::unique_ptr<ObjectServer>(new ObjectServer(std::move(state)));
+}
+
+const std::string& ObjectServer::url() const {
+  return state_->server->url();
+}
+
+int ObjectServer::port() const {
+  return state_->server->port();
+}
+
+Store& ObjectServer::store() {
+  return *state_->store;
+}
+
+std::string ObjectServer::Metrics() const {
+  return state_->front->Metrics();
+}
+
+void ObjectServer::Stop() {
+  state_->server->Stop();
+}
+
+}  // namespace assay::objectserver
