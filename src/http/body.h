@@ -16,11 +16,11 @@ namespace assay::http {
 using ChunkHook = std::function<void(std::span<const std::byte>)>;
 
 /// Takes the body of a 2xx answer, piece by piece, on the client's I/O thread. An answer of any other status goes to
-/// Response::body instead, and the sink is not called. Once the exchange's callback has run it is not touched again.
+/// Response::body instead, and the sink is not called. Once the transfer's callback has run it is not touched again.
 class BodySink {
  public:
   virtual ~BodySink() = default;
-  /// The headers are there, no byte of the body is. An error ends the exchange with TransportError::kRejected.
+  /// The headers are there, no byte of the body is. An error ends the transfer with TransportError::kRejected.
   virtual Status Begin(const Response& head) { return Status::Ok(); }
   virtual Status Consume(std::span<const std::byte> chunk) = 0;
   /// The answer is complete. Called even for an empty body.

@@ -29,8 +29,8 @@ bool InitializeCurl() {
 }
 
 struct Submitted {
-  ExchangeId id = 0;
-  Exchange exchange;
+  TransferId id = 0;
+  Transfer transfer;
   Client::Callback callback;
 };
 
@@ -54,15 +54,15 @@ class Client::Loop {
   ~Loop() { Stop(); }
 
   const ClientOptions& options() const { return options_; }
-  ExchangeId Submit(Exchange exchange, Callback callback);
-  void SubmitCancel(ExchangeId id);
+  TransferId Submit(Transfer transfer, Callback callback);
+  void SubmitCancel(TransferId id);
 
  private:
   void Stop();
   void WakeLocked();
   void Run();
   bool TakeCommands();
-  void CancelOne(ExchangeId id);
+  void CancelOne(TransferId id);
   void BeginWaiting();
   void Finished(EasyTransfer* transfer, CURLcode code);
   void ResumePaused();
@@ -73,17 +73,17 @@ class Client::Loop {
 
   std::mutex mutex_;
   std::deque<Submitted> submitted_;  // guarded by mutex_
-  std::vector<ExchangeId> cancels_;  // guarded by mutex_
+  std::vector<TransferId> cancels_;  // guarded by mutex_
   bool stopping_ = false;            // guarded by mutex_
   bool woken_ = false;               // guarded by mutex_
-  ExchangeId next_id_ = 1;           // guarded by mutex_
+  TransferId next_id_ = 1;           // guarded by mutex_
   std::thread thread_;               // guarded by mutex_ until Stop()
 
   // The rest belongs to the I/O thread.
   TokenBucket bucket_;
   EventLoop events_;
   std::deque<Submitted> waiting_;
-  std::unordered_map<ExchangeId, EasyTransfer*> active_;
+  std::unordered_map<TransferId, EasyTransfer*> active_;
   std::vector<std::unique_ptr<EasyTransfer>> transfers_;
   std::vector<EasyTransfer*> idle_;
 };
@@ -94,18 +94,18 @@ void Client::Loop::WakeLocked() {
   }
 }
 
-ExchangeId Client::Loop::Submit(Exchange exchange, Callback callback) {
+TransferId Client::Loop::Submit(Transfer transfer, Callback callback) {
   const std::lock_guard lock(mutex_);
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Run(); });
   }
-  const ExchangeId id = next_id_++;
-  submitted_.push_back({id, std::move(exchange), std::move(callback)});
+  const TransferId id = next_id_++;
+  submitted_.push_back({id, std::move(transfer), std::move(callback)});
   WakeLocked();
   return id;
 }
 
-void Client::Loop::SubmitCancel(ExchangeId id) {
+void Client::Loop::SubmitCancel(TransferId id) {
   const std::lock_guard lock(mutex_);
   cancels_.push_back(id);
   WakeLocked();
@@ -123,7 +123,7 @@ void Client::Loop::Stop() {
 }
 
 bool Client::Loop::TakeCommands() {
-  std::vector<ExchangeId> cancels;
+  std::vector<TransferId> cancels;
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.empty()) {
@@ -138,13 +138,13 @@ bool Client::Loop::TakeCommands() {
       return false;
     }
   }
-  for (const ExchangeId id : cancels) {
+  for (const TransferId id : cancels) {
     CancelOne(id);
   }
   return true;
 }
 
-void Client::Loop::CancelOne(ExchangeId id) {
+void Client::Loop::CancelOne(TransferId id) {
   if (const auto found = active_.find(id); found != active_.end()) {
     EasyTransfer* transfer = found->second;
     events_.Remove(transfer->handle());
@@ -172,7 +172,7 @@ void Client::Loop::BeginWaiting() {
     idle_.pop_back();
     Submitted next = std::move(waiting_.front());
     waiting_.pop_front();
-    transfer->Begin(next.id, std::move(next.exchange), std::move(next.callback));
+    transfer->Begin(next.id, std::move(next.transfer), std::move(next.callback));
     active_[next.id] = transfer;
     events_.Add(transfer->handle());
   }
@@ -198,14 +198,14 @@ void Client::Loop::ResumePaused() {
 }
 
 void Client::Loop::CancelAll() {
-  std::vector<ExchangeId> ids;
+  std::vector<TransferId> ids;
   for (const auto& [id, transfer] : active_) {
     ids.push_back(id);
   }
   for (const Submitted& submitted : waiting_) {
     ids.push_back(submitted.id);
   }
-  for (const ExchangeId id : ids) {
+  for (const TransferId id : ids) {
     CancelOne(id);
   }
 }
@@ -234,19 +234,19 @@ const ClientOptions& Client::options() const {
   return loop_->options();
 }
 
-ExchangeId Client::Start(Exchange exchange, Callback callback) {
-  return loop_->Submit(std::move(exchange), std::move(callback));
+TransferId Client::Start(Transfer transfer, Callback callback) {
+  return loop_->Submit(std::move(transfer), std::move(callback));
 }
 
-void Client::Cancel(ExchangeId id) {
+void Client::Cancel(TransferId id) {
   loop_->SubmitCancel(id);
 }
 
-Outcome Client::Run(Exchange exchange) {
+Outcome Client::Run(Transfer transfer) {
   std::mutex mutex;
   std::condition_variable arrived;
   std::optional<Outcome> answer;
-  Start(std::move(exchange), [&](Outcome outcome) {
+  Start(std::move(transfer), [&](Outcome outcome) {
     const std::lock_guard lock(mutex);
     answer = std::move(outcome);
     arrived.notify_one();
@@ -258,9 +258,9 @@ Outcome Client::Run(Exchange exchange) {
 
 Result<Response> Client::Fetch(Request request) {
   const std::string what = fmt::format("{} {}", request.method, request.url.substr(0, request.url.find('?')));
-  Exchange exchange;
-  exchange.request = std::move(request);
-  Outcome outcome = Run(std::move(exchange));
+  Transfer transfer;
+  transfer.request = std::move(request);
+  Outcome outcome = Run(std::move(transfer));
   if (!outcome.ok()) {
     return Status::Io(fmt::format("{}: {}: {}", what, NameOf(outcome.error), outcome.detail));
   }

@@ -14,14 +14,14 @@
 namespace assay::http {
 
 struct ClientOptions {
-  int max_connections = 64;  ///< exchanges in progress; those beyond wait their turn
+  int max_connections = 64;  ///< transfers in progress; those beyond wait their turn
   double connect_timeout_seconds = 10;
   double stall_timeout_seconds = 20;  ///< no byte moved for so long; whole seconds; 0: none
-  double total_timeout_seconds = 0;   ///< of an exchange, from its start on a connection; 0: none
+  double total_timeout_seconds = 0;   ///< of an transfer, from its start on a connection; 0: none
   bool verify_tls = true;
-  std::string ca_file;                ///< PEM; empty: the system's
-  std::string proxy;                  ///< empty: http_proxy, https_proxy and no_proxy
-  int64_t bandwidth_bytes_per_s = 0;  ///< of all exchanges, both ways together; 0: no cap
+  std::string ca_file{};              ///< PEM; empty: the system's
+  std::string proxy{};                ///< empty: http_proxy, https_proxy and no_proxy
+  int64_t bandwidth_bytes_per_s = 0;  ///< of all transfers, both ways together; 0: no cap
   std::string user_agent = "assay";
 };
 
@@ -43,7 +43,7 @@ enum class TransportError {
 std::string_view NameOf(TransportError error);
 
 /// A request with what belongs to it. Source and sink are not owned and must live until the callback has run.
-struct Exchange {
+struct Transfer {
   Request request;
   BodySource* source = nullptr;      ///< null: Request::body
   BodySink* sink = nullptr;          ///< null: Response::body
@@ -59,14 +59,14 @@ struct Outcome {
   bool ok() const { return error == TransportError::kNone; }
 };
 
-using ExchangeId = uint64_t;
+using TransferId = uint64_t;
 
 /// All members may be called from any thread; Start and Cancel also from a callback. The I/O thread starts with the
-/// first exchange. HTTP/1.1 only, no redirects followed, nothing added to the request but Host, User-Agent and
+/// first transfer. HTTP/1.1 only, no redirects followed, nothing added to the request but Host, User-Agent and
 /// Content-Length.
 class Client {
  public:
-  /// Runs on the I/O thread, once an exchange; must not block.
+  /// Runs on the I/O thread, once an transfer; must not block.
   using Callback = std::function<void(Outcome)>;
 
   explicit Client(ClientOptions options = {});
@@ -75,13 +75,13 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  ExchangeId Start(Exchange exchange, Callback callback);
-  /// Ends an exchange early: its callback comes with kCancelled, or with the outcome if that was there first. Until the
-  /// callback has run, memory of the exchange may still be written.
-  void Cancel(ExchangeId id);
+  TransferId Start(Transfer transfer, Callback callback);
+  /// Ends an transfer early: its callback comes with kCancelled, or with the outcome if that was there first. Until the
+  /// callback has run, memory of the transfer may still be written.
+  void Cancel(TransferId id);
 
-  /// Starts an exchange and waits for its outcome. Not from a callback.
-  Outcome Run(Exchange exchange);
+  /// Starts an transfer and waits for its outcome. Not from a callback.
+  Outcome Run(Transfer transfer);
   /// Likewise, for callers that need no more than an answer: transport failures become one line of ErrorCode::kIo.
   Result<Response> Fetch(Request request);
 

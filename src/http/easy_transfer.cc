@@ -70,31 +70,31 @@ void EasyTransfer::SetFixedOptions() {
   set(CURLOPT_SEEKDATA, static_cast<void*>(this));
 }
 
-void EasyTransfer::Begin(ExchangeId id, Exchange exchange, Client::Callback callback) {
+void EasyTransfer::Begin(TransferId id, Transfer transfer, Client::Callback callback) {
   id_ = id;
-  exchange_ = std::move(exchange);
+  transfer_ = std::move(transfer);
   callback_ = std::move(callback);
   response_ = {};
   sink_status_ = {};
   sink_begun_ = false;
   paused_ = false;
   error_text_[0] = '\0';
-  source_ = exchange_.source;
-  if (source_ == nullptr && !exchange_.request.body.empty()) {
-    spans_ = std::make_unique<SpanSource>(std::move(exchange_.request.body));
+  source_ = transfer_.source;
+  if (source_ == nullptr && !transfer_.request.body.empty()) {
+    spans_ = std::make_unique<SpanSource>(std::move(transfer_.request.body));
     source_ = spans_.get();
   }
-  curl_easy_setopt(handle_, CURLOPT_URL, exchange_.request.url.c_str());
+  curl_easy_setopt(handle_, CURLOPT_URL, transfer_.request.url.c_str());
   SetMethod(source_ == nullptr ? 0 : source_->bytes());
   SetHeaders();
-  const double timeout = exchange_.total_timeout_seconds;
+  const double timeout = transfer_.total_timeout_seconds;
   curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, Milliseconds(timeout > 0 ? timeout : options_.total_timeout_seconds));
 }
 
 void EasyTransfer::SetMethod(int64_t body_bytes) {
-  const std::string& method = exchange_.request.method;
+  const std::string& method = transfer_.request.method;
   const bool has_body = body_bytes > 0 || method == "PUT" || method == "POST";
-  // HTTPGET first: it takes back what an earlier exchange said about bodies.
+  // HTTPGET first: it takes back what an earlier transfer said about bodies.
   curl_easy_setopt(handle_, CURLOPT_HTTPGET, 1L);
   if (method == "HEAD") {
     curl_easy_setopt(handle_, CURLOPT_NOBODY, 1L);
@@ -116,7 +116,7 @@ void EasyTransfer::SetHeaders() {
   AddHeader("Accept:");
   AddHeader("Expect:");
   std::string line;
-  for (const Header& header : exchange_.request.headers.all()) {
+  for (const Header& header : transfer_.request.headers.all()) {
     line = header.name;
     line += header.value.empty() ? ";" : ": ";
     line += header.value;
@@ -147,7 +147,7 @@ void EasyTransfer::TakeHeaderLine(std::string_view line) {
 bool EasyTransfer::BeginSink() {
   if (!sink_begun_) {
     sink_begun_ = true;
-    sink_status_ = exchange_.sink->Begin(response_);
+    sink_status_ = transfer_.sink->Begin(response_);
   }
   return sink_status_.ok();
 }
@@ -169,14 +169,14 @@ size_t EasyTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
 
 bool EasyTransfer::TakeBody(std::span<const std::byte> chunk) {
   response_.body_bytes += static_cast<int64_t>(chunk.size());
-  if (exchange_.sink == nullptr || response_.status / 100 != 2) {
+  if (transfer_.sink == nullptr || response_.status / 100 != 2) {
     response_.body.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
     return true;
   }
   if (!BeginSink()) {
     return false;
   }
-  sink_status_ = exchange_.sink->Consume(chunk);
+  sink_status_ = transfer_.sink->Consume(chunk);
   return sink_status_.ok();
 }
 
@@ -226,8 +226,8 @@ Outcome EasyTransfer::Measure() {
 }
 
 Outcome EasyTransfer::Finish(CURLcode code) {
-  if (code == CURLE_OK && exchange_.sink != nullptr && response_.status / 100 == 2 && BeginSink()) {
-    sink_status_ = exchange_.sink->End();
+  if (code == CURLE_OK && transfer_.sink != nullptr && response_.status / 100 == 2 && BeginSink()) {
+    sink_status_ = transfer_.sink->End();
   }
   curl_off_t connected_us = 0;
   curl_easy_getinfo(handle_, CURLINFO_CONNECT_TIME_T, &connected_us);
@@ -239,7 +239,7 @@ Outcome EasyTransfer::Finish(CURLcode code) {
   } else if (code != CURLE_OK) {
     outcome.detail = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code);
   }
-  exchange_ = {};
+  transfer_ = {};
   spans_.reset();
   return outcome;
 }
@@ -248,7 +248,7 @@ Outcome EasyTransfer::FinishCancelled() {
   Outcome outcome = Measure();
   outcome.error = TransportError::kCancelled;
   outcome.detail = "the request was given up";
-  exchange_ = {};
+  transfer_ = {};
   spans_.reset();
   return outcome;
 }

@@ -1,4 +1,4 @@
-// One reusable libcurl easy handle and the exchange it is busy with.
+// One reusable libcurl easy handle and the transfer it is busy with.
 #pragma once
 
 #include <curl/curl.h>
@@ -12,7 +12,7 @@
 
 namespace assay::http {
 
-/// Belongs to the I/O thread. Options that never change are set once; an exchange sets only its own.
+/// Belongs to the I/O thread. Options that never change are set once; an transfer sets only its own.
 class EasyTransfer {
  public:
   EasyTransfer(const ClientOptions& options, TokenBucket& bucket);
@@ -20,10 +20,10 @@ class EasyTransfer {
   EasyTransfer(const EasyTransfer&) = delete;
   EasyTransfer& operator=(const EasyTransfer&) = delete;
 
-  void Begin(ExchangeId id, Exchange exchange, Client::Callback callback);
-  /// What became of the exchange, from libcurl's verdict. The handle must be out of the multi handle.
+  void Begin(TransferId id, Transfer transfer, Client::Callback callback);
+  /// What became of the transfer, from libcurl's verdict. The handle must be out of the multi handle.
   Outcome Finish(CURLcode code);
-  /// Likewise, for an exchange that was given up.
+  /// Likewise, for an transfer that was given up.
   Outcome FinishCancelled();
   Client::Callback TakeCallback() { return std::move(callback_); }
 
@@ -32,7 +32,7 @@ class EasyTransfer {
   bool paused() const { return paused_; }
 
   CURL* handle() const { return handle_; }
-  ExchangeId id() const { return id_; }
+  TransferId id() const { return id_; }
 
  private:
   static size_t OnHeader(char* data, size_t size, size_t count, void* self);
@@ -56,8 +56,8 @@ class EasyTransfer {
   CURL* handle_;
   char error_text_[CURL_ERROR_SIZE] = {};
 
-  ExchangeId id_ = 0;
-  Exchange exchange_;
+  TransferId id_ = 0;
+  Transfer transfer_;
   Client::Callback callback_;
   std::unique_ptr<SpanSource> spans_;
   BodySource* source_ = nullptr;

@@ -1,4 +1,4 @@
-// A bandwidth cap that all exchanges of a client share.
+// A bandwidth cap that all transfers of a client share.
 #pragma once
 
 #include <algorithm>

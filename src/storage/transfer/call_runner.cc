@@ -23,7 +23,7 @@ constexpr int64_t kLaunchesPerReissue = 20;
 struct CallRunner::Flight {
   Entry* entry = nullptr;
   Attempt attempt;
-  http::ExchangeId id = 0;
+  http::TransferId id = 0;
   std::string method;
   double started = 0;
   bool given_up = false;
@@ -181,16 +181,16 @@ void CallRunner::Launch(Entry& entry, bool reissue) {
                    entry.maybe_applied});
     return;
   }
-  http::Exchange exchange;
+  http::Transfer transfer;
   flight->method = outgoing.request.method;
-  exchange.request = std::move(outgoing.request);
-  exchange.source = outgoing.source ? outgoing.source.get() : flight->attempt.body.get();
-  exchange.sink = flight->attempt.sink.get();
+  transfer.request = std::move(outgoing.request);
+  transfer.source = outgoing.source ? outgoing.source.get() : flight->attempt.body.get();
+  transfer.sink = flight->attempt.sink.get();
   Flight* raw = flight.get();
   entry.flights.push_back(std::move(flight));
   ++flights_;
   ++launches_;
-  raw->id = context_.client->Start(std::move(exchange), [this, raw](http::Outcome outcome) {
+  raw->id = context_.client->Start(std::move(transfer), [this, raw](http::Outcome outcome) {
     Event event;
     event.flight = raw;
     event.outcome = std::move(outcome);

@@ -1,0 +1,226 @@
+#include "http/client.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "http/server.h"
+
+namespace assay::http {
+namespace {
+
+std::span<const std::byte> BytesOf(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+ServerResponse Answer(const RequestHead& head, std::string_view body) {
+  ServerResponse response;
+  const std::string target = head.target;
+  response.status = target.starts_with("/missing") ? 404 : 200;
+  response.headers.Add("x-method", head.method);
+  response.headers.Add("x-echo", head.headers.Find("x-send").value_or("none"));
+  const bool echoes = head.method == "PUT" || head.method == "POST";
+  response.body.push_back(BodyPiece::Text(echoes ? std::string(body) : "content of " + target));
+  // Seconds that no test waits for.
+  response.delay_seconds = target == "/slow" ? 30 : 0;
+  response.cut = target == "/reset" ? CutKind::kReset : target == "/cut" ? CutKind::kClose : CutKind::kNone;
+  response.cut = target == "/stall" ? CutKind::kStall : response.cut;
+  response.cut_after_bytes = 3;
+  return response;
+}
+
+class ClientTest : public testing::Test {
+ protected:
+  void StartServer() {
+    auto server = Server::Start({}, WholeBody(Answer));
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = *std::move(server);
+  }
+  Transfer Get(const std::string& path) {
+    Transfer transfer;
+    transfer.request.url = server_->url() + path;
+    return transfer;
+  }
+
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ClientTest, GetsTextAndHeaders) {
+  StartServer();
+  Client client;
+  Transfer transfer = Get("/a%20b?x=1");
+  transfer.request.headers.Add("x-send", "over");
+  const Outcome outcome = client.Run(std::move(transfer));
+  ASSERT_TRUE(outcome.ok()) << outcome.detail;
+  EXPECT_EQ(outcome.response.status, 200);
+  EXPECT_EQ(outcome.response.body, "content of /a%20b?x=1");
+  EXPECT_EQ(outcome.response.headers.Find("x-echo"), "over");
+  EXPECT_TRUE(outcome.response.new_connection);
+}
+
+TEST_F(ClientTest, KeepsTheConnection) {
+  StartServer();
+  Client client;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(client.Run(Get("/")).response.new_connection, i == 0);
+  }
+  EXPECT_EQ(server_->stats().connections_accepted, 1);
+}
+
+TEST_F(ClientTest, FillsMemoryExactly) {
+  StartServer();
+  Client client;
+  for (const int difference : {-1, 0, 1}) {
+    const std::string expected = "content of /x";
+    std::string memory(static_cast<size_t>(static_cast<int>(expected.size()) + difference), '?');
+    MemorySink sink(std::as_writable_bytes(std::span(memory)));
+    Transfer transfer = Get("/x");
+    transfer.sink = &sink;
+    const Outcome outcome = client.Run(std::move(transfer));
+    EXPECT_EQ(outcome.error, difference == 0 ? TransportError::kNone : TransportError::kRejected);
+    EXPECT_EQ(memory == expected, difference == 0);
+  }
+}
+
+TEST_F(ClientTest, AFailedAnswerDoesNotTouchTheSink) {
+  StartServer();
+  Client client;
+  MemorySink sink;
+  Transfer transfer = Get("/missing");
+  transfer.sink = &sink;
+  const Outcome outcome = client.Run(std::move(transfer));
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome.response.status, 404);
+  EXPECT_EQ(outcome.response.body, "content of /missing");
+}
+
+TEST_F(ClientTest, SendsScatteredPieces) {
+  StartServer();
+  Client client;
+  const std::string large(3 << 20, 'l');
+  for (const char* method : {"PUT", "POST"}) {
+    Transfer transfer = Get("/");
+    transfer.request.method = method;
+    transfer.request.body = {BytesOf("one"), BytesOf(""), BytesOf(large), BytesOf("two")};
+    const Outcome outcome = client.Run(std::move(transfer));
+    ASSERT_TRUE(outcome.ok()) << outcome.detail;
+    EXPECT_EQ(outcome.response.headers.Find("x-method"), method);
+    EXPECT_EQ(outcome.response.body, std::string("one").append(large).append("two"));
+  }
+}
+
+TEST_F(ClientTest, MethodsFollowEachOtherOnOneHandle) {
+  StartServer();
+  Client client;
+  for (const char* method : {"PUT", "GET", "DELETE", "HEAD", "POST", "GET"}) {
+    Transfer transfer = Get("/");
+    transfer.request.method = method;
+    const Outcome outcome = client.Run(std::move(transfer));
+    ASSERT_TRUE(outcome.ok()) << method << ": " << outcome.detail;
+    EXPECT_EQ(outcome.response.headers.Find("x-method"), method);
+    EXPECT_EQ(outcome.response.body.empty(), std::string(method) != "GET" && std::string(method) != "DELETE");
+  }
+}
+
+TEST_F(ClientTest, NobodyListens) {
+  StartServer();
+  Transfer transfer = Get("/");
+  server_.reset();
+  Client client;
+  const Outcome outcome = client.Run(std::move(transfer));
+  EXPECT_EQ(outcome.error, TransportError::kConnect);
+  EXPECT_FALSE(outcome.request_sent);
+}
+
+TEST_F(ClientTest, UnknownHost) {
+  Client client;
+  Transfer transfer;
+  transfer.request.url = "http://no-such-host.invalid/";
+  EXPECT_EQ(client.Run(std::move(transfer)).error, TransportError::kResolve);
+}
+
+TEST_F(ClientTest, TotalTimeout) {
+  StartServer();
+  Client client;
+  Transfer transfer = Get("/slow");
+  transfer.total_timeout_seconds = 0.1;
+  EXPECT_EQ(client.Run(std::move(transfer)).error, TransportError::kTimeout);
+}
+
+TEST_F(ClientTest, BrokenAnswers) {
+  StartServer();
+  Client client({.stall_timeout_seconds = 1});
+  EXPECT_EQ(client.Run(Get("/reset")).error, TransportError::kReset);
+  EXPECT_EQ(client.Run(Get("/cut")).error, TransportError::kTruncated);
+  EXPECT_EQ(client.Run(Get("/stall")).error, TransportError::kStall);
+}
+
+TEST_F(ClientTest, CancelEndsWithACallback) {
+  StartServer();
+  std::atomic<int> cancelled = 0;
+  {
+    Client client({.max_connections = 1});
+    const auto count = [&cancelled](Outcome outcome) { cancelled += outcome.error == TransportError::kCancelled; };
+    const TransferId first = client.Start(Get("/slow"), count);
+    client.Start(Get("/waiting"), count);
+    client.Cancel(first);
+  }
+  EXPECT_EQ(cancelled, 2);
+}
+
+TEST_F(ClientTest, ManyAtATime) {
+  StartServer();
+  std::atomic<int> right = 0;
+  constexpr int kTransfers = 500;
+  {
+    Client client({.max_connections = 8});
+    std::atomic<int> left = kTransfers;
+    for (int i = 0; i < kTransfers; ++i) {
+      const std::string path = std::string("/").append(std::to_string(i));
+      client.Start(Get(path), [&, path](Outcome outcome) {
+        right += outcome.ok() && outcome.response.body == "content of " + path;
+        --left;
+        left.notify_one();
+      });
+    }
+    for (int now = left; now > 0; now = left) {
+      left.wait(now);
+    }
+  }
+  EXPECT_EQ(right, kTransfers);
+  EXPECT_LE(server_->stats().connections_accepted, 8);
+}
+
+TEST_F(ClientTest, BandwidthIsCapped) {
+  StartServer();
+  Client client({.bandwidth_bytes_per_s = 4 << 20});
+  const std::string body(1 << 20, 'b');
+  Transfer transfer = Get("/");
+  transfer.request.method = "PUT";
+  transfer.request.body = {BytesOf(body)};
+  const double start = MonotonicSeconds();
+  const Outcome outcome = client.Run(std::move(transfer));
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome.response.body, body);
+  // One MiB each way, less what may pass at once.
+  EXPECT_GE(MonotonicSeconds() - start, 0.3);
+}
+
+TEST_F(ClientTest, FetchSaysWhatFailed) {
+  Client client;
+  Request request;
+  request.url = "http://no-such-host.invalid/path?secret=1";
+  const auto result = client.Fetch(std::move(request));
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.status().message().find("GET http://no-such-host.invalid/path: unknown host"), std::string::npos)
+      << result.status().message();
+  EXPECT_EQ(result.status().message().find("secret"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::http
