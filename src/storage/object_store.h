@@ -26,15 +26,15 @@ using MutableBytes = std::span<std::byte>;
 
 /// What a store says of an object.
 struct ObjectInfo {
-  std::string key;
+  std::string key{};
   int64_t size = 0;
-  std::string etag;     ///< as the store gives it, without quotes; changes with the content
-  std::string version;  ///< S3 version id, GCS generation; empty where there is none
-  double modified = 0;  ///< seconds since 1970, UTC
-  std::string storage_class;
-  std::string content_type;
-  std::optional<Checksum> checksum;             ///< of the whole content, where the store records one
-  std::map<std::string, std::string> metadata;  ///< the user's, names in lower case
+  std::string etag{};     ///< as the store gives it, without quotes; changes with the content
+  std::string version{};  ///< S3 version id, GCS generation; empty where there is none
+  double modified = 0;    ///< seconds since 1970, UTC
+  std::string storage_class{};
+  std::string content_type{};
+  std::optional<Checksum> checksum{};             ///< of the whole content, where the store records one
+  std::map<std::string, std::string> metadata{};  ///< the user's, names in lower case
 };
 
 /// A cooperative stop: operations poll it and end with ErrorCode::kAborted, aborting unfinished uploads.
@@ -44,36 +44,36 @@ using CancelFlag = const std::atomic<bool>*;
 using ProgressCallback = std::function<void(int64_t bytes)>;
 
 struct ReadOptions {
-  std::string if_match;  ///< etag the object must still have; an object that changed is FailedPrecondition
-  bool verify = true;    ///< check against the object's checksum where the range lets us
+  std::string if_match{};  ///< etag the object must still have; an object that changed is FailedPrecondition
+  bool verify = true;      ///< check against the object's checksum where the range lets us
   CancelFlag cancel = nullptr;
-  ProgressCallback progress;
+  ProgressCallback progress{};
 };
 
 /// One piece of an object and the memory it lands in; the memory's size is the range's length.
 struct ReadPiece {
   int64_t offset = 0;
-  MutableBytes memory;
+  MutableBytes memory{};
 };
 
 /// When a write may replace what stands under its key.
 struct WriteCondition {
   enum class Kind { kNone, kAbsent, kMatches };
   Kind kind = Kind::kNone;
-  std::string etag;  ///< for kMatches
+  std::string etag{};  ///< for kMatches
 };
 
 struct WriteOptions {
-  WriteCondition condition;
+  WriteCondition condition{};
   std::string content_type = "application/octet-stream";
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata{};
   /// Stored as metadata "assay-write-token" of a conditional write, so that a retry can tell "I won and lost the
   /// answer" from "another won". Empty: the store makes one.
-  std::string write_token;
+  std::string write_token{};
   /// Of the whole content, where the caller knows it: the write fails rather than publish anything else.
-  std::optional<Checksum> expected;
+  std::optional<Checksum> expected{};
   CancelFlag cancel = nullptr;
-  ProgressCallback progress;
+  ProgressCallback progress{};
 };
 
 /// A write of unknown length. Belongs to one thread. Nothing is visible before Commit; the destructor aborts.
@@ -88,34 +88,34 @@ class ObjectWriter {
 };
 
 struct ListOptions {
-  std::string prefix;
-  std::string delimiter;    ///< keys that hold it after the prefix are rolled up into `prefixes`
-  std::string start_after;  ///< only keys behind it, in byte order of UTF-8
-  std::string end_before;   ///< only keys before it; empty: no end
-  std::string page_token;   ///< of the page before
+  std::string prefix{};
+  std::string delimiter{};    ///< keys that hold it after the prefix are rolled up into `prefixes`
+  std::string start_after{};  ///< only keys behind it, in byte order of UTF-8
+  std::string end_before{};   ///< only keys before it; empty: no end
+  std::string page_token{};   ///< of the page before
   int max_keys = 1000;
 };
 
 struct ListPage {
-  std::vector<ObjectInfo> objects;    ///< in byte order of keys; etag, size and time set, the rest where listed
-  std::vector<std::string> prefixes;  ///< with their delimiter
-  std::string next_page_token;        ///< empty: the last page
+  std::vector<ObjectInfo> objects{};    ///< in byte order of keys; etag, size and time set, the rest where listed
+  std::vector<std::string> prefixes{};  ///< with their delimiter
+  std::string next_page_token{};        ///< empty: the last page
 };
 
 /// An upload that was begun and neither completed nor aborted.
 struct UnfinishedUpload {
-  std::string key;
-  std::string upload_id;
+  std::string key{};
+  std::string upload_id{};
   double started = 0;  ///< seconds since 1970
 };
 
 struct ObjectRead {
-  std::string key;
-  ReadPiece piece;
+  std::string key{};
+  ReadPiece piece{};
 };
 struct ObjectWrite {
-  std::string key;
-  Bytes content;
+  std::string key{};
+  Bytes content{};
 };
 
 /// What a store can do; asked before an operation that not all have.
@@ -164,7 +164,8 @@ class ObjectStore {
   /// One status a key.
   virtual std::vector<Status> RemoveMany(std::span<const std::string> keys) = 0;
 
-  /// Within the store, without the bytes passing through here.
+  /// Within the store, without the bytes passing through here. Where `options` names no metadata, the copy has the
+  /// content type and the metadata of what it was copied from.
   virtual Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) = 0;
   /// The concatenation of objects of the store.
   virtual Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,

@@ -1,0 +1,41 @@
+// Files on their way to a name: an upload that nobody sees until it is published.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file_descriptor.h"
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+/// An open file in `root`/.assay/uploads, named by its upload id, beside a symbolic link "id.key" whose target is the
+/// key it is meant for; so what a killed program left can be listed and aborted. The destructor removes both.
+class StagedFile {
+ public:
+  /// Makes the root and the folder of uploads where missing.
+  static Result<StagedFile> Create(const std::string& root, const std::string& key);
+  StagedFile(StagedFile&&) noexcept = default;
+  StagedFile& operator=(StagedFile&&) noexcept = delete;
+  ~StagedFile();
+
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return path_; }
+  bool valid() const { return fd_.valid(); }
+
+  /// Frees the disk space now.
+  void Discard();
+
+ private:
+  StagedFile(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  FileDescriptor fd_;
+  std::string path_;
+};
+
+Result<std::vector<UnfinishedUpload>> ListStaged(const std::string& root, const std::string& prefix);
+Status AbortStaged(const std::string& root, const std::string& key, const std::string& upload_id);
+/// Removes the folder of uploads when it is empty.
+void RemoveStagingFolder(const std::string& root);
+
+}  // namespace assay::storage

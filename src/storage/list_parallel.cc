@@ -1,0 +1,282 @@
+#include "storage/list_parallel.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "storage/key_cursor.h"
+
+namespace assay::storage {
+namespace {
+
+// Keys behind `after` and before `end`, and the pages that came of them.
+struct Range {
+  std::string after;
+  std::string end;       // empty: that of the listing
+  std::string position;  // the last key listed; `after` before the first page
+  std::deque<ListPage> pages;
+  bool claimed = false;
+  bool more = true;  // keys may follow
+  // Once a page: what nobody has seen keys of is not cut further, so bad guesses never outnumber pages.
+  bool can_split = false;
+};
+
+class ParallelListing {
+ public:
+  ParallelListing(ObjectStore& store, const ListOptions& options, ListPage first)
+      : store_(store), options_(options), upper_(EndOfPrefix(options.prefix)) {
+    if (!options.end_before.empty() && (upper_.empty() || options.end_before < upper_)) {
+      upper_ = options.end_before;
+    }
+    Range& range = ranges_.emplace_back();
+    range.after = first.objects.empty() ? options.start_after : first.objects.back().key;
+    range.position = range.after;
+    range.can_split = true;
+    Learn(first);
+  }
+
+  Status Run(int workers, const std::function<Status(ListPage)>& sink) {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < workers; ++i) {
+      threads.emplace_back([this] { Work(); });
+    }
+    const Status status = Deliver(sink);
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    return status;
+  }
+
+ private:
+  // Hands over pages in order until the last range is through.
+  Status Deliver(const std::function<Status(ListPage)>& sink) {
+    std::unique_lock lock(mutex_);
+    while (!ranges_.empty()) {
+      Range& front = ranges_.front();
+      changed_.wait(lock, [&] { return !front.pages.empty() || !front.more || !error_.ok(); });
+      ASSAY_RETURN_IF_ERROR(error_);
+      if (front.pages.empty()) {
+        ranges_.pop_front();
+        continue;
+      }
+      ListPage page = std::move(front.pages.front());
+      front.pages.pop_front();
+      lock.unlock();
+      ASSAY_RETURN_IF_ERROR(sink(std::move(page)));
+      lock.lock();
+    }
+    return Status::Ok();
+  }
+
+  void Work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      Range* range = nullptr;
+      changed_.wait(lock, [&] { return stopped_ || !error_.ok() || IsThrough() || (range = Claim()) != nullptr; });
+      if (range == nullptr) {
+        return;
+      }
+      ListRange(*range, lock);
+      changed_.notify_all();
+    }
+  }
+
+  bool IsThrough() const {
+    return std::none_of(ranges_.begin(), ranges_.end(), [](const Range& range) { return range.more; });
+  }
+
+  // A range that nobody lists yet, or half of one that somebody does.
+  Range* Claim() {
+    Range* victim = nullptr;
+    for (Range& range : ranges_) {
+      if (range.more && !range.claimed) {
+        range.claimed = true;
+        return &range;
+      }
+      if (range.more && range.can_split && victim == nullptr) {
+        victim = &range;
+      }
+    }
+    return victim == nullptr ? nullptr : Split(*victim);
+  }
+
+  Range* Split(Range& victim) {
+    const auto middle = KeyBetween(victim.position, victim.end.empty() ? upper_ : victim.end, alphabet_);
+    victim.can_split = false;
+    if (!middle.has_value()) {
+      return Claim();
+    }
+    const auto at = std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& range) { return &range == &victim; });
+    Range& upper = *ranges_.emplace(std::next(at));
+    // Both halves leave the middle itself out, were it a key: it belongs to the lower one, whose end is behind it.
+    upper.after = *middle;
+    upper.position = upper.after;
+    upper.end = victim.end;
+    upper.claimed = true;
+    victim.end = *middle + '\0';
+    return &upper;
+  }
+
+  void ListRange(Range& range, std::unique_lock<std::mutex>& lock) {
+    ListOptions ask = options_;
+    ask.start_after = range.after;
+    ask.end_before = range.end.empty() ? options_.end_before : range.end;
+    while (range.more && !stopped_ && error_.ok()) {
+      lock.unlock();
+      auto page = store_.List(ask);
+      lock.lock();
+      if (!page.ok()) {
+        error_ = page.status();
+        return;
+      }
+      ask.page_token = page->next_page_token;
+      Take(range, *std::move(page));
+      changed_.notify_all();
+    }
+  }
+
+  // The range's end may have come nearer while the page was on its way.
+  void Take(Range& range, ListPage page) {
+    const auto behind = [&](const ObjectInfo& info) { return !range.end.empty() && info.key >= range.end; };
+    const bool reached = std::erase_if(page.objects, behind) > 0;
+    range.more = !page.next_page_token.empty() && !reached;
+    page.next_page_token.clear();
+    if (!page.objects.empty()) {
+      Learn(page);
+      range.position = page.objects.back().key;
+      range.can_split = range.more;
+      range.pages.push_back(std::move(page));
+    }
+  }
+
+  // A few keys of each page tell which bytes keys are made of.
+  void Learn(const ListPage& page) {
+    const size_t step = std::max<size_t>(1, page.objects.size() / 16);
+    for (size_t i = 0; i < page.objects.size(); i += step) {
+      for (const char byte : page.objects[i].key.substr(options_.prefix.size())) {
+        if (byte > ' ' && byte < '\x7F') {
+          alphabet_.set(static_cast<size_t>(byte));
+        }
+      }
+    }
+  }
+
+  ObjectStore& store_;
+  const ListOptions options_;
+  std::string upper_;  // no key of the listing lies there or behind; empty: unknown
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_. In the order of keys; a list, because workers keep pointers to what they claimed.
+  std::list<Range> ranges_;
+  std::bitset<128> alphabet_;
+  Status error_;
+  bool stopped_ = false;
+};
+
+Status ListInOrder(ObjectStore& store, ListOptions options, const std::function<Status(ListPage)>& sink) {
+  do {
+    ASSAY_ASSIGN_OR_RETURN(ListPage page, store.List(options));
+    options.page_token = std::exchange(page.next_page_token, "");
+    ASSAY_RETURN_IF_ERROR(sink(std::move(page)));
+  } while (!options.page_token.empty());
+  return Status::Ok();
+}
+
+// Reads keys as numbers whose digits are the places of their bytes in the alphabet, 0 standing for their end.
+class KeyNumbers {
+ public:
+  explicit KeyNumbers(const std::bitset<128>& alphabet) {
+    for (size_t byte = 0; byte < alphabet.size(); ++byte) {
+      if (alphabet.test(byte)) {
+        bytes_ += static_cast<char>(byte);
+      }
+    }
+  }
+
+  using Number = unsigned __int128;
+
+  Number Read(std::string_view text) const {
+    Number number = 0;
+    for (size_t i = 0; i < kDigits; ++i) {
+      number = number * base() + (i < text.size() ? DigitOf(text[i]) : 0);
+    }
+    return number;
+  }
+  Number Largest() const {
+    Number number = 0;
+    for (size_t i = 0; i < kDigits; ++i) {
+      number = number * base() + bytes_.size();
+    }
+    return number;
+  }
+  std::string Write(Number number) const {
+    std::string text;
+    for (size_t i = 0; i < kDigits; ++i, number /= base()) {
+      const auto digit = static_cast<size_t>(number % base());
+      // What stands behind the end of a text does not count.
+      text = digit == 0 ? std::string() : bytes_[digit - 1] + text;
+    }
+    return text;
+  }
+
+ private:
+  // 97^9 and more fits into 128 bits.
+  static constexpr size_t kDigits = 12;
+
+  Number base() const { return bytes_.size() + 1; }
+  Number DigitOf(char byte) const {
+    const auto at = std::upper_bound(bytes_.begin(), bytes_.end(), byte, [](char a, char b) {
+      return static_cast<unsigned char>(a) < static_cast<unsigned char>(b);
+    });
+    return static_cast<Number>(at - bytes_.begin());
+  }
+
+  std::string bytes_;
+};
+
+}  // namespace
+
+std::optional<std::string> KeyBetween(const std::string& low, const std::string& high,
+                                      const std::bitset<128>& alphabet) {
+  if (alphabet.none()) {
+    return std::nullopt;
+  }
+  auto same = static_cast<size_t>(std::mismatch(low.begin(), low.end(), high.begin(), high.end()).first - low.begin());
+  // Never between the bytes of one character of UTF-8.
+  while (same > 0 && same < low.size() && (static_cast<unsigned char>(low[same]) & 0xC0) == 0x80) {
+    --same;
+  }
+  const KeyNumbers numbers(alphabet);
+  const auto first = numbers.Read(std::string_view(low).substr(same));
+  const auto last = high.empty() ? numbers.Largest() : numbers.Read(std::string_view(high).substr(same));
+  if (last <= first) {
+    return std::nullopt;
+  }
+  std::string middle = low.substr(0, same) + numbers.Write(first + (last - first) / 2);
+  const bool between = middle > low && (high.empty() || middle < high);
+  return between ? std::optional(std::move(middle)) : std::nullopt;
+}
+
+Status ListInParallel(ObjectStore& store, const ListOptions& options, int workers,
+                      const std::function<Status(ListPage page)>& sink) {
+  if (!options.delimiter.empty() || workers <= 1) {
+    return ListInOrder(store, options, sink);
+  }
+  ASSAY_ASSIGN_OR_RETURN(ListPage first, store.List(options));
+  if (std::exchange(first.next_page_token, "").empty()) {
+    return sink(std::move(first));
+  }
+  ParallelListing listing(store, options, first);
+  ASSAY_RETURN_IF_ERROR(sink(std::move(first)));
+  return listing.Run(workers, sink);
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,29 @@
+// Listing with many requests at a time: key ranges split among workers that are out of work.
+#pragma once
+
+#include <bitset>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+/// Gives `sink` every page of the listing, in the order of a sequential one, called by this thread; page tokens are
+/// empty. An error of the sink ends the listing.
+///
+/// The first page is asked for alone: small listings cost what they cost otherwise. Then up to `workers` requests run
+/// at a time. A worker without work takes the upper half of a range that another still lists, cut where the keys seen
+/// so far make the middle likely; a bad guess costs one request. Pages wait in memory until those before them are
+/// given. With a delimiter the pages follow one another: where a rolled-up prefix ends is only known to the store.
+Status ListInParallel(ObjectStore& store, const ListOptions& options, int workers,
+                      const std::function<Status(ListPage page)>& sink);
+
+/// A key that splits what lies behind `low` and before `high` (empty: no end) about evenly, if keys hold the printable
+/// ASCII bytes `alphabet` alike often; nothing when there is no such key.
+std::optional<std::string> KeyBetween(const std::string& low, const std::string& high,
+                                      const std::bitset<128>& alphabet);
+
+}  // namespace assay::storage

@@ -1,0 +1,29 @@
+// Work shared among a few short-lived threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace assay::storage {
+
+/// Calls `work(0)` to `work(count - 1)`, each once, in `threads` threads of which the caller's is one; returns when all
+/// are done. `work` must not throw.
+template <typename Work>
+void ParallelFor(int64_t count, int threads, const Work& work) {
+  std::atomic<int64_t> next{0};
+  const auto run = [&] {
+    for (int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      work(i);
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (int64_t i = 1; i < std::min<int64_t>(threads, count); ++i) {
+    helpers.emplace_back(run);
+  }
+  run();
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,119 @@
+#include "storage/store_checks.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace assay::storage {
+
+Status CheckKey(std::string_view key, std::string_view uri) {
+  if (key.empty()) {
+    return Status::InvalidArgument(fmt::format("no object is named by {}: its key is empty (add a key)", uri));
+  }
+  if (key.size() > kMaxKeyBytes) {
+    return Status::InvalidArgument(
+        fmt::format("the key of {} has {} bytes: stores take {} at most (shorten it)", uri, key.size(), kMaxKeyBytes));
+  }
+  if (key.find('\0') != std::string_view::npos) {
+    return Status::InvalidArgument(fmt::format("the key of {} holds a NUL: no store takes one (rename it)", uri));
+  }
+  return Status::Ok();
+}
+
+Status CheckPieces(std::span<const ReadPiece> pieces, int64_t size, std::string_view uri) {
+  for (const ReadPiece& piece : pieces) {
+    const auto bytes = static_cast<int64_t>(piece.memory.size());
+    if (piece.offset < 0 || piece.offset > size || bytes > size - piece.offset) {
+      return Status::InvalidArgument(
+          fmt::format("cannot read bytes {} to {} of {}: it has {} bytes (ask for a range within it)", piece.offset,
+                      piece.offset + bytes, uri, size));
+    }
+  }
+  return Status::Ok();
+}
+
+Status CancelledStatus(std::string_view verb, std::string_view uri) {
+  return Status::Aborted(fmt::format("cannot {} {}: cancelled", verb, uri));
+}
+
+Status MissingObjectStatus(std::string_view verb, std::string_view uri) {
+  return Status::NotFound(
+      fmt::format("cannot {} {}: there is no such object (list its prefix to see what is there)", verb, uri));
+}
+
+Status ConditionFailedStatus(const WriteCondition& condition, std::string_view uri) {
+  if (condition.kind == WriteCondition::Kind::kAbsent) {
+    return Status::FailedPrecondition(
+        fmt::format("cannot create {}: an object is there already (remove it, or choose another key)", uri));
+  }
+  return Status::FailedPrecondition(
+      fmt::format("cannot replace {}: it no longer has the etag {} (read it again, then decide)", uri, condition.etag));
+}
+
+Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag, std::string_view found_etag) {
+  return Status::FailedPrecondition(fmt::format("cannot read {}: it changed, its etag is {} and not {} (read it again)",
+                                                uri, found_etag, expected_etag));
+}
+
+Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,
+                              const Checksum& found) {
+  return Status::Io(fmt::format(
+      "cannot {} {}: the content is damaged, its {} is {} and not {} ({})", verb, uri, NameOf(found.kind), found.Hex(),
+      expected.Hex(), verb == "read" ? "read it again; if that fails too, restore the object" : "write it again"));
+}
+
+Status CheckExpected(const std::optional<Checksum>& expected, std::span<const Bytes> content, std::string_view uri) {
+  if (!expected.has_value()) {
+    return Status::Ok();
+  }
+  ChecksumStream stream(expected->kind);
+  for (const Bytes& buffer : content) {
+    stream.Update(buffer);
+  }
+  const Checksum found = stream.Finish();
+  return found == *expected ? Status::Ok() : ChecksumMismatchStatus("write", uri, *expected, found);
+}
+
+std::map<std::string, std::string> MetadataOf(const WriteOptions& options) {
+  auto metadata = options.metadata;
+  if (options.condition.kind == WriteCondition::Kind::kAbsent) {
+    metadata[std::string(kWriteTokenName)] = options.write_token.empty() ? RandomUid() : options.write_token;
+  }
+  return metadata;
+}
+
+WriteOptions CopyOptions(const ObjectInfo& source, WriteOptions options) {
+  if (options.metadata.empty()) {
+    options.content_type = source.content_type;
+    options.metadata = source.metadata;
+    options.metadata.erase(std::string(kWriteTokenName));
+  }
+  return options;
+}
+
+bool WonEarlier(const ObjectInfo& existing, const std::map<std::string, std::string>& metadata) {
+  const auto ours = metadata.find(std::string(kWriteTokenName));
+  const auto theirs = existing.metadata.find(std::string(kWriteTokenName));
+  return ours != metadata.end() && theirs != existing.metadata.end() && ours->second == theirs->second;
+}
+
+std::optional<uint32_t> Crc32cOf(const Checksum& checksum) {
+  if (checksum.kind != ChecksumKind::kCrc32c || checksum.value.size() != sizeof(uint32_t)) {
+    return std::nullopt;
+  }
+  uint32_t value = 0;
+  for (const char byte : checksum.value) {
+    value = value << 8 | static_cast<unsigned char>(byte);
+  }
+  return value;
+}
+
+int64_t TotalBytes(std::span<const Bytes> buffers) {
+  int64_t total = 0;
+  for (const Bytes& buffer : buffers) {
+    total += static_cast<int64_t>(buffer.size());
+  }
+  return total;
+}
+
+}  // namespace assay::storage

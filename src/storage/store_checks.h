@@ -1,0 +1,52 @@
+// What every store checks the same way and says in the same words.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+/// Longest key that all of S3, GCS and OCI take, in bytes of UTF-8.
+inline constexpr size_t kMaxKeyBytes = 1024;
+/// Metadata that holds the token of a conditional write.
+inline constexpr std::string_view kWriteTokenName = "assay-write-token";
+
+/// Keys have 1 to 1024 bytes and no NUL.
+Status CheckKey(std::string_view key, std::string_view uri);
+/// Every piece lies within an object of `size` bytes.
+Status CheckPieces(std::span<const ReadPiece> pieces, int64_t size, std::string_view uri);
+
+inline bool IsCancelled(CancelFlag cancel) {
+  return cancel != nullptr && cancel->load(std::memory_order_relaxed);
+}
+
+/// The errors of the contract; `verb` is "read", "write", "copy".
+Status CancelledStatus(std::string_view verb, std::string_view uri);
+Status MissingObjectStatus(std::string_view verb, std::string_view uri);
+Status ConditionFailedStatus(const WriteCondition& condition, std::string_view uri);
+Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag, std::string_view found_etag);
+Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,
+                              const Checksum& found);
+
+/// Fails when `expected` names a checksum and `content` has another.
+Status CheckExpected(const std::optional<Checksum>& expected, std::span<const Bytes> content, std::string_view uri);
+
+/// The metadata that a write leaves: the user's, and for a conditional create its token, made here when the caller gave
+/// none.
+std::map<std::string, std::string> MetadataOf(const WriteOptions& options);
+/// What a copy of `source` is written with: where `options` names no metadata, the source's content type and metadata
+/// (without the token of its own write).
+WriteOptions CopyOptions(const ObjectInfo& source, WriteOptions options);
+/// Whether `existing` was made by the very write that `metadata` belongs to: its answer was lost, it won.
+bool WonEarlier(const ObjectInfo& existing, const std::map<std::string, std::string>& metadata);
+
+/// The number that a CRC32C holds; nothing for another kind.
+std::optional<uint32_t> Crc32cOf(const Checksum& checksum);
+
+int64_t TotalBytes(std::span<const Bytes> buffers);
+
+}  // namespace assay::storage
