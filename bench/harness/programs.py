@@ -13,6 +13,7 @@ PEER = ROOT / "bench" / "peers" / "sft.py"
 #: What each program writes to standard error when it is ready and its first step begins.
 OUR_FIRST_STEP = "loaded in"
 OUR_KERNELS = "loading on"
+OUR_EXTRAS = ("peak_tensor_bytes", "model_load_seconds", "layers", "checkpointed_layers")
 PEER_FIRST_STEP = "first step begins"
 
 
@@ -103,7 +104,7 @@ def run_ours(row, workload, places):
     with tempfile.TemporaryDirectory(dir=places.data_dir) as cache:
         finished = process.run(command, {**row.process_environment, "XDG_CACHE_HOME": cache})
     device_peak = "peak_tensor_bytes" if row.device == "cuda" else ""
-    run = read(finished, command, OUR_FIRST_STEP, device_peak, ["peak_tensor_bytes", "model_load_seconds"])
+    run = read(finished, command, OUR_FIRST_STEP, device_peak, OUR_EXTRAS)
     check_instruction_set(row, finished.line_with(OUR_KERNELS))
     return run
 
