@@ -67,8 +67,7 @@ def main():
         results += map(kernels.with_step_rate, run_program(arguments.bin_dir / name, arguments))
     if not results:
         raise RuntimeError(f"no benchmark matches {arguments.filter}")
-    command = f"script/bench kernels --filter '{arguments.filter}' --seconds {arguments.seconds:g}"
-    text = report(about, results, load, command)
+    text = report(about, results, load, machine.command_line("kernels"))
     arguments.output_dir.mkdir(parents=True, exist_ok=True)
     path = arguments.output_dir / f"kernels-{datetime.date.today()}.md"
     path.write_text(text)

@@ -39,7 +39,7 @@ def main():
         f"# Sample store at {arguments.measurements:,} measurements, {datetime.date.today()}\n\n"
         f"Commit {machine.git_commit()}, {machine.cpu_name()}; load average {finished.load_before:.2f} before, others"
         f" kept {finished.others_cores:.2f} cores busy meanwhile.\n\n"
-        f"    script/bench store --measurements {arguments.measurements}\n\n"
+        f"    {machine.command_line('store')}\n\n"
         f"{finished.stdout.splitlines()[0]}.\n\n"
         f"{markdown_table(['query', 'rows', 'wall', 'CPU'], lines)}\n"
     )

@@ -104,10 +104,10 @@ def report(arguments, texts, lines, version):
     head = ["pre-tokeniser", "tokens", f"tokenizers {version}, MB/s", "assay, MB/s", "ratio (95 %)"]
     return (
         f"# Tokeniser against the tokenizers library, {datetime.date.today()}\n\n"
-        f"One thread each, {arguments.turns} turns A B A B over {len(texts)} documents of {size:.2f} MB, user time,"
+        f"One thread each, in turns A B A B ({arguments.turns}), over {len(texts)} documents of {size:.2f} MB, user time,"
         f" the same number of tokens on both sides. Commit {machine.git_commit()}, {machine.cpu_name()}; load average"
         f" {machine.load_average():.2f} at the end.\n\n"
-        f"    script/bench tokenizer --turns {arguments.turns} --megabytes {arguments.megabytes:g}\n\n"
+        f"    {machine.command_line('tokenizer')}\n\n"
         f"{markdown_table(head, lines)}\n\n"
         f"Each figure is the best of {PASSES} passes over the texts: words are in both caches by then; a first pass is"
         " slower.\n"

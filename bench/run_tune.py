@@ -6,7 +6,6 @@ script/bench tune calls this with the programs built; see docs/benchmarks.md for
 import argparse
 import datetime
 import pathlib
-import shlex
 import sys
 
 from harness import doctor, flops, losses, machine, page, programs, results, rows, table, turns, workload
@@ -64,7 +63,7 @@ def make_session(selected, places):
     about, ceilings = measure_ceilings(selected, places)
     return {
         "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": shlex.join(["script/bench", "tune", *sys.argv[1:]]).replace(f"{ROOT}/", ""),
+        "command": machine.command_line("tune"),
         "commit": machine.git_commit(),
         "programs": about["versions"]["commit"],
         "machine": doctor.describe(about),

@@ -2,7 +2,9 @@
 
 import os
 import pathlib
+import shlex
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -24,6 +26,11 @@ def git_commit():
     command = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
+def command_line(section):
+    """How this process was called, as script/bench is."""
+    return shlex.join(["script/bench", section, *sys.argv[1:]]).replace(f"{ROOT}/", "")
 
 
 def cpu_name():
