@@ -74,7 +74,7 @@ void embedding_forward(benchmark::State& state) {
   const at::Tensor weight = random({kVocabulary, kHidden}, dtype_of(state));
   const at::Tensor ids = at::randint(kVocabulary, {state.range(1)}, at::kLong);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(embedding(ids, weight));
+    benchmark::DoNotOptimize(engine::embedding(ids, weight));
   }
   count_bytes(state, 2.0 * static_cast<double>(state.range(1) * kHidden * weight.element_size()));
 }
@@ -82,7 +82,7 @@ void embedding_forward(benchmark::State& state) {
 /// The gradient is as large as the table, and zero outside the rows of the batch.
 void embedding_backward(benchmark::State& state) {
   const at::Tensor weight = random({kVocabulary, kHidden}, dtype_of(state)).set_requires_grad(true);
-  const at::Tensor y = embedding(at::randint(kVocabulary, {state.range(1)}, at::kLong), weight);
+  const at::Tensor y = engine::embedding(at::randint(kVocabulary, {state.range(1)}, at::kLong), weight);
   const at::Tensor seed = at::randn_like(y);
   for (auto _ : state) {
     benchmark::DoNotOptimize(torch::autograd::grad({y}, {weight}, {seed}, /*retain_graph=*/true));
