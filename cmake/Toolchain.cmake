@@ -26,3 +26,13 @@ if(ASSAY_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
+if(ASSAY_BUILD_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(
+      FATAL_ERROR
+      "ASSAY_BUILD_FUZZ needs clang for libFuzzer: use script/fuzz, or -DCMAKE_CXX_COMPILER=clang++-19"
+    )
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+endif()

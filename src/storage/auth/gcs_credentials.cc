@@ -47,8 +47,9 @@ Result<GcsCredentials> TokenOfServiceAccount(const Environment& environment, con
   if (!account.key_id.empty()) {
     header["kid"] = account.key_id;
   }
+  // The audience is Google's own endpoint even where the key file names another to ask, as google-auth has it.
   const nlohmann::json claims = {{"iss", account.email},
-                                 {"aud", account.token_uri},
+                                 {"aud", kTokenUri},
                                  {"scope", kScope},
                                  {"iat", now},
                                  {"exp", now + static_cast<int64_t>(kAssertionSeconds)}};
