@@ -63,6 +63,33 @@ struct WriteCondition {
   std::string etag{};  ///< for kMatches
 };
 
+/// A part that a store holds of an upload.
+struct UploadedPart {
+  int number = 0;  ///< from 1
+  int64_t bytes = 0;
+  std::string etag{};
+  std::optional<Checksum> checksum{};
+};
+
+/// What another program needs to go on with an upload in parts.
+struct ResumableUpload {
+  std::string upload_id{};
+  std::string write_token{};
+  int64_t part_bytes = 0;
+  std::vector<UploadedPart> parts{};  ///< the finished ones
+};
+
+/// Remembers an upload in parts while it runs. Called on the thread that writes.
+class UploadJournal {
+ public:
+  virtual ~UploadJournal() = default;
+  /// The upload stands; with what it goes on from when it was begun earlier.
+  virtual void OnBegin(const ResumableUpload& upload) = 0;
+  virtual void OnPart(const UploadedPart& part) = 0;
+  /// All parts are there. An error gives the upload up: what was sent is not of one version.
+  virtual Status BeforePublish() = 0;
+};
+
 struct WriteOptions {
   WriteCondition condition{};
   std::string content_type = "application/octet-stream";
@@ -74,6 +101,12 @@ struct WriteOptions {
   std::optional<Checksum> expected{};
   CancelFlag cancel = nullptr;
   ProgressCallback progress{};
+  /// Of Write(), where the store has `resumable_uploads`: told of an upload in parts. With a journal, an upload that
+  /// the network ended is kept. Not owned.
+  UploadJournal* journal = nullptr;
+  /// Of Write(): an upload of the same content, kept from an earlier try. What the store still holds of it is not sent
+  /// again; one that the store does not know any more is begun anew. Not owned.
+  const ResumableUpload* resume = nullptr;
 };
 
 /// A write of unknown length. Belongs to one thread. Nothing is visible before Commit; the destructor aborts.
@@ -125,6 +158,7 @@ struct Capabilities {
   bool compose = false;
   bool presign = false;
   bool unfinished_uploads = false;
+  bool resumable_uploads = false;
 };
 
 class ObjectStore {

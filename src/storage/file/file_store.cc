@@ -279,22 +279,39 @@ Result<ObjectInfo> FileStore::Concatenate(std::span<const OpenObject> sources, c
   ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Create(options_.root, to));
   const FileTransfer transfer = {
       .fd = staged.fd(), .uri = Uri(to), .cancel = options.cancel, .progress = &options.progress};
-  // Known only while every source has one: bytes that stay within the kernel are not read again for it.
-  std::optional<uint32_t> crc = 0;
+  std::vector<ObjectInfo> infos;
   for (const OpenObject& source : sources) {
     ASSAY_RETURN_IF_ERROR(AppendFile(transfer, source.fd.get(), source.info.size));
-    const auto part = source.info.checksum.has_value() ? Crc32cOf(*source.info.checksum) : std::nullopt;
-    crc = crc.has_value() && part.has_value() ? std::optional(CombineCrc32c(*crc, *part, source.info.size))
-                                              : std::nullopt;
+    infos.push_back(source.info);
   }
-  const auto checksum = crc.has_value() ? std::optional(MakeCrc32c(*crc)) : std::nullopt;
-  if (options.expected.has_value() && checksum != options.expected) {
-    return checksum.has_value() && checksum->kind == options.expected->kind
-               ? ChecksumMismatchStatus("write", Uri(to), *options.expected, *checksum)
-               : Status::Unsupported("cannot check " + Uri(to) +
-                                     ": the checksums of its sources are not known as CRC32C (read and write it)");
-  }
+  // Bytes that stay within the kernel are not read again for a checksum.
+  const auto checksum = CombinedChecksum(infos);
+  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, checksum, Uri(to)));
   return Finish(staged, to, checksum, options);
+}
+
+Result<MappedObject> FileStore::Map(const std::string& key) const {
+  ASSAY_ASSIGN_OR_RETURN(OpenObject object, Open("read", key, ""));
+  ASSAY_ASSIGN_OR_RETURN(FileMapping mapping,
+                         FileMapping::Make(object.fd.get(), object.info.size, FileMapping::Access::kRead, Uri(key)));
+  return MappedObject(std::move(object.fd), std::move(mapping), std::move(object.info), Uri(key));
+}
+
+Result<ObjectInfo> FileStore::WriteInPlace(const std::string& key, int64_t size, const WriteOptions& options,
+                                           const Fill& fill) const {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Create(options_.root, key));
+  // Writing to a mapped page that the disk has no room for would end the program.
+  if (const int error = size == 0 ? 0 : ::posix_fallocate(staged.fd(), 0, size); error != 0) {
+    return ErrnoStatus(error, "write", Uri(key));
+  }
+  std::optional<Checksum> checksum;
+  {
+    ASSAY_ASSIGN_OR_RETURN(const FileMapping mapping,
+                           FileMapping::Make(staged.fd(), size, FileMapping::Access::kWrite, Uri(key)));
+    ASSAY_ASSIGN_OR_RETURN(checksum, fill(mapping.memory()));
+  }
+  return Finish(staged, key, checksum, options);
 }
 
 Result<std::string> FileStore::Presign(const std::string& key, std::string_view, int64_t) {

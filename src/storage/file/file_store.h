@@ -1,13 +1,16 @@
 // Objects as ordinary files below a root folder.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "storage/file/file_namespace.h"
+#include "storage/file/mapped_object.h"
 #include "storage/file/staged_file.h"
 #include "storage/object_store.h"
 
@@ -51,6 +54,14 @@ class FileStore final : public ObjectStore {
   Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
   Status AbortUpload(const std::string& key, const std::string& upload_id) override;
+
+  /// The object's bytes where they lie. NotFound when there is no such object.
+  Result<MappedObject> Map(const std::string& key) const;
+  /// A write of `size` bytes that `fill` puts where they will lie; it returns what it knows of their checksum. The
+  /// space is taken first, so a full disk is an error before anything is fetched.
+  using Fill = std::function<Result<std::optional<Checksum>>(MutableBytes memory)>;
+  Result<ObjectInfo> WriteInPlace(const std::string& key, int64_t size, const WriteOptions& options,
+                                  const Fill& fill) const;
 
  private:
   class Writer;

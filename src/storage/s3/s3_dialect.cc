@@ -25,7 +25,8 @@ DialectTraits S3Traits() {
                          .conditional_replace = true,
                          .compose = true,
                          .presign = true,
-                         .unfinished_uploads = true};
+                         .unfinished_uploads = true,
+                         .resumable_uploads = true};
   traits.checksum = ChecksumKind::kCrc64Nvme;
   return traits;
 }
@@ -177,10 +178,17 @@ void S3Dialect::AddNewObjectHeaders(http::Headers& headers, const WriteOptions& 
 
 void S3Dialect::AddChecksum(Outgoing& outgoing, ChecksumSource& body) const {
   http::Headers& headers = outgoing.request.headers;
+  if (!options_.trailing_checksums) {
+    headers.Add(fmt::format("x-amz-checksum-{}", NameOf(body.kind())), body.checksum().Base64());
+    outgoing.payload_hash = kUnsignedPayload;
+    return;
+  }
   auto chunked = std::make_unique<AwsChunkedSource>(body);
   headers.Add("Content-Encoding", "aws-chunked");
   headers.Add("x-amz-decoded-content-length", std::to_string(body.bytes()));
   headers.Add("x-amz-trailer", chunked->trailer_name());
+  // Signers add it too, but a request without a signature needs it as well: it tells how the body is to be read.
+  headers.Add("x-amz-content-sha256", kStreamingUnsignedTrailer);
   outgoing.payload_hash = kStreamingUnsignedTrailer;
   outgoing.source = std::move(chunked);
 }
@@ -321,6 +329,10 @@ Outgoing S3Dialect::ListUploads(const std::string& prefix, const std::string& ke
 Outgoing S3Dialect::ListParts(const std::string& key, const std::string& upload_id, int after_number) const {
   return Make("GET",
               address_.ObjectUrl(key, fmt::format("{}&part-number-marker={}", UploadQuery(upload_id), after_number)));
+}
+
+Dialect::Read<PartsPage> S3Dialect::ReadListParts(const http::Response& answer) const {
+  return ReadBody(answer, ParseParts(answer.body));
 }
 
 }  // namespace assay::storage

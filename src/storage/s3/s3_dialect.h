@@ -33,6 +33,8 @@ class S3Dialect : public Dialect {
                           const std::optional<Checksum>& whole, const WriteOptions& options) const override;
   Read<ObjectInfo> ReadCompleteUpload(const std::string& key, const http::Response& answer) const override;
   Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const override;
+  Outgoing ListParts(const std::string& key, const std::string& upload_id, int after_number) const override;
+  Read<PartsPage> ReadListParts(const http::Response& answer) const override;
   Outgoing List(const ListOptions& options) const override;
   Read<ListPage> ReadList(const http::Response& answer) const override;
   Outgoing Remove(const std::string& key) const override;
@@ -49,7 +51,6 @@ class S3Dialect : public Dialect {
   Read<ObjectInfo> ReadCopy(const http::Response& answer) const;
   Outgoing RemoveBatch(std::span<const std::string> keys) const;
   Outgoing ListUploads(const std::string& prefix, const std::string& key_marker, const std::string& id_marker) const;
-  Outgoing ListParts(const std::string& key, const std::string& upload_id, int after_number) const;
   const S3Address& address() const { return address_; }
 
  private:

@@ -36,10 +36,6 @@ struct UploadsPage {
 };
 std::optional<UploadsPage> ParseUploads(std::string_view body);
 
-struct PartsPage {
-  std::vector<UploadedPart> parts;
-  int next_number = 0;  ///< 0: the last page
-};
 std::optional<PartsPage> ParseParts(std::string_view body);
 
 /// Keys that could not be deleted.

@@ -54,11 +54,9 @@ struct RangeHead {
   std::optional<Checksum> range_checksum;  ///< of the bytes of this answer, where told
 };
 
-struct UploadedPart {
-  int number = 0;  ///< from 1
-  int64_t bytes = 0;
-  std::string etag;
-  std::optional<Checksum> checksum;
+struct PartsPage {
+  std::vector<UploadedPart> parts;
+  int next_number = 0;  ///< 0: the last page
 };
 
 /// Requests and answers of one bucket of one kind of store. Const, and called from any thread. Reads of answers get 2xx
@@ -104,6 +102,12 @@ class Dialect {
                                   const WriteOptions& options) const = 0;
   virtual Read<ObjectInfo> ReadCompleteUpload(const std::string& key, const http::Response& answer) const = 0;
   virtual Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const = 0;
+
+  /// Where the traits say `resumable_uploads`: what the store holds of an upload, behind part `after_number`.
+  virtual Outgoing ListParts(const std::string& key, const std::string& upload_id, int after_number) const {
+    return {};
+  }
+  virtual Read<PartsPage> ReadListParts(const http::Response& answer) const { return {}; }
 
   virtual Outgoing List(const ListOptions& options) const = 0;
   virtual Read<ListPage> ReadList(const http::Response& answer) const = 0;

@@ -46,6 +46,15 @@ bool FailedWith(const CallResult& result, FailureClass kind) {
   return result.failure && result.failure->kind == kind;
 }
 
+/// Parts of the upload that is gone on with must be cut as they were.
+StoreOptions PlanOptions(const CallContext& context, const WriteOptions& options) {
+  StoreOptions plan = *context.options;
+  if (options.resume != nullptr) {
+    plan.part_bytes = options.resume->part_bytes;
+  }
+  return plan;
+}
+
 /// A walk over scattered buffers that cuts them into runs.
 class BufferWalk {
  public:
@@ -128,13 +137,29 @@ Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, 
 
 MultipartUpload::MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options,
                                  int in_flight)
-    : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight), token_(TokenOf(options)) {}
+    : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight), token_(TokenOf(options)) {
+  if (options_.resume != nullptr) {
+    token_ = options_.resume->write_token;
+  }
+}
 
 MultipartUpload::~MultipartUpload() {
   Abort();
 }
 
 Status MultipartUpload::Begin() {
+  if (options_.resume != nullptr) {
+    ASSAY_RETURN_IF_ERROR(BeginAgain());
+  }
+  if (upload_id_.empty()) {
+    ASSAY_RETURN_IF_ERROR(BeginNew());
+  }
+  runner_ =
+      std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
+  return Status::Ok();
+}
+
+Status MultipartUpload::BeginNew() {
   const Dialect& dialect = *context_.dialect;
   const CallResult result = RunOne(
       context_, "begin the upload of", key_, [&] { return dialect.CreateUpload(key_, options_, token_); },
@@ -144,10 +169,64 @@ Status MultipartUpload::Begin() {
         return read.failure;
       },
       options_.cancel);
-  ASSAY_RETURN_IF_ERROR(result.status);
-  runner_ =
-      std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
+  return result.status;
+}
+
+std::optional<Failure> MultipartUpload::TakeParts(http::Response& response, int& next_number) {
+  Dialect::Read<PartsPage> page = context_.dialect->ReadListParts(response);
+  next_number = page.value.next_number;
+  for (const UploadedPart& part : page.value.parts) {
+    const auto& known = options_.resume->parts;
+    const auto ours = std::find_if(known.begin(), known.end(), [&part](const UploadedPart& candidate) {
+      return candidate.number == part.number && candidate.bytes == part.bytes && candidate.etag == part.etag;
+    });
+    if (ours != known.end()) {
+      held_[part.number] = *ours;
+    }
+  }
+  return page.failure;
+}
+
+Status MultipartUpload::BeginAgain() {
+  const std::string& upload_id = options_.resume->upload_id;
+  int after = 0;
+  do {
+    int next = 0;
+    const CallResult result = RunOne(
+        context_, "list the parts of", key_, [&] { return context_.dialect->ListParts(key_, upload_id, after); },
+        [&](http::Response& response) { return TakeParts(response, next); }, options_.cancel);
+    if (FailedWith(result, FailureClass::kMissing)) {
+      held_.clear();
+      return Status::Ok();
+    }
+    ASSAY_RETURN_IF_ERROR(result.status);
+    after = next;
+  } while (after != 0);
+  upload_id_ = upload_id;
   return Status::Ok();
+}
+
+bool MultipartUpload::TakeHeld(int number, int64_t bytes) {
+  const auto held = held_.find(number);
+  if (held == held_.end() || held->second.bytes != bytes) {
+    return false;
+  }
+  parts_[static_cast<size_t>(number - 1)] = held->second;
+  if (options_.progress) {
+    options_.progress(bytes);
+  }
+  return true;
+}
+
+void MultipartUpload::TellJournal(int64_t part_bytes) const {
+  if (options_.journal == nullptr) {
+    return;
+  }
+  ResumableUpload upload{upload_id_, token_, part_bytes, {}};
+  for (const auto& [number, part] : held_) {
+    upload.parts.push_back(part);
+  }
+  options_.journal->OnBegin(upload);
 }
 
 int MultipartUpload::NextNumber(int64_t bytes) {
@@ -180,6 +259,12 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
 void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
   const int64_t bytes = TotalBytes(pieces);
   const int number = NextNumber(bytes);
+  if (TakeHeld(number, bytes)) {
+    if (release) {
+      release();
+    }
+    return;
+  }
   runner_->Add(std::make_unique<PutCall>(
       fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum, true,
       [this, number](ChecksumSource& body) { return context_.dialect->PutPart(key_, upload_id_, number, body); },
@@ -190,6 +275,9 @@ void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
         }
         if (!read.failure) {
           parts_[static_cast<size_t>(number - 1)] = UploadedPart{number, bytes, read.value.etag, sent};
+          if (options_.journal != nullptr) {
+            options_.journal->OnPart(*parts_[static_cast<size_t>(number - 1)]);
+          }
         }
         return read.failure;
       },
@@ -248,8 +336,16 @@ Result<ObjectInfo> MultipartUpload::SendComplete(const std::optional<Checksum>& 
   return info;
 }
 
+Status MultipartUpload::CheckBeforePublish() {
+  const Status sent = runner_->RunAll();
+  // What the network ended can be gone on with; what was refused or given up cannot.
+  keep_ = options_.journal != nullptr && sent.code() == ErrorCode::kIo;
+  ASSAY_RETURN_IF_ERROR(sent);
+  return options_.journal == nullptr ? Status::Ok() : options_.journal->BeforePublish();
+}
+
 Result<ObjectInfo> MultipartUpload::Complete() {
-  ASSAY_RETURN_IF_ERROR(runner_->RunAll());
+  ASSAY_RETURN_IF_ERROR(CheckBeforePublish());
   const std::optional<Checksum> whole = Combined();
   if (options_.expected && whole && options_.expected->kind == whole->kind && *options_.expected != *whole) {
     return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, *whole);
@@ -265,7 +361,7 @@ Result<ObjectInfo> MultipartUpload::Complete() {
 void MultipartUpload::Abort() {
   // The parts on their way are given up first: one that arrives later would keep the upload alive.
   runner_.reset();
-  if (upload_id_.empty()) {
+  if (upload_id_.empty() || keep_) {
     return;
   }
   const std::string upload_id = std::exchange(upload_id_, {});
@@ -280,7 +376,7 @@ Result<ObjectInfo> WriteBuffers(const CallContext& context, const std::string& k
   const DialectTraits& traits = context.dialect->traits();
   BufferWalk walk(buffers);
   const int64_t total = TotalBytes(buffers);
-  ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(total, *context.options, traits));
+  ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(total, PlanOptions(context, options), traits));
   if (plan.parts == 1) {
     return PutWhole(context, key, walk.Next(total), options);
   }
@@ -289,6 +385,7 @@ Result<ObjectInfo> WriteBuffers(const CallContext& context, const std::string& k
   }
   MultipartUpload upload(context, key, options, plan.connections);
   ASSAY_RETURN_IF_ERROR(upload.Begin());
+  upload.TellJournal(plan.part_bytes);
   for (int64_t part = 0; part < plan.parts; ++part) {
     upload.AddPart(walk.Next(plan.part_bytes));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,8 +47,8 @@ class WholePut {
 Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, Pieces pieces,
                             const WriteOptions& options);
 
-/// One write in parts. Nothing is visible before Complete(); the destructor aborts what was not completed. Belongs to
-/// one thread.
+/// One write in parts. Nothing is visible before Complete(); the destructor aborts what was not completed, unless it is
+/// kept for another try (WriteOptions::journal). Belongs to one thread.
 class MultipartUpload {
  public:
   MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options, int in_flight);
@@ -55,8 +56,10 @@ class MultipartUpload {
   MultipartUpload(const MultipartUpload&) = delete;
   MultipartUpload& operator=(const MultipartUpload&) = delete;
 
-  /// Asks the store for an upload.
+  /// Asks the store for an upload, or for what it holds of the one to go on with.
   Status Begin();
+  /// After Begin(), where the parts to come can be sent again as they are cut now.
+  void TellJournal(int64_t part_bytes) const;
   /// Queues the next part; `pieces` must live until `release` is called, or this object is gone.
   void AddPart(Pieces pieces, std::function<void()> release = nullptr);
   /// Queues the next part, made by the store itself out of what it holds.
@@ -70,6 +73,12 @@ class MultipartUpload {
   void Abort();
 
  private:
+  Status BeginNew();
+  /// Fills `held_`; no upload id where the store does not know that upload any more.
+  Status BeginAgain();
+  std::optional<Failure> TakeParts(http::Response& response, int& next_number);
+  bool TakeHeld(int number, int64_t bytes);
+  Status CheckBeforePublish();
   int NextNumber(int64_t bytes);
   void Progress(const CallResult& result, int64_t bytes) const;
   Result<ObjectInfo> SendComplete(const std::optional<Checksum>& whole);
@@ -85,6 +94,8 @@ class MultipartUpload {
   std::unique_ptr<CallRunner> runner_;
   std::vector<std::optional<UploadedPart>> parts_;
   int64_t total_bytes_ = 0;
+  std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished
+  bool keep_ = false;                 ///< for another try
 };
 
 /// Scattered buffers of known total, in one request or in parts, as PlanUpload() says.
