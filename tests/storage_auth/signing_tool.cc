@@ -1,6 +1,7 @@
 // Lets tests in Python ask the signers: one JSON object a line in, one out. "do" says what:
 //   sign, presign      SigV4 with given keys and time: method, url, headers, hash, key, secret, token, region, time
-//   verify             the server's half: method, path, query, headers, key, secret, token, region, time
+//   verify             the server's half: method, path, query, headers, key, secret, token, region, time; for a
+//                      service account's URL: email, public_pem
 //   oci_sign           pem, passphrase, key_id, time, method, url, headers, body_hash, host
 //   oci_verify         public_pem, time, method, path, query, headers
 //   goog_presign       RSA: pem, email, time, seconds, method, url, headers
@@ -81,8 +82,14 @@ json Verify(const json& in) {
     return id == Text(in, "key") ? std::optional(SigV4Secret{Text(in, "secret"), Text(in, "token"), 0}) : std::nullopt;
   };
   const double now = ParseSigV4Timestamp(Text(in, "time")).value_or(0);
-  const SigV4Verdict verdict =
-      VerifySigV4({method, path, query, &headers}, lookup, {.region = Text(in, "region"), .now = now});
+  SigV4VerifyOptions options;
+  options.region = Text(in, "region");
+  options.now = now;
+  options.service_account_key = [&in](std::string_view email) -> std::optional<RsaKey> {
+    auto key = RsaKey::FromPublicPem(Text(in, "public_pem"), "the test");
+    return key.ok() && email == Text(in, "email") ? std::optional(*key) : std::nullopt;
+  };
+  const SigV4Verdict verdict = VerifySigV4({method, path, query, &headers}, lookup, options);
   return {{"accepted", verdict.kind == SigV4Verdict::Kind::kAccepted},
           {"code", verdict.code},
           {"message", verdict.message},

@@ -157,6 +157,13 @@ def test_signed_urls_are_those_of_google_cloud_storage(tool, rsa_key, pem, name)
     assert (expected.pop("x-goog-signature", None) or expected.pop("X-Goog-Signature")) == [signature]
     assert urllib.parse.parse_qs(urllib.parse.urlsplit(ours["url"]).query) == expected
 
+    parts = urllib.parse.urlsplit(theirs)
+    wire = {"method": "GET", "path": parts.path, "query": parts.query, "headers": [["Host", parts.netloc]]}
+    account = {"email": EMAIL, "public_pem": public_pem(rsa_key), "time": STAMP, "region": "europe-west1"}
+    assert tool.ask("verify", **wire, **account)["accepted"]
+    assert tool.ask("verify", **{**wire, "path": parts.path + "x"}, **account)["code"] == "SignatureDoesNotMatch"
+    assert tool.ask("verify", **wire, **{**account, "email": "other"})["code"] == "InvalidAccessKeyId"
+
 
 def test_emulators_and_hmac_keys(ask_in, tmp_path):
     fields = {"store": "gs", "method": "GET", "url": "https://storage.googleapis.com/b/k", "hash": "UNSIGNED-PAYLOAD"}

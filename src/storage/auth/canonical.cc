@@ -1,4 +1,6 @@
 // The canonical request: paths, queries and headers as Signature Version 4 wants them.
+#include <strings.h>
+
 #include <algorithm>
 #include <array>
 
@@ -80,6 +82,10 @@ std::vector<Parameter> ReadParameters(std::string_view query) {
   return parameters;
 }
 
+bool SameName(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
 bool IsSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -141,7 +147,7 @@ void AppendCanonicalQuery(std::string& text, std::string_view query, std::string
   });
   bool first = true;
   for (const Parameter& parameter : parameters) {
-    if (!leave_out.empty() && parameter.name == leave_out) {
+    if (!leave_out.empty() && SameName(parameter.name, leave_out)) {
       continue;
     }
     if (!first) {

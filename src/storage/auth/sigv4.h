@@ -59,7 +59,7 @@ struct CanonicalHeader {
 /// begins no escape is taken literally. Appended to `text`.
 void AppendCanonicalPath(std::string& text, std::string_view path);
 /// The query likewise, sorted by name and value; a '+' is a space, a parameter without '=' has an empty value. The
-/// parameter `leave_out` (decoded) is not part of it.
+/// parameter `leave_out` (its name in any case) is not part of it.
 void AppendCanonicalQuery(std::string& text, std::string_view query, std::string_view leave_out = {});
 
 /// The parts of a request that a signature covers. Views: the request must outlive it.

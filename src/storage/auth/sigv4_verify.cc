@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "storage/auth/time_format.h"
+#include "storage/integrity/checksum.h"
 
 namespace assay::storage {
 namespace {
@@ -133,7 +134,11 @@ std::optional<SigV4Verdict> ReadPresigned(std::string_view query, const SigV4Dia
   const auto expires = parameter("Expires");
   const auto names = parameter("SignedHeaders");
   const auto signature = parameter("Signature");
-  if (parameter("Algorithm") != dialect.algorithm || !credential || !date || !expires || !names || !signature) {
+  const std::string algorithm = parameter("Algorithm").value_or("");
+  if (&dialect == &kGoog4Hmac && algorithm == kGoog4Rsa.algorithm) {
+    claim.dialect = &kGoog4Rsa;
+  }
+  if (algorithm != claim.dialect->algorithm || !credential || !date || !expires || !names || !signature) {
     return Refuse("AuthorizationQueryParametersError", 400, std::string(kMalformedQuery));
   }
   if (!ReadCredential(*credential, claim)) {
@@ -202,7 +207,7 @@ std::optional<SigV4Verdict> CheckTime(const Claim& claim, const SigV4VerifyOptio
 }
 
 std::optional<SigV4Verdict> CheckRegion(const Claim& claim, const SigV4VerifyOptions& options) {
-  const bool any = options.region.empty() || claim.scope.region == "auto";
+  const bool any = options.region.empty() || (claim.dialect != &kAws4Hmac && claim.scope.region == "auto");
   if (any || claim.scope.region == options.region) {
     return std::nullopt;
   }
@@ -271,7 +276,21 @@ std::vector<CanonicalHeader> SignedValues(const ReceivedRequest& request, const 
   return values;
 }
 
-SigV4Verdict Compare(const ReceivedRequest& request, const Claim& claim, const SigV4Secret& secret,
+// Whose signature it must be: of a secret, or of a service account's key.
+struct Signatory {
+  SigV4Secret secret;
+  std::optional<RsaKey> rsa_key;
+};
+
+bool IsRightSignature(const Claim& claim, const Signatory& signatory, const SigV4Key& key,
+                      std::string_view string_to_sign) {
+  if (signatory.rsa_key) {
+    return signatory.rsa_key->Verify(string_to_sign, HexDecode(claim.signature).value_or(""));
+  }
+  return EqualInConstantTime(Hex(HmacSha256(AsText(key.signing_key), string_to_sign)), claim.signature);
+}
+
+SigV4Verdict Compare(const ReceivedRequest& request, const Claim& claim, const Signatory& signatory,
                      std::string payload_hash) {
   SigV4Verdict verdict;
   const std::string left_out = claim.presigned ? std::string(claim.dialect->query_prefix) + "Signature" : "";
@@ -284,9 +303,8 @@ SigV4Verdict Compare(const ReceivedRequest& request, const Claim& claim, const S
   const std::string canonical = CanonicalRequest(parts);
   const std::string string_to_sign = StringToSign(*claim.dialect, claim.timestamp, claim.scope_text, canonical);
   SigV4Key key{claim.access_key_id, claim.session_token, claim.scope,
-               SigningKey(*claim.dialect, secret.secret_access_key, claim.scope)};
-  const std::string expected = Hex(HmacSha256(AsText(key.signing_key), string_to_sign));
-  if (!EqualInConstantTime(expected, claim.signature)) {
+               SigningKey(*claim.dialect, signatory.secret.secret_access_key, claim.scope)};
+  if (!IsRightSignature(claim, signatory, key, string_to_sign)) {
     verdict = Refuse("SignatureDoesNotMatch", 403,
                      "The request signature we calculated does not match the signature you provided. Check your key "
                      "and signing method.");
@@ -298,6 +316,17 @@ SigV4Verdict Compare(const ReceivedRequest& request, const Claim& claim, const S
   verdict.identity = {std::move(key),  claim.dialect,           claim.timestamp,
                       claim.signature, std::move(payload_hash), claim.presigned};
   return verdict;
+}
+
+std::optional<Signatory> FindSignatory(const Claim& claim, const SecretLookup& lookup,
+                                       const SigV4VerifyOptions& options) {
+  if (claim.dialect == &kGoog4Rsa) {
+    std::optional<RsaKey> key =
+        options.service_account_key ? options.service_account_key(claim.access_key_id) : std::nullopt;
+    return key ? std::optional(Signatory{{}, std::move(key)}) : std::nullopt;
+  }
+  std::optional<SigV4Secret> secret = lookup(claim.access_key_id);
+  return secret ? std::optional(Signatory{std::move(*secret), std::nullopt}) : std::nullopt;
 }
 
 // Nothing when the request carries no signature of either kind.
@@ -330,20 +359,20 @@ SigV4Verdict VerifySigV4(const ReceivedRequest& request, const SecretLookup& loo
   if (auto refusal = CheckTime(claim, options)) {
     return *refusal;
   }
-  const std::optional<SigV4Secret> secret = lookup(claim.access_key_id);
-  if (!secret) {
+  const std::optional<Signatory> signatory = FindSignatory(claim, lookup, options);
+  if (!signatory) {
     return Refuse("InvalidAccessKeyId", 403, "The AWS Access Key Id you provided does not exist in our records.");
   }
   if (auto refusal = CheckRegion(claim, options)) {
     return *refusal;
   }
-  if (auto refusal = CheckSession(claim, *secret, options.now)) {
+  if (auto refusal = CheckSession(claim, signatory->secret, options.now)) {
     return *refusal;
   }
   if (auto refusal = CheckSignedHeaders(request, claim)) {
     return *refusal;
   }
-  return Compare(request, claim, *secret, std::move(payload_hash));
+  return Compare(request, claim, *signatory, std::move(payload_hash));
 }
 
 ChunkVerifier::ChunkVerifier(const SigV4Identity& identity)

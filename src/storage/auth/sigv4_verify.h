@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "http/message.h"
+#include "storage/auth/rsa_key.h"
 #include "storage/auth/sha256.h"
 #include "storage/auth/sigv4.h"
 
@@ -32,9 +33,11 @@ struct SigV4Secret {
 using SecretLookup = std::function<std::optional<SigV4Secret>(std::string_view access_key_id)>;
 
 struct SigV4VerifyOptions {
-  std::string region;  ///< empty: any
+  std::string region;  ///< empty: any; Google's dialects may say "auto" instead
   double now = 0;      ///< seconds since 1970
   double max_skew_seconds = 15 * 60;
+  /// Public keys of service accounts, by their address, for URLs signed with GOOG4-RSA-SHA256; empty: there are none.
+  std::function<std::optional<RsaKey>(std::string_view email)> service_account_key = nullptr;
 };
 
 /// What the signature says, once it was believed.
@@ -61,8 +64,9 @@ struct SigV4Verdict {
   std::string string_to_sign;
 };
 
-/// Understands the Authorization header and presigned URLs, in the AWS4-HMAC-SHA256 and GOOG4-HMAC-SHA256 dialects.
-/// Stricter than S3: x-amz-content-sha256 is required, and every x-amz-* header and Host must be signed.
+/// Understands the Authorization header and presigned URLs, in the dialects AWS4-HMAC-SHA256, GOOG4-HMAC-SHA256 and,
+/// for presigned URLs, GOOG4-RSA-SHA256. Stricter than S3: x-amz-content-sha256 is required, and every x-amz-* header
+/// and Host must be signed.
 SigV4Verdict VerifySigV4(const ReceivedRequest& request, const SecretLookup& lookup, const SigV4VerifyOptions& options);
 
 /// Checks the chunk signatures of a STREAMING-AWS4-HMAC-SHA256-PAYLOAD[-TRAILER] body, in order. Belongs to one thread.

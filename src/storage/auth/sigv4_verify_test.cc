@@ -178,8 +178,8 @@ TEST_F(Verify, ChecksChunksInOrder) {
   const std::string last = ChunkSignature(Key(), time, first, Sha256(""));
   const std::string trailers = "x-amz-checksum-crc32c:AAAAAA==\n";
   ChunkVerifier verifier(verdict.identity);
-  verifier.Update(std::as_bytes(std::span(std::string_view("hel"))));
-  verifier.Update(std::as_bytes(std::span(std::string_view("lo"))));
+  verifier.Update(std::as_bytes(std::span(std::string_view("he"))));
+  verifier.Update(std::as_bytes(std::span(std::string_view("llo"))));
   EXPECT_TRUE(verifier.FinishChunk(first));
   EXPECT_TRUE(verifier.FinishChunk(last));
   EXPECT_TRUE(verifier.CheckTrailer(trailers, TrailerSignature(Key(), time, last, trailers)));
