@@ -74,6 +74,30 @@ Status CheckExpected(const std::optional<Checksum>& expected, std::span<const By
   return found == *expected ? Status::Ok() : ChecksumMismatchStatus("write", uri, *expected, found);
 }
 
+std::optional<Checksum> CombinedChecksum(std::span<const ObjectInfo> objects) {
+  uint32_t crc = 0;
+  for (const ObjectInfo& object : objects) {
+    const auto part = object.checksum.has_value() ? Crc32cOf(*object.checksum) : std::nullopt;
+    if (!part.has_value()) {
+      return std::nullopt;
+    }
+    crc = CombineCrc32c(crc, *part, object.size);
+  }
+  return MakeCrc32c(crc);
+}
+
+Status CheckExpectedOf(const std::optional<Checksum>& expected, const std::optional<Checksum>& known,
+                       std::string_view uri) {
+  if (!expected.has_value() || expected == known) {
+    return Status::Ok();
+  }
+  if (known.has_value() && known->kind == expected->kind) {
+    return ChecksumMismatchStatus("write", uri, *expected, *known);
+  }
+  return Status::Unsupported(fmt::format("cannot check {}: the {} of its sources is not known (read and write it)", uri,
+                                         NameOf(expected->kind)));
+}
+
 std::map<std::string, std::string> MetadataOf(const WriteOptions& options) {
   auto metadata = options.metadata;
   if (options.condition.kind == WriteCondition::Kind::kAbsent) {

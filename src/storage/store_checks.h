@@ -35,6 +35,13 @@ Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const
 /// Fails when `expected` names a checksum and `content` has another.
 Status CheckExpected(const std::optional<Checksum>& expected, std::span<const Bytes> content, std::string_view uri);
 
+/// The CRC32C of the objects' concatenation, when all of them have one.
+std::optional<Checksum> CombinedChecksum(std::span<const ObjectInfo> objects);
+/// Likewise for content that does not pass through here and has checksum `known`, if any: Unsupported where that cannot
+/// tell.
+Status CheckExpectedOf(const std::optional<Checksum>& expected, const std::optional<Checksum>& known,
+                       std::string_view uri);
+
 /// The metadata that a write leaves: the user's, and for a conditional create its token, made here when the caller gave
 /// none.
 std::map<std::string, std::string> MetadataOf(const WriteOptions& options);

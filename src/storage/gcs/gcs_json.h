@@ -1,0 +1,48 @@
+// What the JSON API of Google Cloud Storage sends and takes.
+// Sources: "Objects" and "Error responses" in the Cloud Storage JSON API reference.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "http/message.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+/// An object resource. Its etag here is its generation: it changes with the content alone, and conditions name it.
+std::optional<ObjectInfo> ParseGcsObject(std::string_view body);
+std::optional<ListPage> ParseGcsList(std::string_view body);
+
+struct GcsRewrite {
+  bool done = false;
+  std::string token;  ///< for the next request, while not done
+  std::optional<ObjectInfo> object;
+};
+std::optional<GcsRewrite> ParseGcsRewrite(std::string_view body);
+
+struct GcsErrorBody {
+  std::string reason;  ///< "notFound"
+  std::string message;
+};
+/// Of either API; empty where the body is no error.
+GcsErrorBody ParseGcsError(std::string_view body);
+
+/// The resource of an object to be written. `name` and `storage_class` may be empty.
+std::string GcsObjectBody(const std::string& name, const std::string& content_type,
+                          const std::map<std::string, std::string>& metadata, const std::string& storage_class,
+                          const std::optional<Checksum>& checksum);
+/// Of a compose request; sources are objects of given generations.
+std::string GcsComposeBody(std::span<const ObjectInfo> sources, const std::string& content_type,
+                           const std::map<std::string, std::string>& metadata, const std::string& storage_class);
+
+/// The checksum in "x-goog-hash: crc32c=n03x6A==,md5=...", which may come as several fields.
+std::optional<Checksum> GcsHeaderChecksum(const http::Response& answer);
+/// What the headers of a download say; size is the whole object's. Nothing where they do not tell it.
+std::optional<ObjectInfo> GcsInfoOfHeaders(const std::string& key, const http::Response& answer);
+
+}  // namespace assay::storage

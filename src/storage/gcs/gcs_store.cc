@@ -1,0 +1,236 @@
+#include "storage/gcs/gcs_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "storage/auth/factory.h"
+#include "storage/gcs/gcs_failure.h"
+#include "storage/gcs/gcs_json.h"
+#include "storage/gcs/resumable_writer.h"
+#include "storage/s3/s3_xml.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/part_plan.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+namespace {
+
+constexpr char kEndpoint[] = "https://storage.googleapis.com";
+constexpr size_t kSourcesPerCompose = 32;
+
+/// A writer whose object's generation is asked for where the service did not tell it.
+class GenerationWriter : public ObjectWriter {
+ public:
+  GenerationWriter(std::unique_ptr<ObjectWriter> inner, std::function<Result<ObjectInfo>(Result<ObjectInfo>)> complete)
+      : inner_(std::move(inner)), complete_(std::move(complete)) {}
+  Status Write(Bytes bytes) override { return inner_->Write(bytes); }
+  Result<ObjectInfo> Commit() override { return complete_(inner_->Commit()); }
+  void Abort() override { inner_->Abort(); }
+
+ private:
+  std::unique_ptr<ObjectWriter> inner_;
+  std::function<Result<ObjectInfo>(Result<ObjectInfo>)> complete_;
+};
+
+/// The answer to the completion of parts need not name the object's generation.
+Result<ObjectInfo> WithGeneration(RemoteStore& store, const std::string& key, Result<ObjectInfo> info) {
+  if (!info.ok() || !info->etag.empty()) {
+    return info;
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> stored, store.Stat(key));
+  if (!stored) {
+    return MissingObjectStatus("write", store.Uri(key));
+  }
+  return *std::move(stored);
+}
+
+std::string WithScheme(const std::string& host) {
+  return host.find("://") == std::string::npos ? "http://" + host : host;
+}
+
+}  // namespace
+
+GcsStore::GcsStore(std::unique_ptr<GcsDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
+    : RemoteStore(std::move(dialect), std::move(signer), std::move(options)),
+      gcs_(static_cast<const GcsDialect&>(RemoteStore::dialect())) {}
+
+Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes> buffers,
+                                   const WriteOptions& options) {
+  if (options.condition.kind == WriteCondition::Kind::kNone) {
+    return WithGeneration(*this, key, RemoteStore::Write(key, buffers, options));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), gcs_.traits()));
+  if (plan.parts == 1) {
+    return RemoteStore::Write(key, buffers, options);
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectWriter> writer, OpenWriter(key, options));
+  for (const Bytes& buffer : buffers) {
+    ASSAY_RETURN_IF_ERROR(writer->Write(buffer));
+  }
+  return writer->Commit();
+}
+
+Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& key, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  if (options.condition.kind != WriteCondition::Kind::kNone) {
+    return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, key, options));
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, RemoteStore::OpenWriter(key, options));
+  auto complete = [this, key](Result<ObjectInfo> info) { return WithGeneration(*this, key, std::move(info)); };
+  return std::unique_ptr<ObjectWriter>(std::make_unique<GenerationWriter>(std::move(writer), std::move(complete)));
+}
+
+Result<std::vector<ObjectInfo>> GcsStore::StatSources(std::span<const std::string> keys) {
+  std::vector<ObjectInfo> sources;
+  for (const std::string& key : keys) {
+    ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> source, Stat(key));
+    if (!source) {
+      return MissingObjectStatus("copy", Uri(key));
+    }
+    sources.push_back(*std::move(source));
+  }
+  return sources;
+}
+
+Result<ObjectInfo> GcsStore::OursOr(const CallResult& result, const std::string& key, const WriteOptions& options) {
+  if (result.failure && result.failure->kind == FailureClass::kPrecondition) {
+    const auto standing = StatObject(context(), key);
+    if (standing.ok() && standing->has_value() && WonEarlier(**standing, options.metadata)) {
+      return **standing;
+    }
+  }
+  return result.status;
+}
+
+Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatSources(std::span(&from, 1)));
+  const ObjectInfo& source = sources.front();
+  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, source.checksum, Uri(to)));
+  WriteOptions write = CopyOptions(source, options);
+  write.metadata = MetadataOf(write);
+  const std::string resource =
+      GcsObjectBody("", write.content_type, write.metadata, this->options().storage_class, std::nullopt);
+  GcsRewrite rewrite;
+  while (!rewrite.done) {
+    const CallResult result = RunOne(
+        context(), "copy " + Uri(from) + " to", to,
+        [&] { return gcs_.Rewrite(source, to, write.condition, resource, rewrite.token); },
+        [&](http::Response& answer) -> std::optional<Failure> {
+          auto parsed = ParseGcsRewrite(answer.body);
+          if (!parsed) {
+            return UnreadableGcsAnswer(answer);
+          }
+          rewrite = *std::move(parsed);
+          return std::nullopt;
+        },
+        options.cancel);
+    if (!result.status.ok()) {
+      return OursOr(result, to, write);
+    }
+  }
+  return *std::move(rewrite.object);
+}
+
+Result<ObjectInfo> GcsStore::ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
+                                         const WriteOptions& options) {
+  std::optional<ObjectInfo> info;
+  const CallResult result = RunOne(
+      context(), "compose", to, [&] { return gcs_.Compose(sources, to, options); },
+      [&](http::Response& answer) -> std::optional<Failure> {
+        info = ParseGcsObject(answer.body);
+        return info ? std::nullopt : std::optional(UnreadableGcsAnswer(answer));
+      },
+      options.cancel);
+  return result.status.ok() ? Result<ObjectInfo>(*std::move(info)) : OursOr(result, to, options);
+}
+
+Result<std::vector<ObjectInfo>> GcsStore::ComposeGroups(std::span<const ObjectInfo> sources, const std::string& to,
+                                                        std::vector<std::string>& made) {
+  std::vector<ObjectInfo> composed;
+  for (size_t begin = 0; begin < sources.size(); begin += kSourcesPerCompose) {
+    const auto group = sources.subspan(begin, std::min(kSourcesPerCompose, sources.size() - begin));
+    made.push_back(fmt::format("{}.compose-{}", to.substr(0, 900), RandomUid()));
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, ComposeOnce(group, made.back(), {}));
+    composed.push_back(std::move(object));
+  }
+  return composed;
+}
+
+Result<ObjectInfo> GcsStore::Compose(std::span<const std::string> from, const std::string& to,
+                                     const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<ObjectInfo> sources, StatSources(from));
+  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, CombinedChecksum(sources), Uri(to)));
+  WriteOptions write = options;
+  write.metadata = MetadataOf(options);
+  if (sources.empty()) {
+    return Write(to, {}, options);
+  }
+  std::vector<std::string> made;
+  Result<ObjectInfo> result = Status::Internal("nothing was composed");
+  while (sources.size() > kSourcesPerCompose) {
+    auto grouped = ComposeGroups(sources, to, made);
+    if (!grouped.ok()) {
+      result = grouped.status();
+      break;
+    }
+    sources = *std::move(grouped);
+  }
+  if (sources.size() <= kSourcesPerCompose) {
+    result = ComposeOnce(sources, to, write);
+  }
+  // What cannot be removed now is seen in listings, under a name that tells what it was for.
+  [[maybe_unused]] const std::vector<Status> removed = RemoveMany(made);
+  return result;
+}
+
+Result<std::string> GcsStore::Presign(const std::string& key, std::string_view method, int64_t seconds) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(signer().Prepare().WithContext("cannot presign " + Uri(key)));
+  http::Request request;
+  request.method = method;
+  request.url = gcs_.urls().XmlObject(key);
+  return signer().Presign(request, seconds);
+}
+
+Result<std::vector<UnfinishedUpload>> GcsStore::ListUploads(const std::string& prefix) {
+  std::vector<UnfinishedUpload> uploads;
+  UploadsPage page;
+  do {
+    ASSAY_ASSIGN_OR_RETURN(const http::Response answer, Call("list uploads of", prefix, [&] {
+                             return gcs_.ListUploads(prefix, page.next_key, page.next_upload_id);
+                           }));
+    auto parsed = ParseUploads(answer.body);
+    if (!parsed) {
+      return DescribeFailure("list uploads of", Uri(prefix), UnreadableGcsAnswer(answer), 1);
+    }
+    page = *std::move(parsed);
+    uploads.insert(uploads.end(), page.uploads.begin(), page.uploads.end());
+  } while (!page.next_key.empty());
+  return uploads;
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenGcs(const std::string& bucket, const StoreOptions& options) {
+  const Environment environment = SystemEnvironment(MakeFetch(options));
+  if (!options.anonymous && environment.variable("GCS_HMAC_ACCESS_KEY_ID")) {
+    return Status::Unsupported(
+        "cannot open gs://" + bucket +
+        ": the JSON API takes no HMAC keys (unset GCS_HMAC_ACCESS_KEY_ID, or give the keys as AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY and open s3://" +
+        bucket + " with endpoint " + kEndpoint + ")");
+  }
+  std::string endpoint = options.endpoint;
+  if (endpoint.empty()) {
+    const auto emulator = environment.variable("STORAGE_EMULATOR_HOST");
+    endpoint = emulator ? WithScheme(*emulator) : kEndpoint;
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeGcsSigner(options, environment));
+  auto dialect = std::make_unique<GcsDialect>(GcsUrls(std::move(endpoint), bucket), options);
+  return std::unique_ptr<ObjectStore>(std::make_unique<GcsStore>(std::move(dialect), std::move(signer), options));
+}
+
+}  // namespace assay::storage

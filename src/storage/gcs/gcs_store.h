@@ -1,0 +1,48 @@
+// ObjectStore over Google Cloud Storage.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/gcs/gcs_dialect.h"
+#include "storage/transfer/remote_store.h"
+
+namespace assay::storage {
+
+/// Etags are generations. Large objects travel as parallel parts (XML API); conditional ones that do not fit in one
+/// request as a resumable upload, since parts take no condition.
+class GcsStore : public RemoteStore {
+ public:
+  GcsStore(std::unique_ptr<GcsDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
+
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
+                           const WriteOptions& options) override;
+  Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
+  /// By as many rewrite requests as the service wants.
+  Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  /// In groups of 32 where there are more sources, through objects beside `to` that are removed again.
+  Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
+                             const WriteOptions& options) override;
+  /// A V4 signed URL.
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
+  /// Those in parts; the service does not list resumable ones.
+  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
+
+ private:
+  Result<std::vector<ObjectInfo>> StatSources(std::span<const std::string> keys);
+  Result<ObjectInfo> ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
+                                 const WriteOptions& options);
+  Result<std::vector<ObjectInfo>> ComposeGroups(std::span<const ObjectInfo> sources, const std::string& to,
+                                                std::vector<std::string>& made);
+  Result<ObjectInfo> OursOr(const CallResult& result, const std::string& key, const WriteOptions& options);
+
+  const GcsDialect& gcs_;
+};
+
+/// Endpoint: `options`, STORAGE_EMULATOR_HOST, https://storage.googleapis.com. Credentials: those that
+/// GCS_HMAC_ACCESS_KEY_ID names cannot be used with the JSON API, and are an error that says what can.
+Result<std::unique_ptr<ObjectStore>> OpenGcs(const std::string& bucket, const StoreOptions& options);
+
+}  // namespace assay::storage

@@ -1,0 +1,203 @@
+#include "storage/gcs/upload_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/text.h"
+#include "storage/gcs/gcs_failure.h"
+#include "storage/gcs/gcs_json.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/object_headers.h"
+#include "storage/transfer/retry.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+namespace {
+
+constexpr char kAskRange[] = "bytes */*";
+constexpr char kOperation[] = "write";
+
+std::string TokenOf(const WriteOptions& options) {
+  if (options.condition.kind == WriteCondition::Kind::kNone) {
+    return options.write_token;
+  }
+  return options.write_token.empty() ? RandomUid() : options.write_token;
+}
+
+/// "bytes 0-99/*", "bytes 0-99/100", or "bytes */100" for a last chunk without bytes.
+std::string RangeOf(int64_t begin, int64_t end, bool last) {
+  const std::string total = last ? std::to_string(end) : "*";
+  return begin == end ? fmt::format("bytes */{}", total) : fmt::format("bytes {}-{}/{}", begin, end - 1, total);
+}
+
+/// Of "Range: bytes=0-99"; 0 where there is none: nothing was kept.
+int64_t CommittedOf(const http::Response& answer) {
+  const std::string_view range = answer.headers.Find("range").value_or("");
+  const size_t dash = range.rfind('-');
+  const auto last = dash == std::string_view::npos ? std::nullopt : ParseCount(range.substr(dash + 1));
+  return last ? *last + 1 : 0;
+}
+
+}  // namespace
+
+UploadSession::UploadSession(const CallContext& context, const GcsDialect& dialect, std::string key,
+                             const WriteOptions& options)
+    : context_(context),
+      dialect_(dialect),
+      key_(std::move(key)),
+      options_(options),
+      token_(TokenOf(options)),
+      deadline_(context.options->deadline_seconds > 0 ? MonotonicSeconds() + context.options->deadline_seconds : 0) {}
+
+UploadSession::~UploadSession() {
+  Abort();
+}
+
+Status UploadSession::Begin() {
+  const CallResult result = RunOne(
+      context_, "begin the upload of", key_, [&] { return dialect_.BeginResumable(key_, options_, token_); },
+      [&](http::Response& answer) -> std::optional<Failure> {
+        session_ = answer.headers.Find("location").value_or("");
+        return session_.empty() ? std::optional(UnreadableGcsAnswer(answer)) : std::nullopt;
+      },
+      options_.cancel, deadline_);
+  failure_ = result.failure;
+  return result.status.ok() ? Status::Ok() : OursOr(result.status).status();
+}
+
+Status UploadSession::Append(Bytes bytes) {
+  return Send(bytes, false).status();
+}
+
+Result<ObjectInfo> UploadSession::Finish(Bytes rest) {
+  auto object = Send(rest, true);
+  if (!object.ok()) {
+    return OursOr(object.status());
+  }
+  session_.clear();
+  const Checksum sent = MakeCrc32c(crc32c_);
+  const auto& stored = (*object)->checksum;
+  if (stored && stored->kind == sent.kind && *stored != sent) {
+    return ChecksumMismatchStatus("write", dialect_.Uri(key_), sent, *stored);
+  }
+  return **std::move(object);
+}
+
+Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
+  const int64_t begin = sent_;
+  const int64_t end = begin + static_cast<int64_t>(bytes.size());
+  crc32c_ = Crc32c(crc32c_, bytes);
+  AttemptHistory history;
+  bool ask = false;
+  while (sent_ < end || last) {
+    if (IsCancelled(options_.cancel)) {
+      return CancelledStatus(kOperation, dialect_.Uri(key_));
+    }
+    ++history.attempts;
+    const Step step = ask ? Try({}, kAskRange, false)
+                          : Try(bytes.subspan(static_cast<size_t>(sent_ - begin)), RangeOf(sent_, end, last), last);
+    failure_ = step.failure;
+    if (step.object) {
+      return step.object;
+    }
+    if (!step.failure) {
+      history.attempts = step.committed > sent_ ? 0 : history.attempts;
+      ask = false;
+      ASSAY_RETURN_IF_ERROR(TakeCommitted(step.committed, begin, end));
+    }
+    // A service that takes requests and keeps nothing of them fails as well.
+    const Failure failure = step.failure.value_or(
+        MakeFailure(FailureClass::kServer, ErrorCode::kIo, "the store keeps none of the bytes sent"));
+    if (!step.failure && history.attempts < context_.options->max_attempts) {
+      continue;
+    }
+    const auto delay = RetryDelay(failure, history, context_.options->max_attempts, random_);
+    if (!delay || !context_.budget->Spend()) {
+      return DescribeFailure(kOperation, dialect_.Uri(key_), failure, history.attempts);
+    }
+    ASSAY_RETURN_IF_ERROR(WaitBefore(failure, *delay));
+    ask = true;
+  }
+  return std::optional<ObjectInfo>();
+}
+
+UploadSession::Step UploadSession::Try(Bytes bytes, const std::string& range, bool last) {
+  http::Transfer transfer;
+  transfer.request.method = "PUT";
+  transfer.request.url = session_;  // it is its own proof: nothing is signed
+  transfer.request.body = {bytes};
+  transfer.request.headers.Add("Content-Range", range);
+  if (last) {
+    transfer.request.headers.Add("x-goog-hash", "crc32c=" + MakeCrc32c(crc32c_).Base64());
+  }
+  return ReadAnswer(context_.client->Run(std::move(transfer)));
+}
+
+UploadSession::Step UploadSession::ReadAnswer(const http::Outcome& outcome) const {
+  Step step;
+  if (!outcome.ok()) {
+    step.failure = FailureOfTransport(outcome);
+  } else if (outcome.response.status == 308) {
+    step.committed = CommittedOf(outcome.response);
+  } else if (outcome.response.status >= 300) {
+    step.failure = dialect_.ReadFailure(outcome.response);
+  } else {
+    step.object = ParseGcsObject(outcome.response.body);
+    if (!step.object) {
+      step.failure = UnreadableGcsAnswer(outcome.response);
+    }
+  }
+  return step;
+}
+
+Status UploadSession::TakeCommitted(int64_t committed, int64_t begin, int64_t end) {
+  if (committed < begin || committed > end) {
+    return Status::Io(
+        fmt::format("cannot write {}: the store has {} bytes of it, of which {} to {} were sent last "
+                    "(write it again)",
+                    dialect_.Uri(key_), committed, begin, end));
+  }
+  if (options_.progress && committed > sent_) {
+    options_.progress(committed - sent_);
+  }
+  sent_ = committed;
+  return Status::Ok();
+}
+
+Status UploadSession::WaitBefore(const Failure& failure, double seconds) const {
+  const double until = MonotonicSeconds() + seconds;
+  if (deadline_ > 0 && until > deadline_) {
+    return DescribeFailure(kOperation, dialect_.Uri(key_), failure, 1).WithContext("the deadline has passed");
+  }
+  while (MonotonicSeconds() < until && !IsCancelled(options_.cancel)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return Status::Ok();
+}
+
+Result<ObjectInfo> UploadSession::OursOr(const Status& status) const {
+  if (failure_ && failure_->kind == FailureClass::kPrecondition && !token_.empty()) {
+    const auto standing = StatObject(context_, key_);
+    if (standing.ok() && standing->has_value() && WonEarlier(**standing, {{std::string(kWriteTokenName), token_}})) {
+      return **standing;
+    }
+  }
+  return status;
+}
+
+void UploadSession::Abort() {
+  if (session_.empty()) {
+    return;
+  }
+  http::Transfer transfer;
+  transfer.request.method = "DELETE";
+  transfer.request.url = std::exchange(session_, {});
+  // Best effort: a session that stays ends by itself after a week, and holds nothing that is visible or billed.
+  [[maybe_unused]] const http::Outcome outcome = context_.client->Run(std::move(transfer));
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,65 @@
+// Resumable uploads of Google Cloud Storage: one stream of chunks that takes conditions, which uploads in parts do not.
+// Source: "Resumable uploads" and "Perform resumable uploads" in the Cloud Storage documentation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "storage/gcs/gcs_dialect.h"
+#include "storage/object_store.h"
+#include "storage/transfer/call_runner.h"
+
+namespace assay::storage {
+
+/// Chunks but the last are multiples of this.
+inline constexpr int64_t kResumableMultipleBytes = 256 << 10;
+
+/// One session. After a failure it asks how much the service has and goes on from there. Belongs to one thread; the
+/// destructor cancels what was not finished.
+class UploadSession {
+ public:
+  UploadSession(const CallContext& context, const GcsDialect& dialect, std::string key, const WriteOptions& options);
+  ~UploadSession();
+  UploadSession(const UploadSession&) = delete;
+  UploadSession& operator=(const UploadSession&) = delete;
+
+  Status Begin();
+  /// Sends bytes of which there are a multiple of 256 KiB.
+  Status Append(Bytes bytes);
+  /// Sends the rest and publishes the object. The service compares the CRC32C of all bytes before it does.
+  Result<ObjectInfo> Finish(Bytes rest);
+  void Abort();
+
+ private:
+  /// What one request led to.
+  struct Step {
+    std::optional<Failure> failure;
+    bool may_be_applied = false;
+    int64_t committed = 0;             ///< bytes that the service has, while the object is not complete
+    std::optional<ObjectInfo> object;  ///< complete
+  };
+
+  /// Nothing while the object is not complete.
+  Result<std::optional<ObjectInfo>> Send(Bytes bytes, bool last);
+  Step Try(Bytes bytes, const std::string& range, bool last);
+  Step ReadAnswer(const http::Outcome& outcome) const;
+  Status TakeCommitted(int64_t committed, int64_t begin, int64_t end);
+  Status WaitBefore(const Failure& failure, double seconds) const;
+  Result<ObjectInfo> OursOr(const Status& status) const;
+
+  const CallContext& context_;
+  const GcsDialect& dialect_;
+  const std::string key_;
+  const WriteOptions options_;
+  const std::string token_;
+  const double deadline_;           // on MonotonicSeconds(); 0: none
+  std::string session_;             // its URL; empty: nothing to cancel
+  int64_t sent_ = 0;                // bytes that the service has
+  uint32_t crc32c_ = 0;             // of all bytes given
+  std::optional<Failure> failure_;  // the last one
+  std::mt19937_64 random_{std::random_device{}()};
+};
+
+}  // namespace assay::storage
