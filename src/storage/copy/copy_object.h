@@ -1,0 +1,31 @@
+// One object copied from any store to any other, by the shortest way there is between the two.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+struct ObjectCopyOptions {
+  /// Without metadata, the copy has the source's content type and metadata, where both stores keep such.
+  WriteOptions write{};
+  bool verify = true;
+  /// Where parts of unfinished uploads are remembered (part_journal.h); empty: nowhere.
+  std::string journal_folder{};
+};
+
+struct CopiedObject {
+  ObjectInfo info;
+  int64_t resumed_bytes = 0;  ///< that an earlier try had sent
+};
+
+/// Within one store the store copies. A file is sent from where it lies, and one that is too large for one request can
+/// be gone on with after a crash. What becomes a file is received where it will lie, under no name until it is whole.
+/// Everything else streams through memory in windows of 32 MiB, checked against the source's checksum before it is
+/// published. Safe from several threads.
+Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, ObjectStore& target,
+                                const std::string& to, const ObjectCopyOptions& options);
+
+}  // namespace assay::storage

@@ -1,0 +1,209 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "storage/copy/copy_object.h"
+#include "storage/copy/copy_tree.h"
+#include "storage/copy/part_journal.h"
+#include "storage/copy/read_through.h"
+#include "storage/copy/same_content.h"
+#include "storage/file/file_store.h"
+#include "storage/memory/memory_store.h"
+
+namespace assay::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Bytes AsBytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string Pattern(size_t bytes) {
+  std::string text(bytes, '\0');
+  uint32_t state = 1;
+  for (char& c : text) {
+    state = state * 1664525 + 1013904223;
+    c = static_cast<char>(state >> 24);
+  }
+  return text;
+}
+
+void Put(ObjectStore& store, const std::string& key, std::string_view content) {
+  const Bytes bytes = AsBytes(content);
+  const auto written = store.Write(key, std::span(&bytes, 1), {});
+  ASSERT_TRUE(written.ok()) << written.status().message();
+}
+
+std::string Get(ObjectStore& store, const std::string& key) {
+  std::string text;
+  const auto read = store.ReadWhole(key,
+                                    [&text](int64_t size) {
+                                      text.resize(static_cast<size_t>(size));
+                                      return std::as_writable_bytes(std::span(text.data(), text.size()));
+                                    },
+                                    {});
+  return read.ok() ? text : "error: " + read.status().message();
+}
+
+class CopyTest : public testing::Test {
+ protected:
+  CopyTest()
+      : folder_(*TemporaryDirectory::Create("copy")), files_(FileStoreOptions{folder_.path() + "/files", false}) {}
+
+  TemporaryDirectory folder_;
+  FileStore files_;
+  MemoryStore one_{"one"};
+  MemoryStore two_{"two"};
+};
+
+class Recorder : public TreeCopyListener {
+ public:
+  void OnPlan(int64_t objects, int64_t bytes) override { planned = {objects, bytes}; }
+  void OnBytes(int64_t bytes) override { moved += bytes; }
+  void OnObject(const TreeCopyEvent& event) override {
+    if (event.outcome == TreeCopyEvent::Outcome::kCopied) {
+      copied.push_back(event.to);
+    }
+    std::sort(copied.begin(), copied.end());
+  }
+  std::pair<int64_t, int64_t> planned;
+  int64_t moved = 0;
+  std::vector<std::string> copied;
+};
+
+TEST_F(CopyTest, MovesBetweenEveryPairOfStores) {
+  const std::string content = Pattern(9 << 20);
+  Put(one_, "a b", content);
+  ASSERT_TRUE(CopyObject(one_, "a b", two_, "in memory", {}).ok());
+  EXPECT_TRUE(Get(two_, "in memory") == content);
+  ASSERT_TRUE(CopyObject(two_, "in memory", files_, "deep/file", {}).ok());
+  EXPECT_TRUE(Get(files_, "deep/file") == content);
+  ASSERT_TRUE(CopyObject(files_, "deep/file", one_, "back", {}).ok());
+  EXPECT_TRUE(Get(one_, "back") == content);
+  ASSERT_TRUE(CopyObject(one_, "back", one_, "beside", {}).ok());
+  EXPECT_TRUE(Get(one_, "beside") == content);
+}
+
+TEST_F(CopyTest, LeavesNothingOfAMissingObject) {
+  const auto copied = CopyObject(one_, "gone", files_, "file", {});
+  EXPECT_EQ(copied.status().code(), ErrorCode::kNotFound);
+  EXPECT_FALSE(FileExists(folder_.path() + "/files/file"));
+}
+
+TEST_F(CopyTest, EmptyObjectsAreObjects) {
+  Put(one_, "empty", "");
+  ASSERT_TRUE(CopyObject(one_, "empty", files_, "empty", {}).ok());
+  ASSERT_TRUE(CopyObject(files_, "empty", two_, "empty", {}).ok());
+  EXPECT_EQ(Get(two_, "empty"), "");
+}
+
+TEST_F(CopyTest, ATreeIsCopiedOnceAndThenOnlyWhatChanged) {
+  Put(one_, "run/", "");
+  Put(one_, "run/a", "alpha");
+  Put(one_, "run/b/../c", "gamma");
+  Put(one_, "running", "not in the folder");
+  const TreePlace source = {&one_, "run/"};
+  const TreePlace target = {&files_, "backup/"};
+  const TreeCopyOptions plain;
+  Recorder first;
+  ASSERT_TRUE(CopyTree(source, target, plain, first).ok());
+  EXPECT_EQ(first.planned, (std::pair<int64_t, int64_t>(2, 10)));
+  EXPECT_THAT(first.copied, ElementsAre(files_.Uri("backup/a"), files_.Uri("backup/b/../c")));
+  EXPECT_EQ(first.moved, 10);
+  EXPECT_EQ(Get(files_, "backup/b/../c"), "gamma");
+
+  Recorder second;
+  ASSERT_TRUE(CopyTree(source, target, plain, second).ok());
+  EXPECT_THAT(second.copied, IsEmpty());
+
+  Put(one_, "run/a", "ALPHA");
+  Recorder third;
+  ASSERT_TRUE(CopyTree(source, target, plain, third).ok());
+  EXPECT_THAT(third.copied, ElementsAre(files_.Uri("backup/a")));
+  EXPECT_EQ(Get(files_, "backup/a"), "ALPHA");
+}
+
+TEST_F(CopyTest, ADryRunMovesNothing) {
+  Put(one_, "run/a", "alpha");
+  Recorder listener;
+  TreeCopyOptions options;
+  options.dry_run = true;
+  ASSERT_TRUE(CopyTree({&one_, "run/"}, {&two_, ""}, options, listener).ok());
+  EXPECT_FALSE((*two_.Stat("a")).has_value());
+}
+
+TEST_F(CopyTest, ReadsThroughInWindows) {
+  const std::string content = Pattern(1000);
+  Put(one_, "k", content);
+  ReadThroughOptions options;
+  options.window_bytes = 300;
+  options.offset = 50;
+  options.length = 901;
+  std::string got;
+  const ObjectInfo info = **one_.Stat("k");
+  ASSERT_TRUE(ReadThrough(one_, info, options, [&got](Bytes bytes) {
+                got.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                return Status::Ok();
+              }).ok());
+  EXPECT_EQ(got, content.substr(50, 901));
+  Put(one_, "k", Pattern(999));
+  EXPECT_FALSE(ReadThrough(one_, info, options, [](Bytes) { return Status::Ok(); }).ok());
+}
+
+TEST_F(CopyTest, ComparesFilesByTheChecksumOfTheOtherSide) {
+  Put(one_, "k", "some content");
+  Put(files_, "same", "some content");
+  Put(files_, "other", "same length!");
+  const ObjectInfo remote = **one_.Stat("k");
+  EXPECT_TRUE(*SameContent(one_, remote, files_, **files_.Stat("same"), nullptr));
+  EXPECT_FALSE(*SameContent(one_, remote, files_, **files_.Stat("other"), nullptr));
+}
+
+TEST_F(CopyTest, AJournalIsReadBackAndIgnoresATornLine) {
+  Put(files_, "k", "content");
+  const auto mapped = files_.Map("k");
+  ASSERT_TRUE(mapped.ok());
+  const std::string folder = folder_.path() + "/journals";
+  std::string path;
+  {
+    const auto journal = PartJournal::Open(folder, *mapped, "file:///k", "s3://b/k");
+    ASSERT_TRUE(journal.ok() && *journal != nullptr);
+    EXPECT_EQ((*journal)->earlier(), nullptr);
+    (*journal)->OnBegin({"upload-1", "token", 5 << 20, {}});
+    (*journal)->OnPart({1, 5 << 20, "etag1", MakeCrc32c(7)});
+    const auto other = PartJournal::Open(folder, *mapped, "file:///k", "s3://b/k");
+    ASSERT_TRUE(other.ok());
+    EXPECT_EQ(*other, nullptr) << "held by the first";
+  }
+  {
+    const auto journal = PartJournal::Open(folder, *mapped, "file:///k", "s3://b/k");
+    const ResumableUpload* earlier = (*journal)->earlier();
+    ASSERT_NE(earlier, nullptr);
+    EXPECT_EQ(earlier->upload_id, "upload-1");
+    ASSERT_EQ(earlier->parts.size(), 1U);
+    EXPECT_EQ(earlier->parts[0].checksum, MakeCrc32c(7));
+    (*journal)->Remove();
+  }
+  const auto journal = PartJournal::Open(folder, *mapped, "file:///k", "s3://b/k");
+  EXPECT_EQ((*journal)->earlier(), nullptr);
+}
+
+TEST_F(CopyTest, AFileThatChangesWhileItIsSentIsNotPublished) {
+  Put(files_, "k", "content");
+  const auto mapped = files_.Map("k");
+  ASSERT_TRUE(mapped.ok());
+  EXPECT_TRUE(mapped->CheckUnchanged().ok());
+  std::ofstream(folder_.path() + "/files/k", std::ios::app) << "more";
+  EXPECT_EQ(mapped->CheckUnchanged().code(), ErrorCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace assay::storage

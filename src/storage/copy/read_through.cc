@@ -1,0 +1,64 @@
+#include "storage/copy/read_through.h"
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <memory>
+#include <utility>
+
+namespace assay::storage {
+namespace {
+
+struct Window {
+  std::unique_ptr<std::byte[]> memory;
+  int64_t bytes = 0;
+};
+
+}  // namespace
+
+Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThroughOptions& options,
+                   const std::function<Status(Bytes)>& sink) {
+  const int64_t end = options.length < 0 ? object.size : options.offset + options.length;
+  const int64_t window_bytes = std::max<int64_t>(1, std::min(options.window_bytes, end - options.offset));
+  ReadOptions read = options.read;
+  read.if_match = object.etag;
+  const auto fetch = [&](Window* window, int64_t offset) {
+    window->bytes = std::min(window_bytes, end - offset);
+    if (!window->memory) {
+      window->memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(window_bytes));
+    }
+    const ReadPiece piece = {offset, MutableBytes(window->memory.get(), static_cast<size_t>(window->bytes))};
+    return store.Read(object.key, std::span(&piece, 1), read).status();
+  };
+  if (options.offset >= end) {
+    return Status::Ok();
+  }
+  std::array<Window, 2> windows;
+  Status fetched = fetch(&windows[0], options.offset);
+  for (int64_t offset = options.offset; offset < end; std::swap(windows[0], windows[1])) {
+    ASSAY_RETURN_IF_ERROR(fetched);
+    offset += windows[0].bytes;
+    std::future<Status> next;
+    if (offset < end) {
+      next = std::async(std::launch::async, fetch, &windows[1], offset);
+    }
+    const Status taken = sink(Bytes(windows[0].memory.get(), static_cast<size_t>(windows[0].bytes)));
+    fetched = next.valid() ? next.get() : Status::Ok();
+    ASSAY_RETURN_IF_ERROR(taken);
+  }
+  return Status::Ok();
+}
+
+Result<Checksum> ReadChecksum(ObjectStore& store, const ObjectInfo& object, ChecksumKind kind,
+                              const ReadOptions& options) {
+  ChecksumStream stream(kind);
+  ReadThroughOptions through;
+  through.read = options;
+  ASSAY_RETURN_IF_ERROR(ReadThrough(store, object, through, [&stream](Bytes bytes) {
+    stream.Update(bytes);
+    return Status::Ok();
+  }));
+  return stream.Finish();
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,28 @@
+// An object read from end to end in windows: memory stays bounded whatever its size.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+struct ReadThroughOptions {
+  int64_t offset = 0;
+  int64_t length = -1;  ///< below 0: to the end
+  int64_t window_bytes = int64_t{32} << 20;
+  ReadOptions read{};
+};
+
+/// Gives `sink` the bytes in order, on this thread, while the next window is fetched on another: two windows of memory.
+/// `object` is what the store says of it; a version with another etag ends the read, as an error of the sink does.
+Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThroughOptions& options,
+                   const std::function<Status(Bytes)>& sink);
+
+/// The checksum of the whole content, read again.
+Result<Checksum> ReadChecksum(ObjectStore& store, const ObjectInfo& object, ChecksumKind kind,
+                              const ReadOptions& options);
+
+}  // namespace assay::storage
