@@ -27,6 +27,7 @@ constexpr Verb kVerbs[] = {
     {"report", "Write what has been measured as one HTML file", &AddReport},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
     {"models", "List the named models", &AddModels},
+    {"object", "Objects in buckets: the embedded object server", &AddObject},
     {"doctor", "Describe this machine and measure its ceilings", &AddDoctor},
 };
 
@@ -36,11 +37,11 @@ constexpr char kFooter[] =
 
 /// Text that CLI11 gives for a malformed command line, as one line of ours.
 int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* verb = &app;
-  for (const CLI::App* chosen : app.get_subcommands()) {
-    verb = chosen;
+  std::string name = "assay";
+  for (const CLI::App* verb = &app; !verb->get_subcommands().empty();) {
+    verb = verb->get_subcommands().back();
+    name += ' ' + verb->get_name();
   }
-  const std::string name = verb == &app ? "assay" : "assay " + verb->get_name();
   fmt::print(stderr, "{}: {} (see {} --help)\n", name, error.what(), name);
   return 2;
 }

@@ -19,6 +19,7 @@ Action AddResults(CLI::App& app);
 Action AddReport(CLI::App& app);
 Action AddExperiments(CLI::App& app);
 Action AddModels(CLI::App& app);
+Action AddObject(CLI::App& app);
 Action AddDoctor(CLI::App& app);
 
 }  // namespace assay::cli

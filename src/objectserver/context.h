@@ -14,11 +14,16 @@
 
 namespace assay::objectserver {
 
+class Model;
+class Tokens;
+
 /// What all dialects of a server share. Constant after the start; the store synchronises itself.
 struct Context {
   const ServeOptions* options = nullptr;
   const Credentials* credentials = nullptr;
   Store* store = nullptr;
+  Tokens* tokens = nullptr;
+  Model* model = nullptr;  ///< null: nothing is modelled
 };
 
 /// What is known of a request beside what it says. Made before it is routed, read while it is answered.

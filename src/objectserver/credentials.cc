@@ -39,6 +39,15 @@ Result<OciKey> ReadOciKey(const YamlNode& node) {
   return key;
 }
 
+Result<ServiceAccount> ReadServiceAccount(const YamlNode& node) {
+  ASSAY_RETURN_IF_ERROR(node.CheckKeys({"client_email", "public_key_file"}));
+  ServiceAccount account;
+  ASSAY_ASSIGN_OR_RETURN(account.client_email, TextOf(node, "client_email"));
+  ASSAY_ASSIGN_OR_RETURN(const std::string path, TextOf(node, "public_key_file"));
+  ASSAY_ASSIGN_OR_RETURN(account.public_key_pem, assay::ReadFile(path));
+  return account;
+}
+
 /// The items of the list under `key`; none where it is missing.
 Result<std::vector<YamlNode>> ItemsOf(const YamlNode& map, std::string_view key) {
   if (!map.Has(key)) {
@@ -56,9 +65,9 @@ Result<std::vector<YamlNode>> ItemsOf(const YamlNode& map, std::string_view key)
 Result<Credentials> Credentials::ReadFile(const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const YamlNode root, YamlNode::ReadFile(path));
   if (!root.IsMap()) {
-    return root.Error("a credentials file is a map with keys, tokens or oci_keys");
+    return root.Error("a credentials file is a map with keys, tokens, service_accounts or oci_keys");
   }
-  ASSAY_RETURN_IF_ERROR(root.CheckKeys({"keys", "tokens", "oci_keys"}));
+  ASSAY_RETURN_IF_ERROR(root.CheckKeys({"keys", "tokens", "service_accounts", "oci_keys"}));
   Credentials credentials;
   credentials.anonymous_ = false;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> keys, ItemsOf(root, "keys"));
@@ -69,6 +78,11 @@ Result<Credentials> Credentials::ReadFile(const std::string& path) {
   for (const YamlNode& node : tokens) {
     ASSAY_ASSIGN_OR_RETURN(std::string token, node.AsText());
     credentials.tokens_.push_back(std::move(token));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> accounts, ItemsOf(root, "service_accounts"));
+  for (const YamlNode& node : accounts) {
+    ASSAY_ASSIGN_OR_RETURN(ServiceAccount account, ReadServiceAccount(node));
+    credentials.service_accounts_.push_back(std::move(account));
   }
   ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> oci_keys, ItemsOf(root, "oci_keys"));
   for (const YamlNode& node : oci_keys) {
@@ -85,6 +99,11 @@ std::optional<storage::SigV4Secret> Credentials::Find(std::string_view access_ke
 
 bool Credentials::KnowsToken(std::string_view token) const {
   return std::ranges::find(tokens_, token) != tokens_.end();
+}
+
+const ServiceAccount* Credentials::FindServiceAccount(std::string_view client_email) const {
+  const auto found = std::ranges::find(service_accounts_, client_email, &ServiceAccount::client_email);
+  return found == service_accounts_.end() ? nullptr : &*found;
 }
 
 const OciKey* Credentials::FindOciKey(std::string_view key_id) const {

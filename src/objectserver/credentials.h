@@ -18,6 +18,12 @@ struct OciKey {
   std::string public_key_pem;  ///< the text itself
 };
 
+/// A service account of the GCS dialect: the token endpoint gives tokens for assertions that its key signed.
+struct ServiceAccount {
+  std::string client_email;
+  std::string public_key_pem;
+};
+
 /// What a credentials file says:
 ///
 ///     keys:
@@ -26,6 +32,9 @@ struct OciKey {
 ///         session_token: t     # optional
 ///         expires: 1760000000  # optional, seconds since 1970
 ///     tokens: [ya29.example]   # bearer tokens of the GCS dialect
+///     service_accounts:
+///       - client_email: a@b.iam.gserviceaccount.com
+///         public_key_file: key.pem
 ///     oci_keys:
 ///       - key_id: tenancy/user/fingerprint
 ///         public_key_file: key.pem
@@ -38,13 +47,14 @@ class Credentials {
   bool anonymous() const { return anonymous_; }
   std::optional<storage::SigV4Secret> Find(std::string_view access_key_id) const;
   bool KnowsToken(std::string_view token) const;
+  const ServiceAccount* FindServiceAccount(std::string_view client_email) const;
   const OciKey* FindOciKey(std::string_view key_id) const;
-  bool has_oci_keys() const { return !oci_keys_.empty(); }
 
  private:
   bool anonymous_ = true;
   std::map<std::string, storage::SigV4Secret, std::less<>> keys_;
   std::vector<std::string> tokens_;
+  std::vector<ServiceAccount> service_accounts_;
   std::vector<OciKey> oci_keys_;
 };
 

@@ -2,10 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
+#include "objectserver/gcs/dialect.h"
+#include "objectserver/model/model.h"
+#include "objectserver/model/modelled_exchange.h"
+#include "objectserver/oci/dialect.h"
+#include "objectserver/query.h"
 #include "objectserver/s3/dialect.h"
+#include "objectserver/s3/request.h"
 
 namespace assay::objectserver {
 namespace {
@@ -41,9 +49,31 @@ class CountedExchange : public http::Exchange {
   double start_;
 };
 
+/// What tells requests for the same key apart.
+std::string DetailOf(const http::RequestHead& head) {
+  const std::optional<Query> query = Query::Parse(head.query());
+  std::string detail(head.headers.Find("Range").value_or(""));
+  for (const char* name : {"partNumber", "uploadPartNum", "marker", "continuation-token", "prefix", "pageToken"}) {
+    detail += '\n' + (query ? query->Get(name) : "");
+  }
+  return detail;
+}
+
+bool IsConditional(const http::RequestHead& head) {
+  return head.headers.Has("If-Match") || head.headers.Has("If-None-Match") ||
+         head.query().find("ifGenerationMatch=") != std::string_view::npos;
+}
+
 }  // namespace
 
-Front::Front(const Context& context) : context_(context), s3_(s3::NewS3Dialect(context)) {}
+Front::Front(const Context& context) : context_(context) {
+  const std::vector<std::string>& dialects = context.options->dialects;
+  const auto enabled = [&](const char* name) { return std::ranges::find(dialects, name) != dialects.end(); };
+  // Google's XML dialect is S3's.
+  s3_ = enabled("s3") || enabled("gcs") ? s3::NewS3Dialect(context) : nullptr;
+  gcs_ = enabled("gcs") ? gcs::NewGcsDialect(context) : nullptr;
+  oci_ = enabled("oci") ? oci::NewOciDialect(context) : nullptr;
+}
 
 std::string Front::Metrics() const {
   const http::ServerStats* stats = stats_;
@@ -58,16 +88,57 @@ std::string Front::NextRequestId() {
   return fmt::format("{:016X}", id ^ id >> 29);
 }
 
+Dialect* Front::DialectOf(const http::RequestHead& head) const {
+  if (NamesBucket(head)) {
+    return s3_.get();
+  }
+  if (gcs_ && gcs::IsGcsPath(head.path())) {
+    return gcs_.get();
+  }
+  if (oci_ && oci::IsOciPath(head.path())) {
+    return oci_.get();
+  }
+  return s3_.get();
+}
+
+/// True when the host names a bucket: the path is a key then, whatever it looks like.
+bool Front::NamesBucket(const http::RequestHead& head) const {
+  return s3_ && !s3::BucketOfHost(head.headers.Find("Host").value_or(""), context_.options->domains).empty();
+}
+
 std::unique_ptr<http::Exchange> Front::Open(http::RequestHead head) {
-  if (head.path() == "/metrics" || head.path() == "/-/metrics") {
+  if ((head.path() == "/metrics" && !NamesBucket(head)) || head.path() == "/-/metrics") {
     http::ServerResponse response;
     response.headers.Add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
     response.body.push_back(http::BodyPiece::Text(Metrics()));
     return http::ReadyExchange(std::move(response));
   }
+  Dialect* dialect = DialectOf(head);
+  if (dialect == nullptr) {
+    return http::ReadyExchange(http::TextResponse(404, "no dialect that this server speaks has such a path"));
+  }
   const auto notes = std::make_shared<RequestNotes>();
   notes->request_id = NextRequestId();
-  return std::make_unique<CountedExchange>(s3_->Route(std::move(head), notes), metrics_);
+  const std::string detail = DetailOf(head);
+  const bool conditional = IsConditional(head);
+  Routed routed = dialect->Route(std::move(head), notes);
+  if (context_.model != nullptr) {
+    const RequestTraits traits = {routed.operation, routed.write, conditional, routed.bucket, routed.key, detail};
+    const RequestFate fate = context_.model->Decide(traits, MonotonicSeconds());
+    CountFault(fate, routed.operation);
+    std::string operation = routed.operation;
+    routed.exchange = ApplyFate(std::move(routed), fate, *dialect, notes);
+    routed.operation = std::move(operation);
+  }
+  return std::make_unique<CountedExchange>(std::move(routed), metrics_);
+}
+
+void Front::CountFault(const RequestFate& fate, const std::string& operation) {
+  if (fate.throttled) {
+    metrics_.CountFault("throttle", operation);
+  } else if (fate.fault != nullptr) {
+    metrics_.CountFault(fate.fault->name, operation);
+  }
 }
 
 }  // namespace assay::objectserver

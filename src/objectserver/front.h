@@ -11,6 +11,8 @@
 
 namespace assay::objectserver {
 
+struct RequestFate;
+
 /// Thread-safe. `context` must outlive it.
 class Front {
  public:
@@ -22,9 +24,15 @@ class Front {
 
  private:
   std::string NextRequestId();
+  /// Null when no dialect that is spoken has such paths.
+  Dialect* DialectOf(const http::RequestHead& head) const;
+  bool NamesBucket(const http::RequestHead& head) const;
+  void CountFault(const RequestFate& fate, const std::string& operation);
 
   const Context& context_;
   std::unique_ptr<Dialect> s3_;
+  std::unique_ptr<Dialect> gcs_;
+  std::unique_ptr<Dialect> oci_;
   objectserver::Metrics metrics_;
   std::atomic<uint64_t> request_count_ = 0;
   std::atomic<const http::ServerStats*> stats_ = nullptr;

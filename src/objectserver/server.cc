@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
+#include "base/files.h"
 #include "http/server.h"
 #include "objectserver/context.h"
 #include "objectserver/credentials.h"
 #include "objectserver/front.h"
-#include "objectserver/metrics.h"
-#include "objectserver/s3/dialect.h"
+#include "objectserver/model/model.h"
 #include "objectserver/store.h"
+#include "objectserver/tokens.h"
 
 namespace assay::objectserver {
 namespace {
@@ -41,7 +41,9 @@ Status MakeBuckets(const ServeOptions& options, Store& store) {
 struct ObjectServer::State {
   ServeOptions options;
   Credentials credentials = Credentials::Anonymous();
+  std::unique_ptr<Tokens> tokens;
   std::unique_ptr<Store> store;
+  std::unique_ptr<Model> model;
   Context context;
   std::unique_ptr<Front> front;
   std::unique_ptr<http::Server> server;  // last: stopped before what it uses goes
@@ -60,11 +62,17 @@ Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& op
   if (!options.credentials_file.empty()) {
     ASSAY_ASSIGN_OR_RETURN(state->credentials, Credentials::ReadFile(options.credentials_file));
   }
+  http::ServerOptions server_options;
+  if (!options.profile.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(Profile profile, ReadProfile(options.profile, ShareDirectory()));
+    server_options.network = {profile.connection_bytes_per_s, profile.total_bytes_per_s};
+    state->model = std::make_unique<Model>(std::move(profile), options.seed);
+  }
   ASSAY_ASSIGN_OR_RETURN(state->store, Store::Open(options.root));
   ASSAY_RETURN_IF_ERROR(MakeBuckets(options, *state->store));
-  state->context = {&state->options, &state->credentials, state->store.get()};
+  state->tokens = std::make_unique<Tokens>(state->credentials);
+  state->context = {&state->options, &state->credentials, state->store.get(), state->tokens.get(), state->model.get()};
   state->front = std::make_unique<Front>(state->context);
-  http::ServerOptions server_options;
   server_options.host = options.host;
   server_options.port = options.port;
   server_options.threads = options.threads;

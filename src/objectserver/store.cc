@@ -197,6 +197,64 @@ StoreOutcome Store::Remove(const std::string& bucket_name, const std::string& ke
   return {StoreCode::kOk, current, {}};
 }
 
+StoreOutcome Store::UpdateAttributes(const std::string& bucket_name, const std::string& key, const Condition& condition,
+                                     const std::function<void(Attributes& attributes)>& change) {
+  const BucketPointer bucket = BucketOf(bucket_name);
+  if (!bucket) {
+    return {StoreCode::kNoSuchBucket, nullptr, {}};
+  }
+  const std::shared_lock life(bucket->life);
+  const std::lock_guard stripe(StripeOf(key));
+  const ObjectPointer current = bucket->Find(key);
+  if (!current) {
+    return {StoreCode::kNoSuchKey, nullptr, {}};
+  }
+  if (const StoreCode code = condition ? condition(current.get()) : StoreCode::kOk; code != StoreCode::kOk) {
+    return {code, current, {}};
+  }
+  ObjectRecord object = *current;
+  change(object.attributes);
+  ++object.metageneration;
+  object.modified = UnixSeconds();
+  if (const Status status = persistence_->SaveObject(bucket_name, object); !status.ok()) {
+    return {StoreCode::kFailed, nullptr, status.message()};
+  }
+  auto written = std::make_shared<const ObjectRecord>(std::move(object));
+  const std::unique_lock lock(bucket->mutex);
+  bucket->objects[key] = written;
+  return {StoreCode::kOk, written, {}};
+}
+
+namespace {
+
+using Objects = std::map<std::string, ObjectPointer>;
+
+Objects::const_iterator FirstOf(const Objects& objects, const ListQuery& query) {
+  const std::string& start = std::max(query.prefix, query.start_at);
+  return !query.start_after.empty() && query.start_after >= start ? objects.upper_bound(query.start_after)
+                                                                  : objects.lower_bound(start);
+}
+
+/// The first key that does not begin with `prefix`, of those that come after it.
+Objects::const_iterator Beyond(const Objects& objects, std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) {
+    prefix.pop_back();
+  }
+  if (prefix.empty()) {
+    return objects.end();
+  }
+  ++prefix.back();
+  return objects.lower_bound(prefix);
+}
+
+/// "a/b/" of key "a/b/c" for prefix "a/" and delimiter "/"; empty where the key stands for itself.
+std::string GroupOf(const std::string& key, const ListQuery& query) {
+  const size_t cut = query.delimiter.empty() ? std::string::npos : key.find(query.delimiter, query.prefix.size());
+  return cut == std::string::npos ? "" : key.substr(0, cut + query.delimiter.size());
+}
+
+}  // namespace
+
 ListResult Store::List(const std::string& bucket_name, const ListQuery& query) const {
   const BucketPointer bucket = BucketOf(bucket_name);
   ListResult result;
@@ -205,34 +263,32 @@ ListResult Store::List(const std::string& bucket_name, const ListQuery& query) c
     return result;
   }
   const std::shared_lock lock(bucket->mutex);
-  const auto& objects = bucket->objects;
-  auto at = query.start_after >= query.prefix && !query.start_after.empty() ? objects.upper_bound(query.start_after)
-                                                                            : objects.lower_bound(query.prefix);
-  while (at != objects.end() && at->first.starts_with(query.prefix)) {
-    const std::string& key = at->first;
+  const Objects& objects = bucket->objects;
+  auto at = FirstOf(objects, query);
+  while (at != objects.end() && at->first.starts_with(query.prefix) &&
+         (query.end_before.empty() || at->first < query.end_before)) {
     if (query.hide_newer_than > 0 && at->second->created > query.hide_newer_than) {
       ++at;
       continue;
     }
-    const size_t cut = query.delimiter.empty() ? std::string::npos : key.find(query.delimiter, query.prefix.size());
-    const std::string group = cut == std::string::npos ? "" : key.substr(0, cut + query.delimiter.size());
-    if (!group.empty() && query.start_after.starts_with(group)) {
-      at = std::find_if_not(at, objects.end(), [&](const auto& entry) { return entry.first.starts_with(group); });
-      continue;  // an earlier page gave it
-    }
-    if (result.objects.size() + result.prefixes.size() == query.max_keys) {
+    const std::string group = GroupOf(at->first, query);
+    const bool given_before = !group.empty() && query.start_after == group;  // by an earlier page
+    if (!given_before && result.objects.size() + result.prefixes.size() == query.max_keys) {
       result.truncated = query.max_keys > 0;
+      result.next_key = at->first;
       break;
     }
     if (group.empty()) {
       result.objects.push_back(at->second);
-      result.next_after = key;
+      result.next_after = at->first;
       ++at;
       continue;
     }
-    result.prefixes.push_back(group);
-    result.next_after = group;
-    at = std::find_if_not(at, objects.end(), [&](const auto& entry) { return entry.first.starts_with(group); });
+    if (!given_before) {
+      result.prefixes.push_back(group);
+      result.next_after = group;
+    }
+    at = Beyond(objects, group);
   }
   return result;
 }

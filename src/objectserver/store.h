@@ -48,6 +48,8 @@ using Condition = std::function<StoreCode(const ObjectRecord* current)>;
 struct ListQuery {
   std::string prefix;
   std::string start_after;  ///< keys beyond it
+  std::string start_at;     ///< keys from it on
+  std::string end_before;   ///< keys below it; empty: no end
   std::string delimiter;
   size_t max_keys = 1000;
   double hide_newer_than = 0;  ///< a stale list: objects written after that time are not shown; 0: all are
@@ -59,6 +61,7 @@ struct ListResult {
   std::vector<std::string> prefixes;
   bool truncated = false;
   std::string next_after;  ///< `start_after` of the next page
+  std::string next_key;    ///< the first key that was left out
 };
 
 class Store {
@@ -79,6 +82,9 @@ class Store {
   /// Puts `object` in place of what is there; gives it its generation and times.
   StoreOutcome Put(const std::string& bucket, ObjectRecord object, const Condition& condition);
   StoreOutcome Remove(const std::string& bucket, const std::string& key, const Condition& condition);
+  /// Changes what is said of an object, not its content: its metageneration rises.
+  StoreOutcome UpdateAttributes(const std::string& bucket, const std::string& key, const Condition& condition,
+                                const std::function<void(Attributes& attributes)>& change);
   ListResult List(const std::string& bucket, const ListQuery& query) const;
 
   /// Returns the new upload's id in `message` of the outcome.

@@ -11,6 +11,8 @@
 #include "http/server.h"
 #include "objectserver/context.h"
 #include "objectserver/front.h"
+#include "objectserver/s3/dialect.h"
+#include "objectserver/tokens.h"
 
 namespace assay::objectserver::testing {
 
@@ -38,8 +40,10 @@ class Harness {
     if (!options_.credentials_file.empty()) {
       credentials_ = Credentials::ReadFile(options_.credentials_file).value();
     }
-    context_ = {&options_, &credentials_, store_.get()};
+    tokens_ = std::make_unique<Tokens>(credentials_);
+    context_ = {&options_, &credentials_, store_.get(), tokens_.get(), nullptr};
     front_ = std::make_unique<Front>(context_);
+    dialect_ = s3::NewS3Dialect(context_);
   }
 
   Reply Send(std::string method, std::string target, std::string_view body = {},
@@ -67,6 +71,8 @@ class Harness {
   }
 
   Store& store() { return *store_; }
+  /// S3.
+  Dialect& dialect() { return *dialect_; }
 
  private:
   static Reply ReplyOf(const http::ServerResponse& response) {
@@ -87,8 +93,10 @@ class Harness {
   ServeOptions options_;
   Credentials credentials_ = Credentials::Anonymous();
   std::unique_ptr<Store> store_;
+  std::unique_ptr<Tokens> tokens_;
   Context context_;
   std::unique_ptr<Front> front_;
+  std::unique_ptr<Dialect> dialect_;
 };
 
 }  // namespace assay::objectserver::testing

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "objectserver/tokens.h"
+
 namespace assay::objectserver::s3 {
 namespace {
 
@@ -15,13 +17,14 @@ constexpr ChecksumKind kHeaderKinds[] = {ChecksumKind::kCrc32c, ChecksumKind::kC
 
 }  // namespace
 
-std::optional<Error> Authenticate(const Credentials& credentials, Request& request) {
+std::optional<Error> Authenticate(const Context& context, Request& request) {
+  const Credentials& credentials = *context.credentials;
   if (credentials.anonymous()) {
     return std::nullopt;
   }
   const std::string authorization = request.HeaderText("Authorization");
   if (authorization.starts_with(kBearer)) {
-    return credentials.KnowsToken(std::string_view(authorization).substr(kBearer.size()))
+    return context.tokens->Knows(std::string_view(authorization).substr(kBearer.size()))
                ? std::nullopt
                : std::optional(Error{"AccessDenied", "The bearer token is not known.", 401});
   }

@@ -149,7 +149,7 @@ class S3Dialect : public Dialect {
 
  private:
   std::unique_ptr<http::Exchange> Open(const Operation* operation, const RequestPointer& request) {
-    std::optional<Error> error = Authenticate(*context_.credentials, *request);
+    std::optional<Error> error = Authenticate(context_, *request);
     if (!error && operation == nullptr) {
       error = Error{"MethodNotAllowed", {}, 0, {{"Method", request->head.method}}};
     }

@@ -14,27 +14,12 @@ namespace {
 
 constexpr size_t kMaxKeyBytes = 1024;
 constexpr size_t kMaxMetadataBytes = 2048;
-constexpr std::string_view kReservedNames[] = {"metrics", "storage", "upload", "download", "batch"};
+constexpr std::string_view kReservedNames[] = {"metrics", "storage", "upload", "download", "token", "oauth2"};
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
-}
-
-/// "bucket" of host "bucket.localhost:9000"; empty where the host is none of a bucket's.
-std::string BucketOfHost(std::string_view host, const std::vector<std::string>& domains) {
-  const std::string name = Lower(host.substr(0, host.rfind(':')));
-  std::string_view longest;
-  for (const std::string& domain : domains) {
-    if (name == domain) {
-      return "";
-    }
-    if (name.ends_with('.' + domain) && domain.size() > longest.size()) {
-      longest = domain;
-    }
-  }
-  return longest.empty() ? "" : name.substr(0, name.size() - longest.size() - 1);
 }
 
 /// "aws-chunked" is how the body came, not what the object is.
@@ -52,6 +37,20 @@ std::string WithoutAwsChunked(std::string_view encoding) {
 
 std::string Request::resource() const {
   return bucket.empty() ? "/" : '/' + bucket + (key.empty() ? "" : '/' + key);
+}
+
+std::string BucketOfHost(std::string_view host, const std::vector<std::string>& domains) {
+  const std::string name = Lower(host.substr(0, host.rfind(':')));
+  std::string_view longest;
+  for (const std::string& domain : domains) {
+    if (name == domain) {
+      return "";
+    }
+    if (name.ends_with('.' + domain) && domain.size() > longest.size()) {
+      longest = domain;
+    }
+  }
+  return longest.empty() ? "" : name.substr(0, name.size() - longest.size() - 1);
 }
 
 std::optional<Error> ReadAddress(const std::vector<std::string>& domains, Request& request) {

@@ -29,6 +29,9 @@ struct Request {
 };
 using RequestPointer = std::shared_ptr<Request>;
 
+/// "bucket" of host "bucket.localhost:9000" when "localhost" is one of `domains`; else empty.
+std::string BucketOfHost(std::string_view host, const std::vector<std::string>& domains);
+
 /// Reads bucket and key from the path, or from the host where that is below one of `domains`.
 std::optional<Error> ReadAddress(const std::vector<std::string>& domains, Request& request);
 

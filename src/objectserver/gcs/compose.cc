@@ -1,0 +1,144 @@
+// Objects made of objects, within the store.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/json.h"
+#include "objectserver/gcs/operations.h"
+
+namespace assay::objectserver::gcs {
+namespace {
+
+using nlohmann::json;
+using storage::ChecksumKind;
+
+constexpr size_t kMaxSources = 32;
+
+/// The CRC32C of an object, computed where no dialect has recorded it.
+Result<std::string> Crc32cOf(const ObjectRecord& object) {
+  if (const auto found = object.digests.find(ChecksumKind::kCrc32c); found != object.digests.end()) {
+    return found->second;
+  }
+  DigestSet set({ChecksumKind::kCrc32c});
+  ASSAY_RETURN_IF_ERROR(object.blob.ForEachPiece([&](std::span<const std::byte> bytes) { set.Update(bytes); }));
+  return set.Finish().at(ChecksumKind::kCrc32c);
+}
+
+/// Finds one source and appends it; on an error `answer` says which.
+bool AppendSource(const Context& context, const Request& request, const json& source, ObjectRecord& object,
+                  http::ServerResponse& answer) {
+  Request named = request;
+  if (!source.is_object() || !ReadField(source, "name", named.object).ok() || named.object.empty()) {
+    answer = ErrorAnswer(400, "invalid", "Each source object must have a name.");
+    return false;
+  }
+  const StoreOutcome found = context.store->Find(request.bucket, named.object);
+  if (!found.ok()) {
+    answer = OutcomeAnswer(named, found);
+    return false;
+  }
+  std::string generation;
+  if (ReadField(source, "generation", generation).ok() && !generation.empty() &&
+      generation != std::to_string(found.object->generation)) {
+    answer = ErrorAnswer(404, "notFound", "No such object generation: " + named.object);
+    return false;
+  }
+  const Result<std::string> crc32c = Crc32cOf(*found.object);
+  if (!crc32c.ok()) {
+    answer = ErrorAnswer(500, "backendError", crc32c.status().message());
+    return false;
+  }
+  Part part;
+  part.number = static_cast<int>(object.parts.size()) + 1;
+  part.size = found.object->size();
+  part.etag = found.object->etag;
+  part.digests[ChecksumKind::kCrc32c] = *crc32c;
+  object.blob.Append(found.object->blob);
+  object.parts.push_back(std::move(part));
+  return true;
+}
+
+/// The checksum and the tag of an object from those of its parts.
+void SealComposite(ObjectRecord& object) {
+  std::vector<std::string> digests;
+  std::vector<int64_t> sizes;
+  std::vector<std::string> etags;
+  for (const Part& part : object.parts) {
+    digests.push_back(part.digests.at(ChecksumKind::kCrc32c));
+    sizes.push_back(part.size);
+    etags.push_back(part.etag);
+  }
+  object.digests[ChecksumKind::kCrc32c] = CombineDigests(ChecksumKind::kCrc32c, digests, sizes);
+  object.etag = MultipartEtag(etags);
+}
+
+/// Puts a copy of the request's object where it says.
+StoreOutcome CopyTo(const Context& context, const Request& request, std::string_view body, const ObjectRecord& source) {
+  ObjectRecord object = source;
+  object.key = request.destination_object;
+  object.created = 0;
+  object.metageneration = 1;
+  object.upload_id.clear();
+  if (const Result<json> resource = ParseJson(body, "request"); resource.ok() && resource->is_object()) {
+    ReadResource(*resource, object.attributes);
+  }
+  return context.store->Put(request.destination_bucket, std::move(object), WriteCondition(request.query));
+}
+
+}  // namespace
+
+http::ServerResponse Compose(const Context& context, const Request& request, std::string_view body) {
+  const Result<json> parsed = ParseJson(body, "request");
+  if (!parsed.ok() || !parsed->is_object() || !parsed->contains("sourceObjects") ||
+      !(*parsed)["sourceObjects"].is_array()) {
+    return ErrorAnswer(400, "invalid", "You must provide the source objects.");
+  }
+  const json& sources = (*parsed)["sourceObjects"];
+  if (sources.empty() || sources.size() > kMaxSources) {
+    return ErrorAnswer(400, "invalid", "The number of source components provided must lie between 1 and 32.");
+  }
+  ObjectRecord object;
+  object.key = request.object;
+  object.attributes.content_type = "application/octet-stream";
+  if (parsed->contains("destination") && (*parsed)["destination"].is_object()) {
+    ReadResource((*parsed)["destination"], object.attributes);
+  }
+  http::ServerResponse answer;
+  for (const json& source : sources) {
+    if (!AppendSource(context, request, source, object, answer)) {
+      return answer;
+    }
+  }
+  SealComposite(object);
+  const StoreOutcome outcome = context.store->Put(request.bucket, std::move(object), WriteCondition(request.query));
+  return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, BaseUrl(request)))
+                      : OutcomeAnswer(request, outcome);
+}
+
+http::ServerResponse Rewrite(const Context& context, const Request& request, std::string_view body) {
+  const StoreOutcome found = context.store->Find(request.bucket, request.object);
+  if (!found.ok()) {
+    return OutcomeAnswer(request, found);
+  }
+  const StoreOutcome outcome = CopyTo(context, request, body, *found.object);
+  if (!outcome.ok()) {
+    return OutcomeAnswer(request, outcome);
+  }
+  const std::string size = std::to_string(outcome.object->size());
+  return JsonAnswer({{"kind", "storage#rewriteResponse"},
+                     {"totalBytesRewritten", size},
+                     {"objectSize", size},
+                     {"done", true},
+                     {"resource", ObjectResource(request.destination_bucket, *outcome.object, BaseUrl(request))}});
+}
+
+http::ServerResponse Copy(const Context& context, const Request& request, std::string_view body) {
+  const StoreOutcome found = context.store->Find(request.bucket, request.object);
+  if (!found.ok()) {
+    return OutcomeAnswer(request, found);
+  }
+  const StoreOutcome outcome = CopyTo(context, request, body, *found.object);
+  return outcome.ok() ? JsonAnswer(ObjectResource(request.destination_bucket, *outcome.object, BaseUrl(request)))
+                      : OutcomeAnswer(request, outcome);
+}
+
+}  // namespace assay::objectserver::gcs

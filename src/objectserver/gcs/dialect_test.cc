@@ -1,0 +1,134 @@
+#include "objectserver/gcs/dialect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "objectserver/testing.h"
+
+namespace assay::objectserver::gcs {
+namespace {
+
+using nlohmann::json;
+using objectserver::testing::Harness;
+using objectserver::testing::Reply;
+
+constexpr const char* kUpload = "/upload/storage/v1/b/test/o?uploadType=";
+
+json Body(const Reply& reply) {
+  return json::parse(reply.body, nullptr, false);
+}
+
+Reply Put(Harness& harness, const std::string& name, const std::string& content, const std::string& more = "") {
+  return harness.Send("POST", kUpload + ("media&name=" + name) + more, content);
+}
+
+TEST(Gcs, UploadsMediaAndReadsIt) {
+  Harness harness;
+  const json object = Body(Put(harness, "a%2Fb", "hello"));
+  EXPECT_EQ(object["name"], "a/b");
+  EXPECT_EQ(object["size"], "5");
+  EXPECT_EQ(object["crc32c"], "mnG7TA==");
+  EXPECT_EQ(object["md5Hash"], "XUFAKrxLKna5cZ2REBfFkg==");
+  const Reply media =
+      harness.Send("GET", "/download/storage/v1/b/test/o/a%2Fb?alt=media", "", {{"Range", "bytes=1-3"}});
+  EXPECT_EQ(media.status, 206);
+  EXPECT_EQ(media.body, "ell");
+  EXPECT_EQ(media.Header("x-goog-hash"), "crc32c=mnG7TA==,md5=XUFAKrxLKna5cZ2REBfFkg==");
+  EXPECT_EQ(Body(harness.Send("GET", "/storage/v1/b/test/o/a%2Fb"))["generation"], object["generation"]);
+  EXPECT_EQ(harness.Send("GET", "/test/a/b").body, "hello") << "the XML dialect";
+  EXPECT_EQ(Body(harness.Send("GET", "/storage/v1/b/test/o/none"))["error"]["errors"][0]["reason"], "notFound");
+}
+
+TEST(Gcs, UploadsMultipart) {
+  Harness harness;
+  const std::string body =
+      "--xyz\r\nContent-Type: "
+      "application/json\r\n\r\n{\"name\":\"k\",\"crc32c\":\"mnG7TA==\",\"metadata\":{\"a\":\"b\"}}\r\n"
+      "--xyz\r\nContent-Type: text/x\r\n\r\nhello\r\n--xyz--\r\n";
+  const json object = Body(harness.Send("POST", std::string(kUpload) + "multipart", body,
+                                        {{"Content-Type", "multipart/related; boundary=\"xyz\""}}));
+  EXPECT_EQ(object["contentType"], "text/x");
+  EXPECT_EQ(object["metadata"]["a"], "b");
+  std::string wrong = body;
+  wrong.replace(wrong.find("mnG7TA=="), 8, "AAAAAA==");
+  EXPECT_EQ(harness
+                .Send("POST", std::string(kUpload) + "multipart", wrong,
+                      {{"Content-Type", "multipart/related; boundary=xyz"}})
+                .status,
+            400);
+}
+
+TEST(Gcs, ResumesUploads) {
+  Harness harness;
+  const Reply begun = harness.Send("POST", std::string(kUpload) + "resumable&name=k&ifGenerationMatch=0");
+  const std::string location = begun.Header("Location");
+  const std::string session = location.substr(location.find("/upload"));
+  const std::string chunk(256 << 10, 'a');
+  const auto send = [&](const std::string& content, const std::string& range) {
+    return harness.Send("PUT", session, content, {{"Content-Range", range}});
+  };
+  EXPECT_EQ(send("short", "bytes 0-4/*").status, 400);
+  EXPECT_EQ(send("", "bytes */*").Header("Range"), "");
+  EXPECT_EQ(send(chunk, "bytes 0-262143/*").status, 308);
+  EXPECT_EQ(send("", "bytes */*").Header("Range"), "bytes=0-262143");
+  EXPECT_EQ(send("x", "bytes 300000-300000/300001").status, 400);
+  const Reply again = send(chunk + chunk, "bytes 0-524287/*");
+  EXPECT_EQ(again.status, 308);
+  EXPECT_EQ(again.Header("Range"), "bytes=0-524287") << "what was there already is dropped";
+  const Reply done = send("tail", "bytes 524288-524291/524292");
+  EXPECT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(harness.Send("GET", "/test/k").body, chunk + chunk + "tail");
+  EXPECT_EQ(Body(send("", "bytes */524292"))["name"], "k") << "asked again";
+  const std::string crc32c = Body(done)["crc32c"];
+  const std::string whole = chunk + chunk + "tail";
+  EXPECT_EQ(crc32c, storage::ChecksumOf(storage::ChecksumKind::kCrc32c, std::as_bytes(std::span(whole))).Base64());
+}
+
+TEST(Gcs, HoldsToPreconditions) {
+  Harness harness;
+  const std::string generation = Body(Put(harness, "k", "one"))["generation"];
+  EXPECT_EQ(Put(harness, "k", "two", "&ifGenerationMatch=0").status, 412);
+  EXPECT_EQ(Put(harness, "new", "two", "&ifGenerationMatch=0").status, 200);
+  EXPECT_EQ(harness.Send("GET", "/storage/v1/b/test/o/k?ifGenerationNotMatch=" + generation).status, 304);
+  EXPECT_EQ(harness.Send("GET", "/storage/v1/b/test/o/k?generation=7").status, 404);
+  EXPECT_EQ(harness.Send("DELETE", "/storage/v1/b/test/o/k?ifGenerationMatch=7").status, 412);
+  EXPECT_EQ(Put(harness, "k", "two", "&ifGenerationMatch=" + generation).status, 200);
+  EXPECT_EQ(harness.Send("DELETE", "/storage/v1/b/test/o/k").status, 204);
+}
+
+TEST(Gcs, ComposesRewritesAndLists) {
+  Harness harness;
+  Put(harness, "a", "12");
+  Put(harness, "b", "345");
+  const json composed = Body(harness.Send("POST", "/storage/v1/b/test/o/c%2Fd/compose",
+                                          R"({"sourceObjects":[{"name":"a"},{"name":"b"},{"name":"a"}]})"));
+  EXPECT_EQ(composed["componentCount"], 3);
+  EXPECT_EQ(composed["crc32c"],
+            storage::ChecksumOf(storage::ChecksumKind::kCrc32c, std::as_bytes(std::span("1234512", 7))).Base64());
+  EXPECT_EQ(harness.Send("GET", "/storage/v1/b/test/o/c%2Fd?alt=media").body, "1234512");
+  const json rewritten = Body(harness.Send("POST", "/storage/v1/b/test/o/a/rewriteTo/b/test/o/z", "{}"));
+  EXPECT_EQ(rewritten["done"], true);
+  const json page = Body(harness.Send("GET", "/storage/v1/b/test/o?delimiter=%2F&maxResults=2"));
+  EXPECT_EQ(page["items"].size(), 2u);
+  const json rest = Body(harness.Send(
+      "GET", "/storage/v1/b/test/o?delimiter=%2F&maxResults=2&pageToken=" + page["nextPageToken"].get<std::string>()));
+  EXPECT_EQ(rest["prefixes"], json::array({"c/"}));
+  EXPECT_EQ(rest["items"][0]["name"], "z");
+  const json some = Body(harness.Send("GET", "/storage/v1/b/test/o?startOffset=b&endOffset=d"));
+  EXPECT_EQ(some["items"].size(), 2u);
+  EXPECT_EQ(Body(harness.Send("PATCH", "/storage/v1/b/test/o/a", R"({"metadata":{"k":"v"}})"))["metageneration"], "2");
+}
+
+TEST(Gcs, GivesTokens) {
+  Harness harness;
+  const json token = Body(harness.Send(
+      "POST", "/token", "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=a.b.c"));
+  EXPECT_EQ(token["token_type"], "Bearer");
+  EXPECT_EQ(harness.Send("POST", "/token", "grant_type=password").status, 400);
+}
+
+}  // namespace
+}  // namespace assay::objectserver::gcs

@@ -1,0 +1,15 @@
+// A request under the model: its fate, applied to what the dialect answers.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "objectserver/context.h"
+#include "objectserver/model/model.h"
+
+namespace assay::objectserver {
+
+/// Wraps `routed.exchange` so that it meets `fate`. The dialect words the errors.
+std::unique_ptr<http::Exchange> ApplyFate(Routed routed, const RequestFate& fate, Dialect& dialect, const Notes& notes);
+
+}  // namespace assay::objectserver

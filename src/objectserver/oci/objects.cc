@@ -1,0 +1,225 @@
+// Objects of the native API.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "objectserver/oci/operations.h"
+#include "objectserver/receive.h"
+
+namespace assay::objectserver::oci {
+namespace {
+
+using nlohmann::json;
+using storage::ChecksumKind;
+
+struct HashHeader {
+  const char* name;
+  ChecksumKind kind;
+};
+
+constexpr HashHeader kHashHeaders[] = {{"Content-MD5", ChecksumKind::kMd5},
+                                       {"opc-content-crc32c", ChecksumKind::kCrc32c},
+                                       {"opc-content-sha256", ChecksumKind::kSha256},
+                                       {"x-content-sha256", ChecksumKind::kSha256}};
+
+std::optional<http::ServerResponse> JudgeDigests(const Request& request, const Digests& digests) {
+  for (const HashHeader& header : kHashHeaders) {
+    const std::string announced = request.HeaderText(header.name);
+    if (!announced.empty() && announced != Base64Of(digests, header.kind)) {
+      return ErrorAnswer(
+          400, "UnmatchedContentMD5",
+          std::string("The computed digest of the request body does not match the ") + header.name + " header",
+          request.notes);
+    }
+  }
+  return std::nullopt;
+}
+
+void AddObjectHeaders(const ObjectRecord& object, http::Headers& headers) {
+  headers.Add("etag", object.etag);
+  headers.Add("last-modified", http::HttpDate(static_cast<int64_t>(std::floor(object.modified))));
+  headers.Add("accept-ranges", "bytes");
+  headers.Add("Content-Type", object.attributes.content_type);
+  headers.Add("storage-tier", "Standard");
+  for (const auto& [name, value] : object.attributes.system) {
+    headers.Add(name, value);
+  }
+  for (const auto& [name, value] : object.attributes.metadata) {
+    headers.Add("opc-meta-" + name, value);
+  }
+  const std::string md5 = Base64Of(object.digests, ChecksumKind::kMd5);
+  if (!object.parts.empty()) {
+    headers.Add("opc-multipart-md5", object.etag);
+  } else if (!md5.empty()) {
+    headers.Add("content-md5", md5);
+    headers.Add("opc-content-md5", md5);
+  }
+  if (const std::string crc32c = Base64Of(object.digests, ChecksumKind::kCrc32c); !crc32c.empty()) {
+    headers.Add("opc-content-crc32c", crc32c);
+  }
+}
+
+std::optional<http::ServerResponse> JudgeRead(const Request& request, const ObjectRecord& object) {
+  const auto match = request.head.headers.Find("If-Match");
+  if (match && Trim(*match) != "*" && Trim(*match) != object.etag) {
+    return ErrorAnswer(412, "IfMatchFailed", "The If-Match header does not match the existing entity", request.notes);
+  }
+  const auto none_match = request.head.headers.Find("If-None-Match");
+  if (none_match && (Trim(*none_match) == "*" || Trim(*none_match) == object.etag)) {
+    return Answer(request, 304);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<http::Exchange> ReceiveContent(const Context& context, const RequestPointer& request,
+                                               ContentDone done) {
+  const bool md5_sent = request->head.headers.Has("Content-MD5");
+  const std::optional<int64_t> size = request->head.content_length;
+  const ChecksumKind etag_kind = EtagKind(size.has_value(), size.value_or(0), md5_sent, context.options->always_md5);
+  std::set<ChecksumKind> kinds = {ChecksumKind::kCrc32c, etag_kind};
+  if (request->head.headers.Has("x-content-sha256") || request->head.headers.Has("opc-content-sha256")) {
+    kinds.insert(ChecksumKind::kSha256);
+  }
+  auto writer = context.store->NewWriter(size);
+  if (!writer.ok()) {
+    return http::ReadyExchange(ErrorAnswer(500, "InternalServerError", writer.status().message(), request->notes));
+  }
+  return std::make_unique<ContentExchange>(
+      ContentReceiver(std::move(writer).value(), kinds),
+      [request, etag_kind, done = std::move(done)](Result<ReceivedContent> content) {
+        if (!content.ok()) {
+          return ErrorAnswer(500, "InternalServerError", content.status().message(), request->notes);
+        }
+        if (std::optional<http::ServerResponse> refused = JudgeDigests(*request, content->digests)) {
+          return std::move(*refused);
+        }
+        std::string etag = EtagOf(content->digests, etag_kind, content->blob.size());
+        content->digests.erase(ChecksumKind::kCrc64Nvme);
+        return done(std::move(content->blob), std::move(etag), std::move(content->digests));
+      });
+}
+
+std::unique_ptr<http::Exchange> PutObject(const Context& context, const RequestPointer& request) {
+  Condition condition;
+  if (!ReadCondition(*request, condition)) {
+    return http::ReadyExchange(
+        ErrorAnswer(400, "InvalidParameter", "The only If-None-Match understood is '*'", request->notes));
+  }
+  if (!context.store->FindBucket(request->bucket)) {
+    return http::ReadyExchange(OutcomeAnswer(*request, {StoreCode::kNoSuchBucket, nullptr, {}}));
+  }
+  return ReceiveContent(context, request, [&context, request, condition](Blob blob, std::string etag, Digests digests) {
+    ObjectRecord object;
+    object.key = request->object;
+    object.blob = std::move(blob);
+    object.etag = std::move(etag);
+    object.digests = std::move(digests);
+    object.attributes = ReadAttributes(*request);
+    const StoreOutcome outcome = context.store->Put(request->bucket, std::move(object), condition);
+    if (!outcome.ok()) {
+      return OutcomeAnswer(*request, outcome);
+    }
+    http::ServerResponse answer = Answer(*request);
+    answer.headers.Add("etag", outcome.object->etag);
+    answer.headers.Add("last-modified", http::HttpDate(static_cast<int64_t>(outcome.object->modified)));
+    if (const std::string md5 = Base64Of(outcome.object->digests, ChecksumKind::kMd5); !md5.empty()) {
+      answer.headers.Add("opc-content-md5", md5);
+    }
+    return answer;
+  });
+}
+
+http::ServerResponse GetObject(const Context& context, const Request& request, std::string_view) {
+  const StoreOutcome found = context.store->Find(request.bucket, request.object);
+  if (!found.ok()) {
+    return OutcomeAnswer(request, found);
+  }
+  const ObjectRecord& object = *found.object;
+  if (std::optional<http::ServerResponse> refused = JudgeRead(request, object)) {
+    return std::move(*refused);
+  }
+  const RangeOutcome outcome = ApplyRange(request.HeaderText("Range"), object.size());
+  if (outcome.kind == RangeOutcome::Kind::kUnsatisfiable) {
+    return ErrorAnswer(416, "InvalidRange", "The range lies beyond the object's end", request.notes);
+  }
+  const bool partial = outcome.kind == RangeOutcome::Kind::kPart;
+  const ByteRange range = partial ? outcome.range : ByteRange{0, object.size()};
+  auto pieces = object.blob.Pieces(range.offset, range.length);
+  if (!pieces.ok()) {
+    return ErrorAnswer(500, "InternalServerError", pieces.status().message(), request.notes);
+  }
+  http::ServerResponse answer = Answer(request, partial ? 206 : 200);
+  AddObjectHeaders(object, answer.headers);
+  if (partial) {
+    answer.headers.Add("content-range", "bytes " + std::to_string(range.offset) + '-' +
+                                            std::to_string(range.offset + range.length - 1) + '/' +
+                                            std::to_string(object.size()));
+  }
+  answer.body = std::move(pieces).value();
+  return answer;
+}
+
+http::ServerResponse DeleteObject(const Context& context, const Request& request, std::string_view) {
+  Condition condition;
+  if (!ReadCondition(request, condition)) {
+    return ErrorAnswer(400, "InvalidParameter", "The only If-None-Match understood is '*'", request.notes);
+  }
+  const StoreOutcome outcome = context.store->Remove(request.bucket, request.object, condition);
+  return outcome.ok() ? Answer(request, 204) : OutcomeAnswer(request, outcome);
+}
+
+http::ServerResponse CopyObject(const Context& context, const Request& request, std::string_view body) {
+  const Result<json> details = ParseJson(body, "request");
+  Request source = request;
+  std::string bucket;
+  std::string name;
+  if (!details.ok() || !details->is_object() || !ReadField(*details, "sourceObjectName", source.object).ok() ||
+      !ReadField(*details, "destinationBucket", bucket).ok() ||
+      !ReadField(*details, "destinationObjectName", name).ok() || source.object.empty() || name.empty()) {
+    return ErrorAnswer(400, "InvalidParameter",
+                       "sourceObjectName, destinationBucket and destinationObjectName are "
+                       "required",
+                       request.notes);
+  }
+  const StoreOutcome found = context.store->Find(request.bucket, source.object);
+  if (!found.ok()) {
+    return OutcomeAnswer(source, found);
+  }
+  ObjectRecord object = *found.object;
+  object.key = name;
+  object.created = 0;
+  object.upload_id.clear();
+  Condition condition;
+  std::string none_match;
+  if (ReadField(*details, "destinationObjectIfNoneMatchETag", none_match).ok() && none_match == "*") {
+    condition = [](const ObjectRecord* current) {
+      return current == nullptr ? StoreCode::kOk : StoreCode::kConditionFailed;
+    };
+  }
+  const StoreOutcome outcome = context.store->Put(bucket, std::move(object), condition);
+  if (!outcome.ok()) {
+    return OutcomeAnswer(source, outcome);
+  }
+  http::ServerResponse answer = Answer(request, 202);
+  answer.headers.Add("opc-work-request-id", "copy-" + request.notes->request_id);
+  return answer;
+}
+
+http::ServerResponse GetWorkRequest(const Context&, const Request& request, std::string_view) {
+  const std::string now = IsoTimestamp(UnixSeconds());
+  return JsonAnswer(request, {{"operationType", "COPY_OBJECT"},
+                              {"status", "COMPLETED"},
+                              {"id", request.object},
+                              {"compartmentId", "assay"},
+                              {"resources", json::array()},
+                              {"percentComplete", 100.0},
+                              {"timeAccepted", now},
+                              {"timeStarted", now},
+                              {"timeFinished", now}});
+}
+
+}  // namespace assay::objectserver::oci
