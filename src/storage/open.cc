@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "storage/file/file_store.h"
+#include "storage/gcs/gcs_store.h"
 #include "storage/memory/memory_store.h"
+#include "storage/oci/oci_store.h"
 #include "storage/s3/s3_store.h"
 
 namespace assay::storage {
@@ -31,9 +33,7 @@ struct SchemeRow {
 };
 
 constexpr SchemeRow kSchemes[] = {
-    {"file", OpenFolder},
-    {"mem", OpenMemory},
-    {"s3", OpenS3},
+    {"file", OpenFolder}, {"gs", OpenGcs}, {"mem", OpenMemory}, {"oci", OpenOci}, {"s3", OpenS3},
 };
 
 const SchemeRow* FindScheme(std::string_view scheme) {

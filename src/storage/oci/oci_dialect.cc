@@ -1,0 +1,226 @@
+#include "storage/oci/oci_dialect.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "storage/auth/sha256.h"
+#include "storage/oci/oci_failure.h"
+#include "storage/oci/oci_json.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/object_headers.h"
+
+namespace assay::storage {
+namespace {
+
+constexpr char kListFields[] = "name,size,etag,timeModified,md5,storageTier";
+
+DialectTraits OciTraits() {
+  DialectTraits traits;
+  traits.capabilities = {.conditional_create = true,
+                         .conditional_replace = true,
+                         .compose = true,
+                         .presign = true,
+                         .unfinished_uploads = true};
+  traits.checksum = ChecksumKind::kCrc32c;
+  // Parts may be smaller than elsewhere; the documentation names 10 MiB as the least that makes sense.
+  traits.min_part_bytes = 1;
+  traits.max_part_bytes = int64_t{50} << 30;
+  return traits;
+}
+
+void AddCondition(http::Headers& headers, const WriteCondition& condition) {
+  if (condition.kind == WriteCondition::Kind::kAbsent) {
+    headers.Add("if-none-match", "*");
+  } else if (condition.kind == WriteCondition::Kind::kMatches) {
+    headers.Add("if-match", condition.etag);
+  }
+}
+
+void AddParameter(std::string& query, std::string_view name, std::string_view value) {
+  if (!value.empty()) {
+    query += fmt::format("&{}={}", name, http::PercentEncode(value));
+  }
+}
+
+template <typename T>
+Dialect::Read<T> ReadBody(const http::Response& answer, std::optional<T> parsed) {
+  return parsed ? Dialect::Read<T>{*std::move(parsed), std::nullopt}
+                : Dialect::Read<T>{{}, UnreadableOciAnswer(answer)};
+}
+
+}  // namespace
+
+OciDialect::OciDialect(OciUrls urls, const StoreOptions& options)
+    : urls_(std::move(urls)), options_(options), traits_(OciTraits()) {}
+
+std::string OciDialect::Uri(std::string_view key) const {
+  return fmt::format("oci://{}@{}/{}", urls_.bucket(), urls_.name_space(), key);
+}
+
+Failure OciDialect::ReadFailure(const http::Response& answer) const {
+  return ReadOciFailure(answer);
+}
+
+Outgoing OciDialect::Make(const char* method, std::string url) const {
+  Outgoing outgoing;
+  outgoing.request.method = method;
+  outgoing.request.url = std::move(url);
+  return outgoing;
+}
+
+Outgoing OciDialect::MakeWithJson(const char* method, std::string url, std::string json) const {
+  Outgoing outgoing = Make(method, std::move(url));
+  outgoing.request.headers.Add("content-type", "application/json");
+  const Sha256Digest digest = Sha256(json);
+  outgoing.payload_hash = Base64Encode(AsText(digest));
+  outgoing.source = std::make_unique<TextSource>(std::move(json));
+  return outgoing;
+}
+
+Outgoing OciDialect::Head(const std::string& key) const {
+  return Make("HEAD", urls_.Object(key));
+}
+
+Dialect::Read<ObjectInfo> OciDialect::ReadHead(const std::string& key, const http::Response& answer) const {
+  return ReadBody(answer, OciInfoOfHeaders(key, answer));
+}
+
+Outgoing OciDialect::Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const {
+  Outgoing outgoing = Make("GET", urls_.Object(key));
+  outgoing.request.headers.Add("range", RangeValue(offset, length));
+  if (!etag.empty()) {
+    outgoing.request.headers.Add("if-match", etag);
+  }
+  return outgoing;
+}
+
+Dialect::Read<RangeHead> OciDialect::ReadGet(const std::string& key, const http::Response& answer) const {
+  auto info = OciInfoOfHeaders(key, answer);
+  if (!info) {
+    return {{}, UnreadableOciAnswer(answer)};
+  }
+  return {RangeHead{*std::move(info), std::nullopt}, std::nullopt};
+}
+
+Outgoing OciDialect::Put(const std::string& key, ChecksumSource& body, const WriteOptions& options,
+                         const std::string& token) const {
+  Outgoing outgoing = Make("PUT", urls_.Object(key));
+  http::Headers& headers = outgoing.request.headers;
+  headers.Add("content-type", options.content_type);
+  for (const auto& [name, value] : options.metadata) {
+    headers.Add("opc-meta-" + name, value);
+  }
+  if (!token.empty()) {
+    headers.Set("opc-meta-" + std::string(kWriteTokenName), token);
+  }
+  if (!options_.storage_class.empty()) {
+    headers.Add("storage-tier", options_.storage_class);
+  }
+  if (!options_.encryption_key_id.empty()) {
+    headers.Add("opc-sse-kms-key-id", options_.encryption_key_id);
+  }
+  AddCondition(headers, options.condition);
+  // Known before the first byte, so that the service publishes nothing that differs from it.
+  headers.Add("opc-checksum-algorithm", "CRC32C");
+  headers.Add("opc-content-crc32c", body.checksum().Base64());
+  return outgoing;
+}
+
+Dialect::Read<ObjectInfo> OciDialect::ReadPut(const std::string& key, const http::Response& answer) const {
+  ObjectInfo info = {.key = key, .etag = EtagOf(answer.headers.Find("etag").value_or(""))};
+  info.version = answer.headers.Find("version-id").value_or("");
+  info.checksum = OciHeaderChecksum(answer);
+  return {std::move(info), std::nullopt};
+}
+
+Outgoing OciDialect::CreateUpload(const std::string& key, const WriteOptions& options, const std::string& token) const {
+  Outgoing outgoing =
+      MakeWithJson("POST", urls_.Uploads(), OciCreateUploadBody(key, options, token, options_.storage_class));
+  outgoing.request.headers.Add("opc-checksum-algorithm", "CRC32C");
+  if (!options_.encryption_key_id.empty()) {
+    outgoing.request.headers.Add("opc-sse-kms-key-id", options_.encryption_key_id);
+  }
+  return outgoing;
+}
+
+Dialect::Read<std::string> OciDialect::ReadCreateUpload(const http::Response& answer) const {
+  return ReadBody(answer, OciTextAt(answer.body, "uploadId"));
+}
+
+Outgoing OciDialect::PutPart(const std::string& key, const std::string& upload_id, int number,
+                             ChecksumSource& body) const {
+  // The answer's CRC32C is compared with what was sent before the object is put together.
+  Outgoing outgoing = Make(
+      "PUT", fmt::format("{}?uploadId={}&uploadPartNum={}", urls_.Upload(key), http::PercentEncode(upload_id), number));
+  outgoing.request.headers.Add("opc-checksum-algorithm", "CRC32C");
+  return outgoing;
+}
+
+Dialect::Read<UploadedPart> OciDialect::ReadPutPart(const http::Response& answer) const {
+  UploadedPart part;
+  part.etag = EtagOf(answer.headers.Find("etag").value_or(""));
+  part.checksum = OciHeaderChecksum(answer);
+  return {std::move(part), std::nullopt};
+}
+
+Outgoing OciDialect::CompleteUpload(const std::string& key, const std::string& upload_id,
+                                    std::span<const UploadedPart> parts, const std::optional<Checksum>& whole,
+                                    const WriteOptions& options) const {
+  Outgoing outgoing = MakeWithJson(
+      "POST", fmt::format("{}?uploadId={}", urls_.Upload(key), http::PercentEncode(upload_id)), OciCommitBody(parts));
+  AddCondition(outgoing.request.headers, options.condition);
+  return outgoing;
+}
+
+Dialect::Read<ObjectInfo> OciDialect::ReadCompleteUpload(const std::string& key, const http::Response& answer) const {
+  return ReadPut(key, answer);
+}
+
+Outgoing OciDialect::AbortUpload(const std::string& key, const std::string& upload_id) const {
+  return Make("DELETE", fmt::format("{}?uploadId={}", urls_.Upload(key), http::PercentEncode(upload_id)));
+}
+
+Outgoing OciDialect::List(const ListOptions& options) const {
+  std::string query = fmt::format("limit={}&fields={}", options.max_keys, http::PercentEncode(kListFields));
+  AddParameter(query, "prefix", options.prefix);
+  AddParameter(query, "delimiter", options.delimiter);
+  AddParameter(query, "end", options.end_before);
+  // The token is the first name of the next page, which lies behind where the listing began.
+  if (options.page_token.empty()) {
+    AddParameter(query, "startAfter", options.start_after);
+  } else {
+    AddParameter(query, "start", options.page_token);
+  }
+  return Make("GET", urls_.Objects() + "?" + query);
+}
+
+Dialect::Read<ListPage> OciDialect::ReadList(const http::Response& answer) const {
+  return ReadBody(answer, ParseOciList(answer.body));
+}
+
+Outgoing OciDialect::Remove(const std::string& key) const {
+  return Make("DELETE", urls_.Object(key));
+}
+
+Outgoing OciDialect::Copy(const ObjectInfo& source, const std::string& to, const std::string& region,
+                          const WriteOptions& options) const {
+  return MakeWithJson("POST", urls_.Copy(),
+                      OciCopyBody({region, urls_.name_space(), urls_.bucket(), source, to, options}));
+}
+
+Outgoing OciDialect::WorkRequest(const std::string& id) const {
+  return Make("GET", urls_.WorkRequest(id));
+}
+
+Outgoing OciDialect::Presign(const std::string& key, bool write, double expires) const {
+  return MakeWithJson("POST", urls_.PreauthenticatedRequests(), OciPresignBody(key, write, expires));
+}
+
+Outgoing OciDialect::ListUploads(const std::string& page) const {
+  std::string query = "limit=1000";
+  AddParameter(query, "page", page);
+  return Make("GET", urls_.Uploads() + "?" + query);
+}
+
+}  // namespace assay::storage

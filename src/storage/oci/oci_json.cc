@@ -1,0 +1,153 @@
+#include "storage/oci/oci_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "storage/auth/time_format.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/object_headers.h"
+
+namespace assay::storage {
+namespace {
+
+constexpr char kMetadataPrefix[] = "opc-meta-";
+
+std::string TextAt(const nlohmann::json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<Checksum> ChecksumOfText(ChecksumKind kind, std::string_view base64) {
+  const auto value = Base64Decode(base64);
+  return value && value->size() == DigestBytes(kind) ? std::optional(Checksum{kind, *value}) : std::nullopt;
+}
+
+std::optional<ObjectInfo> ObjectOf(const nlohmann::json& json) {
+  ObjectInfo info = {.key = TextAt(json, "name"), .etag = EtagOf(TextAt(json, "etag"))};
+  if (info.key.empty() || !ReadField(json, "size", info.size).ok()) {
+    return std::nullopt;
+  }
+  info.modified = ParseIsoTime(TextAt(json, "timeModified")).value_or(0);
+  info.storage_class = TextAt(json, "storageTier");
+  // The MD5 of an upload in parts is one of their MD5s, and says so.
+  info.checksum = ChecksumOfText(ChecksumKind::kMd5, TextAt(json, "md5"));
+  return info;
+}
+
+}  // namespace
+
+std::optional<ListPage> ParseOciList(std::string_view body) {
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  const auto objects = json.is_object() ? json.find("objects") : json.end();
+  if (!json.is_object() || objects == json.end() || !objects->is_array()) {
+    return std::nullopt;
+  }
+  ListPage page;
+  page.next_page_token = TextAt(json, "nextStartWith");
+  for (const nlohmann::json& object : *objects) {
+    auto info = ObjectOf(object);
+    if (!info) {
+      return std::nullopt;
+    }
+    page.objects.push_back(*std::move(info));
+  }
+  return ReadField(json, "prefixes", page.prefixes).ok() ? std::optional(std::move(page)) : std::nullopt;
+}
+
+std::optional<std::vector<UnfinishedUpload>> ParseOciUploads(std::string_view body) {
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  if (!json.is_array()) {
+    return std::nullopt;
+  }
+  std::vector<UnfinishedUpload> uploads;
+  for (const nlohmann::json& upload : json) {
+    uploads.push_back({TextAt(upload, "object"), TextAt(upload, "uploadId"),
+                       ParseIsoTime(TextAt(upload, "timeCreated")).value_or(0)});
+  }
+  return uploads;
+}
+
+std::optional<std::string> OciTextAt(std::string_view body, const char* key) {
+  std::string text = TextAt(nlohmann::json::parse(body, nullptr, false), key);
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
+
+OciErrorBody ParseOciError(std::string_view body) {
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  return {TextAt(json, "code"), TextAt(json, "message")};
+}
+
+std::string OciCreateUploadBody(const std::string& key, const WriteOptions& options, const std::string& token,
+                                const std::string& storage_tier) {
+  nlohmann::json json = {{"object", key}, {"contentType", options.content_type}};
+  auto metadata = nlohmann::json::object();
+  for (const auto& [name, value] : options.metadata) {
+    metadata[kMetadataPrefix + name] = value;
+  }
+  if (!token.empty()) {
+    metadata[kMetadataPrefix + std::string(kWriteTokenName)] = token;
+  }
+  if (!metadata.empty()) {
+    json["metadata"] = std::move(metadata);
+  }
+  if (!storage_tier.empty()) {
+    json["storageTier"] = storage_tier;
+  }
+  return DumpJson(json);
+}
+
+std::string OciCommitBody(std::span<const UploadedPart> parts) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const UploadedPart& part : parts) {
+    list.push_back({{"partNum", part.number}, {"etag", part.etag}});
+  }
+  return DumpJson({{"partsToCommit", std::move(list)}});
+}
+
+std::string OciPresignBody(const std::string& key, bool write, double expires) {
+  return DumpJson({{"name", "assay " + IsoTime(expires)},
+                   {"accessType", write ? "ObjectWrite" : "ObjectRead"},
+                   {"objectName", key},
+                   {"timeExpires", IsoTime(expires)}});
+}
+
+std::string OciCopyBody(const OciCopy& copy) {
+  nlohmann::json json = {{"sourceObjectName", copy.source.key}, {"sourceObjectIfMatchETag", copy.source.etag},
+                         {"destinationRegion", copy.region},    {"destinationNamespace", copy.name_space},
+                         {"destinationBucket", copy.bucket},    {"destinationObjectName", copy.to}};
+  auto metadata = nlohmann::json::object();
+  for (const auto& [name, value] : copy.options.metadata) {
+    metadata[kMetadataPrefix + name] = value;
+  }
+  if (!metadata.empty()) {
+    json["destinationObjectMetadata"] = std::move(metadata);
+  }
+  if (copy.options.condition.kind == WriteCondition::Kind::kAbsent) {
+    json["destinationObjectIfNoneMatchETag"] = "*";
+  } else if (copy.options.condition.kind == WriteCondition::Kind::kMatches) {
+    json["destinationObjectIfMatchETag"] = copy.options.condition.etag;
+  }
+  return DumpJson(json);
+}
+
+std::optional<Checksum> OciHeaderChecksum(const http::Response& answer) {
+  if (const auto crc = answer.headers.Find("opc-content-crc32c")) {
+    return ChecksumOfText(ChecksumKind::kCrc32c, *crc);
+  }
+  // Of an answer with a part of the object, Content-MD5 would be that part's.
+  const auto md5 = answer.headers.Find(answer.headers.Has("opc-content-md5") ? "opc-content-md5" : "content-md5");
+  const bool whole = !answer.headers.Has("opc-multipart-md5") && answer.status != 206;
+  return md5 && whole ? ChecksumOfText(ChecksumKind::kMd5, *md5) : std::nullopt;
+}
+
+std::optional<ObjectInfo> OciInfoOfHeaders(const std::string& key, const http::Response& answer) {
+  auto info = ObjectInfoOf(key, answer, kMetadataPrefix);
+  if (info) {
+    info->version = answer.headers.Find("version-id").value_or("");
+    info->storage_class = answer.headers.Find("storage-tier").value_or("");
+    info->checksum = OciHeaderChecksum(answer);
+  }
+  return info;
+}
+
+}  // namespace assay::storage

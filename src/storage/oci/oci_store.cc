@@ -1,0 +1,195 @@
+#include "storage/oci/oci_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/text.h"
+#include "storage/auth/factory.h"
+#include "storage/auth/time_format.h"
+#include "storage/oci/oci_failure.h"
+#include "storage/oci/oci_json.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+namespace {
+
+// What passes through here at a time; the writer holds parts of its own within the memory budget.
+constexpr int64_t kPourBytes = 16 << 20;
+// Copies of small objects are done within the first; the wait grows to the last.
+constexpr double kFirstPollSeconds = 0.05;
+constexpr double kLastPollSeconds = 5;
+
+void Sleep(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+OciStore::OciStore(std::unique_ptr<OciDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options,
+                   std::string region)
+    : RemoteStore(std::move(dialect), std::move(signer), std::move(options)),
+      oci_(static_cast<const OciDialect&>(RemoteStore::dialect())),
+      region_(std::move(region)) {}
+
+Result<ObjectInfo> OciStore::StatSource(const std::string& key) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, Stat(key));
+  if (!info) {
+    return MissingObjectStatus("copy", Uri(key));
+  }
+  return *std::move(info);
+}
+
+Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatSource(from));
+  WriteOptions write = CopyOptions(source, options);
+  write.metadata = MetadataOf(write);
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(source, to, write));
+  return copied ? Result<ObjectInfo>(*std::move(copied)) : CopyThrough(std::span(&source, 1), to, write);
+}
+
+Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const ObjectInfo& source, const std::string& to,
+                                                       const WriteOptions& options) {
+  if (region_.empty() || options.content_type != source.content_type || options.expected) {
+    return std::optional<ObjectInfo>();
+  }
+  std::string work_request;
+  const CallResult result = RunOne(
+      context(), "copy " + Uri(source.key) + " to", to, [&] { return oci_.Copy(source, to, region_, options); },
+      [&](http::Response& answer) -> std::optional<Failure> {
+        work_request = answer.headers.Find("opc-work-request-id").value_or("");
+        return work_request.empty() ? std::optional(UnreadableOciAnswer(answer)) : std::nullopt;
+      },
+      options.cancel);
+  if (!result.status.ok()) {
+    // Without the policy that lets the service act on the bucket it answers in one of these ways.
+    const int status = result.failure ? result.failure->http_status : 0;
+    const bool refused = status == 400 || status == 403 || status == 404 || status == 405 || status == 501;
+    return refused ? Result<std::optional<ObjectInfo>>(std::nullopt) : result.status;
+  }
+  ASSAY_RETURN_IF_ERROR(WaitForCopy(work_request, to, options.cancel));
+  return Stat(to);
+}
+
+Status OciStore::WaitForCopy(const std::string& work_request, const std::string& to, CancelFlag cancel) {
+  const double deadline = options().deadline_seconds > 0 ? MonotonicSeconds() + options().deadline_seconds : 0;
+  for (double wait = kFirstPollSeconds;; wait = std::min(wait * 2, kLastPollSeconds)) {
+    ASSAY_ASSIGN_OR_RETURN(const http::Response answer,
+                           Call("copy to", to, [&] { return oci_.WorkRequest(work_request); }, cancel));
+    const std::string state = OciTextAt(answer.body, "status").value_or("");
+    if (state == "COMPLETED") {
+      return Status::Ok();
+    }
+    if (state != "ACCEPTED" && state != "IN_PROGRESS") {
+      return Status::Io(fmt::format("cannot copy to {}: work request {} ended as {} (see its errors, or try again)",
+                                    Uri(to), work_request, state.empty() ? "nothing" : state));
+    }
+    if (IsCancelled(cancel)) {
+      return CancelledStatus("copy to", Uri(to));
+    }
+    if (deadline > 0 && MonotonicSeconds() + wait > deadline) {
+      return Status::Io(fmt::format("cannot copy to {}: work request {} did not end within {} (raise the deadline)",
+                                    Uri(to), work_request, FormatSeconds(options().deadline_seconds)));
+    }
+    Sleep(wait);
+  }
+}
+
+Status OciStore::Pour(const ObjectInfo& source, ObjectWriter& writer, std::span<std::byte> buffer, CancelFlag cancel) {
+  const ReadOptions read = {.if_match = source.etag, .cancel = cancel};
+  for (int64_t at = 0; at < source.size;) {
+    const ReadPiece piece = {at, buffer.first(std::min(buffer.size(), static_cast<size_t>(source.size - at)))};
+    ASSAY_RETURN_IF_ERROR(Read(source.key, std::span(&piece, 1), read).status());
+    ASSAY_RETURN_IF_ERROR(writer.Write(piece.memory));
+    at += static_cast<int64_t>(piece.memory.size());
+  }
+  return Status::Ok();
+}
+
+Result<ObjectInfo> OciStore::CopyThrough(std::span<const ObjectInfo> sources, const std::string& to,
+                                         const WriteOptions& options) {
+  int64_t largest = 0;
+  for (const ObjectInfo& source : sources) {
+    largest = std::max(largest, source.size);
+  }
+  const auto bytes = static_cast<size_t>(std::min({kPourBytes, largest, this->options().memory_budget_bytes}));
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectWriter> writer, OpenWriter(to, options));
+  for (const ObjectInfo& source : sources) {
+    ASSAY_RETURN_IF_ERROR(Pour(source, *writer, {memory.get(), bytes}, options.cancel));
+  }
+  return writer->Commit();
+}
+
+Result<ObjectInfo> OciStore::Compose(std::span<const std::string> from, const std::string& to,
+                                     const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  std::vector<ObjectInfo> sources;
+  for (const std::string& key : from) {
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo source, StatSource(key));
+    sources.push_back(std::move(source));
+  }
+  return CopyThrough(sources, to, options);
+}
+
+Result<std::string> OciStore::Presign(const std::string& key, std::string_view method, int64_t seconds) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  if ((method != "GET" && method != "PUT") || seconds <= 0) {
+    return Status::InvalidArgument(
+        fmt::format("cannot presign {}: GET and PUT can be, for 1 second and more", Uri(key)));
+  }
+  const double expires = WallClockSeconds() + static_cast<double>(seconds);
+  ASSAY_ASSIGN_OR_RETURN(const http::Response answer,
+                         Call("presign", key, [&] { return oci_.Presign(key, method == "PUT", expires); }));
+  const auto path = OciTextAt(answer.body, "accessUri");
+  if (!path) {
+    return DescribeFailure("presign", Uri(key), UnreadableOciAnswer(answer), 1);
+  }
+  return oci_.urls().endpoint() + *path;
+}
+
+Result<std::vector<UnfinishedUpload>> OciStore::ListUploads(const std::string& prefix) {
+  std::vector<UnfinishedUpload> uploads;
+  std::string page;
+  do {
+    ASSAY_ASSIGN_OR_RETURN(const http::Response answer,
+                           Call("list uploads of", prefix, [&] { return oci_.ListUploads(page); }));
+    auto parsed = ParseOciUploads(answer.body);
+    if (!parsed) {
+      return DescribeFailure("list uploads of", Uri(prefix), UnreadableOciAnswer(answer), 1);
+    }
+    std::copy_if(parsed->begin(), parsed->end(), std::back_inserter(uploads),
+                 [&prefix](const UnfinishedUpload& upload) { return upload.key.starts_with(prefix); });
+    page = answer.headers.Find("opc-next-page").value_or("");
+  } while (!page.empty());
+  return uploads;
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenOci(const std::string& bucket, const StoreOptions& options) {
+  const size_t at = bucket.rfind('@');
+  if (at == std::string::npos || at == 0 || at + 1 == bucket.size()) {
+    return Status::InvalidArgument("cannot open oci://" + bucket +
+                                   ": it names no namespace (write oci://bucket@namespace/key)");
+  }
+  const Environment environment = SystemEnvironment(MakeFetch(options));
+  ASSAY_ASSIGN_OR_RETURN(const OciSettings settings, ResolveOciSettings(options, environment));
+  if (options.endpoint.empty() && settings.region.empty()) {
+    return Status::InvalidArgument("cannot open oci://" + bucket +
+                                   ": neither a region nor an endpoint is known (set --region, OCI_CLI_REGION or the "
+                                   "profile's region in ~/.oci/config)");
+  }
+  const std::string endpoint = options.endpoint.empty()
+                                   ? fmt::format("https://objectstorage.{}.oraclecloud.com", settings.region)
+                                   : options.endpoint;
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeOciSigner(options, environment));
+  auto dialect = std::make_unique<OciDialect>(OciUrls(endpoint, bucket.substr(at + 1), bucket.substr(0, at)), options);
+  return std::unique_ptr<ObjectStore>(
+      std::make_unique<OciStore>(std::move(dialect), std::move(signer), options, settings.region));
+}
+
+}  // namespace assay::storage

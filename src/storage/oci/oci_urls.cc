@@ -1,0 +1,31 @@
+#include "storage/oci/oci_urls.h"
+
+#include "http/message.h"
+
+namespace assay::storage {
+
+OciUrls::OciUrls(std::string endpoint, std::string name_space, std::string bucket)
+    : endpoint_(std::move(endpoint)), namespace_(std::move(name_space)), bucket_(std::move(bucket)) {
+  while (endpoint_.ends_with('/')) {
+    endpoint_.pop_back();
+  }
+}
+
+std::string OciUrls::Bucket() const {
+  return endpoint_ + "/n/" + http::PercentEncode(namespace_) + "/b/" + http::PercentEncode(bucket_);
+}
+
+std::string OciUrls::Object(std::string_view key) const {
+  // With its slashes encoded a key stays one part of the path, whatever it holds.
+  return Objects() + "/" + http::PercentEncode(key);
+}
+
+std::string OciUrls::Upload(std::string_view key) const {
+  return Uploads() + "/" + http::PercentEncode(key);
+}
+
+std::string OciUrls::WorkRequest(std::string_view id) const {
+  return endpoint_ + "/workRequests/" + http::PercentEncode(id);
+}
+
+}  // namespace assay::storage
