@@ -30,10 +30,11 @@ std::optional<Failure> CompareChecksums(const Checksum& sent, const std::optiona
       fmt::format("{} of what was sent is {}, the store computed {}", NameOf(sent.kind), sent.Hex(), stored->Hex()));
 }
 
-/// After an attempt whose answer was lost, the object that stands may be the one we wrote.
+/// After an attempt whose answer was lost, the object that stands may be the one we wrote; so it may when the caller
+/// brought a token, which an earlier try of its own may have used.
 Result<ObjectInfo> OursOr(const CallContext& context, const std::string& key, const std::string& token,
-                          const CallResult& result) {
-  if (result.maybe_applied) {
+                          const WriteOptions& options, const CallResult& result) {
+  if (result.maybe_applied || !options.write_token.empty()) {
     const auto standing = StatObject(context, key);
     if (standing.ok() && standing->has_value() && WonEarlier(**standing, {{std::string(kWriteTokenName), token}})) {
       return **standing;
@@ -115,7 +116,7 @@ std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& 
 Result<ObjectInfo> WholePut::Finish(const Status& run) {
   const Status& status = result_.status.ok() ? run : result_.status;
   if (!status.ok() && !token_.empty() && FailedWith(result_, FailureClass::kPrecondition)) {
-    return OursOr(context_, key_, token_, result_);
+    return OursOr(context_, key_, token_, options_, result_);
   }
   ASSAY_RETURN_IF_ERROR(status);
   info_.key = key_;
@@ -330,7 +331,7 @@ Result<ObjectInfo> MultipartUpload::SendComplete(const std::optional<Checksum>& 
       },
       options_.cancel);
   if (FailedWith(result, FailureClass::kMissing) || FailedWith(result, FailureClass::kPrecondition)) {
-    return OursOr(context_, key_, token_, result);
+    return OursOr(context_, key_, token_, options_, result);
   }
   ASSAY_RETURN_IF_ERROR(result.status);
   return info;
