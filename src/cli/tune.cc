@@ -129,8 +129,13 @@ void AddTrainingOptions(CLI::App& app, job::TunePlan& plan) {
   app.add_option("--dtype", plan.dtype, "Of parameters and activations")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
       ->capture_default_str();
-  app.add_flag("--gradient-checkpointing", plan.gradient_checkpointing,
-               "Recompute each layer in backward: less memory, more time");
+  app.add_option("--gradient-checkpointing", plan.gradient_checkpointing,
+                 "Layers that run again in backward instead of keeping activations (less memory, more time): off, on "
+                 "(also without a value), auto (as few as fit the memory), or how many")
+      ->expected(0, 1)
+      ->default_str("on")
+      ->type_name("[off|on|auto|N]")
+      ->check([](const std::string& text) { return job::CheckpointedLayers(text).status().message(); });
   app.add_option("--optim", plan.optimizer, "Optimiser")->capture_default_str();
   app.add_option("--learning-rate", plan.learning_rate, "Peak learning rate")
       ->check(CLI::NonNegativeNumber)

@@ -74,6 +74,13 @@ int64_t PeakTensorBytes(const job::RunRecord& record) {
   return peak;
 }
 
+std::string DescribeCheckpointing(const job::Loaded& loaded) {
+  const std::string layers = fmt::format("{} of {} layers", loaded.checkpointed_layers, loaded.layers);
+  return loaded.available_bytes == 0 ? layers
+                                     : fmt::format("{}, chosen for {} of memory", layers,
+                                                   FormatBytes(static_cast<double>(loaded.available_bytes)));
+}
+
 }  // namespace
 
 nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& record) {
@@ -106,6 +113,8 @@ nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& r
     json["parameters"] = loaded->parameters;
     json["trainable_parameters"] = loaded->trainable_parameters;
     json["model_load_seconds"] = loaded->seconds;
+    json["layers"] = loaded->layers;
+    json["checkpointed_layers"] = loaded->checkpointed_layers;
   }
   if (const auto* ended = job::FindEvent<job::Ended>(record)) {
     json["train_runtime"] = ended->train_runtime;
@@ -127,6 +136,9 @@ std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& rec
   TextTable table({"fine-tune", plan.method});
   table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
   table.AddRow({"parameters", fmt::format("{}, {} trained", loaded->parameters, loaded->trainable_parameters)});
+  if (loaded->checkpointed_layers > 0 || loaded->available_bytes > 0) {
+    table.AddRow({"checkpointing", DescribeCheckpointing(*loaded)});
+  }
   if (!steps.empty()) {
     table.AddRow({"steps", fmt::format("{}", steps.size())});
     table.AddRow({"loss", fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss)});

@@ -90,7 +90,7 @@ job::TunePlan TrainingOf(const space::Entity& point, const PlanContext& context)
   plan.gradient_accumulation_steps = IntegerOf(point, "gradient_accumulation_steps");
   plan.model_max_length = IntegerOf(point, "model_max_length");
   plan.dtype = TextOf(point, "torch_dtype");
-  plan.gradient_checkpointing = BoolOf(point, "gradient_checkpointing");
+  plan.gradient_checkpointing = BoolOf(point, "gradient_checkpointing") ? "on" : "off";
   plan.optimizer = TextOf(point, "optim");
   const int64_t max_steps = IntegerOf(point, "max_steps");
   plan.max_steps = max_steps > 0 ? max_steps : -1;

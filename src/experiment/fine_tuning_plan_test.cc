@@ -67,7 +67,7 @@ TEST_F(FineTuningPlanTest, PutsTheReferencesConstantsIntoThePlan) {
   EXPECT_TRUE(plan.shuffle);
   EXPECT_EQ(plan.batch_size, 4);
   EXPECT_EQ(plan.gradient_accumulation_steps, 4);
-  EXPECT_TRUE(plan.gradient_checkpointing);
+  EXPECT_EQ(plan.gradient_checkpointing, "on");
   EXPECT_EQ(plan.dtype, "bfloat16");
   EXPECT_EQ(plan.max_steps, -1);
   EXPECT_EQ(plan.num_train_epochs, 1);
@@ -92,7 +92,7 @@ TEST_F(FineTuningPlanTest, CarriesThePointsValues) {
   EXPECT_EQ(plan.max_steps, 7);
   EXPECT_DOUBLE_EQ(plan.stop_after_seconds, 2.5);
   EXPECT_EQ(plan.gradient_accumulation_steps, 2);
-  EXPECT_FALSE(plan.gradient_checkpointing);
+  EXPECT_EQ(plan.gradient_checkpointing, "off");
   EXPECT_EQ(plan.optimizer, "sgd");
   EXPECT_EQ(plan.memory_budget_bytes, int64_t{3} << 29);
   EXPECT_EQ(plan.seed, 9U);

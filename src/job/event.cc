@@ -52,6 +52,10 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("trainable_parameters", event.trainable_parameters);
   visit("rows", event.rows);
   visit("planned_steps", event.planned_steps);
+  visit("layers", event.layers);
+  visit("checkpointed_layers", event.checkpointed_layers);
+  visit("step_bytes", event.step_bytes);
+  visit("available_bytes", event.available_bytes);
   visit("peak_tensor_bytes", event.peak_tensor_bytes);
 }
 

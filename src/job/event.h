@@ -29,8 +29,12 @@ struct Loaded {
   std::string weights;  ///< file | random
   int64_t parameters = 0;
   int64_t trainable_parameters = 0;
-  int64_t rows = 0;           ///< rows in the data set
-  int64_t planned_steps = 0;  ///< what max_steps or the epochs ask for
+  int64_t rows = 0;                 ///< rows in the data set
+  int64_t planned_steps = 0;        ///< what max_steps or the epochs ask for
+  int64_t layers = 0;               ///< that keep activations for backward
+  int64_t checkpointed_layers = 0;  ///< of these, run again in backward instead
+  int64_t step_bytes = 0;           ///< tensor bytes that the largest micro-batch is expected to add
+  int64_t available_bytes = 0;      ///< memory that automatic checkpointing chose for; 0: it did not choose
   int64_t peak_tensor_bytes = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "job/tune_plan.h"
 
+#include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -90,6 +92,25 @@ Status CheckSchema(const json& object) {
 }
 
 }  // namespace
+
+Result<int64_t> CheckpointedLayers(std::string_view text) {
+  if (text == "off") {
+    return 0;
+  }
+  if (text == "on") {
+    return std::numeric_limits<int64_t>::max();
+  }
+  if (text == "auto") {
+    return kAutoCheckpointing;
+  }
+  int64_t layers = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layers);
+  if (error != std::errc() || end != text.data() + text.size() || layers < 0) {
+    return Status::InvalidArgument("gradient_checkpointing is '" + std::string(text) +
+                                   "': it must be off, on, auto or a number of layers");
+  }
+  return layers;
+}
 
 json ToJson(const TunePlan& plan) {
   json object = {{"schema", TunePlan::kSchema}};

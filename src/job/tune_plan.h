@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -34,7 +35,8 @@ struct TunePlan {
   int64_t gradient_accumulation_steps = 1;
   int64_t model_max_length = 512;  ///< rows are cut to this many tokens
   std::string dtype = "bfloat16";  ///< float32 | bfloat16 | float16, of parameters and activations
-  bool gradient_checkpointing = false;
+  /// off | on (every layer) | auto (as few layers as the memory allows) | a number of layers
+  std::string gradient_checkpointing = "off";
 
   std::string optimizer = "adamw_torch";  ///< a name of engine/optim's table
   double learning_rate = 1e-5;
@@ -56,6 +58,10 @@ struct TunePlan {
   std::string output_dir;           ///< where `save` puts its files; empty when save is none
   std::string save = "none";        ///< none | final
 };
+
+inline constexpr int64_t kAutoCheckpointing = -1;
+/// TunePlan::gradient_checkpointing as a number of layers: all that there are for "on", kAutoCheckpointing for "auto".
+Result<int64_t> CheckpointedLayers(std::string_view text);
 
 /// JSON both ways. Reading refuses an unknown key and a newer schema by name.
 nlohmann::json ToJson(const TunePlan& plan);

@@ -20,7 +20,7 @@ TunePlan UnusualPlan() {
   plan.gradient_accumulation_steps = 4;
   plan.model_max_length = 1024;
   plan.dtype = "float16";
-  plan.gradient_checkpointing = true;
+  plan.gradient_checkpointing = "auto";
   plan.optimizer = "sgd";
   plan.learning_rate = 3e-4;
   plan.weight_decay = 0.1;

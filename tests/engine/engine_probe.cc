@@ -33,7 +33,7 @@ struct Options {
   std::string save_model_dir;
   std::string save_adapter_dir;
   bool lora = false;
-  bool gradient_checkpointing = false;
+  int64_t checkpointed_layers = 0;
   bool training = false;
   uint64_t seed = 1;
   uint64_t generator_seed = 0;
@@ -101,7 +101,7 @@ void run(const Options& options) {
   if (options.lora || !options.lora_options.adapter_dir.empty()) {
     adapter = apply_lora(*model, options.lora_options, options.seed);
   }
-  model->set_gradient_checkpointing(options.gradient_checkpointing);
+  model->set_checkpointed_layers(options.checkpointed_layers);
   model->set_training(options.training);
   if (!options.rows_file.empty()) {
     at::manual_seed(options.generator_seed);
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   app.add_option("--save-adapter", options.save_adapter_dir);
   app.add_option("--seed", options.seed, "of random weights and of A");
   app.add_option("--generator-seed", options.generator_seed, "of dropout");
-  app.add_flag("--gradient-checkpointing", options.gradient_checkpointing);
+  app.add_option("--checkpointed-layers", options.checkpointed_layers);
   app.add_flag("--training", options.training, "dropout is active");
   app.add_flag("--lora", options.lora);
   app.add_option("--adapter", options.lora_options.adapter_dir);

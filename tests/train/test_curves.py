@@ -81,11 +81,12 @@ def test_bfloat16(models, tmp_path, family, method):
     assert_same_curve(run, steps, 2e-2, 1e-1)
 
 
+@pytest.mark.parametrize("layers", ["on", "1", "auto"])
 @pytest.mark.parametrize("method", ["full", "lora"])
-def test_gradient_checkpointing_changes_nothing(models, tmp_path, method):
+def test_gradient_checkpointing_changes_nothing(models, tmp_path, method, layers):
     adapter = reference.save_adapter(models["llama"], tmp_path / "adapter") if method == "lora" else None
     run, steps, _ = both(
-        models, tmp_path, "llama", CASES["accumulated"], tiny.make_rows(11), adapter, gradient_checkpointing=True
+        models, tmp_path, "llama", CASES["accumulated"], tiny.make_rows(11), adapter, gradient_checkpointing=layers
     )
     assert_same_curve(run, steps, 1e-4, 1e-3)
 

@@ -1,4 +1,4 @@
-#include "engine/kernels/autograd_support.h"
+#include "engine/kernels/kept_input.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/products.h"
 
@@ -7,8 +7,8 @@ namespace {
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_TI, const at::Tensor& weight_OI,
-                            const std::optional<at::Tensor>& bias_O) {
-    ctx->save_for_backward({weight_OI.requires_grad() ? x_TI : at::Tensor(), weight_OI});
+                            const std::optional<at::Tensor>& bias_O, const RecomputePtr& again) {
+    ctx->save_for_backward({keep_input(ctx, x_TI, again, weight_OI.requires_grad()), weight_OI});
     ctx->saved_data["has_bias"] = bias_O.has_value();
     return product_nt(x_TI, weight_OI, bias_O.value_or(at::Tensor()));
   }
@@ -16,12 +16,12 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor& grad_TO = grads[0];
-    variable_list result(3);
+    variable_list result(4);
     if (ctx->needs_input_grad(0)) {
       result[0] = product_nn(grad_TO, saved[1]);
     }
     if (ctx->needs_input_grad(1)) {
-      result[1] = product_tn(grad_TO, saved[0]);
+      result[1] = product_tn(grad_TO, kept_input(ctx, saved[0]));
     }
     if (ctx->saved_data["has_bias"].toBool() && ctx->needs_input_grad(2)) {
       result[2] = column_sums(grad_TO);
@@ -32,8 +32,9 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 
 }  // namespace
 
-at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O) {
-  return LinearFunction::apply(x_TI, weight_OI, bias_O);
+at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
+                  const RecomputePtr& again) {
+  return LinearFunction::apply(x_TI, weight_OI, bias_O, again);
 }
 
 }  // namespace assay::engine

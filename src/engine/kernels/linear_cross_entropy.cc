@@ -119,7 +119,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
       result[0].index_copy_(0, saved[2], scaled_SH);
     }
     if (ctx->needs_input_grad(1)) {
-      result[1] = (saved[1] * grads[0]).to(saved[1].scalar_type());
+      // In place: a second [V, H] gradient at the peak of the step would be the largest tensor of all.
+      result[1] = saved[1].mul_(grads[0]);
     }
     return result;
   }
@@ -132,6 +133,15 @@ at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tenso
   const bool grad = at::GradMode::is_enabled();
   return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor,
                                    grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad());
+}
+
+int64_t linear_cross_entropy_bytes(int64_t supervised, const at::Tensor& weight_VH) {
+  const int64_t chunk = std::min(supervised, chunk_rows(supervised, weight_VH, weight_VH.requires_grad()));
+  const int64_t logits = chunk * weight_VH.size(0);
+  // The supervised hidden states, their gradient, and one chunk of it as it comes out of its product.
+  const int64_t hidden = (2 * supervised + chunk) * weight_VH.size(1);
+  const int64_t head = weight_VH.requires_grad() ? weight_VH.numel() : 0;
+  return (logits + hidden + head) * static_cast<int64_t>(weight_VH.element_size());
 }
 
 }  // namespace assay::engine

@@ -1,4 +1,4 @@
-#include "engine/kernels/autograd_support.h"
+#include "engine/kernels/kept_input.h"
 #include "engine/kernels/low_rank.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/products.h"
@@ -18,10 +18,12 @@ at::Tensor dropout_mask(const at::Tensor& x, double dropout) {
 struct LoraLinear : torch::autograd::Function<LoraLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight_OI,
                             const at::Tensor& a_rI, const at::Tensor& b_Or, const std::optional<at::Tensor>& bias_O,
-                            double scale, double dropout) {
+                            double scale, double dropout, const RecomputePtr& again) {
     const Dropped x_TI{x.contiguous(), dropout_mask(x, dropout), 1.0 / (1.0 - dropout)};
     const at::Tensor low_Tr = project_down(x_TI, thin(a_rI), 1.0);
-    ctx->save_for_backward({x_TI.data_TI, x_TI.mask_TI, weight_OI, a_rI, b_Or, low_Tr});
+    const bool wants_x = weight_OI.requires_grad() || a_rI.requires_grad();
+    ctx->save_for_backward(
+        {keep_input(ctx, x_TI.data_TI, again, wants_x), x_TI.mask_TI, weight_OI, a_rI, b_Or, low_Tr});
     ctx->saved_data["has_bias"] = bias_O.has_value();
     ctx->saved_data["scale"] = scale;
     ctx->saved_data["keep_scale"] = x_TI.keep_scale;
@@ -33,12 +35,14 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &weight_OI = saved[2], &a_rI = saved[3], &b_Or = saved[4], &low_Tr = saved[5];
-    const Dropped x_TI{saved[0], saved[1], ctx->saved_data["keep_scale"].toDouble()};
     const double scale = ctx->saved_data["scale"].toDouble();
     const Dropped grad_TO{grads[0].contiguous(), {}};
-    variable_list result(7);
+    variable_list result(8);
     const bool want_x = ctx->needs_input_grad(0);
+    const bool want_weight = ctx->needs_input_grad(1);
     const bool want_a = ctx->needs_input_grad(2);
+    const Dropped x_TI{want_weight || want_a ? kept_input(ctx, saved[0]) : at::Tensor(), saved[1],
+                       ctx->saved_data["keep_scale"].toDouble()};
     at::Tensor grad_low_Tr;
     if (want_x || want_a) {
       grad_low_Tr = project_down(grad_TO, thin(b_Or.t()), scale);
@@ -47,7 +51,7 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
       result[0] = product_nn(grad_TO.data_TI, weight_OI);
       project_up(grad_low_Tr, thin(a_rI), 1.0, {result[0], x_TI.mask_TI, x_TI.keep_scale});
     }
-    if (ctx->needs_input_grad(1)) {
+    if (want_weight) {
       result[1] = product_tn(grad_TO.data_TI, x_TI.data_TI);
     }
     if (want_a) {
@@ -67,8 +71,8 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
 }  // namespace
 
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                       const LoraTensors& lora) {
-  return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.scale, lora.dropout);
+                       const LoraTensors& lora, const RecomputePtr& again) {
+  return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.scale, lora.dropout, again);
 }
 
 }  // namespace assay::engine

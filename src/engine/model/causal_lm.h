@@ -24,11 +24,21 @@ struct Linear {
   std::optional<LoraTensors> lora;
   bool training = true;  ///< dropout of the adapter is active
 
-  at::Tensor forward(const at::Tensor& x_TI) const;
+  /// With `again`, backward makes x again instead of keeping it.
+  at::Tensor forward(const at::Tensor& x_TI, const RecomputePtr& again = {}) const;
 };
 
 /// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").
 using NamedTensor = std::pair<std::string, at::Tensor>;
+
+/// Bytes of tensors that a micro-batch needs beside parameters, their gradients and the optimiser.
+struct ActivationCost {
+  int64_t layers = 0;                    ///< that keep anything: from the first one with something to train
+  int64_t layer_bytes = 0;               ///< what such a layer keeps from forward to backward
+  int64_t checkpointed_layer_bytes = 0;  ///< what it keeps when it is checkpointed
+  int64_t working_bytes = 0;             ///< the most that one layer holds beside that while it runs
+  int64_t loss_bytes = 0;                ///< the most that head and loss hold
+};
 
 class CausalLM {
  public:
@@ -51,8 +61,11 @@ class CausalLM {
   int64_t vocab_size() const { return config().vocab_size; }
   int64_t max_positions() const { return config().max_positions; }
 
-  /// Recompute each decoder layer in backward instead of keeping its activations. Gradients are the same to the bit.
-  virtual void set_gradient_checkpointing(bool on) = 0;
+  /// What a micro-batch of `tokens` tokens needs, with the adapters and trainable parameters that are there now.
+  virtual ActivationCost activation_cost(int64_t tokens) const = 0;
+  /// Of the decoder layers that keep activations, the first `count` keep only their input and run again in backward.
+  /// Gradients are the same to the bit.
+  virtual void set_checkpointed_layers(int64_t count) = 0;
   /// Whether dropout is active; on at first.
   virtual void set_training(bool on) = 0;
 };

@@ -78,6 +78,27 @@ bool has_dropout(const DecoderLayer& layer) {
   });
 }
 
+/// What a layer's adapters keep for each token: their thin products, and dropout's mask.
+int64_t adapter_bytes(const DecoderLayer& layer) {
+  int64_t bytes = 0;
+  for (const Linear* linear : layer.linears()) {
+    if (linear->lora) {
+      bytes += linear->lora->a_rI.size(0) * static_cast<int64_t>(sizeof(float));
+      bytes += linear->training && linear->lora->dropout > 0 ? linear->lora->a_rI.size(1) : 0;
+    }
+  }
+  return bytes;
+}
+
+RecomputePtr norm_again(const at::Tensor& x_TH, const at::Tensor& weight_H, double eps) {
+  return c10::make_intrusive<Recompute>(
+      [x = x_TH.detach(), weight = weight_H.detach(), eps] { return rms_norm(x, weight, eps); });
+}
+
+RecomputePtr swiglu_again(const at::Tensor& gate_TI, const at::Tensor& up_TI) {
+  return c10::make_intrusive<Recompute>([gate = gate_TI.detach(), up = up_TI.detach()] { return swiglu(gate, up); });
+}
+
 }  // namespace
 
 std::vector<Linear*> DecoderLayer::linears() {
@@ -112,16 +133,16 @@ at::Tensor Decoder::embed(const PackedBatch& batch) const {
   return at::where(is_padding_T1, x_TH.detach(), x_TH);
 }
 
-at::Tensor Decoder::attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const PackedBatch& batch,
-                           const RotaryTable& rotary) const {
+at::Tensor Decoder::attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& normed_again,
+                           const PackedBatch& batch, const RotaryTable& rotary) const {
   const AttentionOptions options{.query_heads = config_.num_query_heads,
                                  .key_value_heads = config_.num_key_value_heads,
                                  .head_dim = config_.head_dim,
                                  .scale = config_.attention_scale,
                                  .sliding_window = config_.sliding_window};
-  const at::Tensor q_TND = layer.q_proj.forward(normed_TH);
-  const at::Tensor k_TKD = layer.k_proj.forward(normed_TH);
-  const at::Tensor v_TKD = layer.v_proj.forward(normed_TH);
+  const at::Tensor q_TND = layer.q_proj.forward(normed_TH, normed_again);
+  const at::Tensor k_TKD = layer.k_proj.forward(normed_TH, normed_again);
+  const at::Tensor v_TKD = layer.v_proj.forward(normed_TH, normed_again);
   if (training_ && config_.attention_dropout > 0) {
     return layer.o_proj.forward(
         attention_with_dropout(q_TND, k_TKD, v_TKD, batch, rotary, options, config_.attention_dropout));
@@ -141,21 +162,18 @@ LayerResult Decoder::forward_layer(const DecoderLayer& layer, const LayerState& 
   } else {
     normed_TH = rms_norm(entry_TH, layer.input_norm_H, eps);
   }
-  const at::Tensor attended_TH = attend(layer, normed_TH, batch, rotary);
+  const at::Tensor attended_TH = attend(layer, normed_TH, norm_again(entry_TH, layer.input_norm_H, eps), batch, rotary);
   const auto [residual_TH, mlp_input_TH] =
       add_rms_norm(entry_TH, attended_TH, layer.post_attention_norm_H, eps, multiplier);
-  const at::Tensor activated_TI = swiglu(layer.gate_proj.forward(mlp_input_TH), layer.up_proj.forward(mlp_input_TH));
-  return {{residual_TH, layer.down_proj.forward(activated_TI)}, entry_TH};
+  const RecomputePtr mlp_input_again = norm_again(residual_TH, layer.post_attention_norm_H, eps);
+  const at::Tensor gate_TI = layer.gate_proj.forward(mlp_input_TH, mlp_input_again);
+  const at::Tensor up_TI = layer.up_proj.forward(mlp_input_TH, mlp_input_again);
+  const at::Tensor block_TH = layer.down_proj.forward(swiglu(gate_TI, up_TI), swiglu_again(gate_TI, up_TI));
+  return {{residual_TH, block_TH}, entry_TH};
 }
 
-LayerState Decoder::run_layer(const DecoderLayer& layer, const LayerState& input,
-                              const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const {
-  const bool input_requires_grad =
-      input.residual_TH.requires_grad() || (input.block_TH.defined() && input.block_TH.requires_grad());
-  const bool differentiable = at::GradMode::is_enabled() && (input_requires_grad || trainable(layer));
-  if (!gradient_checkpointing_ || !differentiable) {
-    return forward_layer(layer, input, *batch, rotary).state;
-  }
+LayerState Decoder::checkpoint_layer(const DecoderLayer& layer, const LayerState& input,
+                                     const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const {
   // The table is held by value: a longer batch may replace the cache's before backward runs.
   auto again = [this, &layer, batch, rotary](const LayerState& state) {
     return forward_layer(layer, state, *batch, rotary);
@@ -168,8 +186,16 @@ at::Tensor Decoder::hidden(const PackedBatch& batch) {
   const RotaryTable rotary = rotary_.table(batch.longest_row);
   const auto shared_batch = std::make_shared<const PackedBatch>(batch);
   LayerState state{embed(batch), {}};
+  int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
+  bool keeps_activations = state.residual_TH.requires_grad();
   for (const DecoderLayer& layer : layers_) {
-    state = run_layer(layer, state, shared_batch, rotary);
+    keeps_activations = keeps_activations || trainable(layer);
+    if (keeps_activations && to_checkpoint > 0) {
+      --to_checkpoint;
+      state = checkpoint_layer(layer, state, shared_batch, rotary);
+    } else {
+      state = forward_layer(layer, state, batch, rotary).state;
+    }
   }
   return add_rms_norm(state.residual_TH, state.block_TH, final_norm_H_, config_.rms_norm_eps,
                       config_.residual_multiplier)
@@ -184,6 +210,35 @@ at::Tensor Decoder::logits(const PackedBatch& batch) {
 at::Tensor Decoder::loss_sum(const PackedBatch& batch) {
   return engine::linear_cross_entropy_sum(hidden(batch), head_VH(), batch.supervised_positions_S,
                                           batch.supervised_targets_S, config_.logits_divisor);
+}
+
+ActivationCost Decoder::activation_cost(int64_t tokens) const {
+  ActivationCost cost;
+  const auto first = trainable(embedding_VH_)
+                         ? layers_.begin()
+                         : std::ranges::find_if(layers_, [](const auto& layer) { return trainable(layer); });
+  cost.loss_bytes = linear_cross_entropy_bytes(tokens, head_VH());
+  if (first == layers_.end()) {
+    return cost;
+  }
+  int64_t adapters = 0;
+  for (auto layer = first; layer != layers_.end(); ++layer) {
+    adapters = std::max(adapters, adapter_bytes(*layer));
+  }
+  const auto element = static_cast<int64_t>(embedding_VH_.element_size());
+  const int64_t queries = config_.num_query_heads * config_.head_dim;
+  const int64_t keys = config_.num_key_value_heads * config_.head_dim;
+  const int64_t hidden = config_.hidden_size;
+  const int64_t intermediate = config_.intermediate_size;
+  constexpr int64_t kStatistic = sizeof(float);
+  cost.layers = layers_.end() - first;
+  // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
+  cost.layer_bytes = tokens * (element * 2 * (hidden + queries + keys + intermediate) +
+                               kStatistic * (2 + config_.num_query_heads) + adapters);
+  cost.checkpointed_layer_bytes = tokens * element * hidden;
+  // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
+  cost.working_bytes = tokens * element * 4 * (intermediate + hidden);
+  return cost;
 }
 
 std::vector<NamedTensor> Decoder::parameters() const {

@@ -35,17 +35,18 @@ class Decoder : public CausalLM {
   std::vector<NamedTensor> parameters() const override;
   std::vector<Linear*> linears() override;
   const ModelConfig& config() const override { return config_; }
-  void set_gradient_checkpointing(bool on) override { gradient_checkpointing_ = on; }
+  ActivationCost activation_cost(int64_t tokens) const override;
+  void set_checkpointed_layers(int64_t count) override { checkpointed_layers_ = count; }
   void set_training(bool on) override;
 
  private:
   at::Tensor embed(const PackedBatch& batch) const;
-  LayerState run_layer(const DecoderLayer& layer, const LayerState& input,
-                       const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const;
+  LayerState checkpoint_layer(const DecoderLayer& layer, const LayerState& input,
+                              const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const;
   LayerResult forward_layer(const DecoderLayer& layer, const LayerState& input, const PackedBatch& batch,
                             const RotaryTable& rotary) const;
-  at::Tensor attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const PackedBatch& batch,
-                    const RotaryTable& rotary) const;
+  at::Tensor attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& normed_again,
+                    const PackedBatch& batch, const RotaryTable& rotary) const;
   const at::Tensor& head_VH() const { return config_.tie_word_embeddings ? embedding_VH_ : head_VH_; }
 
   ModelConfig config_;
@@ -54,7 +55,7 @@ class Decoder : public CausalLM {
   at::Tensor final_norm_H_;
   at::Tensor head_VH_;  ///< undefined when tied
   RotaryCache rotary_;
-  bool gradient_checkpointing_ = false;
+  int64_t checkpointed_layers_ = 0;
   bool training_ = true;
 };
 

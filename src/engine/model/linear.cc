@@ -2,15 +2,15 @@
 
 namespace assay::engine {
 
-at::Tensor Linear::forward(const at::Tensor& x_TI) const {
+at::Tensor Linear::forward(const at::Tensor& x_TI, const RecomputePtr& again) const {
   if (!lora) {
-    return engine::linear(x_TI, weight_OI, bias_O);
+    return engine::linear(x_TI, weight_OI, bias_O, again);
   }
   LoraTensors active = *lora;
   if (!training) {
     active.dropout = 0.0;
   }
-  return engine::lora_linear(x_TI, weight_OI, bias_O, active);
+  return engine::lora_linear(x_TI, weight_OI, bias_O, active, again);
 }
 
 }  // namespace assay::engine

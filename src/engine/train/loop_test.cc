@@ -27,7 +27,8 @@ class OneWeight : public CausalLM {
   std::vector<NamedTensor> parameters() const override { return {{"w.weight", weight}}; }
   std::vector<Linear*> linears() override { return {}; }
   const ModelConfig& config() const override { return config_; }
-  void set_gradient_checkpointing(bool) override {}
+  ActivationCost activation_cost(int64_t) const override { return {}; }
+  void set_checkpointed_layers(int64_t) override {}
   void set_training(bool) override {}
 
  private:

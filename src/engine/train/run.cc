@@ -119,6 +119,10 @@ class Run {
                               .trainable_parameters = trainable,
                               .rows = session->rows.rows(),
                               .planned_steps = session->planned_steps,
+                              .layers = session->checkpointing.layers,
+                              .checkpointed_layers = session->checkpointing.checkpointed_layers,
+                              .step_bytes = session->checkpointing.step_bytes,
+                              .available_bytes = session->checkpointing.available_bytes,
                               .peak_tensor_bytes = use.peak_bytes});
     return *std::move(session);
   }

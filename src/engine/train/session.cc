@@ -71,13 +71,12 @@ Session load_session(const job::TunePlan& plan, c10::Device device) {
   if (plan.method == "lora") {
     lora = apply_lora(*model, plan.lora, plan.seed);
   }
-  model->set_gradient_checkpointing(plan.gradient_checkpointing);
-
   const std::vector<NamedTensor> trainable = trainable_parameters(*model);
   std::vector<at::Tensor> tensors;
   std::transform(trainable.begin(), trainable.end(), std::back_inserter(tensors),
                  [](const NamedTensor& parameter) { return parameter.second; });
   auto optimizer = make_optimizer(plan.optimizer, trainable, {.weight_decay = plan.weight_decay});
+  const CheckpointingChoice checkpointing = set_checkpointing(plan, rows, device, *model);
   return {.model = std::move(model),
           .random_weights = random_weights,
           .lora = std::move(lora),
@@ -86,6 +85,7 @@ Session load_session(const job::TunePlan& plan, c10::Device device) {
           .rows = std::move(rows),
           .order = std::move(order),
           .planned_steps = planned_steps,
+          .checkpointing = checkpointing,
           .schedule = schedule};
 }
 

@@ -12,6 +12,7 @@
 #include "engine/model/causal_lm.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
+#include "engine/train/checkpointing.h"
 #include "engine/train/order.h"
 #include "job/tune_plan.h"
 
@@ -26,6 +27,7 @@ struct Session {
   data::TokenFile rows;
   RowOrder order;
   int64_t planned_steps = 0;
+  CheckpointingChoice checkpointing;
   Schedule schedule;
 };
 

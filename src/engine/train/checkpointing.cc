@@ -1,0 +1,107 @@
+#include "engine/train/checkpointing.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "engine/kernels/memory.h"
+#include "engine/model/load.h"
+#include "engine/model/status_error.h"
+#include "measure/machine.h"
+
+namespace assay::engine {
+namespace {
+
+/// Of the free memory: the rest is for what is no tensor, and for neighbours.
+constexpr double kUsableShare = 0.9;
+
+int64_t free_bytes(c10::Device device) {
+  return device.is_cpu()
+             ? measure::DescribeMachine().memory_available_bytes
+             : static_cast<int64_t>(c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
+}
+
+int64_t available_bytes(const job::TunePlan& plan, c10::Device device) {
+  if (plan.memory_budget_bytes > 0) {
+    return std::max<int64_t>(0, plan.memory_budget_bytes - mapped_weight_bytes() - LiveTensorBytes());
+  }
+  return static_cast<int64_t>(kUsableShare * static_cast<double>(free_bytes(device)));
+}
+
+int64_t gradient_bytes(const CausalLM& model, const std::vector<Linear*>& linears) {
+  int64_t bytes = 0;
+  const auto add = [&](const at::Tensor& tensor) {
+    bytes += tensor.requires_grad() ? static_cast<int64_t>(tensor.nbytes()) : 0;
+  };
+  for (const auto& [name, parameter] : model.parameters()) {
+    add(parameter);
+  }
+  for (const Linear* linear : linears) {
+    if (linear->lora) {
+      add(linear->lora->a_rI);
+      add(linear->lora->b_Or);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+int64_t step_bytes(const StepNeed& need, int64_t checkpointed_layers) {
+  const ActivationCost& cost = need.activations;
+  const int64_t kept =
+      checkpointed_layers * cost.checkpointed_layer_bytes + (cost.layers - checkpointed_layers) * cost.layer_bytes;
+  const int64_t at_loss =
+      kept + std::max(cost.loss_bytes, cost.working_bytes) + (need.accumulates ? need.gradient_bytes : 0);
+  const int64_t one_layer = cost.layers > 0 ? cost.layer_bytes + cost.working_bytes : 0;
+  return std::max(at_loss, need.gradient_bytes + one_layer);
+}
+
+int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes) {
+  int64_t count = 0;
+  while (count < need.activations.layers && step_bytes(need, count) > available_bytes) {
+    ++count;
+  }
+  return count;
+}
+
+int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan) {
+  std::vector<int64_t> lengths(static_cast<size_t>(rows.rows()));
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    lengths[i] = static_cast<int64_t>(rows.row(static_cast<int64_t>(i), plan.model_max_length).ids.size());
+  }
+  if (plan.shuffle) {
+    std::ranges::sort(lengths, std::greater<>());
+    lengths.resize(std::min<size_t>(lengths.size(), static_cast<size_t>(plan.batch_size)));
+  }
+  int64_t most = 0;
+  for (size_t begin = 0; begin < lengths.size(); begin += static_cast<size_t>(plan.batch_size)) {
+    const size_t end = std::min(lengths.size(), begin + static_cast<size_t>(plan.batch_size));
+    most = std::max(most, std::accumulate(lengths.begin() + static_cast<int64_t>(begin),
+                                          lengths.begin() + static_cast<int64_t>(end), int64_t{0}));
+  }
+  return most;
+}
+
+CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, c10::Device device,
+                                      CausalLM& model) {
+  const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan)),
+                      .gradient_bytes = gradient_bytes(model, model.linears()),
+                      .accumulates = plan.gradient_accumulation_steps > 1};
+  CheckpointingChoice choice{.layers = need.activations.layers};
+  const int64_t wanted = value_or_throw(job::CheckpointedLayers(plan.gradient_checkpointing));
+  if (wanted == job::kAutoCheckpointing) {
+    choice.available_bytes = available_bytes(plan, device);
+    choice.checkpointed_layers = fewest_checkpointed_layers(need, choice.available_bytes);
+  } else {
+    choice.checkpointed_layers = std::min(choice.layers, wanted);
+  }
+  choice.step_bytes = step_bytes(need, choice.checkpointed_layers);
+  model.set_checkpointed_layers(choice.checkpointed_layers);
+  return choice;
+}
+
+}  // namespace assay::engine

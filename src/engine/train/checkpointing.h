@@ -1,0 +1,46 @@
+// How many decoder layers a run checkpoints: what the plan says, or what the memory at hand asks for.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "data/token_file.h"
+#include "engine/model/causal_lm.h"
+#include "job/tune_plan.h"
+
+namespace assay::engine {
+
+/// What the largest micro-batch of a run needs, in bytes of tensors beyond what is loaded.
+struct StepNeed {
+  ActivationCost activations;
+  int64_t gradient_bytes = 0;  ///< of all trainable parameters
+  bool accumulates = false;    ///< gradients of one micro-batch are there while the next one runs
+};
+
+/// The highest sum of live tensors of a step with `checkpointed_layers` layers checkpointed: either at the loss, when
+/// all activations are there, or at the end of backward, when all gradients are.
+int64_t step_bytes(const StepNeed& need, int64_t checkpointed_layers);
+
+/// The fewest checkpointed layers with which a step fits into `available_bytes`; all when none does.
+int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes);
+
+/// Tokens of the largest micro-batch, rows cut to plan.model_max_length. With shuffling an upper bound over all orders.
+int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan);
+
+struct CheckpointingChoice {
+  int64_t layers = 0;               ///< that keep activations
+  int64_t checkpointed_layers = 0;  ///< of these
+  int64_t step_bytes = 0;           ///< expected of the largest micro-batch
+  int64_t available_bytes = 0;      ///< that `auto` chose for; 0 when the plan names the layers
+};
+
+/// Carries out plan.gradient_checkpointing for a loaded model with its adapters and optimiser: decides, and sets it on
+/// `model`. `auto` fits the step into what the plan's budget leaves, or into nine tenths of the memory that `device`
+/// has free.
+CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, c10::Device device,
+                                      CausalLM& model);
+
+}  // namespace assay::engine
