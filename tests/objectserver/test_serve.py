@@ -1,0 +1,55 @@
+"""The verb itself: ports, mistakes, metrics, profiles."""
+
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from conftest import ASSAY
+
+
+def refused(*arguments):
+    ended = subprocess.run([ASSAY, "object", "serve", *arguments], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2 and ended.stderr.count("\n") == 1, ended.stderr
+    return ended.stderr
+
+
+def test_mistakes_are_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "in use" in refused("--port", str(taken.getsockname()[1]))
+    assert "another folder" in refused("--root", "/usr")
+    assert "--credentials" in refused("--host", "0.0.0.0")
+    assert "same-region-s3" in refused("--profile", "nothing")
+    profile = tmp_path / "p.yaml"
+    profile.write_text("latency:\n  raed: {median: 1ms, p99: 2ms}\n")
+    message = refused("--profile", str(profile))
+    assert "p.yaml:2" in message and "'read'" in message
+    assert "s3, gcs" in refused("--dialect", "azure")
+
+
+def put(url, content=b"x"):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data=content, method="PUT")) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_metrics_count_requests_and_faults(serve, tmp_path):
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "latency: {write: {median: 30ms, p99: 30ms}}\nfaults: [{fault: return, status: 500, rate: 0.3}]\n"
+    )
+    runs = []
+    for _ in range(2):
+        server = serve("--profile", profile, "--seed", "5", "--bucket", "test")
+        start = time.monotonic()
+        runs.append([put(f"{server.url}/test/{key}") for key in range(20)])
+        assert time.monotonic() - start > 0.5
+        metrics = urllib.request.urlopen(server.url + "/metrics").read().decode()
+        faults = runs[-1].count(500)
+        assert f'assay_object_faults_total{{fault="return",operation="PutObject"}} {faults}\n' in metrics
+        assert f'assay_object_requests_total{{operation="PutObject",status="200"}} {20 - faults}\n' in metrics
+        server.stop()
+    assert runs[0] == runs[1] and 500 in runs[0]
