@@ -23,6 +23,9 @@ struct StoreOptions {
   std::string storage_class;
   std::string encryption;  ///< S3: "AES256", "aws:kms"
   std::string encryption_key_id;
+  /// S3: checksums follow the body (aws-chunked), computed while it is sent, instead of standing in a header before it.
+  /// Only for stores that know this encoding: others take it for content.
+  bool trailing_checksums = false;
   std::string project;      ///< GCS: billed project
   std::string compartment;  ///< OCI
 

@@ -1,0 +1,58 @@
+#include "storage/transfer/part_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::storage {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+TEST(PartPlanTest, SmallObjectsAreOnePart) {
+  const auto plan = PlanUpload(0, {}, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->parts, 1);
+  EXPECT_EQ(plan->connections, 1);
+}
+
+TEST(PartPlanTest, PartsGrowWithTheObject) {
+  const auto plan = PlanUpload(200 * 1024 * kMiB, {}, {});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->part_bytes, 32 * kMiB);
+  EXPECT_LE(plan->parts, 10000);
+  EXPECT_EQ(plan->connections, kDefaultConnections);
+}
+
+TEST(PartPlanTest, TheUserAndTheStoreAreObeyed) {
+  StoreOptions options;
+  options.part_bytes = kMiB;
+  options.connections = 3;
+  DialectTraits traits;
+  traits.part_multiple_bytes = 3 * kMiB;
+  const auto plan = PlanUpload(100 * kMiB, options, traits);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->part_bytes, 6 * kMiB);
+  EXPECT_EQ(plan->connections, 3);
+}
+
+TEST(PartPlanTest, WhatFitsNowhereIsRefused) {
+  DialectTraits traits;
+  traits.max_part_bytes = 16 * kMiB;
+  traits.max_parts = 2;
+  EXPECT_EQ(PlanUpload(33 * kMiB, {}, traits).status().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST(PartPlanTest, StreamsReachTheLargestObjectWithinTheBudget) {
+  const StoreOptions options;
+  const DialectTraits traits;
+  int64_t total = 0;
+  for (int64_t number = 1; number <= traits.max_parts; ++number) {
+    const int64_t bytes = StreamPartBytes(number, options, traits);
+    ASSERT_LE(bytes, options.memory_budget_bytes / 2);
+    total += bytes;
+  }
+  EXPECT_EQ(StreamPartBytes(1, options, traits), kDefaultPartBytes);
+  EXPECT_GE(total, 700 * 1024 * kMiB);
+}
+
+}  // namespace
+}  // namespace assay::storage
