@@ -32,7 +32,8 @@ set(
 )
 foreach(_root IN LISTS _cuda_roots)
   file(GLOB _libraries ${_root}/lib/${_runtime} ${_root}/lib64/${_runtime})
-  if(_libraries AND EXISTS ${_root}/include/cuda_runtime_api.h)
+  # The wheel of the runtime lacks the part of its headers that comes with the compiler's.
+  if(_libraries AND EXISTS ${_root}/include/cuda_runtime_api.h AND EXISTS ${_root}/include/crt/host_defines.h)
     list(GET _libraries 0 _runtime_library)
     set(_cuda_include ${_root}/include)
     break()
@@ -42,7 +43,7 @@ if(NOT _runtime_library)
   list(JOIN _cuda_roots ", " _looked)
   message(
     WARNING
-    "libtorch is a build for CUDA ${_cuda_major}, but ${_runtime} with its headers is in none of ${_looked}: install nvidia-cuda-runtime beside torch, or name a toolkit with -DCUDAToolkit_ROOT=DIR"
+    "libtorch is a build for CUDA ${_cuda_major}, but ${_runtime} with its headers is in none of ${_looked}: install nvidia-cuda-runtime and nvidia-cuda-crt beside torch, or name a toolkit with -DCUDAToolkit_ROOT=DIR"
   )
   return()
 endif()
@@ -61,7 +62,8 @@ include(CheckLanguage)
 set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "GPUs to compile kernels for, as CMake names them")
 # The runtime is libtorch's: a second one in the same program would know nothing of its streams and allocations.
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)
-set(CMAKE_CUDA_STANDARD 20)
+# The highest that CMake 3.25 knows for nvcc.
+set(CMAKE_CUDA_STANDARD 17)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
   message(STATUS "No nvcc: CUDA tensors take libtorch's own operations")

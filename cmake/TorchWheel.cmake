@@ -49,6 +49,9 @@ target_include_directories(assay_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 if(ASSAY_WITH_CUDA)
   target_compile_definitions(assay_torch INTERFACE ASSAY_WITH_CUDA=1)
 endif()
+if(ASSAY_CUDA_KERNELS)
+  target_compile_definitions(assay_torch INTERFACE ASSAY_CUDA_KERNELS=1)
+endif()
 # libtorch's parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP. The runtime
 # is the one that libtorch itself loads: a second one would have threads of its own.
 target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)

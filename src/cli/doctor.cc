@@ -117,6 +117,11 @@ void AddCeilingRows(TextTable& table, const nlohmann::json& ceilings) {
     table.AddRow({fmt::format("matrix product, {}", product["dtype"].get<std::string>()),
                   fmt::format("{} TFLOP/s", FormatNumber(product["tflops"].get<double>()))});
   }
+  if (ceilings["matrix_products"].contains("device_copy_gb_per_s")) {
+    table.AddRow(
+        {"GPU memory",
+         fmt::format("copy {} GB/s", FormatNumber(ceilings["matrix_products"]["device_copy_gb_per_s"].get<double>()))});
+  }
   const auto number = [&ceilings](const char* part, const char* field) {
     return FormatNumber(ceilings[part][field].get<double>());
   };

@@ -1,4 +1,5 @@
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/ops.h"
 
 namespace assay::engine {
@@ -12,6 +13,9 @@ struct AddScaled : torch::autograd::Function<AddScaled> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& residual_TH, const at::Tensor& block_TH,
                             double multiplier) {
     ctx->saved_data["multiplier"] = multiplier;
+    if (const cuda::CudaOps* ops = cuda::ops_for(residual_TH); ops != nullptr) {
+      return ops->add_scaled(residual_TH.contiguous(), block_TH.contiguous(), multiplier);
+    }
     const TypedKernels* kernels = kernels_for(residual_TH);
     if (kernels == nullptr) {
       return residual_TH + scaled(block_TH, multiplier);

@@ -8,15 +8,6 @@
 namespace assay::engine {
 namespace {
 
-/// x cos + rotate_half(x) sin, in the dtype of x as transformers does it; x is [T, heads, D].
-at::Tensor rotate(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions_T) {
-  const auto dtype = x_TND.scalar_type();
-  const at::Tensor cos_T1D = rotary.cos_PD2.index_select(0, positions_T).to(dtype).repeat({1, 2}).unsqueeze(1);
-  const at::Tensor sin_T1D = rotary.sin_PD2.index_select(0, positions_T).to(dtype).repeat({1, 2}).unsqueeze(1);
-  const std::vector<at::Tensor> halves = x_TND.chunk(2, -1);
-  return x_TND * cos_T1D + at::cat({-halves[1], halves[0]}, -1) * sin_T1D;
-}
-
 /// True where a query of a row of `length` tokens may look; undefined when plain causal order says it all.
 at::Tensor window_mask(int64_t length, int64_t window, const at::Tensor& like) {
   if (window <= 0 || window >= length) {
@@ -39,6 +30,14 @@ at::Tensor attend_row(const at::Tensor& q_NLD, const at::Tensor& k_KLD, const at
 
 }  // namespace
 
+at::Tensor rotate_composed(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions_T) {
+  const auto dtype = x_TND.scalar_type();
+  const at::Tensor cos_T1D = rotary.cos_PD2.index_select(0, positions_T).to(dtype).repeat({1, 2}).unsqueeze(1);
+  const at::Tensor sin_T1D = rotary.sin_PD2.index_select(0, positions_T).to(dtype).repeat({1, 2}).unsqueeze(1);
+  const std::vector<at::Tensor> halves = x_TND.chunk(2, -1);
+  return x_TND * cos_T1D + at::cat({-halves[1], halves[0]}, -1) * sin_T1D;
+}
+
 at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
                               const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
   const int64_t tokens = q_TND.size(0);
@@ -46,8 +45,8 @@ at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, 
   at::Tensor k = k_TKD.view({tokens, options.key_value_heads, options.head_dim});
   const at::Tensor v = v_TKD.view({tokens, options.key_value_heads, options.head_dim});
   if (rotary != nullptr) {
-    q = rotate(q, *rotary, batch.positions_T);
-    k = rotate(k, *rotary, batch.positions_T);
+    q = rotate_composed(q, *rotary, batch.positions_T);
+    k = rotate_composed(k, *rotary, batch.positions_T);
   }
   std::vector<at::Tensor> rows;
   for (int64_t row = 0; row < batch.rows(); ++row) {
@@ -65,6 +64,9 @@ at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at:
   const bool rotates_pairs = rotary == nullptr || options.head_dim % 2 == 0;
   if (kernels_for(q_TND) != nullptr && rotates_pairs) {
     return attention_blocked(q_TND, k_TKD, v_TKD, batch, rotary, options);
+  }
+  if (has_flash_attention(q_TND, batch, options)) {
+    return attention_flash(q_TND, k_TKD, v_TKD, batch, rotary, options);
   }
   return attention_composed(q_TND, k_TKD, v_TKD, batch, rotary, options);
 }

@@ -1,4 +1,4 @@
-// The two ways to compute attention(): see ops.h for the contract. Private to engine/kernels.
+// The ways to compute attention(): see ops.h for the contract. Private to engine/kernels.
 #pragma once
 
 #include "engine/kernels/ops.h"
@@ -13,5 +13,16 @@ at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, 
 /// and head for backward.
 at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
                              const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options);
+
+/// On a GPU, over all rows at once, with libtorch's flash attention: 16-bit dtypes, where has_flash_attention(). Keeps
+/// the rotated q and k, v, the output and one float32 per token and head for backward, which sums in the same order on
+/// every run.
+at::Tensor attention_flash(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
+                           const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options);
+bool has_flash_attention(const at::Tensor& q_TND, const PackedBatch& batch, const AttentionOptions& options);
+
+/// x cos + rotate_half(x) sin out of libtorch's operations, in the dtype of x as transformers does it; x is
+/// [T, heads, D].
+at::Tensor rotate_composed(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions_T);
 
 }  // namespace assay::engine

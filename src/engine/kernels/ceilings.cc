@@ -24,10 +24,11 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Seconds of one product: the best of as many as fit in `budget`, at least one after a warm-up. Reading an element
-/// back waits for an asynchronous device.
-double best_seconds(const at::Tensor& x, const at::Tensor& w, double budget) {
-  const auto once = [&] { return product_nt(x, w).view(-1)[0].item<float>(); };
+/// Seconds of one run of `work`, which returns a tensor: the best of as many as fit in `budget`, at least one after a
+/// warm-up. Reading an element back waits for an asynchronous device.
+template <typename Work>
+double best_seconds(const Work& work, double budget) {
+  const auto once = [&] { return work().view(-1)[0].template item<float>(); };
   once();
   double best = 0.0;
   const double end = seconds_now() + budget;
@@ -40,7 +41,21 @@ double best_seconds(const at::Tensor& x, const at::Tensor& w, double budget) {
   return best;
 }
 
+/// Random numbers on a GPU: it draws less power on equal ones, and so runs faster than on any real data.
+at::Tensor operand(at::IntArrayRef sizes, const at::TensorOptions& options) {
+  return options.device().is_cuda() ? at::randn(sizes, options) : at::ones(sizes, options);
+}
+
 }  // namespace
+
+double MeasureCopyBandwidth(c10::Device device, double seconds) {
+  const at::NoGradGuard no_grad;
+  constexpr int64_t kBytes = int64_t{1} << 30;
+  const auto options = at::TensorOptions().device(device).dtype(at::kFloat);
+  const at::Tensor source = operand({kBytes / static_cast<int64_t>(sizeof(float))}, options);
+  const at::Tensor target = at::empty_like(source);
+  return 2.0 * static_cast<double>(kBytes) / best_seconds([&] { return target.copy_(source); }, seconds) / 1e9;
+}
 
 std::vector<ProductCeiling> MeasureProductCeilings(c10::Device device, double seconds) {
   const at::NoGradGuard no_grad;
@@ -56,7 +71,9 @@ std::vector<ProductCeiling> MeasureProductCeilings(c10::Device device, double se
       const int64_t k = shape.k * factor;
       const int64_t n = shape.n * factor;
       const auto options = at::TensorOptions().device(device).dtype(kDtypes[i]);
-      const double elapsed = best_seconds(at::ones({m, k}, options), at::ones({n, k}, options), budget);
+      const at::Tensor x = operand({m, k}, options);
+      const at::Tensor w = operand({n, k}, options);
+      const double elapsed = best_seconds([&] { return product_nt(x, w); }, budget);
       const double tflops =
           2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n) / elapsed / 1e12;
       if (tflops > best.tflops) {

@@ -1,4 +1,4 @@
-// What the device can do at best in matrix products: the ceiling that training speed is held against.
+// What the device can do at best: the ceilings that training speed is held against.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -21,5 +21,9 @@ struct ProductCeiling {
 
 /// Times a few large shapes per dtype for about `seconds` in all, on libtorch's current threads.
 std::vector<ProductCeiling> MeasureProductCeilings(c10::Device device, double seconds = 3.0);
+
+/// 10^9 bytes a second that a copy of 1 GiB within the device's memory reads and writes, the two added up. Takes about
+/// `seconds`, and 2 GiB.
+double MeasureCopyBandwidth(c10::Device device, double seconds = 0.5);
 
 }  // namespace assay::engine

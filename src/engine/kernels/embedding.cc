@@ -83,10 +83,10 @@ struct Embedding : torch::autograd::Function<Embedding> {
     if (const TypedKernels* kernels = kernels_for(grad_TH); kernels != nullptr) {
       return {{}, scatter(*kernels, ids_T, grad_TH, rows, multiplier), {}};
     }
-    const at::Tensor scaled_TH = multiplier == 1.0 ? grad_TH : grad_TH * multiplier;
-    at::Tensor grad_VH = at::zeros({rows, scaled_TH.size(1)}, scaled_TH.options());
-    grad_VH.index_add_(0, ids_T, scaled_TH);
-    return {{}, grad_VH, {}};
+    // Unlike index_add_ on a GPU it sums in the same order on every run.
+    at::Tensor grad_VH = at::embedding_dense_backward(grad_TH, ids_T, rows, /*padding_idx=*/-1,
+                                                      /*scale_grad_by_freq=*/false);
+    return {{}, multiplier == 1.0 ? grad_VH : grad_VH.mul_(multiplier), {}};
   }
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/products.h"
 
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t kChunkLogits = int64_t{24} << 20;
 /// With a trainable head every further chunk is one more pass over its gradient and one more rounding.
 constexpr int64_t kTrainableChunkLogits = int64_t{48} << 20;
+/// A GPU needs products of some thousand rows to be busy; these logits are 256 MiB in bfloat16.
+constexpr int64_t kCudaChunkLogits = int64_t{128} << 20;
 
 struct LossAndGradients {
   at::Tensor loss;
@@ -58,6 +61,9 @@ at::Tensor cross_entropy_cpu(const TypedKernels& kernels, at::Tensor& logits_CV,
 }
 
 at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient) {
+  if (const cuda::CudaOps* ops = cuda::ops_for(logits_CV); ops != nullptr) {
+    return ops->cross_entropy(logits_CV, targets_C, divisor, gradient);
+  }
   const TypedKernels* kernels = kernels_for(logits_CV);
   return kernels == nullptr ? cross_entropy_aten(logits_CV, targets_C, divisor, gradient)
                             : cross_entropy_cpu(*kernels, logits_CV, targets_C, divisor, gradient);
@@ -65,7 +71,8 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
 
 /// Tokens to a chunk: as many as the memory bound allows, and all chunks about equally large.
 int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH, bool want_weight) {
-  const int64_t logits = want_weight ? kTrainableChunkLogits : kChunkLogits;
+  const int64_t on_cpu = want_weight ? kTrainableChunkLogits : kChunkLogits;
+  const int64_t logits = weight_VH.is_cuda() ? kCudaChunkLogits : on_cpu;
   const int64_t most = std::max<int64_t>(1, logits / weight_VH.size(0));
   const int64_t chunks = std::max<int64_t>(1, (supervised + most - 1) / most);
   return std::max<int64_t>(1, (supervised + chunks - 1) / chunks);

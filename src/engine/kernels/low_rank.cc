@@ -1,6 +1,7 @@
 #include "engine/kernels/low_rank.h"
 
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/cuda/split_low_rank.h"
 
 namespace assay::engine {
 namespace {
@@ -28,6 +29,9 @@ const TypedKernels* thin_kernels(const at::Tensor& x, const at::Tensor& thin) {
 }  // namespace
 
 at::Tensor project_down(const Dropped& x, const at::Tensor& a_rI, double scale) {
+  if (cuda::splits(x.data_TI, a_rI)) {
+    return cuda::split_project_down(*cuda::ops_for(x.data_TI), x, a_rI, scale);
+  }
   const TypedKernels* kernels = thin_kernels(x.data_TI, a_rI);
   if (kernels == nullptr) {
     return at::mm(dropped(x, a_rI.scalar_type()), a_rI.t()).mul_(scale);
@@ -43,6 +47,10 @@ at::Tensor project_down(const Dropped& x, const at::Tensor& a_rI, double scale) 
 }
 
 void project_up(const at::Tensor& low_Tr, const at::Tensor& a_rI, double scale, const Dropped& y) {
+  if (cuda::splits(y.data_TI, a_rI)) {
+    cuda::split_project_up(*cuda::ops_for(y.data_TI), low_Tr, a_rI, scale, y);
+    return;
+  }
   const TypedKernels* kernels = thin_kernels(y.data_TI, a_rI);
   if (kernels == nullptr) {
     y.data_TI.add_(dropped({at::mm(low_Tr, a_rI).mul_(scale), y.mask_TI, y.keep_scale}, a_rI.scalar_type()));
@@ -55,6 +63,9 @@ void project_up(const at::Tensor& low_Tr, const at::Tensor& a_rI, double scale, 
 }
 
 at::Tensor outer_sum(const at::Tensor& low_Tr, const Dropped& x, double scale) {
+  if (cuda::splits(x.data_TI, low_Tr)) {
+    return cuda::split_outer_sum(*cuda::ops_for(x.data_TI), low_Tr, x, scale);
+  }
   const TypedKernels* kernels = thin_kernels(x.data_TI, low_Tr);
   if (kernels == nullptr) {
     return at::mm(low_Tr.t(), dropped(x, low_Tr.scalar_type())).mul_(scale);

@@ -1,4 +1,5 @@
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/ops.h"
 
 namespace assay::engine {
@@ -7,11 +8,12 @@ namespace {
 /// Rows whose contributions to the weight's gradient are summed into one float32 row, whatever the thread.
 constexpr int64_t kRowsPerPartial = 64;
 
-struct Normed {
-  at::Tensor x_TH;  ///< what was normed: the input, or the new residual
-  at::Tensor y_TH;
-  at::Tensor inverse_rms_T;
-};
+using Normed = cuda::NormOutputs;
+using NormGradients = cuda::NormGradients;
+
+at::Tensor contiguous_or_undefined(const at::Tensor& x) {
+  return x.defined() ? x.contiguous() : x;
+}
 
 Normed forward_aten(const at::Tensor& x_TH, const at::Tensor& block_TH, const at::Tensor& weight_H, double eps,
                     double multiplier) {
@@ -48,18 +50,15 @@ Normed forward_cpu(const TypedKernels& kernels, const at::Tensor& x_TH, const at
 /// `block` undefined: the norm of x alone.
 Normed norm_forward(const at::Tensor& x, const at::Tensor& block, const at::Tensor& weight_H, double eps,
                     double multiplier) {
-  const TypedKernels* kernels = x.scalar_type() == weight_H.scalar_type() ? kernels_for(x) : nullptr;
-  if (kernels == nullptr) {
-    return forward_aten(x, block, weight_H, eps, multiplier);
+  const bool one_dtype = x.scalar_type() == weight_H.scalar_type();
+  if (const cuda::CudaOps* ops = cuda::ops_for(x); ops != nullptr && one_dtype) {
+    return ops->norm_forward(x.contiguous(), contiguous_or_undefined(block), weight_H.contiguous(), eps, multiplier);
   }
-  return forward_cpu(*kernels, x.contiguous(), block.defined() ? block.contiguous() : block, weight_H, eps, multiplier);
+  if (const TypedKernels* kernels = kernels_for(x); kernels != nullptr && one_dtype) {
+    return forward_cpu(*kernels, x.contiguous(), contiguous_or_undefined(block), weight_H, eps, multiplier);
+  }
+  return forward_aten(x, block, weight_H, eps, multiplier);
 }
-
-struct NormGradients {
-  at::Tensor x_TH;
-  at::Tensor block_TH;
-  at::Tensor weight_H;
-};
 
 /// What backward needs besides the incoming gradients.
 struct NormSaved {
@@ -126,12 +125,20 @@ NormGradients backward_cpu(const TypedKernels& kernels, const at::Tensor& grad_y
 }
 
 NormGradients norm_backward(const at::Tensor& grad_y, const at::Tensor& extra, const NormSaved& saved) {
-  const TypedKernels* kernels =
-      saved.x_TH.scalar_type() == saved.weight_H.scalar_type() ? kernels_for(saved.x_TH) : nullptr;
-  if (kernels == nullptr) {
-    return backward_aten(grad_y, extra, saved);
+  const bool one_dtype = saved.x_TH.scalar_type() == saved.weight_H.scalar_type();
+  if (const cuda::CudaOps* ops = cuda::ops_for(saved.x_TH); ops != nullptr && one_dtype) {
+    return ops->norm_backward({.grad_y_TH = grad_y.contiguous(),
+                               .extra_TH = contiguous_or_undefined(extra),
+                               .x_TH = saved.x_TH,
+                               .weight_H = saved.weight_H.contiguous(),
+                               .inverse_rms_T = saved.inverse_rms_T,
+                               .multiplier = saved.multiplier,
+                               .want_weight = saved.want_weight});
   }
-  return backward_cpu(*kernels, grad_y.contiguous(), extra.defined() ? extra.contiguous() : extra, saved);
+  if (const TypedKernels* kernels = kernels_for(saved.x_TH); kernels != nullptr && one_dtype) {
+    return backward_cpu(*kernels, grad_y.contiguous(), contiguous_or_undefined(extra), saved);
+  }
+  return backward_aten(grad_y, extra, saved);
 }
 
 struct RmsNorm : torch::autograd::Function<RmsNorm> {

@@ -1,4 +1,5 @@
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/ops.h"
 
 namespace assay::engine {
@@ -9,6 +10,9 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     const at::Tensor gate_TI = gate.contiguous();
     const at::Tensor up_TI = up.contiguous();
     ctx->save_for_backward({gate_TI, up_TI});
+    if (const cuda::CudaOps* ops = cuda::ops_for(gate_TI); ops != nullptr) {
+      return ops->swiglu_forward(gate_TI, up_TI);
+    }
     const TypedKernels* kernels = kernels_for(gate_TI);
     if (kernels == nullptr) {
       return at::silu(gate_TI).mul_(up_TI);
@@ -25,6 +29,10 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     const at::Tensor& gate_TI = saved[0];
     const at::Tensor& up_TI = saved[1];
     const at::Tensor grad_TI = grads[0].contiguous();
+    if (const cuda::CudaOps* ops = cuda::ops_for(gate_TI); ops != nullptr) {
+      const auto [grad_gate_TI, grad_up_TI] = ops->swiglu_backward(grad_TI, gate_TI, up_TI);
+      return {grad_gate_TI, grad_up_TI};
+    }
     const TypedKernels* kernels = kernels_for(gate_TI);
     if (kernels == nullptr) {
       return {at::silu_backward(grad_TI * up_TI, gate_TI), grad_TI * at::silu(gate_TI)};

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "engine/kernels/cpu/cpu_kernels.h"
+#include "engine/kernels/cuda/host_launch.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/packed_batch.h"
 
 namespace assay::engine::testing {
@@ -49,7 +51,7 @@ inline Tensors run(const Operation& operation, const Tensors& inputs, const std:
     if (results[i].requires_grad()) {
       roots.push_back(results[i]);
       at::manual_seed(1000 + i);
-      seeds.push_back(at::randn(results[i].sizes(), at::kDouble).to(at::kBFloat16).to(results[i].scalar_type()));
+      seeds.push_back(at::randn(results[i].sizes(), at::kDouble).to(at::kBFloat16).to(results[i].options()));
     }
   }
   if (!roots.empty()) {
@@ -64,7 +66,20 @@ inline Tensors run(const Operation& operation, const Tensors& inputs, const std:
   return results;
 }
 
-/// Runs the test body once for every instruction set that this processor has.
+#ifdef ASSAY_CUDA_BODIES_ON_HOST
+/// Runs the test body with the bodies of the CUDA kernels in place of the CPU's kernels, by a team of `threads`.
+inline void with_cuda_bodies(const std::function<void()>& body, int64_t threads = 1) {
+  const ::testing::ScopedTrace trace(__FILE__, __LINE__, "CUDA bodies on a team of " + std::to_string(threads));
+  cuda::use_ops_on_cpu(&cuda::kCudaOps);
+  cuda::set_host_team(threads);
+  body();
+  cuda::use_ops_on_cpu(nullptr);
+}
+#else
+inline void with_cuda_bodies(const std::function<void()>&) {}
+#endif
+
+/// Runs the test body once for every instruction set that this processor has, and with the bodies of the CUDA kernels.
 inline void for_each_isa(const std::function<void()>& body) {
   const char* before = cpu_kernels().isa;
   for (const char* isa : {"portable", "avx2", "avx512", "avx512bf16"}) {
@@ -73,6 +88,7 @@ inline void for_each_isa(const std::function<void()>& body) {
     }
   }
   force_cpu_isa(before);
+  with_cuda_bodies(body);
 }
 
 /// Inputs are float64; they are rounded to the dtype under test first, so that both sides see the same numbers.

@@ -77,7 +77,11 @@ nlohmann::json ceilings_json() {
     products.push_back(
         {{"dtype", product.dtype}, {"tflops", product.tflops}, {"m", product.m}, {"k", product.k}, {"n", product.n}});
   }
-  return {{"device", device.str()}, {"threads", at::get_num_threads()}, {"products", products}};
+  nlohmann::json ceilings = {{"device", device.str()}, {"threads", at::get_num_threads()}, {"products", products}};
+  if (device.is_cuda()) {
+    ceilings["device_copy_gb_per_s"] = MeasureCopyBandwidth(device);
+  }
+  return ceilings;
 }
 
 int print_ceilings() {

@@ -1,0 +1,42 @@
+// Launches of our CUDA kernels. Free of CUDA's and of libtorch's headers, so that both sides compile quickly.
+//
+// A launch is asynchronous on `stream`, of the current device; check_launches() tells whether it was accepted. Results
+// are the same bits for the same input on every run.
+#pragma once
+
+#include "engine/kernels/cuda/tasks.h"
+
+struct CUstream_st;
+
+namespace assay::engine::cuda {
+
+using Stream = CUstream_st*;  ///< cudaStream_t
+
+enum class Dtype { kFloat32, kBfloat16, kFloat16 };
+
+/// Throws std::runtime_error when a launch since the last call was refused. Does not wait for any.
+void check_launches();
+
+/// What the `void*` of a task are. Rows and counts may be 0.
+void launch(const NormForward& task, Dtype dtype, Stream stream);
+/// `task.parts` blocks share the rows when the gradient of the weight is wanted.
+void launch(const NormBackward& task, Dtype dtype, Stream stream);
+void launch(const SwigluForward& task, Dtype dtype, Stream stream);
+void launch(const SwigluBackward& task, Dtype dtype, Stream stream);
+void launch(const AddScaled& task, Dtype dtype, Stream stream);
+void launch(const Rotate& task, Dtype dtype, Stream stream);
+void launch(const CrossEntropy& task, Dtype dtype, Stream stream);
+void launch(const Split& task, Dtype dtype, Stream stream);
+void launch(const AddMasked& task, Dtype dtype, Stream stream);
+
+/// One block for each stretch: blocks_of() of them. `states`: of the moments, either `dtype` or float32.
+void launch_adamw(const TensorList& list, const UpdateScalars& scalars, Dtype dtype, Dtype states, Stream stream);
+void launch_sgd(const TensorList& list, const UpdateScalars& scalars, Dtype dtype, Stream stream);
+/// The sum of squares of the gradient in each block's stretch.
+void launch_sum_of_squares(const TensorList& list, double* sums, Dtype dtype, Stream stream);
+
+inline int blocks_of(const TensorList& list) {
+  return list.first_block[list.size];
+}
+
+}  // namespace assay::engine::cuda

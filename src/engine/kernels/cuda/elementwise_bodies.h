@@ -1,0 +1,137 @@
+// SwiGLU, residual sums, rotary positions and the element-wise parts of a low-rank update. See lanes.h.
+#pragma once
+
+#include <cmath>
+
+#include "engine/kernels/cuda/lanes.h"
+#include "engine/kernels/cuda/norm_bodies.h"
+#include "engine/kernels/cuda/tasks.h"
+
+namespace assay::engine::cuda {
+
+ASSAY_DEVICE_CODE inline float sigmoid(float x) {
+  return 1.0F / (1.0F + std::exp(-x));
+}
+
+template <typename T, int kLanes, typename Team>
+ASSAY_DEVICE_CODE void swiglu_forward(const SwigluForward& task, const Team& team) {
+  for_packs<kLanes>(team, task.count, [&](int64_t i, auto lanes) {
+    constexpr int kCount = decltype(lanes)::kCount;
+    const auto gates = load<kCount>(static_cast<const T*>(task.gate) + i);
+    const auto ups = load<kCount>(static_cast<const T*>(task.up) + i);
+    Pack<T, kCount> result;
+    for (int j = 0; j < kCount; ++j) {
+      const float gate = static_cast<float>(gates.lane[j]);
+      result.lane[j] = static_cast<T>(round_to<T>(gate * sigmoid(gate)) * static_cast<float>(ups.lane[j]));
+    }
+    store(static_cast<T*>(task.y) + i, result);
+  });
+}
+
+template <typename T, int kLanes, typename Team>
+ASSAY_DEVICE_CODE void swiglu_backward(const SwigluBackward& task, const Team& team) {
+  for_packs<kLanes>(team, task.count, [&](int64_t i, auto lanes) {
+    constexpr int kCount = decltype(lanes)::kCount;
+    const auto gradients = load<kCount>(static_cast<const T*>(task.grad_y) + i);
+    const auto gates = load<kCount>(static_cast<const T*>(task.gate) + i);
+    const auto ups = load<kCount>(static_cast<const T*>(task.up) + i);
+    Pack<T, kCount> to_gate;
+    Pack<T, kCount> to_up;
+    for (int j = 0; j < kCount; ++j) {
+      const float gradient = static_cast<float>(gradients.lane[j]);
+      const float gate = static_cast<float>(gates.lane[j]);
+      const float share = sigmoid(gate);
+      to_up.lane[j] = static_cast<T>(gradient * round_to<T>(gate * share));
+      const float slope = share * (1.0F + gate * (1.0F - share));
+      to_gate.lane[j] = static_cast<T>(gradient * static_cast<float>(ups.lane[j]) * slope);
+    }
+    store(static_cast<T*>(task.grad_gate) + i, to_gate);
+    store(static_cast<T*>(task.grad_up) + i, to_up);
+  });
+}
+
+template <typename T, int kLanes, typename Team>
+ASSAY_DEVICE_CODE void add_scaled(const AddScaled& task, const Team& team) {
+  for_packs<kLanes>(team, task.count, [&](int64_t i, auto lanes) {
+    constexpr int kCount = decltype(lanes)::kCount;
+    const auto left = load<kCount>(static_cast<const T*>(task.a) + i);
+    const auto right = load<kCount>(static_cast<const T*>(task.b) + i);
+    Pack<T, kCount> result;
+    for (int j = 0; j < kCount; ++j) {
+      result.lane[j] = static_cast<T>(static_cast<float>(left.lane[j]) + scaled(right.lane[j], task.multiplier));
+    }
+    store(static_cast<T*>(task.out) + i, result);
+  });
+}
+
+/// A pair of elements turned by an angle, or back. Forward rounds each product, as separate operations would.
+template <typename T>
+ASSAY_DEVICE_CODE void rotate_pair(float& low, float& high, float cosine, float sine, bool inverse) {
+  const float before = low;
+  if (inverse) {
+    low = before * cosine + high * sine;
+    high = high * cosine - before * sine;
+  } else {
+    low = round_to<T>(before * cosine) - round_to<T>(high * sine);
+    high = round_to<T>(high * cosine) + round_to<T>(before * sine);
+  }
+}
+
+/// All heads of one token; kLanes divides task.half.
+template <typename T, int kLanes, typename Team>
+ASSAY_DEVICE_CODE void rotate_token(const Rotate& task, int64_t token, const Team& team) {
+  const int64_t offset = token * task.heads * task.half * 2;
+  const T* x = static_cast<const T*>(task.x) + offset;
+  T* out = static_cast<T*>(task.out) + offset;
+  const float* cosine = task.cosine + task.positions[token] * task.half;
+  const float* sine = task.sine + task.positions[token] * task.half;
+  const int packs_per_head = task.half / kLanes;
+  for (int item = static_cast<int>(team.rank()); item < task.heads * packs_per_head; item += team.size()) {
+    const int column = item % packs_per_head * kLanes;
+    const int64_t first = static_cast<int64_t>(item / packs_per_head) * task.half * 2 + column;
+    auto lows = load<kLanes>(x + first);
+    auto highs = load<kLanes>(x + first + task.half);
+    for (int j = 0; j < kLanes; ++j) {
+      float low = static_cast<float>(lows.lane[j]);
+      float high = static_cast<float>(highs.lane[j]);
+      rotate_pair<T>(low, high, round_to<T>(cosine[column + j]), round_to<T>(sine[column + j]), task.inverse);
+      lows.lane[j] = static_cast<T>(low);
+      highs.lane[j] = static_cast<T>(high);
+    }
+    store(out + first, lows);
+    store(out + first + task.half, highs);
+  }
+}
+
+template <typename T, typename Team>
+ASSAY_DEVICE_CODE void split(const Split& task, const Team& team) {
+  for (int64_t i = team.rank(); i < task.rows * task.columns; i += team.size()) {
+    const T first = static_cast<T>(task.values[i]);
+    const float rest = task.values[i] - static_cast<float>(first);
+    const T second = static_cast<T>(rest);
+    const T third = static_cast<T>(rest - static_cast<float>(second));
+    T* out = static_cast<T*>(task.out) + i / task.columns * task.row_stride + i % task.columns;
+    for (int p = 0; p < 3; ++p) {
+      out[p * task.piece_stride] = task.pieces[p] == 0 ? first : task.pieces[p] == 1 ? second : third;
+    }
+  }
+}
+
+template <typename T, int kLanes, typename Team>
+ASSAY_DEVICE_CODE void add_masked(const AddMasked& task, const Team& team) {
+  for_packs<kLanes>(team, task.count, [&](int64_t i, auto lanes) {
+    constexpr int kCount = decltype(lanes)::kCount;
+    T* y = static_cast<T*>(task.y) + i;
+    auto values = load<kCount>(y);
+    const auto updates = load<kCount>(task.update + i);
+    const auto mask = task.mask == nullptr ? Pack<uint8_t, kCount>{} : load<kCount>(task.mask + i);
+    for (int j = 0; j < kCount; ++j) {
+      const bool kept = task.mask == nullptr || mask.lane[j] != 0;
+      const float update = kept ? updates.lane[j] * task.scale : 0.0F;
+      values.lane[j] = static_cast<T>(static_cast<float>(values.lane[j]) + update);
+    }
+    store(y, values);
+  });
+}
+
+}  // namespace assay::engine::cuda

@@ -1,0 +1,72 @@
+// How many elements a thread handles at once, decided by the shapes and addresses of a task.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+
+#include "engine/kernels/cuda/tasks.h"
+
+namespace assay::engine::cuda {
+
+/// Bytes that a thread loads at once: the widest load there is.
+constexpr int64_t kLoadBytes = 16;
+
+template <typename T>
+constexpr int kLanesOf = static_cast<int>(kLoadBytes / sizeof(T));
+
+/// Whether all of these (null counts as such) may be loaded `bytes` at a time.
+inline bool aligned(std::initializer_list<const void*> pointers, int64_t bytes = kLoadBytes) {
+  return std::all_of(pointers.begin(), pointers.end(), [&](const void* pointer) {
+    return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(bytes) == 0;
+  });
+}
+
+/// in_packs<T>(task): whether packs of kLanesOf<T> elements may be used; else elements are handled one by one.
+template <typename T>
+bool in_packs(const NormForward& task) {
+  return task.width % kLanesOf<T> == 0 && aligned({task.x, task.block, task.weight, task.sum, task.y});
+}
+
+template <typename T>
+bool in_packs(const NormBackward& task) {
+  return task.width % kLanesOf<T> == 0 &&
+         aligned({task.grad_y, task.extra, task.x, task.weight, task.grad_x, task.grad_block});
+}
+
+template <typename T>
+bool in_packs(const SwigluForward& task) {
+  return aligned({task.gate, task.up, task.y});
+}
+
+template <typename T>
+bool in_packs(const SwigluBackward& task) {
+  return aligned({task.grad_y, task.gate, task.up, task.grad_gate, task.grad_up});
+}
+
+template <typename T>
+bool in_packs(const AddScaled& task) {
+  return aligned({task.a, task.b, task.out});
+}
+
+template <typename T>
+bool in_packs(const AddMasked& task) {
+  constexpr int64_t kUpdateBytes = kLanesOf<T> * static_cast<int64_t>(sizeof(float));
+  return aligned({task.y}) && aligned({task.update}, kUpdateBytes) && aligned({task.mask}, kLanesOf<T>);
+}
+
+template <typename T>
+bool in_packs(const Rotate& task) {
+  return task.half % kLanesOf<T> == 0 && aligned({task.x, task.out});
+}
+
+/// T: parameters and gradients; State: the moments.
+template <typename T, typename State>
+bool in_packs(const TensorList& list) {
+  constexpr int64_t kStateBytes = kLanesOf<T> * static_cast<int64_t>(sizeof(State));
+  return std::all_of(list.tensors, list.tensors + list.size, [](const UpdateTensor& t) {
+    return aligned({t.parameter, t.gradient}) && aligned({t.first_moment, t.second_moment}, kStateBytes);
+  });
+}
+
+}  // namespace assay::engine::cuda

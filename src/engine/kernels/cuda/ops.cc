@@ -1,0 +1,166 @@
+#include "engine/kernels/cuda/ops.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "engine/kernels/autograd_support.h"
+#include "engine/kernels/cuda/launch_support.h"
+#include "engine/kernels/cuda/optimizer_ops.h"
+
+namespace assay::engine::cuda {
+namespace {
+
+/// Blocks that sum the gradient of a norm's weight: enough to fill any GPU twice. Fixed, so that sums do not depend on
+/// the device.
+constexpr int64_t kNormParts = 512;
+
+NormOutputs norm_forward(const at::Tensor& x_TH, const at::Tensor& block_TH, const at::Tensor& weight_H, double eps,
+                         double multiplier) {
+  NormOutputs out;
+  const int64_t width = x_TH.size(-1);
+  const int64_t rows = x_TH.numel() / std::max<int64_t>(1, width);
+  out.x_TH = block_TH.defined() ? at::empty_like(x_TH) : x_TH;
+  out.y_TH = at::empty_like(x_TH);
+  out.inverse_rms_T = at::empty({rows}, x_TH.options().dtype(at::kFloat));
+  launch_on(x_TH, NormForward{.x = x_TH.const_data_ptr(),
+                              .block = data_or_null(block_TH),
+                              .weight = weight_H.const_data_ptr(),
+                              .sum = block_TH.defined() ? out.x_TH.mutable_data_ptr() : nullptr,
+                              .y = out.y_TH.mutable_data_ptr(),
+                              .inverse_rms = out.inverse_rms_T.mutable_data_ptr<float>(),
+                              .rows = rows,
+                              .width = width,
+                              .eps = static_cast<float>(eps),
+                              .multiplier = static_cast<float>(multiplier)});
+  return out;
+}
+
+NormGradients norm_backward(const NormInputs& in) {
+  NormGradients result;
+  const int64_t width = in.x_TH.size(-1);
+  const int64_t rows = in.inverse_rms_T.size(0);
+  const bool one_gradient = in.multiplier == 1.0;
+  result.x_TH = at::empty_like(in.x_TH);
+  result.block_TH = one_gradient ? result.x_TH : at::empty_like(in.x_TH);
+  const int64_t parts = std::min(rows, kNormParts);
+  at::Tensor part_PH;
+  if (in.want_weight) {
+    part_PH = at::empty({parts, width}, in.inverse_rms_T.options());
+  }
+  launch_on(in.x_TH, NormBackward{.grad_y = in.grad_y_TH.const_data_ptr(),
+                                  .extra = data_or_null(in.extra_TH),
+                                  .x = in.x_TH.const_data_ptr(),
+                                  .weight = in.weight_H.const_data_ptr(),
+                                  .inverse_rms = in.inverse_rms_T.const_data_ptr<float>(),
+                                  .grad_x = result.x_TH.mutable_data_ptr(),
+                                  .grad_block = one_gradient ? nullptr : result.block_TH.mutable_data_ptr(),
+                                  .grad_weight = static_cast<float*>(mutable_data_or_null(part_PH)),
+                                  .parts = parts,
+                                  .rows = rows,
+                                  .width = width,
+                                  .multiplier = static_cast<float>(in.multiplier)});
+  if (in.want_weight) {
+    result.weight_H = part_PH.sum(0).to(in.weight_H.scalar_type());
+  }
+  return result;
+}
+
+at::Tensor swiglu_forward(const at::Tensor& gate_TI, const at::Tensor& up_TI) {
+  at::Tensor y_TI = at::empty_like(gate_TI);
+  launch_on(gate_TI, SwigluForward{.gate = gate_TI.const_data_ptr(),
+                                   .up = up_TI.const_data_ptr(),
+                                   .y = y_TI.mutable_data_ptr(),
+                                   .count = gate_TI.numel()});
+  return y_TI;
+}
+
+std::tuple<at::Tensor, at::Tensor> swiglu_backward(const at::Tensor& grad_TI, const at::Tensor& gate_TI,
+                                                   const at::Tensor& up_TI) {
+  at::Tensor grad_gate_TI = at::empty_like(gate_TI);
+  at::Tensor grad_up_TI = at::empty_like(up_TI);
+  launch_on(gate_TI, SwigluBackward{.grad_y = grad_TI.const_data_ptr(),
+                                    .gate = gate_TI.const_data_ptr(),
+                                    .up = up_TI.const_data_ptr(),
+                                    .grad_gate = grad_gate_TI.mutable_data_ptr(),
+                                    .grad_up = grad_up_TI.mutable_data_ptr(),
+                                    .count = gate_TI.numel()});
+  return {grad_gate_TI, grad_up_TI};
+}
+
+at::Tensor add_scaled(const at::Tensor& residual_TH, const at::Tensor& block_TH, double multiplier) {
+  at::Tensor out_TH = at::empty_like(residual_TH);
+  launch_on(residual_TH, AddScaled{.a = residual_TH.const_data_ptr(),
+                                   .b = block_TH.const_data_ptr(),
+                                   .out = out_TH.mutable_data_ptr(),
+                                   .count = residual_TH.numel(),
+                                   .multiplier = static_cast<float>(multiplier)});
+  return out_TH;
+}
+
+at::Tensor rotate(const at::Tensor& x_TND, const at::Tensor& cos_PD2, const at::Tensor& sin_PD2,
+                  const at::Tensor& positions_T, bool inverse) {
+  at::Tensor out_TND = at::empty_like(x_TND);
+  launch_on(x_TND, Rotate{.x = x_TND.const_data_ptr(),
+                          .cosine = cos_PD2.const_data_ptr<float>(),
+                          .sine = sin_PD2.const_data_ptr<float>(),
+                          .positions = positions_T.const_data_ptr<int64_t>(),
+                          .out = out_TND.mutable_data_ptr(),
+                          .tokens = x_TND.size(0),
+                          .heads = static_cast<int>(x_TND.size(1)),
+                          .half = static_cast<int>(x_TND.size(2) / 2),
+                          .inverse = inverse});
+  return out_TND;
+}
+
+at::Tensor cross_entropy(const at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient) {
+  at::Tensor losses_C = at::empty({logits_CV.size(0)}, logits_CV.options().dtype(at::kFloat));
+  launch_on(logits_CV, CrossEntropy{.logits = logits_CV.mutable_data_ptr(),
+                                    .targets = targets_C.const_data_ptr<int64_t>(),
+                                    .losses = losses_C.mutable_data_ptr<float>(),
+                                    .rows = logits_CV.size(0),
+                                    .width = logits_CV.size(1),
+                                    .divisor = static_cast<float>(divisor),
+                                    .gradient = gradient});
+  return losses_C.sum();
+}
+
+at::Tensor split(const at::Tensor& values, std::array<int, 3> pieces, bool side_by_side) {
+  const int64_t rows = values.size(0);
+  const int64_t columns = values.size(1);
+  at::Tensor out = side_by_side ? at::empty({rows, 3 * columns}, values.options().dtype(at::kBFloat16))
+                                : at::empty({3 * rows, columns}, values.options().dtype(at::kBFloat16));
+  launch_on(out, Split{.values = values.const_data_ptr<float>(),
+                       .out = out.mutable_data_ptr(),
+                       .rows = rows,
+                       .columns = columns,
+                       .row_stride = side_by_side ? 3 * columns : columns,
+                       .piece_stride = side_by_side ? columns : rows * columns,
+                       .pieces = {pieces[0], pieces[1], pieces[2]}});
+  return out;
+}
+
+void add_masked(const at::Tensor& y, const at::Tensor& update, const at::Tensor& mask, double scale) {
+  launch_on(y, AddMasked{.update = update.const_data_ptr<float>(),
+                         .mask = static_cast<const uint8_t*>(data_or_null(mask)),
+                         .y = y.mutable_data_ptr(),
+                         .count = y.numel(),
+                         .scale = static_cast<float>(scale)});
+}
+
+}  // namespace
+
+const CudaOps kCudaOps = {.norm_forward = norm_forward,
+                          .norm_backward = norm_backward,
+                          .swiglu_forward = swiglu_forward,
+                          .swiglu_backward = swiglu_backward,
+                          .add_scaled = add_scaled,
+                          .rotate = rotate,
+                          .cross_entropy = cross_entropy,
+                          .split = split,
+                          .add_masked = add_masked,
+                          .adamw = adamw,
+                          .sgd = sgd,
+                          .sum_of_squares = sum_of_squares};
+
+}  // namespace assay::engine::cuda
