@@ -131,6 +131,21 @@ def test_the_chain_names_every_source(ask_in, tmp_path):
         assert part in error
 
 
+def test_services_that_stumble_are_asked_again(ask_in, tmp_path):
+    asked = []
+
+    def answer(*_):
+        asked.append(1)
+        if len(asked) < 3:
+            return 503, ""
+        return 200, json.dumps({"access_token": "late", "expires_in": 60})
+
+    with serve(answer) as url:
+        path = write(tmp_path / "user.json", {**USER_INFO, "token_uri": url})
+        assert ask_in({"HOME": str(tmp_path), "GOOGLE_APPLICATION_CREDENTIALS": path}, "gcs")["token"] == "late"
+    assert len(asked) == 3
+
+
 def test_refusals_say_what_the_service_said(ask_in, tmp_path):
     refusal = json.dumps({"error": "invalid_grant", "error_description": "Token has been expired or revoked."})
     with serve(lambda *_: (400, refusal)) as url:

@@ -11,8 +11,9 @@
 
 namespace assay::storage {
 
-/// A fetch over an HTTP client of its own, for tokens and metadata. Answers of link-local metadata services are awaited
-/// for a second only (AWS_METADATA_SERVICE_TIMEOUT), others for as long as `options` say.
+/// A fetch over an HTTP client of its own, for tokens and metadata: three attempts where a failure may pass. Answers of
+/// link-local metadata services are awaited for a second only (AWS_METADATA_SERVICE_TIMEOUT), others for as long as
+/// `options` say.
 Fetch MakeFetch(const StoreOptions& options);
 
 /// What the AWS configuration says besides credentials.

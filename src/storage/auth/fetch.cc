@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "http/client.h"
 #include "storage/auth/factory.h"
@@ -12,10 +12,32 @@ namespace {
 
 constexpr double kMetadataSeconds = 1;
 constexpr double kTokenSeconds = 60;
+constexpr int kAttempts = 3;
+constexpr std::chrono::milliseconds kFirstPause{200};
 
 // Addresses that lead nowhere on a machine without a metadata service: waiting for them must be short.
 bool IsMetadataService(const http::Url& url) {
   return url.host.starts_with("169.254.") || url.host == "[fd00:ec2::254]" || url.host == "metadata.google.internal";
+}
+
+bool IsTransient(const Result<http::Response>& response) {
+  return !response.ok() || response->status >= 500 || response->status == 429;
+}
+
+// Tries again after what a service gets over by itself. An address where nothing answers is asked once if it is that of
+// a metadata service: most machines have none.
+Result<http::Response> FetchPatiently(http::Client& client, const http::Request& request, bool metadata) {
+  Result<http::Response> response = client.Fetch(request);
+  std::chrono::milliseconds pause = kFirstPause;
+  for (int attempt = 1; attempt < kAttempts && IsTransient(response); ++attempt) {
+    if (metadata && !response.ok()) {
+      break;
+    }
+    std::this_thread::sleep_for(pause);
+    pause *= 2;
+    response = client.Fetch(request);
+  }
+  return response;
 }
 
 double MetadataSeconds() {
@@ -42,7 +64,7 @@ Fetch MakeFetch(const StoreOptions& options) {
   return [client, metadata_client](const http::Request& request) {
     const auto url = http::ParseUrl(request.url);
     const bool metadata = url && IsMetadataService(*url);
-    return (metadata ? metadata_client : client)->Fetch(request);
+    return FetchPatiently(metadata ? *metadata_client : *client, request, metadata);
   };
 }
 

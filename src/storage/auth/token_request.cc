@@ -25,6 +25,13 @@ std::string ServiceError(const std::string& body) {
   return text;
 }
 
+ErrorCode CodeOf(int status) {
+  if (status >= 500 || status == 429) {
+    return ErrorCode::kIo;
+  }
+  return status == 404 ? ErrorCode::kNotFound : ErrorCode::kPermissionDenied;
+}
+
 std::string HostOf(const http::Request& request) {
   const auto url = http::ParseUrl(request.url);
   return url ? url->authority() : "a malformed URL";
@@ -49,9 +56,8 @@ Result<std::string> FetchText(const Environment& environment, const http::Reques
     return response.status().WithContext(fmt::format("cannot ask {} for {}", HostOf(request), what));
   }
   if (response->status < 200 || response->status >= 300) {
-    return Status(response->status == 404 ? ErrorCode::kNotFound : ErrorCode::kPermissionDenied,
-                  fmt::format("{} refused {} with HTTP status {}{}", HostOf(request), what, response->status,
-                              ServiceError(response->body)));
+    return Status(CodeOf(response->status), fmt::format("{} refused {} with HTTP status {}{}", HostOf(request), what,
+                                                        response->status, ServiceError(response->body)));
   }
   return std::move(response->body);
 }
