@@ -81,11 +81,6 @@ at::Tensor loss(const Decoder& d, const PackedBatch& batch, const RotaryTable& r
 }
 
 void decoder_step(benchmark::State& state, bool lora) {
-  static const bool installed = [] {
-    InstallCountingAllocator();
-    return true;
-  }();
-  benchmark::DoNotOptimize(installed);
   Decoder decoder = make_decoder(lora, dtype_of(state));
   const PackedBatch batch = make_batch(kRows);
   const RotaryTable rotary = make_rotary(batch.longest_row);
