@@ -20,11 +20,10 @@ namespace {
 
 constexpr size_t kWholeBodyStep = 64 << 10;
 
-/// Collects the body as text for a TextHandler.
-class WholeBodyExchange : public Exchange {
+/// Collects the body as text.
+class TextBodyExchange : public Exchange {
  public:
-  WholeBodyExchange(RequestHead head, const TextHandler& handler, size_t max_bytes)
-      : head_(std::move(head)), handler_(handler), max_bytes_(max_bytes) {}
+  TextBodyExchange(BodyHandler handler, size_t max_bytes) : handler_(std::move(handler)), max_bytes_(max_bytes) {}
 
   std::span<std::byte> BodyMemory(size_t most) override {
     if (size_ >= max_bytes_) {
@@ -39,13 +38,12 @@ class WholeBodyExchange : public Exchange {
     if (too_large_) {
       return TextResponse(413, "the request's body is too large");
     }
-    return handler_(head_, std::string_view(body_).substr(0, size_));
+    return handler_(std::string_view(body_).substr(0, size_));
   }
 
  private:
-  RequestHead head_;
-  const TextHandler& handler_;
-  size_t max_bytes_;
+  const BodyHandler handler_;
+  const size_t max_bytes_;
   std::string body_;
   size_t size_ = 0;
   bool too_large_ = false;
@@ -143,10 +141,15 @@ void BlockSignals() {
 
 }  // namespace
 
+std::unique_ptr<Exchange> TextExchange(BodyHandler handler, size_t max_body_bytes) {
+  return std::make_unique<TextBodyExchange>(std::move(handler), max_body_bytes);
+}
+
 ExchangeFactory WholeBody(TextHandler handler, size_t max_body_bytes) {
-  return [handler = std::make_shared<const TextHandler>(std::move(handler)),
-          max_body_bytes](RequestHead head) -> std::unique_ptr<Exchange> {
-    return std::make_unique<WholeBodyExchange>(std::move(head), *handler, max_body_bytes);
+  const auto shared = std::make_shared<const TextHandler>(std::move(handler));
+  return [shared, max_body_bytes](RequestHead head) {
+    return TextExchange([shared, head = std::move(head)](std::string_view body) { return (*shared)(head, body); },
+                        max_body_bytes);
   };
 }
 

@@ -36,7 +36,11 @@ class Exchange {
 /// Called on a loop's thread; several loops call it at the same time.
 using ExchangeFactory = std::function<std::unique_ptr<Exchange>(RequestHead head)>;
 
-/// A factory for handlers that want the whole body as text; a body beyond `max_body_bytes` is answered with 413.
+/// Collects the body as text for `handler`; a body beyond `max_body_bytes` is answered with 413.
+using BodyHandler = std::function<ServerResponse(std::string_view body)>;
+std::unique_ptr<Exchange> TextExchange(BodyHandler handler, size_t max_body_bytes = 16 << 20);
+
+/// A factory for servers all of whose requests are of that kind.
 using TextHandler = std::function<ServerResponse(const RequestHead& head, std::string_view body)>;
 ExchangeFactory WholeBody(TextHandler handler, size_t max_body_bytes = 16 << 20);
 

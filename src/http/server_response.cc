@@ -1,6 +1,7 @@
 #include "http/server_response.h"
 
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 namespace assay::http {
@@ -44,6 +45,16 @@ constexpr Reason kReasons[] = {
     {504, "Gateway Timeout"},
     {505, "HTTP Version Not Supported"},
 };
+
+/// What users say of objects comes back in headers, through dialects that let them say anything: a line break in it
+/// must not begin a header of its own.
+void AppendField(std::string& head, std::string_view name, std::string_view value) {
+  head.append(name).append(": ");
+  for (const char c : value) {
+    head += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+  }
+  head.append("\r\n");
+}
 
 bool HasNoBody(int status) {
   return status < 200 || status == 204 || status == 304;
@@ -117,15 +128,15 @@ const char* ReasonPhrase(int status) {
 std::string SerializeHead(const ServerResponse& response, bool head_request, bool keep_alive, const std::string& date) {
   std::string head = "HTTP/1.1 " + std::to_string(response.status) + ' ' + ReasonPhrase(response.status) + "\r\n";
   for (const Header& header : response.headers.all()) {
-    head.append(header.name).append(": ").append(header.value).append("\r\n");
+    AppendField(head, header.name, header.value);
   }
   if (!response.headers.Has("Date")) {
-    head.append("Date: ").append(date).append("\r\n");
+    AppendField(head, "Date", date);
   }
   if (!HasNoBody(response.status)) {
     const int64_t length = head_request ? response.head_content_length.value_or(response.body_bytes())  //
                                         : response.body_bytes();
-    head.append("Content-Length: ").append(std::to_string(length)).append("\r\n");
+    AppendField(head, "Content-Length", std::to_string(length));
   }
   head.append(keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
   return head;

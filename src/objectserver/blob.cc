@@ -13,24 +13,69 @@ namespace assay::objectserver {
 namespace {
 
 constexpr size_t kHugePageBytes = 2 << 20;
+constexpr size_t kCacheLineBytes = 64;
+constexpr size_t kMinPooledBytes = 1 << 20;
 constexpr size_t kReadBytes = 256 << 10;
+
+size_t CapacityOf(size_t size) {
+  const size_t alignment = size >= kHugePageBytes ? kHugePageBytes : kCacheLineBytes;
+  return (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment;
+}
 
 }  // namespace
 
-Buffer::Buffer(size_t size) : size_(size) {
-  const size_t alignment = size >= kHugePageBytes ? kHugePageBytes : 64;
-  const size_t rounded = (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment;
-  data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+Buffer::Buffer(size_t size) : size_(size), capacity_(CapacityOf(size)) {
+  data_ =
+      static_cast<std::byte*>(std::aligned_alloc(size >= kHugePageBytes ? kHugePageBytes : kCacheLineBytes, capacity_));
   if (data_ == nullptr) {
     throw std::bad_alloc();
   }
   if (size >= kHugePageBytes) {
-    ::madvise(data_, rounded, MADV_HUGEPAGE);
+    ::madvise(data_, capacity_, MADV_HUGEPAGE);
   }
 }
 
 Buffer::~Buffer() {
   std::free(data_);
+}
+
+std::shared_ptr<Buffer> BufferPool::Take(size_t size) {
+  if (size < kMinPooledBytes) {
+    return std::make_shared<Buffer>(size);
+  }
+  std::unique_ptr<Buffer> buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = kept_.find(CapacityOf(size)); found != kept_.end()) {
+      buffer = std::move(found->second);
+      kept_bytes_ -= buffer->capacity();
+      kept_.erase(found);
+    }
+  }
+  if (!buffer) {
+    buffer = std::make_unique<Buffer>(size);
+  }
+  buffer->Resize(size);
+  return {buffer.release(), [pool = weak_from_this()](Buffer* unused) {
+            std::unique_ptr<Buffer> owned(unused);
+            if (const std::shared_ptr<BufferPool> there = pool.lock()) {
+              there->Return(std::move(owned));
+            }
+          }};
+}
+
+void BufferPool::Return(std::unique_ptr<Buffer> buffer) {
+  const std::lock_guard lock(mutex_);
+  if (buffer->capacity() > max_kept_bytes_) {
+    return;
+  }
+  while (kept_bytes_ + buffer->capacity() > max_kept_bytes_) {  // the new one is the likelier to be asked for
+    kept_bytes_ -= kept_.begin()->first;
+    kept_.erase(kept_.begin());
+  }
+  kept_bytes_ += buffer->capacity();
+  const size_t capacity = buffer->capacity();
+  kept_.emplace(capacity, std::move(buffer));
 }
 
 DataFile::DataFile(std::shared_ptr<const DataFolder> folder, std::string name)

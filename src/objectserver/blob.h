@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,10 +27,31 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
   std::span<std::byte> bytes() const { return {data_, size_}; }
+  size_t capacity() const { return capacity_; }
+  /// Gives it another size of at most its capacity.
+  void Resize(size_t size) { size_ = size; }
 
  private:
   std::byte* data_;
   size_t size_;
+  size_t capacity_;
+};
+
+/// Keeps large buffers that are no longer used, up to a bound, for the next of the same capacity: memory that is given
+/// back and asked for again is zeroed by the kernel page by page, which costs as much as receiving the content.
+/// Thread-safe; buffers may outlive it.
+class BufferPool : public std::enable_shared_from_this<BufferPool> {
+ public:
+  explicit BufferPool(size_t max_kept_bytes) : max_kept_bytes_(max_kept_bytes) {}
+  std::shared_ptr<Buffer> Take(size_t size);
+
+ private:
+  void Return(std::unique_ptr<Buffer> buffer);
+
+  const size_t max_kept_bytes_;
+  std::mutex mutex_;
+  size_t kept_bytes_ = 0;
+  std::multimap<size_t, std::unique_ptr<Buffer>> kept_;  ///< by capacity
 };
 
 /// The folder that holds the content of a store on disk, one file a written piece, under names that are never reused.
@@ -102,7 +124,7 @@ class BlobWriter {
 };
 
 /// `expected_bytes` is the size where it is known.
-std::unique_ptr<BlobWriter> NewMemoryWriter(std::optional<int64_t> expected_bytes);
+std::unique_ptr<BlobWriter> NewMemoryWriter(std::shared_ptr<BufferPool> pool, std::optional<int64_t> expected_bytes);
 Result<std::unique_ptr<BlobWriter>> NewFileWriter(std::shared_ptr<const DataFolder> folder);
 
 }  // namespace assay::objectserver

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "base/text.h"
@@ -17,13 +18,17 @@ constexpr size_t kFileBufferBytes = 512 << 10;
 /// One buffer of the expected size, or as many of a megabyte as it takes.
 class MemoryWriter : public BlobWriter {
  public:
-  explicit MemoryWriter(std::optional<int64_t> expected_bytes) : expected_bytes_(expected_bytes) {}
+  MemoryWriter(std::shared_ptr<BufferPool> pool, std::optional<int64_t> expected_bytes)
+      : pool_(std::move(pool)), expected_bytes_(expected_bytes) {}
 
   std::span<std::byte> Memory(size_t most) override {
     if (!buffer_ || used_ == buffer_->bytes().size()) {
       Flush();
       const int64_t left = expected_bytes_.value_or(0) - flushed_;
-      buffer_ = std::make_shared<Buffer>(static_cast<size_t>(left > 0 ? left : kSegmentBytes));
+      buffer_ = TakeBuffer(static_cast<size_t>(left > 0 ? left : kSegmentBytes));
+      if (!buffer_) {
+        return {};
+      }
     }
     const std::span<std::byte> rest = buffer_->bytes().subspan(used_);
     return rest.first(std::min(rest.size(), most));
@@ -35,11 +40,24 @@ class MemoryWriter : public BlobWriter {
   }
 
   Result<Blob> Finish() override {
+    if (missing_bytes_ > 0) {
+      return Status::OutOfMemory("cannot hold an object in memory: " + std::to_string(missing_bytes_) +
+                                 " more bytes are not to be had (delete objects, or serve a folder)");
+    }
     Flush();
     return Blob(std::move(segments_));
   }
 
  private:
+  std::shared_ptr<Buffer> TakeBuffer(size_t size) {
+    try {
+      return pool_->Take(size);
+    } catch (const std::bad_alloc&) {
+      missing_bytes_ = size;
+      return nullptr;
+    }
+  }
+
   void Flush() {
     if (buffer_ && used_ > 0) {
       segments_.push_back({std::move(buffer_), nullptr, 0, static_cast<int64_t>(used_)});
@@ -49,9 +67,11 @@ class MemoryWriter : public BlobWriter {
     used_ = 0;
   }
 
+  const std::shared_ptr<BufferPool> pool_;
   const std::optional<int64_t> expected_bytes_;
   std::shared_ptr<Buffer> buffer_;
   size_t used_ = 0;
+  size_t missing_bytes_ = 0;
   int64_t flushed_ = 0;
   std::vector<BlobSegment> segments_;
 };
@@ -112,8 +132,8 @@ class FileWriter : public BlobWriter {
 
 }  // namespace
 
-std::unique_ptr<BlobWriter> NewMemoryWriter(std::optional<int64_t> expected_bytes) {
-  return std::make_unique<MemoryWriter>(expected_bytes);
+std::unique_ptr<BlobWriter> NewMemoryWriter(std::shared_ptr<BufferPool> pool, std::optional<int64_t> expected_bytes) {
+  return std::make_unique<MemoryWriter>(std::move(pool), expected_bytes);
 }
 
 Result<std::unique_ptr<BlobWriter>> NewFileWriter(std::shared_ptr<const DataFolder> folder) {

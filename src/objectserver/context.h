@@ -57,8 +57,4 @@ class Dialect {
   virtual http::ServerResponse RefuseInside(const Notes& notes) = 0;
 };
 
-/// A response that is made when the request is whole, from the body where that is small.
-using BodyHandler = std::function<http::ServerResponse(std::string_view body)>;
-std::unique_ptr<http::Exchange> TextExchange(BodyHandler handler, size_t max_body_bytes);
-
 }  // namespace assay::objectserver

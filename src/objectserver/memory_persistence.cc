@@ -13,8 +13,12 @@ class MemoryPersistence : public Persistence {
   Status SavePart(const std::string&, const std::string&, const Part&) override { return Status::Ok(); }
   Status RemoveUpload(const std::string&, const std::string&) override { return Status::Ok(); }
   Result<std::unique_ptr<BlobWriter>> NewWriter(std::optional<int64_t> expected_bytes) override {
-    return NewMemoryWriter(expected_bytes);
+    return NewMemoryWriter(pool_, expected_bytes);
   }
+
+ private:
+  static constexpr size_t kMaxKeptBytes = size_t{1} << 30;
+  const std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>(kMaxKeptBytes);
 };
 
 }  // namespace

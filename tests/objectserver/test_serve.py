@@ -22,7 +22,7 @@ def test_mistakes_are_one_line(tmp_path):
     assert "--credentials" in refused("--host", "0.0.0.0")
     assert "same-region-s3" in refused("--profile", "nothing")
     profile = tmp_path / "p.yaml"
-    profile.write_text("latency:\n  raed: {median: 1ms, p99: 2ms}\n")
+    profile.write_text("latency:\n  rea: {median: 1ms, p99: 2ms}\n")
     message = refused("--profile", str(profile))
     assert "p.yaml:2" in message and "'read'" in message
     assert "s3, gcs" in refused("--dialect", "azure")

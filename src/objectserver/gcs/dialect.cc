@@ -181,7 +181,7 @@ class GcsDialect : public Dialect {
     if (operation->receiver != nullptr) {
       return operation->receiver(context_, request);
     }
-    return TextExchange(
+    return http::TextExchange(
         [this, operation, request](std::string_view body) { return operation->handler(context_, *request, body); },
         kMaxBodyBytes);
   }

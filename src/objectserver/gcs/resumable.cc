@@ -101,9 +101,15 @@ std::string NoteOf(const Upload& upload, const char* name) {
 
 http::ServerResponse Complete(const Context& context, const Request& request, const Upload& upload) {
   ObjectRecord object = Assemble(upload);
-  const AnnouncedHashes hashes{NoteOf(upload, kCrc32cNote), NoteOf(upload, kMd5Note)};
-  const bool md5_known = object.digests.contains(ChecksumKind::kMd5);
-  if (!AnnouncedHashes{hashes.crc32c, md5_known ? hashes.md5 : ""}.Match(object.digests)) {
+  AnnouncedHashes first{NoteOf(upload, kCrc32cNote), NoteOf(upload, kMd5Note)};
+  AnnouncedHashes last;
+  if (!last.ReadHeader(request.HeaderText("X-Goog-Hash"))) {
+    return ErrorAnswer(400, "invalid", "Malformed X-Goog-Hash.");
+  }
+  if (!object.digests.contains(ChecksumKind::kMd5)) {
+    first.md5 = last.md5 = "";  // of several chunks only the CRC32C is known
+  }
+  if (!first.Match(object.digests) || !last.Match(object.digests)) {
     return ErrorAnswer(400, "invalid", "Provided hash does not match the calculated hash of the uploaded content.");
   }
   const auto query = Query::Parse(NoteOf(upload, kQueryNote));

@@ -22,7 +22,7 @@ std::string ErrorOf(std::string_view text) {
 }
 
 TEST(Profile, SaysWhereItIsMalformed) {
-  EXPECT_THAT(ErrorOf("latency:\n  raed: {median: 1ms, p99: 2ms}\n"),
+  EXPECT_THAT(ErrorOf("latency:\n  rea: {median: 1ms, p99: 2ms}\n"),
               ::testing::AllOf(HasSubstr("p.yaml:2"), HasSubstr("'read'")));
   EXPECT_THAT(ErrorOf("latency:\n  read: {median: 1, p99: 2ms}\n"), HasSubstr("20ms"));
   EXPECT_THAT(ErrorOf("latency: {read: {median: 5ms, p99: 2ms}}\n"), HasSubstr("p99"));

@@ -173,8 +173,8 @@ class OciDialect : public Dialect {
     if (operation->receiver != nullptr) {
       return operation->receiver(context_, request);
     }
-    return TextExchange([this, operation, request](std::string_view body) { return Run(*operation, *request, body); },
-                        kMaxBodyBytes);
+    return http::TextExchange(
+        [this, operation, request](std::string_view body) { return Run(*operation, *request, body); }, kMaxBodyBytes);
   }
 
   http::ServerResponse Run(const Operation& operation, const Request& request, std::string_view body) const {

@@ -9,8 +9,8 @@ namespace {
 using storage::ChecksumKind;
 
 // An object has one checksum in S3's eyes. Others may be known from other dialects.
-constexpr ChecksumKind kByPreference[] = {ChecksumKind::kSha256, ChecksumKind::kSha1, ChecksumKind::kCrc32c,
-                                          ChecksumKind::kCrc32, ChecksumKind::kCrc64Nvme};
+constexpr ChecksumKind kByPreference[] = {ChecksumKind::kSha256, ChecksumKind::kSha1, ChecksumKind::kCrc64Nvme,
+                                          ChecksumKind::kCrc32c, ChecksumKind::kCrc32};
 
 std::optional<ChecksumField> Preferred(const Digests& digests) {
   for (const ChecksumKind kind : kByPreference) {
@@ -40,6 +40,19 @@ void AddChecksumHeaders(const std::optional<ChecksumField>& field, http::Headers
   if (field) {
     headers.Add("x-amz-checksum-" + std::string(storage::NameOf(field->kind)), field->text);
     headers.Add("x-amz-checksum-type", field->composite ? "COMPOSITE" : "FULL_OBJECT");
+  }
+}
+
+void AddGoogleHash(const Digests& digests, http::Headers& headers) {
+  std::string hash;
+  for (const ChecksumKind kind : {ChecksumKind::kCrc32c, ChecksumKind::kMd5}) {
+    if (const auto found = digests.find(kind); found != digests.end()) {
+      hash +=
+          (hash.empty() ? "" : ",") + std::string(storage::NameOf(kind)) + '=' + storage::Base64Encode(found->second);
+    }
+  }
+  if (!hash.empty()) {
+    headers.Add("x-goog-hash", hash);
   }
 }
 

@@ -23,6 +23,8 @@ std::optional<ChecksumField> ChecksumOf(const Part& part);
 
 /// "x-amz-checksum-crc32c: ..." and "x-amz-checksum-type: ...".
 void AddChecksumHeaders(const std::optional<ChecksumField>& field, http::Headers& headers);
+/// "x-goog-hash: crc32c=...,md5=...", which Google's XML dialect answers with, where those are known.
+void AddGoogleHash(const Digests& digests, http::Headers& headers);
 /// "<ChecksumCRC32C>...</ChecksumCRC32C>", with "<ChecksumType>" where asked.
 void WriteChecksums(const std::optional<ChecksumField>& field, bool with_type, XmlWriter& xml);
 

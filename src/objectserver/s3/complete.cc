@@ -93,26 +93,38 @@ std::optional<Error> ChooseParts(const Upload& upload, const std::vector<NamedPa
   return std::nullopt;
 }
 
-/// The checksum of the whole: from those of the parts where they combine, else the checksum of the checksums.
-void SetChecksum(const Upload& upload, ObjectRecord& object) {
-  const ChecksumKind kind = upload.checksum_kind.value_or(ChecksumKind::kCrc64Nvme);
+/// The parts' digests of one kind; nothing when one of them has none.
+std::optional<std::vector<std::string>> DigestsOf(const std::vector<Part>& parts, ChecksumKind kind) {
   std::vector<std::string> digests;
-  std::vector<int64_t> sizes;
-  for (const Part& part : object.parts) {
+  for (const Part& part : parts) {
     const auto found = part.digests.find(kind);
     if (found == part.digests.end()) {
-      return;
+      return std::nullopt;
     }
     digests.push_back(found->second);
+  }
+  return digests;
+}
+
+/// The checksum of the whole: from those of the parts where they combine, else the checksum of the checksums.
+void SetChecksums(const Upload& upload, ObjectRecord& object) {
+  std::vector<int64_t> sizes;
+  for (const Part& part : object.parts) {
     sizes.push_back(part.size);
   }
-  if (!upload.composite_checksum) {
-    object.digests[kind] = CombineDigests(kind, digests, sizes);
-    return;
+  const ChecksumKind kind = upload.checksum_kind.value_or(ChecksumKind::kCrc64Nvme);
+  for (const ChecksumKind combined : {kind, ChecksumKind::kCrc32c}) {
+    const auto digests = DigestsOf(object.parts, combined);
+    if (digests && CanCombine(combined) && !upload.composite_checksum) {
+      object.digests[combined] = CombineDigests(combined, *digests, sizes);
+    }
   }
-  const std::string joined = Join(digests, "");
-  object.composite_kind = kind;
-  object.composite_digest = storage::ChecksumOf(kind, std::as_bytes(std::span(joined))).value;
+  const auto digests = DigestsOf(object.parts, kind);
+  if (digests && upload.composite_checksum) {
+    const std::string joined = Join(*digests, "");
+    object.composite_kind = kind;
+    object.composite_digest = storage::ChecksumOf(kind, std::as_bytes(std::span(joined))).value;
+  }
 }
 
 ObjectRecord Assemble(const Upload& upload, std::vector<Part> parts) {
@@ -127,7 +139,7 @@ ObjectRecord Assemble(const Upload& upload, std::vector<Part> parts) {
   }
   object.etag = MultipartEtag(etags);
   object.parts = std::move(parts);
-  SetChecksum(upload, object);
+  SetChecksums(upload, object);
   return object;
 }
 
@@ -161,6 +173,7 @@ http::ServerResponse Completed(const Request& request, const ObjectRecord& objec
   xml.Close();
   http::ServerResponse answer = XmlAnswer(request, xml.Take());
   answer.headers.Add("x-goog-generation", std::to_string(object.generation));
+  AddGoogleHash(object.digests, answer.headers);
   return answer;
 }
 

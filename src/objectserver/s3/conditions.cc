@@ -61,6 +61,17 @@ std::optional<Error> JudgeRead(const Request& request, const ObjectRecord& objec
 }
 
 std::optional<Error> ReadWriteCondition(const Request& request, Condition& condition) {
+  if (const auto generation = request.Header("x-goog-if-generation-match")) {
+    const auto wanted = ParseNumber(*generation);
+    if (!wanted) {
+      return Error{"InvalidArgument"};
+    }
+    condition = [wanted = static_cast<uint64_t>(*wanted)](const ObjectRecord* current) {
+      const uint64_t there = current != nullptr ? current->generation : 0;
+      return there == wanted ? StoreCode::kOk : StoreCode::kConditionFailed;
+    };
+    return std::nullopt;
+  }
   const auto none_match = request.Header("If-None-Match");
   const auto match = request.Header("If-Match");
   if ((none_match && Trim(*none_match) != "*") || (none_match && match)) {

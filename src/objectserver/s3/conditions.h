@@ -12,7 +12,8 @@ namespace assay::objectserver::s3 {
 /// source of a copy (where 304 is 412 too), else empty.
 std::optional<Error> JudgeRead(const Request& request, const ObjectRecord& object, std::string_view prefix);
 
-/// The condition of a write: If-None-Match: * and If-Match. An error for what S3 does not implement.
+/// The condition of a write: If-None-Match: * and If-Match, or Google's x-goog-if-generation-match. An error for what
+/// S3 does not implement.
 std::optional<Error> ReadWriteCondition(const Request& request, Condition& condition);
 
 /// True when a list of entity tags ("a", "b" or *) names `etag`.

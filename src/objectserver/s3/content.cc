@@ -158,9 +158,8 @@ std::set<ChecksumKind> DigestKinds(const ContentPlan& plan, ChecksumKind kept) {
   if (plan.md5) {
     kinds.insert(ChecksumKind::kMd5);
   }
-  if (plan.checksum_kind) {
-    kinds.insert(*plan.checksum_kind);
-  }
+  // Who sends no checksum of S3's may speak Google's XML dialect, which answers with this one.
+  kinds.insert(plan.checksum_kind.value_or(ChecksumKind::kCrc32c));
   return kinds;
 }
 
@@ -198,7 +197,7 @@ std::unique_ptr<http::Exchange> ReceiveContent(Store& store, RequestPointer requ
       return ErrorAnswer(*request, *error);
     }
     CheckedContent checked{std::move(content->blob), EtagOf(content->digests, plan.etag_kind, plan.size), {}};
-    for (const ChecksumKind kind : {kept, wanted.value_or(kept), ChecksumKind::kMd5}) {
+    for (const ChecksumKind kind : {kept, wanted.value_or(kept), ChecksumKind::kMd5, ChecksumKind::kCrc32c}) {
       if (const auto found = content->digests.find(kind); found != content->digests.end()) {
         checked.digests.insert(*found);
       }

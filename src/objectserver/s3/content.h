@@ -33,7 +33,7 @@ std::optional<Error> PlanContent(const Request& request, bool always_md5, Conten
 struct CheckedContent {
   Blob blob;
   std::string etag;
-  Digests digests;  ///< of the announced kind, else CRC64NVME; MD5 too where it was computed
+  Digests digests;  ///< of the announced kind, else CRC64NVME and CRC32C; MD5 too where it was computed
 };
 
 /// The exchange that receives it. `wanted` is a checksum that is computed though the client sends another or none.

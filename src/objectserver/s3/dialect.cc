@@ -162,7 +162,7 @@ class S3Dialect : public Dialect {
     if (operation->receiver != nullptr) {
       return operation->receiver(context_, request);
     }
-    return TextExchange(
+    return http::TextExchange(
         [this, operation, request](std::string_view body) {
           if (const std::optional<Error> mismatch = CheckDocument(*request, body)) {
             return ErrorAnswer(*request, *mismatch);

@@ -5,8 +5,10 @@
 
 #include <string>
 
+#include "base/files.h"
 #include "objectserver/server.h"
 #include "objectserver/testing.h"
+#include "storage/auth/sigv4.h"
 
 namespace assay::objectserver::s3 {
 namespace {
@@ -199,6 +201,75 @@ TEST(S3, RoutesBucketsByHostAndRefusesStrangeRequests) {
   EXPECT_EQ(harness.Send("PUT", "/Bad_Name").Xml("Code"), "InvalidBucketName");
   EXPECT_EQ(harness.Send("PUT", "/metrics2").status, 200);
   EXPECT_THAT(harness.Send("GET", "/metrics").body, HasSubstr("assay_object_connections_open"));
+}
+
+/// A request of `method` for /test/k signed as `secret`, its payload hash being `payload`.
+http::Request Signed(const std::string& method, const std::string& secret, std::string_view payload,
+                     const storage::SigV4Key** key_out) {
+  static storage::SigV4Key key;
+  const std::string timestamp = storage::SigV4Timestamp(UnixSeconds());
+  key.access_key_id = "AK";
+  key.scope = {timestamp.substr(0, 8), "us-east-1", "s3"};
+  key.signing_key = storage::SigningKey(storage::kAws4Hmac, secret, key.scope);
+  http::Request request;
+  request.method = method;
+  request.url = "http://127.0.0.1:9000/test/k";
+  if (payload.starts_with("STREAMING-")) {
+    request.headers.Add("x-amz-decoded-content-length", "5");
+    request.headers.Add("x-amz-trailer", "x-amz-checksum-crc32c");
+  }
+  EXPECT_TRUE(storage::SignHeaders(storage::kAws4Hmac, key, timestamp, payload, request));
+  *key_out = &key;
+  return request;
+}
+
+/// "hello" in signed chunks, with a signed trailer.
+std::string SignedChunks(const storage::SigV4Key& key, const http::Request& request, std::string_view content) {
+  const std::string timestamp(*request.headers.Find("x-amz-date"));
+  const std::string authorization(*request.headers.Find("Authorization"));
+  std::string seed = authorization.substr(authorization.rfind('=') + 1);
+  std::string body;
+  for (const std::string_view chunk : {content.substr(0, 2), content.substr(2), std::string_view()}) {
+    seed = storage::ChunkSignature(key, timestamp, seed, storage::Sha256(chunk));
+    body += std::to_string(chunk.size()) + ";chunk-signature=" + seed + "\r\n" + std::string(chunk) +
+            (chunk.empty() ? "" : "\r\n");
+  }
+  const std::string trailer = "x-amz-checksum-crc32c:mnG7TA==";
+  return body + trailer +
+         "\r\nx-amz-trailer-signature:" + storage::TrailerSignature(key, timestamp, seed, trailer + "\n") + "\r\n\r\n";
+}
+
+class SignedS3 : public ::testing::Test {
+ protected:
+  SignedS3() {
+    const std::string path = directory_.path() + "/credentials.yaml";
+    EXPECT_TRUE(WriteFileAtomically(path, "keys:\n  - {access_key_id: AK, secret_access_key: SK}\n").ok());
+    options_.credentials_file = path;
+  }
+  Reply Send(Harness& harness, const http::Request& request, std::string_view body) {
+    return harness.Send(request.method, "/test/k", body, request.headers.all());
+  }
+  TemporaryDirectory directory_ = TemporaryDirectory::Create("assay-s3-test").value();
+  ServeOptions options_;
+};
+
+TEST_F(SignedS3, ChecksSignaturesOfRequestsChunksAndTrailers) {
+  Harness harness(options_);
+  const storage::SigV4Key* key = nullptr;
+  const std::string hash = storage::Hex(storage::Sha256("hello"));
+  EXPECT_EQ(Send(harness, Signed("PUT", "SK", hash, &key), "hello").status, 200);
+  EXPECT_EQ(Send(harness, Signed("PUT", "SK", hash, &key), "HELLO").Xml("Code"), "XAmzContentSHA256Mismatch");
+  EXPECT_EQ(Send(harness, Signed("PUT", "other", hash, &key), "hello").Xml("Code"), "SignatureDoesNotMatch");
+  EXPECT_EQ(harness.Send("GET", "/test/k").Xml("Code"), "AccessDenied");
+  const http::Request streamed = Signed("PUT", "SK", storage::kStreamingSignedTrailer, &key);
+  const std::string chunks = SignedChunks(*key, streamed, "hello");
+  EXPECT_EQ(Send(harness, streamed, chunks).status, 200);
+  std::string changed = chunks;
+  changed[changed.find("llo")] = 'L';
+  EXPECT_EQ(Send(harness, streamed, changed).Xml("Code"), "SignatureDoesNotMatch");
+  changed = chunks;
+  changed[changed.rfind('=') == std::string::npos ? 0 : changed.size() - 6] ^= 1;
+  EXPECT_EQ(Send(harness, streamed, changed).Xml("Code"), "SignatureDoesNotMatch") << "the trailer's";
 }
 
 TEST(ObjectServer, StartsAndStops) {

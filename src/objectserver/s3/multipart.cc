@@ -55,7 +55,8 @@ std::optional<Error> JudgePart(const Request& request, const std::optional<Uploa
   if (!upload || upload->key != request.key) {
     return Error{"NoSuchUpload", {}, 0, {{"UploadId", request.query.Get("uploadId")}}};
   }
-  if (upload->checksum_kind && upload->composite_checksum && plan.checksum_kind != upload->checksum_kind) {
+  const bool required = upload->composite_checksum || plan.checksum_kind;
+  if (upload->checksum_kind && required && plan.checksum_kind != upload->checksum_kind) {
     const std::string actual = plan.checksum_kind ? std::string(storage::NameOf(*plan.checksum_kind)) : "null";
     return Error{"InvalidRequest", "Checksum Type mismatch occurred, expected checksum Type: " +
                                        std::string(storage::NameOf(*upload->checksum_kind)) +
@@ -140,12 +141,14 @@ std::unique_ptr<http::Exchange> UploadPart(const Context& context, const Request
     part.blob = std::move(content.blob);
     const std::string etag = part.etag;
     const std::optional<ChecksumField> checksum = ChecksumOf(part);
+    const Digests digests = part.digests;
     const StoreOutcome outcome = store->PutPart(request->bucket, id, std::move(part));
     if (!outcome.ok()) {
       return OutcomeAnswer(*request, outcome);
     }
     http::ServerResponse answer = Answer(*request);
     answer.headers.Add("ETag", Quoted(etag));
+    AddGoogleHash(digests, answer.headers);
     if (checksum) {
       answer.headers.Add("x-amz-checksum-" + std::string(storage::NameOf(checksum->kind)), checksum->text);
     }

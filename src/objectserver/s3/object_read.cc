@@ -99,6 +99,7 @@ void AddAttributes(const Request& request, const ObjectRecord& object, http::Hea
     headers.Add("x-amz-storage-class", object.attributes.storage_class);
   }
   headers.Add("x-goog-generation", std::to_string(object.generation));
+  AddGoogleHash(object.digests, headers);
   for (const char* name :
        {"Content-Type", "Content-Language", "Expires", "Cache-Control", "Content-Disposition", "Content-Encoding"}) {
     std::string parameter = std::string("response-") + name;

@@ -29,6 +29,7 @@ http::ServerResponse Publish(Store& store, const Request& request, const Attribu
   answer.headers.Add("ETag", Quoted(outcome.object->etag));
   answer.headers.Add("x-goog-generation", std::to_string(outcome.object->generation));
   AddChecksumHeaders(ChecksumOf(*outcome.object), answer.headers);
+  AddGoogleHash(outcome.object->digests, answer.headers);
   return answer;
 }
 

@@ -112,8 +112,8 @@ std::optional<Error> ReadAttributes(const Request& request, Attributes& attribut
                  0,
                  {{"Size", std::to_string(bytes)}, {"MaxSizeAllowed", std::to_string(kMaxMetadataBytes)}}};
   }
-  if (const auto storage_class = request.Header("x-amz-storage-class")) {
-    attributes.storage_class = *storage_class;
+  for (const char* name : {"x-amz-storage-class", "x-goog-storage-class"}) {
+    attributes.storage_class = request.Header(name).value_or(attributes.storage_class);
   }
   return std::nullopt;
 }
