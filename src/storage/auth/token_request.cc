@@ -19,7 +19,8 @@ std::string ServiceError(const std::string& body) {
   std::string text;
   for (const char* name : {"error", "error_description", "__type", "code", "Code", "message", "Message"}) {
     if (json.contains(name) && json[name].is_string()) {
-      text += (text.empty() ? ": " : ", ") + json[name].get<std::string>();
+      text += text.empty() ? ": " : ", ";
+      text += json[name].get<std::string>();
     }
   }
   return text;
@@ -42,7 +43,12 @@ std::string HostOf(const http::Request& request) {
 std::string EncodeForm(const FormFields& fields) {
   std::string form;
   for (const auto& [name, value] : fields) {
-    form += (form.empty() ? "" : "&") + http::PercentEncode(name) + "=" + http::PercentEncode(value);
+    if (!form.empty()) {
+      form += '&';
+    }
+    form += http::PercentEncode(name);
+    form += '=';
+    form += http::PercentEncode(value);
   }
   return form;
 }
