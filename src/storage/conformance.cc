@@ -3,6 +3,8 @@
 #include <cstring>
 #include <random>
 
+#include "storage/store_checks.h"
+
 namespace assay::storage {
 
 void PrintTo(const ConformanceTarget& target, std::ostream* out) {
@@ -15,6 +17,12 @@ std::string TargetName(const testing::TestParamInfo<ConformanceTarget>& info) {
 
 Bytes AsBytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::map<std::string, std::string> UserMetadata(const ObjectInfo& info) {
+  auto metadata = info.metadata;
+  metadata.erase(std::string(kWriteTokenName));
+  return metadata;
 }
 
 std::string RandomContent(int64_t bytes, uint64_t seed) {
@@ -60,6 +68,10 @@ void ObjectStoreConformance::SetUp() {
   ASSERT_NE(under_test_, nullptr) << "the store could not be made";
 }
 
+ObjectInfo ObjectStoreConformance::Put(const std::string& key, std::string_view content) {
+  return Put(key, content, WriteOptions());
+}
+
 ObjectInfo ObjectStoreConformance::Put(const std::string& key, std::string_view content, const WriteOptions& options) {
   const Bytes bytes = AsBytes(content);
   auto info = store().Write(key, std::span(&bytes, 1), options);
@@ -81,6 +93,15 @@ bool ObjectStoreConformance::Exists(const std::string& key) {
   const auto info = store().Stat(key);
   EXPECT_THAT(info.status(), IsOk()) << key;
   return info.ok() && info->has_value();
+}
+
+std::vector<UnfinishedUpload> ObjectStoreConformance::Uploads(const std::string& prefix) {
+  if (!GetParam().lists_uploads) {
+    return {};
+  }
+  auto uploads = store().ListUploads(prefix);
+  EXPECT_THAT(uploads.status(), IsOk());
+  return uploads.ok() ? *std::move(uploads) : std::vector<UnfinishedUpload>();
 }
 
 ObjectStoreConformance::Listing ObjectStoreConformance::ListAll(ListOptions options) {

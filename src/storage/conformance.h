@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ struct ConformanceTarget {
   std::function<std::unique_ptr<StoreUnderTest>()> make;
   bool keeps_dot_parts = true;     ///< keys such as ".." and "a/../b" (Google Cloud Storage refuses some)
   bool keeps_double_slash = true;  ///< keys such as "a//b" (some servers fold them)
+  bool counts_prefixes = true;     ///< prefixes of a listing are paged with its keys (fake-gcs-server repeats them)
+  bool lists_uploads = true;       ///< unfinished uploads can be listed and aborted
+  bool checks_at_commit = true;    ///< a stream's condition must hold when it ends, not only when it begins
+  bool has_credentials = true;     ///< without, nothing can be presigned
   int64_t large_bytes = 24 << 20;  ///< of an object that is written and read in several parts
   int64_t unfinished_bytes = 1;    ///< written before an open writer shows among the unfinished uploads
 };
@@ -42,7 +47,8 @@ class ObjectStoreConformance : public testing::TestWithParam<ConformanceTarget> 
 
   ObjectStore& store() { return under_test_->store(); }
   /// Writes `content` and expects that to work.
-  ObjectInfo Put(const std::string& key, std::string_view content, const WriteOptions& options = {});
+  ObjectInfo Put(const std::string& key, std::string_view content);
+  ObjectInfo Put(const std::string& key, std::string_view content, const WriteOptions& options);
   /// The whole content, or "error: ..." for what cannot be read.
   std::string Get(const std::string& key, const ReadOptions& options = {});
   bool Exists(const std::string& key);
@@ -53,6 +59,8 @@ class ObjectStoreConformance : public testing::TestWithParam<ConformanceTarget> 
     int pages = 0;
   };
   Listing ListAll(ListOptions options);
+  /// Unfinished ones below `prefix`; none where the target cannot list them.
+  std::vector<UnfinishedUpload> Uploads(const std::string& prefix = "");
   std::vector<std::string> Keys() { return ListAll({}).keys; }
 
  private:
@@ -60,6 +68,8 @@ class ObjectStoreConformance : public testing::TestWithParam<ConformanceTarget> 
 };
 
 Bytes AsBytes(std::string_view text);
+/// Without the token that a store may have put there.
+std::map<std::string, std::string> UserMetadata(const ObjectInfo& info);
 /// Text that no compression or repetition could fake; the same for the same seed.
 std::string RandomContent(int64_t bytes, uint64_t seed);
 

@@ -123,6 +123,7 @@ TEST_P(ObjectStoreConformance, ListsWhatAModelLists) {
     }
     if (maker.Next() % 2 == 0) {
       options.delimiter = "/";
+      options.max_keys = GetParam().counts_prefixes ? options.max_keys : 1000;
     }
     SCOPED_TRACE("prefix '" + options.prefix + "' delimiter '" + options.delimiter + "' after '" + options.start_after +
                  "' before '" + options.end_before + "' by " + std::to_string(options.max_keys));

@@ -57,14 +57,39 @@ GcsStore::GcsStore(std::unique_ptr<GcsDialect> dialect, std::unique_ptr<Signer> 
     : RemoteStore(std::move(dialect), std::move(signer), std::move(options)),
       gcs_(static_cast<const GcsDialect&>(RemoteStore::dialect())) {}
 
+bool GcsStore::TakesParts(const std::string& key) {
+  if (gcs_.urls().endpoint() == kEndpoint) {
+    return true;
+  }
+  const std::lock_guard lock(mutex_);
+  if (takes_parts_) {
+    return *takes_parts_;
+  }
+  const auto begun = Call("begin the upload of", key, [&] { return gcs_.CreateUpload(key, {}, ""); });
+  const auto upload = begun.ok() ? ParseUploadId(begun->body) : std::nullopt;
+  if (upload) {
+    // One that cannot be removed now is seen among the unfinished uploads.
+    [[maybe_unused]] const Status aborted = AbortUpload(key, *upload);
+  }
+  const ErrorCode code = begun.status().code();
+  const bool unknown =
+      code == ErrorCode::kNotFound || code == ErrorCode::kUnsupported || code == ErrorCode::kInvalidArgument;
+  if (!begun.ok() && !unknown) {
+    return true;  // the write itself will say what is wrong
+  }
+  takes_parts_ = upload.has_value();
+  return *takes_parts_;
+}
+
 Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes> buffers,
                                    const WriteOptions& options) {
-  if (options.condition.kind == WriteCondition::Kind::kNone) {
-    return WithGeneration(*this, key, RemoteStore::Write(key, buffers, options));
-  }
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
   ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), gcs_.traits()));
   if (plan.parts == 1) {
     return RemoteStore::Write(key, buffers, options);
+  }
+  if (options.condition.kind == WriteCondition::Kind::kNone && TakesParts(key)) {
+    return WithGeneration(*this, key, RemoteStore::Write(key, buffers, options));
   }
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectWriter> writer, OpenWriter(key, options));
   for (const Bytes& buffer : buffers) {
@@ -75,7 +100,7 @@ Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes
 
 Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& key, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  if (options.condition.kind != WriteCondition::Kind::kNone) {
+  if (options.condition.kind != WriteCondition::Kind::kNone || !TakesParts(key)) {
     return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, key, options));
   }
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, RemoteStore::OpenWriter(key, options));

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,7 +14,7 @@
 namespace assay::storage {
 
 /// Etags are generations. Large objects travel as parallel parts (XML API); conditional ones that do not fit in one
-/// request as a resumable upload, since parts take no condition.
+/// request as a resumable upload, since parts take no condition; so do all where the endpoint knows no parts.
 class GcsStore : public RemoteStore {
  public:
   GcsStore(std::unique_ptr<GcsDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
@@ -31,6 +33,9 @@ class GcsStore : public RemoteStore {
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
  private:
+  /// Whether the endpoint knows uploads in parts: servers that stand in for the service may not. Tried once, by
+  /// beginning one of `key`, where the endpoint is not the service's own.
+  bool TakesParts(const std::string& key);
   Result<std::vector<ObjectInfo>> StatSources(std::span<const std::string> keys);
   Result<ObjectInfo> ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
                                  const WriteOptions& options);
@@ -39,6 +44,8 @@ class GcsStore : public RemoteStore {
   Result<ObjectInfo> OursOr(const CallResult& result, const std::string& key, const WriteOptions& options);
 
   const GcsDialect& gcs_;
+  std::mutex mutex_;
+  std::optional<bool> takes_parts_;  // guarded by mutex_
 };
 
 /// Endpoint: `options`, STORAGE_EMULATOR_HOST, https://storage.googleapis.com. Credentials: those that

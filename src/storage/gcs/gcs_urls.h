@@ -12,6 +12,7 @@ class GcsUrls {
   /// count.
   GcsUrls(std::string endpoint, std::string bucket);
 
+  const std::string& endpoint() const { return endpoint_; }
   const std::string& bucket() const { return bucket_; }
   /// ".../storage/v1/b/bucket/o": the collection of objects.
   std::string Objects() const;
