@@ -65,7 +65,8 @@ class Client::Loop {
   void CancelOne(TransferId id);
   void BeginWaiting();
   void Finished(EasyTransfer* transfer, CURLcode code);
-  void ResumePaused();
+  EasyTransfer* LongestPaused() const;
+  double ShareBandwidth();
   void CancelAll();
 
   const ClientOptions options_;
@@ -186,15 +187,32 @@ void Client::Loop::Finished(EasyTransfer* transfer, CURLcode code) {
   callback(std::move(outcome));
 }
 
-void Client::Loop::ResumePaused() {
-  if (bucket_.unlimited() || bucket_.WaitSeconds(MonotonicSeconds()) > 0) {
-    return;
-  }
+EasyTransfer* Client::Loop::LongestPaused() const {
+  EasyTransfer* longest = nullptr;
   for (const auto& [id, transfer] : active_) {
-    if (transfer->paused()) {
-      transfer->Resume();
+    if (transfer->paused_since() > 0 && (longest == nullptr || transfer->paused_since() < longest->paused_since())) {
+      longest = transfer;
     }
   }
+  return longest;
+}
+
+/// How long to wait for sockets. Under a cap, lets the transfer go on that has waited longest: none starves.
+double Client::Loop::ShareBandwidth() {
+  constexpr double kIdleSeconds = 60;
+  constexpr double kTurnSeconds = 0.001;
+  if (bucket_.unlimited()) {
+    return kIdleSeconds;
+  }
+  if (const double wait = bucket_.WaitSeconds(MonotonicSeconds()); wait > 0) {
+    return wait;
+  }
+  EasyTransfer* next = LongestPaused();
+  if (next == nullptr) {
+    return kIdleSeconds;
+  }
+  next->Resume();
+  return kTurnSeconds;
 }
 
 void Client::Loop::CancelAll() {
@@ -211,7 +229,6 @@ void Client::Loop::CancelAll() {
 }
 
 void Client::Loop::Run() {
-  constexpr double kIdleSeconds = 60;
   const auto done = [this](CURL* handle, CURLcode code) {
     char* transfer = nullptr;
     curl_easy_getinfo(handle, CURLINFO_PRIVATE, &transfer);
@@ -219,9 +236,7 @@ void Client::Loop::Run() {
   };
   while (TakeCommands()) {
     BeginWaiting();
-    const double bandwidth_wait = bucket_.WaitSeconds(MonotonicSeconds());
-    events_.RunOnce(bandwidth_wait > 0 ? bandwidth_wait : kIdleSeconds, done);
-    ResumePaused();
+    events_.RunOnce(ShareBandwidth(), done);
   }
   CancelAll();
 }

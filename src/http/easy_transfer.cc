@@ -13,6 +13,7 @@ namespace {
 // the system calls do not show.
 constexpr long kReceiveBufferBytes = 256 << 10;
 constexpr long kSendBufferBytes = 512 << 10;
+constexpr size_t kCappedTurnBytes = 32 << 10;
 
 long Milliseconds(double seconds) {
   return seconds <= 0 ? 0 : std::max(1L, static_cast<long>(seconds * 1000));
@@ -77,7 +78,7 @@ void EasyTransfer::Begin(TransferId id, Transfer transfer, Client::Callback call
   response_ = {};
   sink_status_ = {};
   sink_begun_ = false;
-  paused_ = false;
+  paused_since_ = 0;
   error_text_[0] = '\0';
   source_ = transfer_.source;
   if (source_ == nullptr && !transfer_.request.body.empty()) {
@@ -153,8 +154,12 @@ bool EasyTransfer::BeginSink() {
 }
 
 bool EasyTransfer::MustPause() {
-  paused_ = !bucket_.unlimited() && bucket_.WaitSeconds(MonotonicSeconds()) > 0;
-  return paused_;
+  if (bucket_.unlimited()) {
+    return false;
+  }
+  const double now = MonotonicSeconds();
+  paused_since_ = bucket_.WaitSeconds(now) > 0 ? now : 0;
+  return paused_since_ > 0;
 }
 
 size_t EasyTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
@@ -188,7 +193,9 @@ size_t EasyTransfer::OnRead(char* data, size_t size, size_t count, void* self) {
   if (transfer->MustPause()) {
     return CURL_READFUNC_PAUSE;
   }
-  const size_t bytes = transfer->source_->Read({reinterpret_cast<std::byte*>(data), size * count});
+  // Under a cap all transfers take turns, so turns are small.
+  const size_t room = transfer->bucket_.unlimited() ? size * count : std::min(size * count, kCappedTurnBytes);
+  const size_t bytes = transfer->source_->Read({reinterpret_cast<std::byte*>(data), room});
   transfer->bucket_.Take(static_cast<int64_t>(bytes));
   return bytes;
 }
@@ -203,7 +210,7 @@ int EasyTransfer::OnSeek(void* self, curl_off_t offset, int origin) {
 }
 
 void EasyTransfer::Resume() {
-  paused_ = false;
+  paused_since_ = 0;
   curl_easy_pause(handle_, CURLPAUSE_CONT);
 }
 

@@ -29,7 +29,8 @@ class EasyTransfer {
 
   /// Lets a transfer that waited for bandwidth go on.
   void Resume();
-  bool paused() const { return paused_; }
+  /// Since when it has waited for bandwidth, on MonotonicSeconds(); 0: it does not.
+  double paused_since() const { return paused_since_; }
 
   CURL* handle() const { return handle_; }
   TransferId id() const { return id_; }
@@ -65,7 +66,7 @@ class EasyTransfer {
   Response response_;
   Status sink_status_;
   bool sink_begun_ = false;
-  bool paused_ = false;
+  double paused_since_ = 0;
 };
 
 /// What libcurl's verdict means. `connected`: the connection stood; `text`: libcurl's own words.

@@ -112,7 +112,7 @@ class MemoryStore::Cursor final : public KeyCursor {
 MemoryStore::MemoryStore(std::string name) : name_(std::move(name)) {}
 
 std::string MemoryStore::Uri(std::string_view key) const {
-  return "memory://" + name_ + "/" + std::string(key);
+  return "mem://" + name_ + "/" + std::string(key);
 }
 
 Capabilities MemoryStore::capabilities() const {

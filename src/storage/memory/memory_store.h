@@ -15,7 +15,7 @@ namespace assay::storage {
 /// twice. Content that is in memory is not verified again by reads.
 class MemoryStore final : public ObjectStore {
  public:
-  /// `name` is what Uri() calls it: "memory://name/key".
+  /// `name` is what Uri() calls it: "mem://name/key".
   explicit MemoryStore(std::string name);
 
   std::string Uri(std::string_view key) const override;

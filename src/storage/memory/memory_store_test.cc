@@ -26,7 +26,7 @@ TEST(MemoryStore, RecordsTheChecksumOfItsContent) {
   ASSERT_TRUE(info->checksum.has_value());
   // The check value of CRC-32C (Castagnoli).
   EXPECT_EQ(info->checksum->Hex(), "e3069283");
-  EXPECT_EQ(store.Uri("digits"), "memory://test/digits");
+  EXPECT_EQ(store.Uri("digits"), "mem://test/digits");
 }
 
 }  // namespace

@@ -35,6 +35,9 @@ class Planner {
 
  private:
   void Pend(SourceRange range) {
+    if (range.bytes == 0) {
+      return;
+    }
     pending_.push_back(range);
     pending_bytes_ += range.bytes;
     if (pending_bytes_ >= min_) {
