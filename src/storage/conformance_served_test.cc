@@ -30,12 +30,10 @@ class ServedStore final : public StoreUnderTest {
   std::shared_ptr<ObjectStore> store_;
 };
 
-// Without credentials only OCI presigns: there the service makes the URL.
 ConformanceTarget Target(std::string name, std::string uri) {
-  const bool presigns = name == "oci";
   return {.name = std::move(name),
           .make = [uri = std::move(uri)] { return std::make_unique<ServedStore>(uri); },
-          .has_credentials = presigns,
+          .presigns = false,
           .unfinished_bytes = 11 << 20};
 }
 

@@ -42,6 +42,8 @@ constexpr OptionRow kOptions[] = {
     {{"encryption", "ASSAY_STORAGE_ENCRYPTION", "S3: AES256 or aws:kms"}, &StoreOptions::encryption},
     {{"encryption_key_id", "ASSAY_STORAGE_ENCRYPTION_KEY_ID", "key of the provider's key service"},
      &StoreOptions::encryption_key_id},
+    {{"trailing_checksums", "ASSAY_STORAGE_TRAILING_CHECKSUMS", "S3: checksums follow the body (aws-chunked)"},
+     &StoreOptions::trailing_checksums},
     {{"project", "ASSAY_STORAGE_PROJECT", "GCS: project that is billed"}, &StoreOptions::project},
     {{"compartment", "ASSAY_STORAGE_COMPARTMENT", "OCI: compartment id"}, &StoreOptions::compartment},
     {{"part_bytes", "ASSAY_STORAGE_PART_BYTES", "size of a part (16 MiB); 0: chosen by the object's size"},
@@ -89,9 +91,11 @@ constexpr ForeignVariable kForeignVariables[] = {
 };
 constexpr const char* kSchemes[] = {"s3", "gs", "oci"};
 
-const OptionRow& RowOf(std::string_view key) {
-  return *std::find_if(std::begin(kOptions), std::end(kOptions),
-                       [key](const OptionRow& row) { return row.name.key == key; });
+// Null where there is no such option.
+const OptionRow* FindRow(std::string_view key) {
+  const auto* row = std::find_if(std::begin(kOptions), std::end(kOptions),
+                                 [key](const OptionRow& candidate) { return candidate.name.key == key; });
+  return row == std::end(kOptions) ? nullptr : row;
 }
 
 // Reads a text into the member of an option; says what was expected of one that cannot be.
@@ -162,11 +166,12 @@ Status SetFromVariable(const OptionRow& row, std::string_view variable, std::str
 
 Status SetFromYaml(const YamlNode& map, StoreOptions& options) {
   for (const auto& [key, node] : map.entries()) {
-    if (node.IsMap() || node.IsNull()) {
-      continue;  // the options of one store; or said to be empty
+    const OptionRow* row = FindRow(key);
+    if (row == nullptr || node.IsNull()) {
+      continue;  // the section of one store; or left empty
     }
     ASSAY_ASSIGN_OR_RETURN(const std::string text, node.AsText());
-    if (const auto expected = SetOption(RowOf(key), text, options)) {
+    if (const auto expected = SetOption(*row, text, options)) {
       return node.Error(fmt::format("{} is '{}': {} is expected", key, text, *expected));
     }
   }
@@ -223,7 +228,7 @@ Result<StoreOptions> StoreOptionsFromEnvironment(std::string_view scheme, const 
   // From the last to the first, so that the first of two for the same option stands.
   for (auto row = std::rbegin(kForeignVariables); row != std::rend(kForeignVariables); ++row) {
     if (const auto text = row->scheme == scheme ? variable(std::string(row->variable)) : std::nullopt) {
-      ASSAY_RETURN_IF_ERROR(SetFromVariable(RowOf(row->key), row->variable, *text, options));
+      ASSAY_RETURN_IF_ERROR(SetFromVariable(*FindRow(row->key), row->variable, *text, options));
     }
   }
   for (const OptionRow& row : kOptions) {

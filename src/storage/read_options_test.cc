@@ -103,13 +103,15 @@ TEST(StoreOptions, NamesTheLineAndTheNearestKey) {
               HasSubstr("store.yaml:1: verify_tls is 'maybe': true or false is expected"));
   EXPECT_THAT(error("- a\n"), HasSubstr("a map of options is expected"));
   EXPECT_THAT(error("s3: fast\n"), HasSubstr("s3 must be a map"));
+  EXPECT_NE(error("endpoint:\n  s3: x\n"), "");
+  EXPECT_EQ(error("endpoint:\n"), "");
 }
 
 TEST(StoreOptions, PutsTheFileOverTheEnvironment) {
   const auto options = LoadStoreOptions("s3", "", Variables({{"ASSAY_STORAGE_OPTIONS", "/nowhere/store.yaml"}}));
   ASSERT_FALSE(options.ok());
   EXPECT_THAT(options.status().message(), HasSubstr("/nowhere/store.yaml"));
-  EXPECT_EQ(StoreOptionNames().size(), 22u);
+  EXPECT_EQ(StoreOptionNames().size(), 23u);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::vector<ConformanceTarget> Targets() {
                        .counts_prefixes = false,
                        .lists_uploads = false,
                        .checks_at_commit = false,
-                       .has_credentials = false,
+                       .presigns = false,
                        .unfinished_bytes = 11 << 20});
   }
   return targets;

@@ -46,7 +46,7 @@ std::vector<ConformanceTarget> Targets() {
   if (const char* endpoint = std::getenv("ASSAY_TEST_OCI_ENDPOINT")) {
     targets.push_back({.name = "endpoint",
                        .make = [=] { return std::make_unique<OciUnderTest>(endpoint); },
-                       .has_credentials = true,
+                       .presigns = true,
                        .unfinished_bytes = 11 << 20});
   }
   return targets;
