@@ -90,6 +90,48 @@ TEST(LoraLinear, Float32AdapterBesideA16BitModel) {
   }
 }
 
+/// Two layers on one x; `again` or not.
+Tensors two_layers(const Tensors& in, const RecomputePtr& again) {
+  const LoraTensors lora{in[2], in[3], 0.5, 0.0};
+  return {engine::linear(in[0], in[1], std::nullopt, again), lora_linear(in[0], in[1], std::nullopt, lora, again)};
+}
+
+TEST(Recompute, GradientsAreTheSameToTheBit) {
+  const Tensors inputs = {random({7, 33}), random({20, 33}, 2), random({4, 33}, 3), random({20, 4}, 4)};
+  for (const bool frozen : {true, false}) {
+    int made = 0;
+    const auto both = [&](bool keep) {
+      return testing::run(
+          [&](const Tensors& in) {
+            const auto make = [&made, x = in[0].detach()] {
+              ++made;
+              return x.clone();
+            };
+            return two_layers(in, keep ? RecomputePtr() : c10::make_intrusive<Recompute>(make));
+          },
+          inputs, {true, !frozen, true, true}, at::kBFloat16);
+    };
+    const Tensors kept = both(true);
+    const Tensors again = both(false);
+    EXPECT_EQ(made, 1) << "made once for both layers";
+    for (size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_TRUE(again[i].equal(kept[i])) << i;
+    }
+  }
+}
+
+TEST(Recompute, LetsGoOfWhatItWasMadeFromAndRefusesASecondBackward) {
+  const at::Tensor source = at::randn({3, 8});
+  at::Tensor weight = at::randn({4, 8}).set_requires_grad(true);
+  const auto before = source.use_count();
+  const at::Tensor y = engine::linear(source, weight, std::nullopt,
+                                      c10::make_intrusive<Recompute>([kept = source] { return kept.clone(); }));
+  EXPECT_GT(source.use_count(), before);
+  y.backward(at::ones_like(y), /*retain_graph=*/true);
+  EXPECT_EQ(source.use_count(), before);
+  EXPECT_THROW(y.backward(at::ones_like(y)), c10::Error);
+}
+
 TEST(LoraLinear, XThatNeedsNoGradientGetsNone) {
   at::Tensor a = at::randn({4, 16}).set_requires_grad(true);
   at::Tensor b = at::randn({8, 4}).set_requires_grad(true);

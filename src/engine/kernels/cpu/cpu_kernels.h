@@ -175,7 +175,8 @@ bool force_cpu_isa(const char* isa);
 /// Whether 16-bit block products through oneDNN run on instructions made for them here (AVX512_BF16 or AMX).
 bool has_native_bf16_products();
 
-/// Whether libtorch's matrix products of these dtypes run on oneDNN's generated code on this processor.
+/// Whether libtorch's matrix products of these dtypes run on oneDNN's generated code on this processor; false where a
+/// lower instruction set was asked for.
 bool has_fast_bfloat16_matmul();
 bool has_fast_float16_matmul();
 

@@ -91,6 +91,11 @@ const CpuKernels* choose() {
 
 std::atomic<const CpuKernels*> chosen{nullptr};
 
+/// Whether the chosen kernels are those of AVX-512: whoever forces lower ones wants what such a processor would do.
+bool chose_avx512() {
+  return has_avx512() && std::string_view(cpu_kernels().isa).starts_with("avx512");
+}
+
 }  // namespace
 
 const CpuKernels& cpu_kernels() {
@@ -115,11 +120,11 @@ bool has_native_bf16_products() {
 }
 
 bool has_fast_bfloat16_matmul() {
-  return has_avx512();
+  return chose_avx512();
 }
 
 bool has_fast_float16_matmul() {
-  return has_avx512_fp16();
+  return chose_avx512() && has_avx512_fp16();
 }
 
 }  // namespace assay::engine
