@@ -1,0 +1,265 @@
+// What the transfer engine does when a store is slow, forgetful or broken, against a store that follows a script.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/text.h"
+#include "http/server.h"
+#include "storage/conformance.h"
+#include "storage/s3/s3_store.h"
+#include "storage/transfer/object_headers.h"
+#include "storage/transfer/observer.h"
+
+namespace assay::storage {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+/// One object of S3 under any key, and a script that may change each answer after the deed is done.
+class ScriptedS3 {
+ public:
+  using Script = std::function<void(const http::RequestHead& head, http::ServerResponse& response)>;
+
+  explicit ScriptedS3(Script script) : script_(std::move(script)) {
+    auto server = http::Server::Start({}, http::WholeBody(
+                                              [this](const http::RequestHead& head, std::string_view body) {
+                                                http::ServerResponse response = Answer(head, body);
+                                                script_(head, response);
+                                                return response;
+                                              },
+                                              64 * kMiB));
+    EXPECT_THAT(server.status(), IsOk());
+    server_ = *std::move(server);
+  }
+  void SetContent(std::string content) { content_ = std::make_shared<const std::string>(std::move(content)); }
+  std::string url() const { return server_->url(); }
+
+ private:
+  http::ServerResponse Answer(const http::RequestHead& head, std::string_view body) {
+    const std::lock_guard lock(mutex_);
+    return head.method == "PUT" ? Put(head, body) : Get(head);
+  }
+
+  http::ServerResponse Put(const http::RequestHead& head, std::string_view body) {
+    http::ServerResponse response;
+    if (content_ && head.headers.Has("if-none-match")) {
+      response.status = 412;
+      return response;
+    }
+    content_ = std::make_shared<const std::string>(body);
+    token_ = head.headers.Find("x-amz-meta-assay-write-token").value_or("");
+    response.headers.Add("ETag", "\"e\"");
+    return response;
+  }
+
+  http::ServerResponse Get(const http::RequestHead& head) {
+    http::ServerResponse response;
+    if (!content_) {
+      response.status = 404;
+      return response;
+    }
+    const Checksum checksum = ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(*content_));
+    response.headers.Add("ETag", "\"e\"");
+    response.headers.Add("x-amz-meta-assay-write-token", token_);
+    std::span<const std::byte> bytes = AsBytes(*content_);
+    if (const auto range = head.headers.Find("range")) {
+      const std::string_view digits = range->substr(std::string_view("bytes=").size());
+      const auto first = static_cast<size_t>(*ParseCount(digits.substr(0, digits.find('-'))));
+      const auto last = static_cast<size_t>(*ParseCount(digits.substr(digits.find('-') + 1)));
+      const size_t end = std::min(last + 1, bytes.size());
+      response.status = 206;
+      response.headers.Add("Content-Range", "bytes " + std::to_string(first) + "-" + std::to_string(end - 1) + "/" +
+                                                std::to_string(bytes.size()));
+      bytes = bytes.subspan(first, end - first);
+    }
+    if (bytes.size() == content_->size()) {
+      response.headers.Add("x-amz-checksum-crc64nvme", checksum.Base64());
+    }
+    response.head_content_length = static_cast<int64_t>(content_->size());
+    response.body.push_back(http::BodyPiece::Memory(content_, bytes));
+    return response;
+  }
+
+  Script script_;
+  std::mutex mutex_;
+  std::shared_ptr<const std::string> content_;  // guarded by mutex_ once requests come
+  std::string token_;                           // guarded by mutex_
+  std::unique_ptr<http::Server> server_;
+};
+
+class CountingSigner : public Signer {
+ public:
+  Status Prepare() override { return Status::Ok(); }
+  Status Sign(http::Request& request, std::string_view) override {
+    request.headers.Set("x-credentials", std::to_string(expired_.load()));
+    return Status::Ok();
+  }
+  Result<std::string> Presign(const http::Request&, int64_t) override { return Status::Unsupported("no"); }
+  void Expire() override { ++expired_; }
+  std::string Describe() const override { return "counting"; }
+  int expired() const { return expired_; }
+
+ private:
+  std::atomic<int> expired_ = 0;
+};
+
+class ReissueObserver : public RequestObserver {
+ public:
+  void OnRequest(const RequestRecord& record) override { reissues_ += record.reissue; }
+  int reissues() const { return reissues_; }
+
+ private:
+  std::atomic<int> reissues_ = 0;
+};
+
+class S3FaultsTest : public testing::Test {
+ protected:
+  void Open(const ScriptedS3& server) {
+    StoreOptions options;
+    options.endpoint = server.url();
+    options.part_bytes = kMiB;
+    options.connections = 4;
+    options.max_attempts = 3;
+    options.deadline_seconds = deadline_seconds_;
+    options.observer = observer_;
+    auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);
+    ASSERT_THAT(address.status(), IsOk());
+    auto signer = std::make_unique<CountingSigner>();
+    signer_ = signer.get();
+    store_ = std::make_unique<S3Store>(std::make_unique<S3Dialect>(*address, "us-east-1", options), std::move(signer),
+                                       options);
+  }
+  Result<ObjectInfo> ReadWhole(const ReadOptions& options = {}) {
+    return store_->ReadWhole(
+        "k",
+        [this](int64_t size) {
+          memory_.assign(static_cast<size_t>(size), '?');
+          return std::as_writable_bytes(std::span(memory_));
+        },
+        options);
+  }
+  Result<ObjectInfo> Create(const std::string& content) {
+    const Bytes buffers[] = {AsBytes(content)};
+    WriteOptions options;
+    options.condition.kind = WriteCondition::Kind::kAbsent;
+    return store_->Write("k", buffers, options);
+  }
+
+  double deadline_seconds_ = 0;
+  std::shared_ptr<ReissueObserver> observer_ = std::make_shared<ReissueObserver>();
+  CountingSigner* signer_ = nullptr;
+  std::unique_ptr<S3Store> store_;
+  std::string memory_;
+};
+
+TEST_F(S3FaultsTest, ASlowPartIsAskedForAgain) {
+  std::atomic<int> slow = 0;
+  ScriptedS3 server([&slow](const http::RequestHead& head, http::ServerResponse& response) {
+    if (head.headers.Find("range") == "bytes=31457280-32505855" && slow++ == 0) {
+      response.delay_seconds = 60;
+    }
+  });
+  const std::string content = RandomContent(40 * kMiB, 1);
+  server.SetContent(content);
+  Open(server);
+  ASSERT_THAT(ReadWhole().status(), IsOk());
+  EXPECT_TRUE(memory_ == content);
+  EXPECT_GE(observer_->reissues(), 1);
+}
+
+TEST_F(S3FaultsTest, ALostAnswerOfACreateIsOurs) {
+  std::atomic<int> puts = 0;
+  ScriptedS3 server([&puts](const http::RequestHead& head, http::ServerResponse& response) {
+    if (head.method == "PUT" && puts++ == 0) {
+      response.cut = http::CutKind::kReset;
+    }
+  });
+  Open(server);
+  EXPECT_THAT(Create("mine").status(), IsOk());
+  EXPECT_EQ(puts, 2);
+  EXPECT_EQ(Create("another's").status().code(), ErrorCode::kFailedPrecondition);
+}
+
+TEST_F(S3FaultsTest, ExpiredCredentialsAreRenewedOnceInTheMiddle) {
+  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
+    const auto offset = head.headers.Find("range").value_or("");
+    if (head.headers.Find("x-credentials") == "0" && !offset.starts_with("bytes=0-")) {
+      response = http::TextResponse(400, "<Error><Code>ExpiredToken</Code></Error>");
+    }
+  });
+  const std::string content = RandomContent(5 * kMiB, 1);
+  server.SetContent(content);
+  Open(server);
+  ASSERT_THAT(ReadWhole().status(), IsOk());
+  EXPECT_TRUE(memory_ == content);
+  EXPECT_EQ(signer_->expired(), 1);
+}
+
+TEST_F(S3FaultsTest, AFlippedBitIsFoundAndReadAgain) {
+  std::atomic<int> flips = 0;
+  ScriptedS3 server([&flips](const http::RequestHead& head, http::ServerResponse& response) {
+    if (head.headers.Find("range") == "bytes=1048576-2097151" && flips++ == 0) {
+      response.body = {http::BodyPiece::Text(std::string(kMiB, 'x'))};
+    }
+  });
+  const std::string content = RandomContent(3 * kMiB, 1);
+  server.SetContent(content);
+  Open(server);
+  ASSERT_THAT(ReadWhole().status(), IsOk());
+  EXPECT_TRUE(memory_ == content);
+  EXPECT_EQ(flips, 2);
+}
+
+TEST_F(S3FaultsTest, ContentThatStaysWrongIsAnError) {
+  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
+    if (head.headers.Find("range") == "bytes=1048576-2097151") {
+      response.body = {http::BodyPiece::Text(std::string(kMiB, 'x'))};
+    }
+  });
+  server.SetContent(RandomContent(3 * kMiB, 1));
+  Open(server);
+  const auto result = ReadWhole();
+  EXPECT_EQ(result.status().code(), ErrorCode::kIo);
+  EXPECT_THAT(result.status().message(), HasSubstr("crc64nvme"));
+}
+
+TEST_F(S3FaultsTest, AnOutageSaysHowOftenItWasTried) {
+  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
+    response = http::TextResponse(503, "<Error><Code>SlowDown</Code><Message>slow</Message></Error>");
+  });
+  server.SetContent("x");
+  Open(server);
+  EXPECT_THAT(ReadWhole().status().message(), HasSubstr("503 SlowDown: slow (3 attempts)"));
+}
+
+TEST_F(S3FaultsTest, TheDeadlineEndsAllRetries) {
+  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) { response.delay_seconds = 60; });
+  server.SetContent("x");
+  deadline_seconds_ = 0.1;
+  Open(server);
+  const double start = MonotonicSeconds();
+  EXPECT_THAT(ReadWhole().status().message(), HasSubstr("deadline"));
+  EXPECT_LT(MonotonicSeconds() - start, 5);
+}
+
+TEST_F(S3FaultsTest, CancelEndsAWait) {
+  std::atomic<bool> cancel = false;
+  ScriptedS3 server([&cancel](const http::RequestHead& head, http::ServerResponse& response) {
+    response.delay_seconds = 60;
+    cancel = true;
+  });
+  server.SetContent("x");
+  Open(server);
+  EXPECT_EQ(ReadWhole({.cancel = &cancel}).status().code(), ErrorCode::kAborted);
+}
+
+}  // namespace
+}  // namespace assay::storage
