@@ -14,7 +14,7 @@
 namespace assay::storage {
 namespace {
 
-enum class FileKind { kOther, kFile, kFolder };
+using FileKind = FolderWalk::FileKind;
 
 FileKind KindOf(const std::string& path, const dirent& entry) {
   if (entry.d_type == DT_REG) {
@@ -43,6 +43,20 @@ bool IsPathOf(const std::string& key, const std::string& path) {
 
 FolderWalk::FolderWalk(std::string root) : root_(std::move(root)) {}
 
+Status FolderWalk::Take(FileKind kind, const EntryName& name, const std::string& path, const std::string& text,
+                        std::vector<Entry>& entries) const {
+  const bool continued = name.kind == EntryName::Kind::kContinued;
+  if (kind == FileKind::kFile && !continued) {
+    entries.push_back({text + name.text, path, false});
+  } else if (kind == FileKind::kFolder && name.kind == EntryName::Kind::kPlain) {
+    entries.push_back({text + name.text + "/", path, true});
+  } else if (kind == FileKind::kFolder && continued && text.size() + name.text.size() <= kMaxKeyBytes) {
+    // Its keys lie between others of this level: a name may be shorter, or end in a slash, just where it was cut.
+    return ReadFolder(path, text + name.text, entries);
+  }
+  return Status::Ok();
+}
+
 Status FolderWalk::ReadFolder(const std::string& path, const std::string& text, std::vector<Entry>& entries) const {
   const std::string folder = path.empty() ? root_ : root_ + "/" + path;
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), ::closedir);
@@ -55,18 +69,7 @@ Status FolderWalk::ReadFolder(const std::string& path, const std::string& text, 
       continue;
     }
     const std::string below = path.empty() ? std::string(name) : path + "/" + std::string(name);
-    const FileKind kind = KindOf(root_ + "/" + below, *entry);
-    const EntryName decoded = DecodeName(name);
-    if (kind == FileKind::kFile && decoded.kind != EntryName::Kind::kContinued) {
-      entries.push_back({text + decoded.text, below, false});
-    } else if (kind == FileKind::kFolder && decoded.kind == EntryName::Kind::kPlain) {
-      entries.push_back({text + decoded.text + "/", below, true});
-    } else if (kind == FileKind::kFolder && decoded.kind == EntryName::Kind::kContinued) {
-      // Its keys lie between others of this level: a name may be shorter, or end in a slash, just where it was cut.
-      if (text.size() + decoded.text.size() <= kMaxKeyBytes) {
-        ASSAY_RETURN_IF_ERROR(ReadFolder(below, text + decoded.text, entries));
-      }
-    }
+    ASSAY_RETURN_IF_ERROR(Take(KindOf(root_ + "/" + below, *entry), DecodeName(name), below, text, entries));
   }
   return Status::Ok();
 }

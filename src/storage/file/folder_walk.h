@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/file/key_path.h"
 #include "storage/key_cursor.h"
 
 namespace assay::storage {
@@ -14,6 +15,8 @@ namespace assay::storage {
 /// what the escaping of keys makes, pipes and devices, and folders behind symbolic links are no objects.
 class FolderWalk final : public KeyCursor {
  public:
+  enum class FileKind { kOther, kFile, kFolder };
+
   explicit FolderWalk(std::string root);
 
   Result<std::optional<std::string>> Seek(const std::string& from) override;
@@ -33,6 +36,9 @@ class FolderWalk final : public KeyCursor {
   };
 
   Status Enter(const std::string& key, const std::string& path);
+  /// Adds what an entry of a folder stands for.
+  Status Take(FileKind kind, const EntryName& name, const std::string& path, const std::string& text,
+              std::vector<Entry>& entries) const;
   Status ReadFolder(const std::string& path, const std::string& text, std::vector<Entry>& entries) const;
   /// Goes on to the first object from `from` on, beginning with the present entry.
   Result<std::optional<std::string>> Settle(const std::string& from);

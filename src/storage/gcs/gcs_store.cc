@@ -65,7 +65,8 @@ bool GcsStore::TakesParts(const std::string& key) {
   if (takes_parts_) {
     return *takes_parts_;
   }
-  const auto begun = Call("begin the upload of", key, [&] { return gcs_.CreateUpload(key, {}, ""); });
+  const WriteOptions plain;
+  const auto begun = Call("begin the upload of", key, [&] { return gcs_.CreateUpload(key, plain, ""); });
   const auto upload = begun.ok() ? ParseUploadId(begun->body) : std::nullopt;
   if (upload) {
     // One that cannot be removed now is seen among the unfinished uploads.
@@ -175,11 +176,12 @@ Result<ObjectInfo> GcsStore::ComposeOnce(std::span<const ObjectInfo> sources, co
 
 Result<std::vector<ObjectInfo>> GcsStore::ComposeGroups(std::span<const ObjectInfo> sources, const std::string& to,
                                                         std::vector<std::string>& made) {
+  const WriteOptions plain;
   std::vector<ObjectInfo> composed;
   for (size_t begin = 0; begin < sources.size(); begin += kSourcesPerCompose) {
     const auto group = sources.subspan(begin, std::min(kSourcesPerCompose, sources.size() - begin));
     made.push_back(fmt::format("{}.compose-{}", to.substr(0, 900), RandomUid()));
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, ComposeOnce(group, made.back(), {}));
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, ComposeOnce(group, made.back(), plain));
     composed.push_back(std::move(object));
   }
   return composed;
