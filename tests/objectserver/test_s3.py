@@ -16,11 +16,11 @@ from boto3.s3.transfer import TransferConfig
 ODD_KEYS = ["a b", "a+b", "a%2Fb", "ü/ß/€", "a//b", "/a", "a/", "~._-", "a&b=c?d#e", "k" * 1024, "'\"<>"]
 
 
-def client(url, access_key=conftest.ACCESS_KEY, secret=conftest.SECRET_KEY, token=None, **config):
+def client(url, access_key=conftest.ACCESS_KEY, secret=conftest.SECRET_KEY, token=None, region="us-east-1", **config):
     return boto3.client(
         "s3",
         endpoint_url=url,
-        region_name="us-east-1",
+        region_name=region,
         aws_access_key_id=access_key,
         aws_secret_access_key=secret,
         aws_session_token=token,
@@ -109,6 +109,11 @@ def test_wrong_credentials_are_refused(server):
     assert code_of(client(server.url, secret="wrong").get_object, **get) == "SignatureDoesNotMatch"
     assert code_of(client(server.url, access_key="AKIAOTHER").get_object, **get) == "InvalidAccessKeyId"
     assert code_of(client(server.url, "ASIASESSION", "other", "session").get_object, **get) == "ExpiredToken"
+    elsewhere = client(server.url, region="eu-west-1")
+    with pytest.raises(botocore.exceptions.ClientError) as refused:
+        elsewhere.get_object(**get)
+    assert refused.value.response["Error"]["Code"] == "AuthorizationHeaderMalformed"
+    assert refused.value.response["Error"]["Region"] == "us-east-1"
     with pytest.raises(urllib.error.HTTPError) as error:
         urllib.request.urlopen(server.url + "/test/k")
     assert error.value.code == 403 and b"<Code>AccessDenied</Code>" in error.value.read()

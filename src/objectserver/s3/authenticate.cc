@@ -32,6 +32,7 @@ std::optional<Error> Authenticate(const Context& context, Request& request) {
                                              &request.head.headers};
   storage::SigV4VerifyOptions options;
   options.now = UnixSeconds();
+  options.region = context.options->region;
   storage::SigV4Verdict verdict =
       storage::VerifySigV4(received, [&](std::string_view key) { return credentials.Find(key); }, options);
   switch (verdict.kind) {
@@ -44,6 +45,9 @@ std::optional<Error> Authenticate(const Context& context, Request& request) {
       break;
   }
   Error error{std::string(verdict.code), std::move(verdict.message), verdict.http_status};
+  if (error.code == "AuthorizationHeaderMalformed") {
+    error.details = {{"Region", context.options->region}};
+  }
   if (!verdict.string_to_sign.empty()) {
     error.details = {{"StringToSign", std::move(verdict.string_to_sign)},
                      {"CanonicalRequest", std::move(verdict.canonical_request)}};
