@@ -8,8 +8,13 @@
 namespace assay::storage {
 namespace {
 
-std::string TailOf(const std::string& trailer_name, const std::string& checksum) {
-  return fmt::format("\r\n0\r\n{}:{}\r\n\r\n", trailer_name, checksum);
+/// A body without bytes is the last chunk alone: a chunk of none before it would end the body.
+std::string HeadOf(int64_t bytes) {
+  return bytes == 0 ? "" : fmt::format("{:x}\r\n", bytes);
+}
+
+std::string TailOf(int64_t bytes, const std::string& trailer_name, const std::string& checksum) {
+  return fmt::format("{}0\r\n{}:{}\r\n\r\n", bytes == 0 ? "" : "\r\n", trailer_name, checksum);
 }
 
 /// Base64 of a digest has a length that its kind decides.
@@ -19,14 +24,14 @@ size_t Base64Bytes(ChecksumKind kind) {
 
 }  // namespace
 
-AwsChunkedSource::AwsChunkedSource(ChecksumSource& body) : body_(body), head_(fmt::format("{:x}\r\n", body.bytes())) {}
+AwsChunkedSource::AwsChunkedSource(ChecksumSource& body) : body_(body), head_(HeadOf(body.bytes())) {}
 
 std::string AwsChunkedSource::trailer_name() const {
   return fmt::format("x-amz-checksum-{}", NameOf(body_.kind()));
 }
 
 int64_t AwsChunkedSource::bytes() const {
-  const std::string tail = TailOf(trailer_name(), std::string(Base64Bytes(body_.kind()), '='));
+  const std::string tail = TailOf(body_.bytes(), trailer_name(), std::string(Base64Bytes(body_.kind()), '='));
   return static_cast<int64_t>(head_.size() + tail.size()) + body_.bytes();
 }
 
@@ -49,7 +54,7 @@ size_t AwsChunkedSource::Read(std::span<std::byte> out) {
   const int64_t now = position_ + static_cast<int64_t>(filled);
   if (filled < out.size() && now >= body_end) {
     if (tail_.empty()) {
-      tail_ = TailOf(trailer_name(), body_.checksum().Base64());
+      tail_ = TailOf(body_.bytes(), trailer_name(), body_.checksum().Base64());
     }
     filled += ReadText(out.subspan(filled), tail_.substr(static_cast<size_t>(now - body_end)));
   }
