@@ -59,6 +59,7 @@ class ServedS3 : public StoreUnderTest {
 INSTANTIATE_TEST_SUITE_P(S3, ObjectStoreConformance,
                          testing::Values(ConformanceTarget{.name = "trailer",
                                                            .make = [] { return std::make_unique<ServedS3>(true); },
+                                                           .presigns = false,
                                                            .unfinished_bytes = 11 * kMiB}),
                          TargetName);
 
