@@ -16,6 +16,17 @@ struct ObjectVerb {
 };
 
 constexpr ObjectVerb kObjectVerbs[] = {
+    {"ls", "List what is under a prefix", &AddObjectLs},
+    {"stat", "Print what the store says of an object", &AddObjectStat},
+    {"get", "Fetch objects into files", &AddObjectGet},
+    {"put", "Write files as objects", &AddObjectPut},
+    {"cp", "Copy objects and folders from anywhere to anywhere", &AddObjectCp},
+    {"rm", "Remove an object, or all under a prefix", &AddObjectRm},
+    {"cat", "Print an object, or a range of it", &AddObjectCat},
+    {"presign", "Make a URL that lets its holder read or write an object", &AddObjectPresign},
+    {"uploads", "List or abort unfinished uploads", &AddObjectUploads},
+    {"verify", "Read objects again and check them", &AddObjectVerify},
+    {"bench", "Measure what a store moves", &AddObjectBench},
     {"serve", "Serve a folder or memory as S3, Google Cloud Storage and OCI", &AddObjectServe},
 };
 

@@ -1,0 +1,120 @@
+// assay object ls: what is under a prefix, as `aws s3 ls` prints it.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/object_options.h"
+#include "cli/object_text.h"
+#include "cli/object_verb.h"
+#include "cli/options.h"
+#include "storage/auth/time_format.h"
+#include "storage/list_parallel.h"
+#include "storage/store_checks.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int kListWorkers = 8;
+
+struct LsOptions {
+  StoreFlags store;
+  std::string uri;
+  bool recursive = false;
+  bool human = false;
+  bool summarize = false;
+  std::string output;
+};
+
+/// Prints pages as they come; JSON is one text at the end.
+class Lister {
+ public:
+  Lister(const LsOptions& options, const ObjectPlace& place) : options_(options), place_(place) {}
+
+  Status Take(const storage::ListPage& page) {
+    for (const std::string& prefix : page.prefixes) {
+      ++prefixes_;
+      if (options_.output == "json") {
+        json_["prefixes"].push_back(prefix);
+      } else {
+        fmt::print("{:>31} {}\n", "PRE", Shown(prefix));
+      }
+    }
+    for (const storage::ObjectInfo& info : page.objects) {
+      ++objects_;
+      bytes_ += info.size;
+      if (options_.output == "json") {
+        json_["objects"].push_back(ObjectJson(place_.store->Uri(info.key), info));
+      } else {
+        PrintLine(info);
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status Finish() {
+    if (objects_ + prefixes_ == 0 && !place_.key.empty()) {
+      return Status::NotFound(fmt::format("nothing is under {}", place_.store->Uri(place_.key)));
+    }
+    if (options_.output == "json") {
+      json_["total_objects"] = objects_;
+      json_["total_bytes"] = bytes_;
+      fmt::print("{}", DumpJsonPretty(json_));
+    } else if (options_.summarize) {
+      fmt::print("\nTotal Objects: {}\n   Total Size: {}\n", objects_, Size(bytes_));
+    }
+    return Status::Ok();
+  }
+
+ private:
+  std::string Size(int64_t bytes) const {
+    return options_.human ? FormatBytes(static_cast<double>(bytes)) : fmt::format("{}", bytes);
+  }
+  /// As aws does: relative to the folder that was asked for, whole in a recursive listing.
+  std::string Shown(const std::string& key) const {
+    const size_t slash = place_.key.rfind('/');
+    return options_.recursive || slash == std::string::npos ? key : key.substr(slash + 1);
+  }
+  void PrintLine(const storage::ObjectInfo& info) const {
+    fmt::print("{:>20} {:>10} {}\n", info.modified > 0 ? storage::IsoTime(info.modified) : "-", Size(info.size),
+               Shown(info.key));
+  }
+
+  const LsOptions& options_;
+  const ObjectPlace& place_;
+  nlohmann::json json_ = {{"objects", nlohmann::json::array()}, {"prefixes", nlohmann::json::array()}};
+  int64_t objects_ = 0;
+  int64_t prefixes_ = 0;
+  int64_t bytes_ = 0;
+};
+
+Status Run(const LsOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
+  const InterruptFlag interrupt;
+  Lister lister(options, place);
+  storage::ListOptions list;
+  list.prefix = place.key;
+  list.delimiter = options.recursive ? "" : "/";
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, kListWorkers, [&](storage::ListPage page) {
+    return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("list", place.uri) : lister.Take(page);
+  }));
+  return lister.Finish();
+}
+
+}  // namespace
+
+Action AddObjectLs(CLI::App& app) {
+  auto options = std::make_shared<LsOptions>();
+  app.add_option("uri", options->uri, "s3://bucket/prefix, gs://, oci://bucket@namespace/, a path")->required();
+  app.add_flag("-r,--recursive", options->recursive, "All objects under the prefix, not one level");
+  app.add_flag("--human-readable", options->human, "Sizes as 1.50 GiB");
+  app.add_flag("--summarize", options->summarize, "Count and total size at the end");
+  AddOutputOption(app, options->output, {"text", "json"});
+  options->store.AddTo(app);
+  return [options] { return Run(*options); };
+}
+
+}  // namespace assay::cli

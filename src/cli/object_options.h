@@ -1,0 +1,80 @@
+// What the verbs of `assay object` share: how a store is reached, places, interruption.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+#include "storage/open.h"
+#include "storage/options.h"
+
+namespace assay::cli {
+
+/// A URI with its store. `key` is empty for a whole bucket; for a folder it ends with '/'.
+struct ObjectPlace {
+  std::string uri;
+  storage::StoreUri parsed;
+  std::shared_ptr<storage::ObjectStore> store;
+  std::string key;
+
+  bool is_file() const { return parsed.scheme == "file"; }
+};
+
+/// The flags that say how a store is reached. They win over --config, which wins over the environment.
+class StoreFlags {
+ public:
+  void AddTo(CLI::App& app);
+  Result<storage::StoreOptions> Load(const std::string& scheme) const;
+  /// A path that is a folder is taken as one, with or without its '/'.
+  Result<ObjectPlace> Open(const std::string& uri) const;
+  /// Both; one store where they are in the same bucket.
+  Result<std::pair<ObjectPlace, ObjectPlace>> OpenBoth(const std::string& from, const std::string& to) const;
+
+ private:
+  template <typename T>
+  void Add(CLI::App& app, const char* name, const char* help, T storage::StoreOptions::* field, const char* type);
+  void AddBytes(CLI::App& app, const char* name, const char* help, int64_t storage::StoreOptions::* field);
+  void AddSwitch(CLI::App& app, const char* name, const char* help, bool storage::StoreOptions::* field, bool value);
+
+  std::string config_;
+  std::vector<std::function<void(storage::StoreOptions&)>> given_;
+};
+
+/// Flags of what is written.
+class WriteFlags {
+ public:
+  void AddTo(CLI::App& app);
+  Result<storage::WriteOptions> Make() const;
+
+ private:
+  std::string content_type_;
+  std::vector<std::string> metadata_;
+  bool if_absent_ = false;
+  std::string if_match_;
+};
+
+/// An object's key is needed, not a bucket's or a folder's.
+Status CheckIsObject(const ObjectPlace& place);
+/// The part behind the last '/'.
+std::string LastPart(const std::string& key);
+/// With one '/' at its end, unless it is empty.
+std::string AsFolder(std::string key);
+
+/// A cancel flag that follows Ctrl-C while this lives.
+class InterruptFlag {
+ public:
+  InterruptFlag();
+  storage::CancelFlag get() const { return &flag_; }
+
+ private:
+  std::atomic<bool> flag_ = false;
+  std::jthread watcher_;
+};
+
+}  // namespace assay::cli

@@ -1,0 +1,43 @@
+// assay object presign: a URL that lets its holder read or write one object for a while.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/object_options.h"
+#include "cli/object_verb.h"
+
+namespace assay::cli {
+namespace {
+
+struct PresignOptions {
+  StoreFlags store;
+  std::string uri;
+  std::string method = "GET";
+  int64_t seconds = 3600;
+};
+
+Status Run(const PresignOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
+  ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
+  ASSAY_ASSIGN_OR_RETURN(const std::string url, place.store->Presign(place.key, options.method, options.seconds));
+  fmt::print("{}\n", url);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Action AddObjectPresign(CLI::App& app) {
+  constexpr int64_t kWeek = int64_t{7} * 24 * 3600;
+  auto options = std::make_shared<PresignOptions>();
+  app.add_option("uri", options->uri, "The object")->required();
+  app.add_option("--method", options->method, "What it allows")
+      ->check(CLI::IsMember({"GET", "PUT"}))
+      ->capture_default_str();
+  app.add_option("--expires-in", options->seconds, "Seconds it is good for")
+      ->check(CLI::Range(int64_t{1}, kWeek))
+      ->capture_default_str();
+  options->store.AddTo(app);
+  return [options] { return Run(*options); };
+}
+
+}  // namespace assay::cli

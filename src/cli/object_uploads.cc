@@ -1,0 +1,97 @@
+// assay object uploads: uploads that were begun and neither completed nor aborted.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/terminal.h"
+#include "cli/object_options.h"
+#include "cli/object_verb.h"
+#include "cli/options.h"
+#include "storage/auth/time_format.h"
+
+namespace assay::cli {
+namespace {
+
+struct UploadsOptions {
+  StoreFlags store;
+  std::string uri;
+  bool abort = false;
+  std::string upload_id;
+  double older_than_hours = 0;
+  bool dry_run = false;
+  std::string output;
+};
+
+Result<std::vector<storage::UnfinishedUpload>> Find(const UploadsOptions& options, const ObjectPlace& place) {
+  ASSAY_ASSIGN_OR_RETURN(std::vector<storage::UnfinishedUpload> uploads, place.store->ListUploads(place.key));
+  const double newest = storage::WallClockSeconds() - options.older_than_hours * 3600;
+  std::erase_if(uploads, [&](const storage::UnfinishedUpload& upload) {
+    return (options.older_than_hours > 0 && upload.started > newest) ||
+           (!options.upload_id.empty() && upload.upload_id != options.upload_id);
+  });
+  return uploads;
+}
+
+void Print(const UploadsOptions& options, const ObjectPlace& place,
+           const std::vector<storage::UnfinishedUpload>& uploads) {
+  if (options.output == "json") {
+    nlohmann::json json = nlohmann::json::array();
+    for (const auto& upload : uploads) {
+      json.push_back({{"uri", place.store->Uri(upload.key)},
+                      {"key", upload.key},
+                      {"upload_id", upload.upload_id},
+                      {"started", storage::IsoTime(upload.started)}});
+    }
+    fmt::print("{}", DumpJsonPretty(json));
+    return;
+  }
+  TextTable table({"started", "upload id", "object"});
+  for (const auto& upload : uploads) {
+    table.AddRow({storage::IsoTime(upload.started), upload.upload_id, place.store->Uri(upload.key)});
+  }
+  fmt::print("{}", uploads.empty() ? "no unfinished uploads\n" : table.Render());
+}
+
+Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
+                const std::vector<storage::UnfinishedUpload>& uploads) {
+  if (!options.upload_id.empty() && uploads.empty()) {
+    return Status::NotFound(fmt::format("{} has no unfinished upload {}", place.uri, options.upload_id));
+  }
+  for (const auto& upload : uploads) {
+    if (!options.dry_run) {
+      ASSAY_RETURN_IF_ERROR(place.store->AbortUpload(upload.key, upload.upload_id));
+    }
+    fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", place.store->Uri(upload.key), upload.upload_id);
+  }
+  return Status::Ok();
+}
+
+Status Run(const UploadsOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
+  ASSAY_ASSIGN_OR_RETURN(const auto uploads, Find(options, place));
+  if (options.abort) {
+    return AbortAll(options, place, uploads);
+  }
+  Print(options, place, uploads);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Action AddObjectUploads(CLI::App& app) {
+  auto options = std::make_shared<UploadsOptions>();
+  app.add_option("uri", options->uri, "Bucket or prefix")->required();
+  app.add_flag("--abort", options->abort, "Abort them: what the store holds of them is freed");
+  app.add_option("--upload-id", options->upload_id, "Only this one")->type_name("ID");
+  app.add_option("--older-than", options->older_than_hours, "Only those begun so many hours ago or earlier")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("HOURS");
+  app.add_flag("--dry-run,--dryrun", options->dry_run, "With --abort: print what would be aborted");
+  AddOutputOption(app, options->output, {"table", "json"});
+  options->store.AddTo(app);
+  return [options] { return Run(*options); };
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,129 @@
+// assay object verify: reads objects again and checks them against what the store records of them.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/object_options.h"
+#include "cli/object_progress.h"
+#include "cli/object_text.h"
+#include "cli/object_verb.h"
+#include "cli/options.h"
+#include "storage/copy/read_through.h"
+#include "storage/list_parallel.h"
+#include "storage/store_checks.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int kListWorkers = 8;
+
+struct VerifyOptions {
+  StoreFlags store;
+  std::string uri;
+  bool recursive = false;
+  std::string output;
+};
+
+/// Of one object.
+struct Verdict {
+  std::string uri;
+  int64_t bytes = 0;
+  std::string checksum;
+  Status status;
+  const char* word() const { return !status.ok() ? "FAILED" : checksum.empty() ? "read, no checksum" : "ok"; }
+};
+
+Result<std::vector<std::string>> KeysOf(const VerifyOptions& options, const ObjectPlace& place) {
+  if (!options.recursive) {
+    ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
+    return std::vector<std::string>{place.key};
+  }
+  std::vector<std::string> keys;
+  storage::ListOptions list;
+  list.prefix = AsFolder(place.key);
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, kListWorkers, [&keys](storage::ListPage page) {
+    for (storage::ObjectInfo& info : page.objects) {
+      keys.push_back(std::move(info.key));
+    }
+    return Status::Ok();
+  }));
+  return keys;
+}
+
+Status Check(const ObjectPlace& place, const std::string& key, const storage::ReadOptions& read, Verdict& verdict) {
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<storage::ObjectInfo> info, place.store->Stat(key));
+  if (!info) {
+    return storage::MissingObjectStatus("verify", verdict.uri);
+  }
+  verdict.bytes = info->size;
+  verdict.checksum = ChecksumText(*info);
+  const auto kind = info->checksum ? info->checksum->kind : storage::ChecksumKind::kCrc32c;
+  ASSAY_ASSIGN_OR_RETURN(const storage::Checksum found, storage::ReadChecksum(*place.store, *info, kind, read));
+  return info->checksum && found != *info->checksum
+             ? storage::ChecksumMismatchStatus("verify", verdict.uri, *info->checksum, found)
+             : Status::Ok();
+}
+
+void Print(const VerifyOptions& options, const std::vector<Verdict>& verdicts) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const Verdict& verdict : verdicts) {
+    if (options.output == "json") {
+      json.push_back({{"uri", verdict.uri},
+                      {"bytes", verdict.bytes},
+                      {"checksum", verdict.checksum},
+                      {"outcome", verdict.word()},
+                      {"error", verdict.status.message()}});
+    } else {
+      fmt::print("{:<18} {:>12} {}  {}\n", verdict.word(), verdict.bytes, verdict.uri,
+                 verdict.status.ok() ? verdict.checksum : verdict.status.message());
+    }
+  }
+  if (options.output == "json") {
+    fmt::print("{}", DumpJsonPretty(json));
+  }
+}
+
+Status Run(const VerifyOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysOf(options, place));
+  const InterruptFlag interrupt;
+  std::vector<Verdict> verdicts;
+  int64_t failures = 0;
+  {
+    TransferProgress progress("verifying");
+    storage::ReadOptions read;
+    read.cancel = interrupt.get();
+    read.progress = [&progress](int64_t bytes) { progress.AddBytes(bytes); };
+    for (const std::string& key : keys) {
+      Verdict verdict{place.store->Uri(key), 0, {}, {}};
+      verdict.status = Check(place, key, read, verdict);
+      if (verdict.status.code() == ErrorCode::kAborted) {
+        return verdict.status;
+      }
+      failures += verdict.status.ok() ? 0 : 1;
+      verdicts.push_back(std::move(verdict));
+    }
+  }
+  if (keys.size() == 1 && failures == 1) {
+    return verdicts.front().status;
+  }
+  Print(options, verdicts);
+  return failures == 0 ? Status::Ok()
+                       : Status::Io(fmt::format("{} of {} objects could not be verified", failures, keys.size()));
+}
+
+}  // namespace
+
+Action AddObjectVerify(CLI::App& app) {
+  auto options = std::make_shared<VerifyOptions>();
+  app.add_option("uri", options->uri, "The object, or the prefix of many")->required();
+  app.add_flag("-r,--recursive", options->recursive, "All objects in the folder");
+  AddOutputOption(app, options->output, {"text", "json"});
+  options->store.AddTo(app);
+  return [options] { return Run(*options); };
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,235 @@
+#include "storage/bench/mixed_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "storage/parallel.h"
+#include "storage/store_checks.h"
+
+namespace assay::storage {
+namespace {
+
+constexpr int kKeysOfThread = 10;
+constexpr int64_t kSmallBytes = 64 << 10;
+
+/// What may stand under a key: numbers of contents; kAbsent is none.
+constexpr uint64_t kAbsent = 0;
+using Allowed = std::set<uint64_t>;
+
+/// A content that its number tells whole; a multiple of 100 is large.
+class Contents {
+ public:
+  explicit Contents(int64_t large_bytes) : large_bytes_(large_bytes) {}
+
+  std::string Make(uint64_t number) const {
+    std::mt19937_64 random(number);
+    const auto bytes = number % 100 == 0 ? static_cast<size_t>(large_bytes_) : random() % kSmallBytes + 8;
+    std::string text(bytes, '\0');
+    for (size_t i = 0; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+      const uint64_t word = i == 0 ? number : random();
+      text.replace(i, sizeof(word), reinterpret_cast<const char*>(&word), sizeof(word));
+    }
+    return text;
+  }
+
+ private:
+  int64_t large_bytes_;
+};
+
+Bytes AsBytes(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+/// One thread's objects.
+class Worker {
+ public:
+  Worker(ObjectStore& store, const MixedPlan& plan, int number)
+      : store_(store),
+        plan_(plan),
+        contents_(plan.large_bytes),
+        random_(plan.seed * 1000 + static_cast<uint64_t>(number)),
+        prefix_(fmt::format("{}{}/", plan.prefix, number)),
+        allowed_(kKeysOfThread, Allowed{kAbsent}) {}
+
+  void Run(int64_t operations) {
+    for (int64_t i = 0; i < operations && !IsCancelled(plan_.cancel); ++i) {
+      const size_t slot = random_() % kKeysOfThread;
+      switch (random_() % 10) {
+        case 0:
+        case 1:
+        case 2:
+          Put(slot);
+          break;
+        case 3:
+          Remove(slot);
+          break;
+        case 4:
+          Copy(slot);
+          break;
+        case 5:
+          Stat(slot);
+          break;
+        case 6:
+          List();
+          break;
+        default:
+          Get(slot);
+      }
+    }
+  }
+
+  void CheckAll() {
+    for (size_t slot = 0; slot < kKeysOfThread; ++slot) {
+      Get(slot);
+    }
+  }
+
+  std::vector<std::string> Keys() const {
+    std::vector<std::string> keys;
+    for (size_t slot = 0; slot < kKeysOfThread; ++slot) {
+      keys.push_back(Key(slot));
+    }
+    return keys;
+  }
+  const MixedResult& result() const { return result_; }
+
+ private:
+  std::string Key(size_t slot) const { return fmt::format("{}object {}", prefix_, slot); }
+
+  void Count(const Status& status) {
+    if (status.ok()) {
+      ++result_.right;
+      return;
+    }
+    ++result_.errors;
+    result_.first_error = result_.first_error.empty() ? status.message() : result_.first_error;
+    if (status.message().empty() || status.message().find('\n') != std::string::npos) {
+      Wrong("an error that is not one line: '" + status.message() + "'");
+    }
+  }
+  void Wrong(std::string what) {
+    ++result_.wrong;
+    result_.first_wrong = result_.first_wrong.empty() ? std::move(what) : result_.first_wrong;
+  }
+
+  /// After a change: what it was meant to leave, and, where it failed, also what was there.
+  void Changed(size_t slot, const Status& status, const Allowed& now) {
+    Count(status);
+    if (status.ok()) {
+      allowed_[slot] = now;
+    } else {
+      allowed_[slot].insert(now.begin(), now.end());
+    }
+  }
+
+  void Put(size_t slot) {
+    const uint64_t number = (random_() | 1ULL << 40) / 100 * 100 + next_++ % 100;
+    const std::string content = contents_.Make(number);
+    const Bytes bytes = AsBytes(content);
+    WriteOptions options;
+    options.cancel = plan_.cancel;
+    Changed(slot, store_.Write(Key(slot), std::span(&bytes, 1), options).status(), {number});
+  }
+
+  void Remove(size_t slot) { Changed(slot, store_.Remove(Key(slot)), {kAbsent}); }
+
+  void Copy(size_t slot) {
+    const size_t to = (slot + 1) % kKeysOfThread;
+    if (allowed_[slot].contains(kAbsent)) {
+      return Stat(slot);
+    }
+    Changed(to, store_.Copy(Key(slot), Key(to), {}).status(), allowed_[slot]);
+  }
+
+  void Stat(size_t slot) {
+    const auto info = store_.Stat(Key(slot));
+    Count(info.status());
+    if (info.ok() && !info->has_value() && !allowed_[slot].contains(kAbsent)) {
+      Wrong(store_.Uri(Key(slot)) + " is missing");
+    } else if (info.ok() && info->has_value() && allowed_[slot] == Allowed{kAbsent}) {
+      Wrong(store_.Uri(Key(slot)) + " was removed and is there");
+    }
+  }
+
+  /// Lists may lag behind: only their errors count.
+  void List() {
+    ListOptions options;
+    options.prefix = prefix_;
+    Count(store_.List(options).status());
+  }
+
+  void Get(size_t slot) {
+    std::string text;
+    const auto allocate = [&text](int64_t size) {
+      text.resize(static_cast<size_t>(size));
+      return std::as_writable_bytes(std::span(text.data(), text.size()));
+    };
+    ReadOptions options;
+    options.cancel = plan_.cancel;
+    const Status status = store_.ReadWhole(Key(slot), allocate, options).status();
+    if (status.code() == ErrorCode::kNotFound) {
+      ++result_.right;
+      if (!allowed_[slot].contains(kAbsent)) {
+        Wrong(store_.Uri(Key(slot)) + " is missing");
+      }
+      return;
+    }
+    Count(status);
+    if (status.ok() && !IsAllowed(slot, text)) {
+      Wrong(store_.Uri(Key(slot)) + " holds what was never written there whole");
+    }
+  }
+
+  bool IsAllowed(size_t slot, const std::string& text) const {
+    return std::any_of(allowed_[slot].begin(), allowed_[slot].end(),
+                       [&](uint64_t number) { return number != kAbsent && contents_.Make(number) == text; });
+  }
+
+  ObjectStore& store_;
+  const MixedPlan& plan_;
+  Contents contents_;
+  std::mt19937_64 random_;
+  std::string prefix_;
+  std::vector<Allowed> allowed_;
+  uint64_t next_ = 0;
+  MixedResult result_;
+};
+
+void Add(const MixedResult& one, MixedResult& all) {
+  all.right += one.right;
+  all.errors += one.errors;
+  all.wrong += one.wrong;
+  all.first_error = all.first_error.empty() ? one.first_error : all.first_error;
+  all.first_wrong = all.first_wrong.empty() ? one.first_wrong : all.first_wrong;
+}
+
+}  // namespace
+
+Result<MixedResult> RunMixedWork(ObjectStore& store, const MixedPlan& plan) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int i = 0; i < plan.threads; ++i) {
+    workers.push_back(std::make_unique<Worker>(store, plan, i));
+  }
+  ParallelFor(plan.threads, plan.threads, [&](int64_t i) {
+    workers[static_cast<size_t>(i)]->Run(plan.operations / plan.threads);
+    workers[static_cast<size_t>(i)]->CheckAll();
+  });
+  if (IsCancelled(plan.cancel)) {
+    return CancelledStatus("test", store.Uri(plan.prefix));
+  }
+  MixedResult all;
+  for (const auto& worker : workers) {
+    Add(worker->result(), all);
+    // What a store that fails on purpose would not remove stays: it was the caller's to break.
+    [[maybe_unused]] const std::vector<Status> removed = store.RemoveMany(worker->Keys());
+  }
+  return all;
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,35 @@
+// Many operations of every kind on a few objects, each checked against what must stand: for stores that fail on
+// purpose.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+struct MixedPlan {
+  int64_t operations = 10'000;
+  int threads = 8;
+  uint64_t seed = 1;
+  int64_t large_bytes = int64_t{12} << 20;  ///< of every hundredth write, which goes in parts
+  std::string prefix = "assay-mixed/";
+  CancelFlag cancel = nullptr;
+};
+
+struct MixedResult {
+  int64_t right = 0;
+  int64_t errors = 0;       ///< operations that ended with an error instead
+  std::string first_error;  ///< of them
+  int64_t wrong = 0;        ///< other content than must stand, or an object that is missing or should not be there
+  std::string first_wrong;
+};
+
+/// Every thread writes, reads (whole and in ranges), copies, removes, stats and lists objects of its own. A write that
+/// ended with an error leaves the old or the new object: both are right from then on, a mixture never. At the end every
+/// object is read and compared.
+Result<MixedResult> RunMixedWork(ObjectStore& store, const MixedPlan& plan);
+
+}  // namespace assay::storage

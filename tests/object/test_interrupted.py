@@ -1,0 +1,108 @@
+"""What kill -9 and Ctrl-C leave."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+BYTES = 64 << 20
+
+
+@pytest.fixture
+def big(tmp_path):
+    path = tmp_path / "big"
+    path.write_bytes(os.urandom(BYTES))
+    return path
+
+
+def uploads(cli):
+    return json.loads(cli.run("uploads", "s3://test", "--output", "json").stdout)
+
+
+def start_slow_put(cli, big):
+    """A put whose upload stands and has had time to finish parts."""
+    process = cli.start("put", big, "s3://test/big", "--bandwidth", "24MiB", "--part-size", "5MiB", "--connections", 2)
+    deadline = time.monotonic() + 60
+    while not uploads(cli):
+        assert process.poll() is None and time.monotonic() < deadline
+    time.sleep(1.0)
+    assert process.poll() is None
+    return process
+
+
+def test_a_put_goes_on_after_a_kill(cli, big):
+    process = start_slow_put(cli, big)
+    process.kill()
+    process.wait()
+    assert len(uploads(cli)) == 1
+    again = json.loads(cli.run("put", big, "s3://test/big", "--output", "json").stdout)
+    assert again[0]["resumed_bytes"] >= 5 << 20
+    assert uploads(cli) == []
+    assert cli.run("cat", "s3://test/big").stdout == big.read_bytes()
+
+
+def test_a_file_that_changed_is_sent_anew(cli, big):
+    process = start_slow_put(cli, big)
+    process.kill()
+    process.wait()
+    with big.open("r+b") as file:
+        file.write(b"changed")
+    again = json.loads(cli.run("put", big, "s3://test/big", "--output", "json").stdout)
+    assert again[0]["resumed_bytes"] == 0
+    assert cli.run("cat", "s3://test/big").stdout == big.read_bytes()
+    assert cli.run("uploads", "s3://test", "--abort").stdout.startswith(b"abort: s3://test/big")
+    assert uploads(cli) == []
+
+
+def test_ctrl_c_leaves_no_upload(cli, big):
+    process = start_slow_put(cli, big)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and errors.count(b"\n") == 1, errors
+    assert uploads(cli) == []
+    cli.refused("stat", "s3://test/big")
+
+
+def test_a_file_cut_short_while_it_is_sent_is_not_published(cli, big):
+    process = start_slow_put(cli, big)
+    with big.open("r+b") as file:
+        file.seek(100)
+        file.write(b"changed")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2 and b"changed" in errors
+    cli.refused("stat", "s3://test/big")
+
+
+def test_a_get_that_is_killed_leaves_nothing_under_the_name(cli, big, tmp_path):
+    cli.run("put", big, "s3://test/big")
+    target = tmp_path / "out" / "big"
+    target.parent.mkdir()
+    process = cli.start("get", "s3://test/big", target, "--bandwidth", "16MiB")
+    time.sleep(1.5)
+    process.kill()
+    process.wait()
+    assert not target.exists()
+    cli.run("get", "s3://test/big", target)
+    assert target.read_bytes() == big.read_bytes()
+
+
+def test_a_full_disk_leaves_nothing(cli, big):
+    cli.run("put", big, "s3://test/big")
+    limit = f"ulimit -f {BYTES // 2 // 1024}; trap '' XFSZ; exec "
+    # A limit on the size of files is refused as a full disk is: by the call that takes the space.
+    import subprocess
+
+    from served import ASSAY
+
+    folder = big.parent / "small"
+    folder.mkdir()
+    ended = subprocess.run(
+        ["bash", "-c", f"{limit}{ASSAY} object get s3://test/big {folder}/big"],
+        capture_output=True,
+        env=cli.environment,
+        timeout=60,
+    )
+    assert ended.returncode in (1, 2) and ended.stderr.count(b"\n") == 1, ended.stderr
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
