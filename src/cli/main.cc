@@ -27,7 +27,7 @@ constexpr Verb kVerbs[] = {
     {"report", "Write what has been measured as one HTML file", &AddReport},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
     {"models", "List the named models", &AddModels},
-    {"object", "Objects in buckets: the embedded object server", &AddObject},
+    {"object", "Objects in buckets: copy, list, check; and a server to test against", &AddObject},
     {"doctor", "Describe this machine and measure its ceilings", &AddDoctor},
 };
 
