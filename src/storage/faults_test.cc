@@ -149,10 +149,10 @@ class BadDay {
 class RemoteStoreFaults : public testing::TestWithParam<const char*> {};
 
 TEST_P(RemoteStoreFaults, EndRightOrWithAClearError) {
-  const Outcomes outcomes = BadDay(GetParam(), 17).Run(400);
+  const Outcomes outcomes = BadDay(GetParam(), 17).Run(150);
   EXPECT_THAT(outcomes.wrong, testing::IsEmpty());
   // Retries hide nearly all of it.
-  EXPECT_LE(outcomes.failed, 12) << testing::PrintToString(outcomes.messages);
+  EXPECT_LE(outcomes.failed, 8) << testing::PrintToString(outcomes.messages);
   for (const std::string& message : outcomes.messages) {
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     EXPECT_THAT(message, testing::HasSubstr("test"));
