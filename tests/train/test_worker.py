@@ -13,7 +13,7 @@ import pytest
 import tiny
 import torch
 from safetensors.torch import load_file
-from transformers import AutoConfig
+from transformers import AutoConfig, LlamaConfig
 from worker import MASKED, WORKER, run_worker, train, write_plan
 
 LENGTH = 24
@@ -337,3 +337,49 @@ def test_ceilings_are_json():
     assert report["threads"] >= 1 and report["device"]
     assert [product["dtype"] for product in report["products"]] == ["float32", "bfloat16", "float16"]
     assert all(product["tflops"] > 1e-3 for product in report["products"])
+
+
+def activation_plan(plan, tmp_path):
+    """A model whose activations outweigh everything else, with random weights."""
+    shape = {**tiny.SHAPE, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 6}
+    LlamaConfig(**shape, tie_word_embeddings=True).save_pretrained(tmp_path / "wide")
+    rows = tiny.save_rows(tiny.make_rows(32, shortest=90, longest=120, masked=0), tmp_path / "wide.tok")
+    return {
+        **plan,
+        "model_dir": str(tmp_path / "wide"),
+        "tokens_file": rows,
+        "model_max_length": 128,
+        "batch_size": 16,
+        "max_steps": 2,
+        "dtype": "bfloat16",
+    }
+
+
+def step_peak(run):
+    return max(max(run.column("forward_peak_bytes")), max(run.column("backward_peak_bytes")))
+
+
+@pytest.mark.parametrize("layers", ["off", "3", "on"])
+def test_a_step_takes_the_memory_it_is_expected_to(plan, tmp_path, layers):
+    run = train(tmp_path, **activation_plan(plan, tmp_path), gradient_checkpointing=layers)
+    (loaded,) = run.of("loaded")
+    assert loaded["layers"] == 6 and loaded["checkpointed_layers"] == {"off": 0, "3": 3, "on": 6}[layers]
+    weights_and_states = 3 * 2 * loaded["parameters"]
+    assert step_peak(run) == pytest.approx(weights_and_states + loaded["step_bytes"], rel=0.1)
+
+
+def test_automatic_checkpointing_fits_a_step_into_the_budget(plan, tmp_path):
+    fields = activation_plan(plan, tmp_path)
+    most = step_peak(train(tmp_path, **fields, gradient_checkpointing="off"))
+    least = step_peak(train(tmp_path, **fields, gradient_checkpointing="on"))
+    run = train(
+        tmp_path,
+        **fields,
+        gradient_checkpointing="auto",
+        memory_budget_bytes=(most + least) // 2 + (most - least) // 10,
+    )
+    (loaded,) = run.of("loaded")
+    assert 0 < loaded["checkpointed_layers"] < 6
+    assert loaded["step_bytes"] <= loaded["available_bytes"]
+    free = train(tmp_path, **fields, gradient_checkpointing="auto")
+    assert free.of("loaded")[0]["checkpointed_layers"] == 0 and free.of("loaded")[0]["available_bytes"] > most
