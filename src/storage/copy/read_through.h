@@ -13,7 +13,7 @@ struct ReadThroughOptions {
   int64_t offset = 0;
   int64_t length = -1;  ///< below 0: to the end
   int64_t window_bytes = int64_t{32} << 20;
-  ReadOptions read{};
+  ReadOptions read;
 };
 
 /// Gives `sink` the bytes in order, on this thread, while the next window is fetched on another: two windows of memory.
