@@ -130,8 +130,8 @@ void AddTrainingOptions(CLI::App& app, job::TunePlan& plan) {
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
       ->capture_default_str();
   app.add_option("--gradient-checkpointing", plan.gradient_checkpointing,
-                 "Layers that run again in backward instead of keeping activations (less memory, more time): off, on "
-                 "(also without a value), auto (as few as fit the memory), or how many")
+                 "Layers that run again in backward instead of keeping activations (less memory, more time): off (the "
+                 "default), on (also without a value), auto (as few as fit the memory), or how many")
       ->expected(0, 1)
       ->default_str("on")
       ->type_name("[off|on|auto|N]")

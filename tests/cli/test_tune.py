@@ -26,6 +26,21 @@ def test_json_result_is_complete_and_exact(assay, model, rows):
     assert result["real_tokens_per_second"] > 0 and result["max_rss_gib"] > 0 and result["peak_tensor_bytes"] > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "checkpointed"),
+    [([], 0), (["off"], 0), (["on"], 2), (["1"], 1), (["auto"], 0), ([None], 2)],
+    ids=["none", "off", "on", "one", "auto", "bare"],
+)
+def test_gradient_checkpointing_takes_a_number_of_layers(assay, model, rows, options, checkpointed):
+    given = ["--gradient-checkpointing", *filter(None, options)] if options else []
+    result = json.loads(assay.ok(*tune(model, rows, *given, "--output", "json")))
+    assert (result["checkpointed_layers"], result["layers"]) == (checkpointed, 2)
+
+
+def test_gradient_checkpointing_names_what_it_takes(assay, model, rows):
+    assert "off, on, auto or a number of layers" in assay.refused(*tune(model, rows, "--gradient-checkpointing", "some"))
+
+
 def test_full_model_saves_and_loads_back(assay, model, rows, tmp_path):
     out = tmp_path / "out"
     assay.ok(*tune(model, rows, "--save", "final", "--output-dir", out))
