@@ -34,23 +34,25 @@ int64_t StatusBytes(std::string_view name) {
 }  // namespace
 
 Result<BenchMemory> BenchMemory::Allocate(int64_t bytes) {
-  const size_t mapped = (static_cast<size_t>(bytes) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
-  void* memory =
-      ::mmap(nullptr, std::max(mapped, kHugePageBytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // One huge page more than needed, so that what is used can begin with one.
+  const size_t mapped = (static_cast<size_t>(bytes) / kHugePageBytes + 2) * kHugePageBytes;
+  void* memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     return Status::OutOfMemory("cannot take " + FormatBytes(static_cast<double>(bytes)) +
                                " for the benchmark: choose smaller objects");
   }
   ::madvise(memory, mapped, MADV_HUGEPAGE);
-  return BenchMemory({static_cast<std::byte*>(memory), static_cast<size_t>(bytes)}, std::max(mapped, kHugePageBytes));
+  const size_t skipped = kHugePageBytes - reinterpret_cast<uintptr_t>(memory) % kHugePageBytes;
+  return BenchMemory({static_cast<std::byte*>(memory), mapped},
+                     {static_cast<std::byte*>(memory) + skipped, static_cast<size_t>(bytes)});
 }
 
 BenchMemory::BenchMemory(BenchMemory&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, {})), mapped_(std::exchange(other.mapped_, 0)) {}
+    : mapped_(std::exchange(other.mapped_, {})), bytes_(std::exchange(other.bytes_, {})) {}
 
 BenchMemory::~BenchMemory() {
-  if (mapped_ > 0) {
-    ::munmap(bytes_.data(), mapped_);
+  if (!mapped_.empty()) {
+    ::munmap(mapped_.data(), mapped_.size());
   }
 }
 

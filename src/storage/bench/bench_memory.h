@@ -22,9 +22,9 @@ class BenchMemory {
   void Clear() const;
 
  private:
-  BenchMemory(MutableBytes bytes, size_t mapped) : bytes_(bytes), mapped_(mapped) {}
-  MutableBytes bytes_;
-  size_t mapped_;
+  BenchMemory(MutableBytes mapped, MutableBytes bytes) : mapped_(mapped), bytes_(bytes) {}
+  MutableBytes mapped_;
+  MutableBytes bytes_;  ///< of it
 };
 
 /// Seconds of processor time of this process so far.
