@@ -154,6 +154,8 @@ class GoogleCloudStorage:
 
 class Gcsfs:
     def __init__(self, url):
+        # Its newer interface asks Google itself, whatever the endpoint.
+        os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
         import gcsfs
 
         self.fs = gcsfs.GCSFileSystem(

@@ -34,17 +34,17 @@ struct MimePart {
   std::string_view body;
 };
 
-/// The header block and the body of a part; false when it has no empty line.
-bool ReadPart(std::string_view text, MimePart& part) {
-  const size_t end = text.find("\r\n\r\n");
+/// The header block and the body of a part whose lines end with `eol`; false when it has no empty line.
+bool ReadPart(std::string_view text, const std::string& eol, MimePart& part) {
+  const size_t end = text.find(eol + eol);
   if (end == std::string_view::npos) {
     return false;
   }
   std::string_view head = text.substr(0, end);
-  part.body = text.substr(end + 4);
+  part.body = text.substr(end + 2 * eol.size());
   while (!head.empty()) {
-    const std::string_view line = head.substr(0, head.find("\r\n"));
-    head.remove_prefix(std::min(line.size() + 2, head.size()));
+    const std::string_view line = head.substr(0, head.find(eol));
+    head.remove_prefix(std::min(line.size() + eol.size(), head.size()));
     const auto header = http::ParseHeaderLine(line);
     http::Headers one;
     if (header) {
@@ -55,11 +55,13 @@ bool ReadPart(std::string_view text, MimePart& part) {
   return true;
 }
 
-/// The two parts of a multipart/related body: metadata and content.
+/// The two parts of a multipart/related body: metadata and content. Google takes bare line feeds too, and gcsfs sends
+/// them.
 bool SplitRelated(std::string_view body, const std::string& boundary, MimePart& metadata, MimePart& content) {
-  const std::string opening = "--" + boundary + "\r\n";
-  const std::string between = "\r\n--" + boundary + "\r\n";
-  const std::string closing = "\r\n--" + boundary + "--";
+  const std::string eol = body.find("--" + boundary + "\r\n") != std::string_view::npos ? "\r\n" : "\n";
+  const std::string opening = "--" + boundary + eol;
+  const std::string between = eol + opening;
+  const std::string closing = eol + "--" + boundary + "--";
   const size_t begin = body.find(opening);
   if (boundary.empty() || begin == std::string_view::npos) {
     return false;
@@ -68,8 +70,8 @@ bool SplitRelated(std::string_view body, const std::string& boundary, MimePart& 
   const size_t middle = body.find(between);
   const size_t end = body.rfind(closing);
   return middle != std::string_view::npos && end != std::string_view::npos && end >= middle + between.size() &&
-         ReadPart(body.substr(0, middle), metadata) &&
-         ReadPart(body.substr(middle + between.size(), end - middle - between.size()), content);
+         ReadPart(body.substr(0, middle), eol, metadata) &&
+         ReadPart(body.substr(middle + between.size(), end - middle - between.size()), eol, content);
 }
 
 Result<ReceivedContent> Store(const Context& context, std::string_view bytes, bool md5_sent) {
