@@ -38,7 +38,9 @@ def test_gradient_checkpointing_takes_a_number_of_layers(assay, model, rows, opt
 
 
 def test_gradient_checkpointing_names_what_it_takes(assay, model, rows):
-    assert "off, on, auto or a number of layers" in assay.refused(*tune(model, rows, "--gradient-checkpointing", "some"))
+    assert "off, on, auto or a number of layers" in assay.refused(
+        *tune(model, rows, "--gradient-checkpointing", "some")
+    )
 
 
 def test_full_model_saves_and_loads_back(assay, model, rows, tmp_path):

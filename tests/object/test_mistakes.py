@@ -70,9 +70,7 @@ def test_a_proxy_that_cuts_connections(cli):
 
 def test_faulty_server_ends_right(serve, make_cli, tmp_path):
     profile = tmp_path / "faults.yaml"
-    profile.write_text(
-        "faults:\n  - {fault: return, status: 503, rate: 0.05}\n  - {fault: reset, rate: 0.05}\n"
-    )
+    profile.write_text("faults:\n  - {fault: return, status: 503, rate: 0.05}\n  - {fault: reset, rate: 0.05}\n")
     cli = make_cli(serve("--root", "memory", "--profile", profile, "--bucket", "test").url)
     (tmp_path / "file").write_bytes(b"q" * 30_000_000)
     cli.run("put", tmp_path / "file", "s3://test/k")

@@ -12,8 +12,8 @@ namespace assay::storage {
 
 struct TreeCopyOptions {
   ObjectCopyOptions object;  ///< without progress: the listener has it
-  int jobs = 16;               ///< objects at a time; large ones are moved in parallel parts beside that
-  bool skip_equal = true;      ///< what stands at the target with the same content (same_content.h)
+  int jobs = 16;             ///< objects at a time; large ones are moved in parallel parts beside that
+  bool skip_equal = true;    ///< what stands at the target with the same content (same_content.h)
   bool dry_run = false;
 };
 
