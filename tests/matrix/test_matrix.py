@@ -13,8 +13,6 @@ KNOWN = {
     ("s3torchconnector", "assay", "delete"): "no such call",
     ("s3torchconnector", "assay", "checksum"): "no such call",
     ("assay", "moto", "checksum"): "moto records none",
-    ("gcsfs", "assay, anonymous", "multipart"): "**fails**",
-    ("gcsfs", "assay, anonymous", "checksum"): "**fails**",
 }
 
 

@@ -47,6 +47,8 @@ constexpr Operation kOperations[] = {
     {"CopyObject", "POST", Resource::kRewrite, "", "", true, &Rewrite, nullptr},
     {"CopyObject", "POST", Resource::kCopy, "", "", true, &Copy, nullptr},
     {"UploadPart", "PUT", Resource::kUpload, "", "upload_id", true, nullptr, &ContinueResumable},
+    // The service takes chunks by POST as well, which is how gcsfs sends them.
+    {"UploadPart", "POST", Resource::kUpload, "", "upload_id", true, nullptr, &ContinueResumable},
     {"AbortMultipartUpload", "DELETE", Resource::kUpload, "", "upload_id", true, &AbortResumable, nullptr},
     {"CreateMultipartUpload", "POST", Resource::kUpload, "resumable", "", true, &BeginResumable, nullptr},
     {"PutObject", "POST", Resource::kUpload, "media", "", true, nullptr, &UploadMedia},
