@@ -50,8 +50,7 @@ std::map<std::string, std::string> WithToken(std::map<std::string, std::string> 
 
 template <typename T>
 Dialect::Read<T> ReadBody(const http::Response& answer, std::optional<T> parsed) {
-  return parsed ? Dialect::Read<T>{*std::move(parsed), std::nullopt}
-                : Dialect::Read<T>{{}, UnreadableGcsAnswer(answer)};
+  return parsed ? Dialect::Read<T>{*std::move(parsed), std::nullopt} : Dialect::Read<T>{{}, UnreadableAnswer(answer)};
 }
 
 }  // namespace
@@ -103,7 +102,7 @@ Outgoing GcsDialect::Get(const std::string& key, int64_t offset, int64_t length,
 Dialect::Read<RangeHead> GcsDialect::ReadGet(const std::string& key, const http::Response& answer) const {
   auto info = GcsInfoOfHeaders(key, answer);
   if (!info) {
-    return {{}, UnreadableGcsAnswer(answer)};
+    return {{}, UnreadableAnswer(answer)};
   }
   return {RangeHead{*std::move(info), std::nullopt}, std::nullopt};
 }
@@ -178,7 +177,7 @@ Outgoing GcsDialect::CompleteUpload(const std::string& key, const std::string& u
 Dialect::Read<ObjectInfo> GcsDialect::ReadCompleteUpload(const std::string& key, const http::Response& answer) const {
   auto info = ParseResultBody(answer.body);
   if (!info) {
-    return {{}, UnreadableGcsAnswer(answer)};
+    return {{}, UnreadableAnswer(answer)};
   }
   // The body's etag is no generation; where the headers do not name that either, GcsStore asks for it.
   info->etag = info->version = answer.headers.Find("x-goog-generation").value_or("");

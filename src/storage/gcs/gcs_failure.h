@@ -8,7 +8,5 @@ namespace assay::storage {
 
 /// Of an answer that is not a 2xx.
 Failure ReadGcsFailure(const http::Response& answer);
-/// Of a 2xx whose body is not what it should be.
-Failure UnreadableGcsAnswer(const http::Response& answer);
 
 }  // namespace assay::storage

@@ -148,7 +148,7 @@ Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to
         [&](http::Response& answer) -> std::optional<Failure> {
           auto parsed = ParseGcsRewrite(answer.body);
           if (!parsed) {
-            return UnreadableGcsAnswer(answer);
+            return UnreadableAnswer(answer);
           }
           rewrite = *std::move(parsed);
           return std::nullopt;
@@ -168,7 +168,7 @@ Result<ObjectInfo> GcsStore::ComposeOnce(std::span<const ObjectInfo> sources, co
       context(), "compose", to, [&] { return gcs_.Compose(sources, to, options); },
       [&](http::Response& answer) -> std::optional<Failure> {
         info = ParseGcsObject(answer.body);
-        return info ? std::nullopt : std::optional(UnreadableGcsAnswer(answer));
+        return info ? std::nullopt : std::optional(UnreadableAnswer(answer));
       },
       options.cancel);
   return result.status.ok() ? Result<ObjectInfo>(*std::move(info)) : OursOr(result, to, options);
@@ -233,7 +233,7 @@ Result<std::vector<UnfinishedUpload>> GcsStore::ListUploads(const std::string& p
                            }));
     auto parsed = ParseUploads(answer.body);
     if (!parsed) {
-      return DescribeFailure("list uploads of", Uri(prefix), UnreadableGcsAnswer(answer), 1);
+      return DescribeFailure("list uploads of", Uri(prefix), UnreadableAnswer(answer), 1);
     }
     page = *std::move(parsed);
     uploads.insert(uploads.end(), page.uploads.begin(), page.uploads.end());

@@ -62,7 +62,7 @@ Status UploadSession::Begin() {
       context_, "begin the upload of", key_, [&] { return dialect_.BeginResumable(key_, options_, token_); },
       [&](http::Response& answer) -> std::optional<Failure> {
         session_ = answer.headers.Find("location").value_or("");
-        return session_.empty() ? std::optional(UnreadableGcsAnswer(answer)) : std::nullopt;
+        return session_.empty() ? std::optional(UnreadableAnswer(answer)) : std::nullopt;
       },
       options_.cancel, deadline_);
   failure_ = result.failure;
@@ -148,7 +148,7 @@ UploadSession::Step UploadSession::ReadAnswer(const http::Outcome& outcome) cons
   } else {
     step.object = ParseGcsObject(outcome.response.body);
     if (!step.object) {
-      step.failure = UnreadableGcsAnswer(outcome.response);
+      step.failure = UnreadableAnswer(outcome.response);
     }
   }
   return step;

@@ -1,23 +1,14 @@
 #include "storage/oci/oci_failure.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "storage/oci/oci_json.h"
-#include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
 namespace {
 
-struct CodeRow {
-  std::string_view name;
-  FailureClass kind;
-  ErrorCode code;
-  std::string_view advice;
-};
+constexpr std::string_view kRequestId = "opc-request-id";
 
 // Source: "API Errors" of the Oracle Cloud Infrastructure documentation.
-constexpr CodeRow kCodes[] = {
+constexpr StoreCodeRow kCodes[] = {
     {"TooManyRequests", FailureClass::kThrottle, ErrorCode::kIo, ""},
     {"InternalServerError", FailureClass::kServer, ErrorCode::kIo, ""},
     {"ServiceUnavailable", FailureClass::kThrottle, ErrorCode::kIo, ""},
@@ -49,33 +40,20 @@ constexpr CodeRow kCodes[] = {
 Failure ReadOciFailure(const http::Response& answer) {
   Failure failure = FailureOfStatus(answer.status);
   const OciErrorBody body = ParseOciError(answer.body);
-  failure.store_code = body.code;
-  failure.message = body.message;
-  failure.request_id = answer.headers.Find("opc-request-id").value_or("");
-  failure.date = answer.headers.Find("date").value_or("");
-  failure.retry_after_seconds =
-      static_cast<double>(ParseCount(answer.headers.Find("retry-after").value_or("")).value_or(0));
+  TakeHeaders(answer, kRequestId, failure);
   if (answer.status == 401) {
     // Tokens of instances and sessions run out; a clock that is off looks the same but for the words.
     const bool skewed =
         body.message.find("clock") != std::string::npos || body.message.find("date") != std::string::npos;
     failure.kind = skewed ? FailureClass::kClockSkew : FailureClass::kExpired;
   }
-  const auto* row = std::find_if(std::begin(kCodes), std::end(kCodes),
-                                 [&body](const CodeRow& candidate) { return candidate.name == body.code; });
-  if (row != std::end(kCodes)) {
-    failure.kind = row->kind;
-    failure.code = row->code;
-    failure.advice = row->advice;
-  }
+  TakeStoreError(body.code, body.message, kCodes, failure);
   return failure;
 }
 
 Failure UnreadableOciAnswer(const http::Response& answer) {
-  Failure failure = MakeFailure(FailureClass::kServer, ErrorCode::kIo,
-                                "the answer is not what it should be: '" + answer.body.substr(0, 80) + "'");
-  failure.http_status = answer.status;
-  failure.request_id = answer.headers.Find("opc-request-id").value_or("");
+  Failure failure = UnreadableAnswer(answer);
+  failure.request_id = answer.headers.Find(kRequestId).value_or("");
   return failure;
 }
 

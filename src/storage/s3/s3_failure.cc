@@ -2,23 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
-
-#include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
 namespace {
 
-struct CodeRow {
-  std::string_view name;
-  FailureClass kind;
-  ErrorCode code;
-  std::string_view advice;
-};
-
 // Source: "Error responses" in the Amazon S3 API reference.
-constexpr CodeRow kCodes[] = {
+constexpr StoreCodeRow kCodes[] = {
     {"SlowDown", FailureClass::kThrottle, ErrorCode::kIo, ""},
     {"ServiceUnavailable", FailureClass::kThrottle, ErrorCode::kIo, ""},
     {"ThrottlingException", FailureClass::kThrottle, ErrorCode::kIo, ""},
@@ -71,23 +61,12 @@ void ExplainRegion(const http::Response& answer, const S3ErrorBody& body, std::s
   }
 }
 
-void Refine(const S3ErrorBody& body, Failure& failure) {
-  failure.store_code = body.code;
-  failure.message = body.message;
-  const auto* row = std::find_if(std::begin(kCodes), std::end(kCodes),
-                                 [&body](const CodeRow& candidate) { return candidate.name == body.code; });
-  if (row != std::end(kCodes)) {
-    failure.kind = row->kind;
-    failure.code = row->code;
-    failure.advice = row->advice;
+void Take(const http::Response& answer, const S3ErrorBody& body, Failure& failure) {
+  TakeStoreError(body.code, body.message, kCodes, failure);
+  TakeHeaders(answer, "x-amz-request-id", failure);
+  if (failure.request_id.empty()) {
+    failure.request_id = body.request_id;
   }
-}
-
-void TakeHeaders(const http::Response& answer, const S3ErrorBody& body, Failure& failure) {
-  failure.request_id = answer.headers.Find("x-amz-request-id").value_or(body.request_id);
-  failure.date = answer.headers.Find("date").value_or("");
-  failure.retry_after_seconds =
-      static_cast<double>(ParseCount(answer.headers.Find("retry-after").value_or("")).value_or(0));
 }
 
 }  // namespace
@@ -98,8 +77,7 @@ Failure ReadS3Failure(const http::Response& answer, std::string_view region) {
   if (answer.status == 503) {
     failure.kind = FailureClass::kThrottle;
   }
-  Refine(body, failure);
-  TakeHeaders(answer, body, failure);
+  Take(answer, body, failure);
   if (IsWrongRegion(answer, body)) {
     ExplainRegion(answer, body, region, failure);
   } else if (answer.status == 400 && body.code.empty() && answer.body.empty()) {
@@ -112,13 +90,12 @@ Failure ReadS3Failure(const http::Response& answer, std::string_view region) {
 
 Failure FailureOfS3Body(const http::Response& answer, const S3ErrorBody& body) {
   // Without a code of ours: something failed in there, and it may go better next time.
-  Failure failure = MakeFailure(FailureClass::kServer, ErrorCode::kIo, "");
-  failure.http_status = answer.status;
-  Refine(body, failure);
+  Failure failure = UnreadableAnswer(answer);
+  const std::string unreadable = failure.message;
+  Take(answer, body, failure);
   if (body.code.empty()) {
-    failure.message = "the answer is not what it should be: '" + answer.body.substr(0, 80) + "'";
+    failure.message = unreadable;
   }
-  TakeHeaders(answer, body, failure);
   return failure;
 }
 

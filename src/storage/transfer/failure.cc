@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "storage/transfer/object_headers.h"
+
 namespace assay::storage {
 namespace {
 
@@ -127,6 +129,32 @@ Failure FailureOfTransport(const http::Outcome& outcome) {
   if (outcome.error == http::TransportError::kTls) {
     failure.advice = "check the endpoint's certificate, name a CA file, or turn verification off for a test";
   }
+  return failure;
+}
+
+void TakeStoreError(std::string_view code, std::string_view message, std::span<const StoreCodeRow> rows,
+                    Failure& failure) {
+  failure.store_code = code;
+  failure.message = message;
+  const auto row = std::ranges::find(rows, code, &StoreCodeRow::code);
+  if (row != rows.end()) {
+    failure.kind = row->kind;
+    failure.code = row->error;
+    failure.advice = row->advice;
+  }
+}
+
+void TakeHeaders(const http::Response& answer, std::string_view request_id, Failure& failure) {
+  failure.request_id = answer.headers.Find(request_id).value_or("");
+  failure.date = answer.headers.Find("date").value_or("");
+  failure.retry_after_seconds =
+      static_cast<double>(ParseCount(answer.headers.Find("retry-after").value_or("")).value_or(0));
+}
+
+Failure UnreadableAnswer(const http::Response& answer) {
+  Failure failure = MakeFailure(FailureClass::kServer, ErrorCode::kIo,
+                                "the answer is not what it should be: '" + answer.body.substr(0, 80) + "'");
+  failure.http_status = answer.status;
   return failure;
 }
 

@@ -1,6 +1,7 @@
 // What went wrong with one attempt of a request, whether another makes sense, and how people are told.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,22 @@ struct Failure {
 /// code.
 Failure FailureOfStatus(int http_status);
 Failure FailureOfTransport(const http::Outcome& outcome);
+
+/// What a store's own code means.
+struct StoreCodeRow {
+  std::string_view code;
+  FailureClass kind;
+  ErrorCode error;
+  std::string_view advice;  ///< empty: what is usual for the class
+};
+/// Takes the store's code and its words, and from the row of that code, where there is one, what they mean.
+void TakeStoreError(std::string_view code, std::string_view message, std::span<const StoreCodeRow> rows,
+                    Failure& failure);
+/// Takes what every store says in its headers: Date, Retry-After, and the request id under the name `request_id`.
+void TakeHeaders(const http::Response& answer, std::string_view request_id, Failure& failure);
+/// An answer of success with content that is none.
+Failure UnreadableAnswer(const http::Response& answer);
+
 /// For an answer that could not be understood, or memory that does not match.
 Failure MakeFailure(FailureClass kind, ErrorCode code, std::string message);
 
