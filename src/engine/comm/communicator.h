@@ -1,0 +1,77 @@
+// Collectives on flat buffers between the ranks of one group.
+//
+// What the sharding engine needs of a network and nothing else. Implementations: ranks of one machine over shared
+// memory, c10d's gloo and NCCL, and a fake one that moves nothing.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::engine {
+
+enum class ReduceOp { kSum, kAverage, kMax };
+
+/// A collective under way. The buffers it was given must live, and must not be touched, until wait() returned.
+class Work {
+ public:
+  virtual ~Work() = default;
+
+  /// Returns when the results are in place (on CUDA: when the current stream will see them). Throws CommError when a
+  /// peer died or the deadline passed. Waiting twice is harmless; a Work that is destroyed without wait() is waited
+  /// for.
+  virtual void wait() = 0;
+};
+using WorkPtr = std::unique_ptr<Work>;
+
+/// What one kind of collective cost so far.
+struct CollectiveStats {
+  std::string_view kind;  ///< "all_gather", "reduce_scatter", "all_reduce", "broadcast", "send", "recv", "barrier"
+  int64_t calls = 0;
+  int64_t bytes = 0;           ///< of the full (unsharded) buffers
+  double busy_seconds = 0;     ///< between a collective's start and its end
+  double exposed_seconds = 0;  ///< that callers spent inside wait()
+};
+
+/// The ranks of one group. Every rank calls the same collectives in the same order with equal sizes and dtypes; one
+/// thread a rank calls. A collective starts at once and runs beside the caller (on a thread of the communicator, or on
+/// a stream of its own); collectives of one communicator run one after the other, in call order. Buffers are
+/// contiguous, 1-D, of float32, bfloat16, float16 or uint8 (uint8: no reductions). `label` names the unit for errors
+/// and traces ("blocks.3 gradients").
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string_view backend() const = 0;  ///< "shm", "gloo", "nccl", "fake", "self"
+
+  /// An uninitialised flat buffer in memory that peers reach without a copy where there is such a thing; any other
+  /// tensor works too, with a copy. Need not be called by all ranks alike. Freed as any tensor is; must not outlive the
+  /// communicator.
+  virtual at::Tensor allocate(int64_t elements, at::ScalarType dtype) = 0;
+
+  /// full[r * n, (r + 1) * n) = shard of rank r, n elements each. `shard` may be this rank's part of `full`.
+  virtual WorkPtr all_gather(const at::Tensor& full, const at::Tensor& shard, std::string_view label) = 0;
+  /// shard = this rank's part of the reduction of `full` over ranks. `full` is used as scratch: undefined afterwards.
+  /// `shard` may be this rank's part of `full`. 16-bit sums are made in float32 and rounded once.
+  virtual WorkPtr reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOp op,
+                                 std::string_view label) = 0;
+  /// In place, the same bits on every rank. 16-bit sums as in reduce_scatter().
+  virtual WorkPtr all_reduce(const at::Tensor& buffer, ReduceOp op, std::string_view label) = 0;
+  virtual WorkPtr broadcast(const at::Tensor& buffer, int root, std::string_view label) = 0;
+  /// Point to point, matched in order per pair of ranks.
+  virtual WorkPtr send(const at::Tensor& buffer, int to, std::string_view label) = 0;
+  virtual WorkPtr recv(const at::Tensor& buffer, int from, std::string_view label) = 0;
+  virtual void barrier(std::string_view label) = 0;
+
+  virtual std::vector<CollectiveStats> stats() const = 0;
+  virtual void reset_stats() = 0;
+};
+
+}  // namespace assay::engine
