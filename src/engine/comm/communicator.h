@@ -9,12 +9,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace assay::engine {
 
+/// A collective that cannot be done: a rank died, hangs, or calls something else. One line that names the rank, the
+/// collective's number and its label. The group is of no use afterwards: every further call throws the same.
+class CommError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// kAverage: the sum times 1 / size. kMax passes NaN on.
 enum class ReduceOp { kSum, kAverage, kMax };
 
 /// A collective under way. The buffers it was given must live, and must not be touched, until wait() returned.
@@ -41,7 +50,7 @@ struct CollectiveStats {
 /// The ranks of one group. Every rank calls the same collectives in the same order with equal sizes and dtypes; one
 /// thread a rank calls. A collective starts at once and runs beside the caller (on a thread of the communicator, or on
 /// a stream of its own); collectives of one communicator run one after the other, in call order. Buffers are
-/// contiguous, 1-D, of float32, bfloat16, float16 or uint8 (uint8: no reductions). `label` names the unit for errors
+/// contiguous, 1-D, of float32, bfloat16, float16, float64 or uint8 (uint8: no reductions). `label` names the unit for errors
 /// and traces ("blocks.3 gradients").
 class Communicator {
  public:
@@ -65,10 +74,15 @@ class Communicator {
   /// In place, the same bits on every rank. 16-bit sums as in reduce_scatter().
   virtual WorkPtr all_reduce(const at::Tensor& buffer, ReduceOp op, std::string_view label) = 0;
   virtual WorkPtr broadcast(const at::Tensor& buffer, int root, std::string_view label) = 0;
-  /// Point to point, matched in order per pair of ranks.
+  /// Point to point, matched in order per pair of ranks. send() copies or posts the buffer at once and does not wait
+  /// for its receiver (up to 8 messages a pair); recv() takes place in its wait() at the latest.
   virtual WorkPtr send(const at::Tensor& buffer, int to, std::string_view label) = 0;
   virtual WorkPtr recv(const at::Tensor& buffer, int from, std::string_view label) = 0;
   virtual void barrier(std::string_view label) = 0;
+
+  /// Ranks that give the same `color` form a new group, in order of their rank here. All ranks of this group call it
+  /// together. `name` ("data", "shard") stands in the errors of the new group, which must not outlive this one.
+  virtual std::unique_ptr<Communicator> split(int color, std::string_view name) = 0;
 
   virtual std::vector<CollectiveStats> stats() const = 0;
   virtual void reset_stats() = 0;
