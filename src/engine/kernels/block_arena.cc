@@ -35,8 +35,15 @@ BlockArena::BlockArena(size_t reserve_bytes) {
   committed_ = base_;
 }
 
+BlockArena::BlockArena(std::span<std::byte> memory)
+    : owned_(false),
+      base_(reinterpret_cast<char*>(memory.data())),
+      reserved_(memory.size()),
+      top_(base_),
+      committed_(base_ + reserved_) {}
+
 BlockArena::~BlockArena() {
-  if (base_ != nullptr) {
+  if (owned_ && base_ != nullptr) {
     munmap(base_, reserved_);
   }
 }

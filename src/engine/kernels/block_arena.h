@@ -1,9 +1,10 @@
-// One stretch of address space that blocks of any size are cut from and joined back into. Private to engine/kernels.
+// One stretch of address space that blocks of any size are cut from and joined back into.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace assay::engine {
@@ -18,6 +19,8 @@ class BlockArena {
 
   /// Reserves up to `reserve_bytes` of address space, less where the process may not have as much.
   explicit BlockArena(size_t reserve_bytes);
+  /// Cuts blocks from `memory`, which stays the caller's: zero pages of any kind, touched from the front as needed.
+  explicit BlockArena(std::span<std::byte> memory);
   ~BlockArena();
   BlockArena(const BlockArena&) = delete;
   BlockArena& operator=(const BlockArena&) = delete;
@@ -36,6 +39,7 @@ class BlockArena {
   void add_free(char* begin, size_t size);
   void remove_free(char* begin, size_t size);
 
+  bool owned_ = true;
   char* base_ = nullptr;
   size_t reserved_ = 0;
   char* top_ = nullptr;        ///< nothing beyond it was ever handed out

@@ -64,18 +64,10 @@ class CountingAllocator final : public c10::Allocator {
     default_copy_data(destination, source, bytes);
   }
 
-  int64_t live() const { return live_.load(); }
-  int64_t peak() const { return peak_.load(); }
-  void reset_peak() { peak_ = live_.load(); }
-  void set_budget(int64_t bytes) { budget_ = bytes; }
-
- private:
-  static void free_block(void* data);
-
   void charge(int64_t bytes) {
     const int64_t live = live_.fetch_add(bytes) + bytes;
     const int64_t budget = budget_.load();
-    if (budget > 0 && live > budget) {
+    if (bytes > 0 && budget > 0 && live > budget) {
       live_ -= bytes;
       TORCH_CHECK_WITH(OutOfMemoryError, false, "allocating ", bytes, " bytes of tensor memory with ", live - bytes,
                        " bytes in use exceeds the memory budget of ", budget,
@@ -83,6 +75,14 @@ class CountingAllocator final : public c10::Allocator {
     }
     raise(peak_, live);
   }
+
+  int64_t live() const { return live_.load(); }
+  int64_t peak() const { return peak_.load(); }
+  void reset_peak() { peak_ = live_.load(); }
+  void set_budget(int64_t bytes) { budget_ = bytes; }
+
+ private:
+  static void free_block(void* data);
 
   static void raise(std::atomic<int64_t>& mark, int64_t value) {
     int64_t seen = mark.load();
@@ -145,6 +145,10 @@ void SetMemoryBudget(int64_t bytes, c10::Device device) {
   } else {
     allocator().set_budget(bytes);
   }
+}
+
+void ChargeTensorBytes(int64_t bytes) {
+  allocator().charge(bytes);
 }
 
 int64_t LiveTensorBytes() {

@@ -17,6 +17,10 @@ void InstallCountingAllocator();
 /// the limit is on what the caching allocator takes from the device, so fragments count too.
 void SetMemoryBudget(int64_t bytes, c10::Device device = c10::kCPU);
 
+/// Counts tensor memory of the CPU that another allocator hands out (segments shared with other processes): `bytes`
+/// more, or fewer when negative. Throws c10::OutOfMemoryError, with nothing counted, when the budget is exceeded.
+void ChargeTensorBytes(int64_t bytes);
+
 /// Bytes of tensors alive now, oneDNN's scratch included. In a process that uses a CUDA device these and the peak below
 /// are of tensors there alone, in the blocks that the caching allocator hands out (multiples of 512 bytes).
 int64_t LiveTensorBytes();
