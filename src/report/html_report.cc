@@ -53,6 +53,7 @@ std::string RenderHtmlReport(const ReportInput& input) {
   WriteHeader(html, content);
   WriteFindings(html, content);
   WriteCharts(html, content);
+  WriteCostModel(html, content);
   WriteTable(html, content);
   WriteDetails(html, content);
   WriteReadingHelp(html, content);

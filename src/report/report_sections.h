@@ -23,6 +23,8 @@ struct ReportContent {
 void WriteHeader(Markup& html, const ReportContent& content);
 void WriteFindings(Markup& html, const ReportContent& content);
 void WriteCharts(Markup& html, const ReportContent& content);
+/// Lines over the batch size; nothing when no series has two sizes.
+void WriteCostModel(Markup& html, const ReportContent& content);
 void WriteTable(Markup& html, const ReportContent& content);
 /// Every configuration with all its values and where they come from.
 void WriteDetails(Markup& html, const ReportContent& content);

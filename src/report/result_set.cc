@@ -26,7 +26,9 @@ struct PropertyName {
 constexpr std::array kPropertyNames = {
     PropertyName{"model_name", "model", true},
     PropertyName{kMethod, "method", true},
+    PropertyName{"plugin", "plugin", true},
     PropertyName{"torch_dtype", "dtype", true},
+    PropertyName{"precision", "precision", true},
     PropertyName{"dataset_id", "data set", true},
     PropertyName{"optim", "optimiser", true},
     PropertyName{"model_max_length", "max length", false},
@@ -34,6 +36,7 @@ constexpr std::array kPropertyNames = {
     PropertyName{"gradient_accumulation_steps", "accumulation", false},
     PropertyName{"gradient_checkpointing", "checkpointing", false},
     PropertyName{"number_gpus", "GPUs", false},
+    PropertyName{"number_ranks", "ranks", false},
     PropertyName{"gpu_model", "GPU model", false},
     PropertyName{"number_nodes", "nodes", false},
     PropertyName{"r", "LoRA rank", false},

@@ -98,7 +98,7 @@ int IndexOf(const std::vector<Key>& keys, const Key& key) {
 }  // namespace
 
 std::string ColorProperty(const ResultSet& results, std::string_view x_property) {
-  for (std::string_view preferred : {kMethod, std::string_view("model_name")}) {
+  for (std::string_view preferred : {kMethod, std::string_view("plugin"), std::string_view("model_name")}) {
     if (preferred != x_property && results.Varies(preferred)) {
       return std::string(preferred);
     }

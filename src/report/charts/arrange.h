@@ -33,8 +33,8 @@ struct Arrangement {
 /// another is spread over panels, in the order of ResultSet::varying().
 Arrangement Arrange(const ResultSet& results, std::string_view x_property);
 
-/// The property that colours stand for: the method if it varies, else the model, else the first that does; never
-/// `x_property`. Empty when there is none.
+/// The property that colours stand for: the method if it varies, else the plugin, else the model, else the first that
+/// does; never `x_property`. Empty when there is none.
 std::string ColorProperty(const ResultSet& results, std::string_view x_property = "");
 
 /// The colour of a configuration by that property.

@@ -1,0 +1,148 @@
+#include "report/cost_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/estimate.h"
+#include "report/format.h"
+
+namespace assay::report {
+namespace {
+
+std::optional<double> NumberIn(const space::Value& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) {
+    return static_cast<double>(*integer);
+  }
+  const auto* real = std::get_if<double>(&value);
+  return real == nullptr ? std::nullopt : std::optional(*real);
+}
+
+struct Samples {
+  std::vector<double> batch;
+  std::vector<double> value;
+};
+
+Samples SamplesOf(const std::vector<const Configuration*>& points, const Metric* metric) {
+  Samples samples;
+  for (const Configuration* point : points) {
+    const std::optional<double> batch = NumberIn(point->At(kBatchSizeProperty));
+    const std::optional<Estimate> estimate = metric == nullptr ? std::nullopt : EstimateOf(*point, *metric);
+    if (batch && estimate) {
+      samples.batch.push_back(*batch);
+      samples.value.push_back(estimate->value);
+    }
+  }
+  return samples;
+}
+
+bool SameButForBatch(const ResultSet& results, const Configuration& a, const Configuration& b) {
+  return std::all_of(results.varying().begin(), results.varying().end(), [&](const std::string& property) {
+    return property == kBatchSizeProperty || a.At(property) == b.At(property);
+  });
+}
+
+std::string LabelOf(const ResultSet& results, const Configuration& configuration) {
+  std::vector<std::string> parts;
+  for (const std::string& property : results.varying()) {
+    if (property != kBatchSizeProperty) {
+      parts.push_back(CoordinateText(property, configuration.At(property)));
+    }
+  }
+  return Join(parts, ", ");
+}
+
+std::vector<std::vector<const Configuration*>> SeriesOverBatch(const ResultSet& results) {
+  std::vector<std::vector<const Configuration*>> series;
+  for (const Configuration& configuration : results.configurations()) {
+    const auto same = [&](const auto& points) { return SameButForBatch(results, *points.front(), configuration); };
+    const auto found = std::find_if(series.begin(), series.end(), same);
+    if (found == series.end()) {
+      series.push_back({&configuration});
+    } else {
+      found->push_back(&configuration);
+    }
+  }
+  return series;
+}
+
+/// The largest whole batch size that `demand` lets a line have; 0 when not even 1 fits.
+double LargestBatch(const CostLine& line, const Demand& demand) {
+  const double trusted = std::floor(line.largest_batch * demand.extrapolation);
+  if (!demand.memory_gib || !line.memory_gib) {
+    return line.largest_batch;
+  }
+  const measure::LinearFit& memory = *line.memory_gib;
+  if (memory.slope <= 0) {
+    return memory.intercept <= *demand.memory_gib ? trusted : 0;
+  }
+  return std::clamp(std::floor((*demand.memory_gib - memory.intercept) / memory.slope), 0.0, trusted);
+}
+
+std::string ObjectionTo(const Prediction& prediction, const Demand& demand) {
+  if (prediction.batch_size < 1) {
+    return fmt::format("no batch size fits: {} GiB are needed at 1", Readable(prediction.line->memory_gib->At(1)));
+  }
+  if (demand.memory_gib && !prediction.memory_gib) {
+    return "its memory was not measured at two batch sizes";
+  }
+  if (demand.memory_gib && *prediction.memory_gib > *demand.memory_gib) {
+    return fmt::format("needs {} GiB", Readable(*prediction.memory_gib));
+  }
+  if (prediction.batch_size > prediction.line->largest_batch * demand.extrapolation) {
+    return fmt::format("too far beyond the largest measured batch size, {}", Whole(prediction.line->largest_batch));
+  }
+  return "";
+}
+
+Prediction Predict(const CostLine& line, const Demand& demand) {
+  Prediction prediction;
+  prediction.line = &line;
+  prediction.batch_size = demand.batch_size ? *demand.batch_size : LargestBatch(line, demand);
+  prediction.step_seconds = line.step_seconds.At(prediction.batch_size);
+  prediction.samples_per_second = prediction.batch_size / prediction.step_seconds;
+  if (line.memory_gib) {
+    prediction.memory_gib = line.memory_gib->At(prediction.batch_size);
+  }
+  prediction.extrapolated = prediction.batch_size < line.smallest_batch || prediction.batch_size > line.largest_batch;
+  prediction.objection = ObjectionTo(prediction, demand);
+  return prediction;
+}
+
+}  // namespace
+
+std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<Metric>& metrics) {
+  const Metric* step = FindMetric(metrics, MetricKind::kStepSeconds);
+  const Metric* memory = FindMetric(metrics, MetricKind::kPeakTensorMemory);
+  std::vector<CostLine> lines;
+  for (const auto& points : SeriesOverBatch(results)) {
+    const Samples seconds = SamplesOf(points, step);
+    const std::optional<measure::LinearFit> fit = measure::FitLine(seconds.batch, seconds.value);
+    if (!fit) {
+      continue;
+    }
+    const Samples bytes = SamplesOf(points, memory);
+    const auto [smallest, largest] = std::minmax_element(seconds.batch.begin(), seconds.batch.end());
+    lines.push_back({LabelOf(results, *points.front()), points, *fit, measure::FitLine(bytes.batch, bytes.value),
+                     *smallest, *largest});
+  }
+  return lines;
+}
+
+std::vector<Prediction> Recommend(const std::vector<CostLine>& lines, const Demand& demand) {
+  std::vector<Prediction> predictions;
+  for (const CostLine& line : lines) {
+    predictions.push_back(Predict(line, demand));
+  }
+  std::stable_sort(predictions.begin(), predictions.end(), [](const Prediction& a, const Prediction& b) {
+    if (a.objection.empty() != b.objection.empty()) {
+      return a.objection.empty();
+    }
+    return a.samples_per_second > b.samples_per_second;
+  });
+  return predictions;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,57 @@
+// What a step costs at any batch size: a line through the measurements of each series, and what follows from the lines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "measure/linear_fit.h"
+#include "report/metric.h"
+#include "report/result_set.h"
+
+namespace assay::report {
+
+/// The property that the lines run over.
+inline constexpr std::string_view kBatchSizeProperty = "batch_size";
+
+/// Configurations that differ in the batch size alone, with t = a + b * batch through the means of their runs.
+struct CostLine {
+  std::string label;  ///< what tells the series apart: "plugin gemini"; empty when there is only one
+  std::vector<const Configuration*> points;
+  measure::LinearFit step_seconds;
+  std::optional<measure::LinearFit> memory_gib;  ///< of peak tensor memory; nothing without two sizes that have it
+  double smallest_batch = 0;
+  double largest_batch = 0;  ///< measured
+
+  /// Samples per second that large batches approach; infinite when a larger batch costs nothing.
+  double limit_throughput() const { return 1 / step_seconds.slope; }
+};
+
+/// One line for each series with valid runs at two batch sizes or more, in the order of the result set. The lines keep
+/// pointers into `results`.
+std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<Metric>& metrics);
+
+/// What is asked of Recommend().
+struct Demand {
+  std::optional<double> batch_size;  ///< nothing: the best one
+  std::optional<double> memory_gib;  ///< of tensors; nothing: no limit
+  double extrapolation = 2;          ///< batch sizes up to so many times the largest measured one are trusted
+};
+
+/// What a line says about a demand.
+struct Prediction {
+  const CostLine* line = nullptr;
+  double batch_size = 0;
+  double step_seconds = 0;
+  double samples_per_second = 0;
+  std::optional<double> memory_gib;
+  std::string objection;      ///< why it cannot be had: "needs 5.1 GiB at batch size 64"; empty: it can
+  bool extrapolated = false;  ///< beyond the sizes that were measured
+};
+
+/// A prediction for each line: those that can be had first, the fastest of them first. Without a batch size each line
+/// is taken at the largest whole one that its memory allows.
+std::vector<Prediction> Recommend(const std::vector<CostLine>& lines, const Demand& demand);
+
+}  // namespace assay::report

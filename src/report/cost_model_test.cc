@@ -1,0 +1,90 @@
+#include "report/cost_model.h"
+
+#include <gmock/gmock.h>
+
+#include "report/testing/synthetic.h"
+
+namespace assay::report {
+namespace {
+
+constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+
+/// A run of `plugin` with steps of exactly t = fixed + per_sample * batch.
+samplestore::Measurement RunOf(const std::string& plugin, int64_t batch, double fixed, double per_sample, double gib,
+                               double gib_per_sample) {
+  samplestore::Measurement m = testing::MakeValid({.batch_size = batch, .seed = static_cast<uint64_t>(batch)});
+  m.entity["plugin"] = plugin;
+  m.entity_id = space::EntityId(m.entity);
+  m.series.clear();
+  m.properties["step_seconds_median"] = fixed + per_sample * static_cast<double>(batch);
+  m.properties["peak_tensor_bytes"] = static_cast<int64_t>(kGib * (gib + gib_per_sample * static_cast<double>(batch)));
+  return m;
+}
+
+std::vector<samplestore::Measurement> TwoPlugins() {
+  std::vector<samplestore::Measurement> runs;
+  for (int64_t batch : {8, 32, 64}) {
+    runs.push_back(RunOf("torch_ddp", batch, 0.02, 0.02, 1.5, 0.02));
+    runs.push_back(RunOf("gemini", batch, 0.2, 0.01, 0.2, 0.01));
+  }
+  return runs;
+}
+
+class CostModelTest : public ::testing::Test {
+ protected:
+  const CostLine& LineOf(std::string_view label) const {
+    return *std::find_if(lines_.begin(), lines_.end(), [&](const CostLine& line) { return line.label == label; });
+  }
+
+  std::vector<samplestore::Measurement> runs_ = TwoPlugins();
+  ResultSet results_{runs_};
+  std::vector<Metric> metrics_ = ResolveMetrics(results_);
+  std::vector<CostLine> lines_ = FitCostLines(results_, metrics_);
+};
+
+TEST_F(CostModelTest, FindsTheLineOfEachSeries) {
+  ASSERT_EQ(lines_.size(), 2);
+  const CostLine& ddp = LineOf("torch_ddp");
+  EXPECT_EQ(ddp.points.size(), 3);
+  EXPECT_NEAR(ddp.step_seconds.intercept, 0.02, 1e-9);
+  EXPECT_NEAR(ddp.limit_throughput(), 50, 1e-6);
+  ASSERT_TRUE(ddp.memory_gib.has_value());
+  EXPECT_NEAR(ddp.memory_gib->At(0), 1.5, 1e-6);
+  EXPECT_EQ(ddp.smallest_batch, 8);
+  EXPECT_EQ(ddp.largest_batch, 64);
+}
+
+TEST_F(CostModelTest, OneBatchSizeMakesNoLine) {
+  const std::vector<samplestore::Measurement> one = {RunOf("gemini", 8, 1, 1, 1, 1)};
+  const ResultSet results(one);
+  EXPECT_TRUE(FitCostLines(results, ResolveMetrics(results)).empty());
+}
+
+TEST_F(CostModelTest, RecommendsTheFastestThatFits) {
+  const auto small = Recommend(lines_, {.batch_size = 8, .memory_gib = 4});
+  EXPECT_EQ(small[0].line->label, "torch_ddp");  // 0.18 s against 0.28 s
+  const auto large = Recommend(lines_, {.batch_size = 64, .memory_gib = 4});
+  EXPECT_EQ(large[0].line->label, "gemini");  // 0.84 s against 1.3 s
+  const auto tight = Recommend(lines_, {.batch_size = 8, .memory_gib = 1});
+  EXPECT_EQ(tight[0].line->label, "gemini");
+  EXPECT_EQ(tight[1].objection, "needs 1.66 GiB");
+}
+
+TEST_F(CostModelTest, TakesTheLargestBatchThatTheMemoryAllows) {
+  const auto predictions = Recommend(lines_, {.memory_gib = 1.005});
+  EXPECT_EQ(predictions[0].line->label, "gemini");
+  EXPECT_EQ(predictions[0].batch_size, 80);
+  EXPECT_TRUE(predictions[0].extrapolated);
+  EXPECT_NEAR(predictions[0].samples_per_second, 80, 1e-6);
+  EXPECT_EQ(predictions[1].objection, "no batch size fits: 1.52 GiB are needed at 1");
+}
+
+TEST_F(CostModelTest, DoesNotTrustALineFarBeyondItsMeasurements) {
+  const auto far = Recommend(lines_, {.batch_size = 1000});
+  EXPECT_EQ(far[0].objection, "too far beyond the largest measured batch size, 64");
+  const auto unlimited = Recommend(lines_, {.memory_gib = 1000});
+  EXPECT_EQ(unlimited[0].batch_size, 128);
+}
+
+}  // namespace
+}  // namespace assay::report

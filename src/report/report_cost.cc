@@ -1,0 +1,117 @@
+// What a step costs: the lines over the batch size, where they cross, and how much memory a sample takes.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/cost_model.h"
+#include "report/format.h"
+#include "report/report_sections.h"
+
+namespace assay::report {
+namespace {
+
+constexpr size_t kMaxCrossovers = 8;
+
+// "0.211 (0.19 to 0.23)"; without an interval, two points make the line.
+std::string WithInterval(double value, const measure::Interval& interval) {
+  return std::isfinite(interval.high)
+             ? fmt::format("{} ({} to {})", Readable(value), Readable(interval.low), Readable(interval.high))
+             : Readable(value);
+}
+
+void WriteNumber(Markup& html, const std::string& text, double value) {
+  html.Element("td", text, {{"class", "n"}, {"data-v", fmt::format("{}", value)}});
+}
+
+void WriteLine(Markup& html, const CostLine& line) {
+  html.Open("tr").Element("td", line.label.empty() ? "all" : line.label, {{"class", "name"}});
+  const measure::LinearFit& fit = line.step_seconds;
+  WriteNumber(html, Count(line.points.size(), "size"), static_cast<double>(line.points.size()));
+  WriteNumber(
+      html, WithInterval(1000 * fit.intercept, {1000 * fit.intercept_interval.low, 1000 * fit.intercept_interval.high}),
+      fit.intercept);
+  WriteNumber(html, WithInterval(1000 * fit.slope, {1000 * fit.slope_interval.low, 1000 * fit.slope_interval.high}),
+              fit.slope);
+  WriteNumber(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013", line.limit_throughput());
+  WriteNumber(html, std::isfinite(fit.r_squared) ? fmt::format("{:.4f}", fit.r_squared) : "\u2013", fit.r_squared);
+  if (line.memory_gib) {
+    WriteNumber(html, Readable(line.memory_gib->intercept), line.memory_gib->intercept);
+    WriteNumber(html, Readable(1024 * line.memory_gib->slope), line.memory_gib->slope);
+  } else {
+    html.Element("td", "\u2013", {{"class", "n none"}}).Element("td", "\u2013", {{"class", "n none"}});
+  }
+  html.Close();
+}
+
+void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
+  struct Column {
+    std::string_view label;
+    std::string_view unit;
+  };
+  constexpr Column kColumns[] = {{"batch sizes", ""},          {"fixed cost of a step", "ms"},
+                                 {"each sample", "ms"},        {"large batches approach", "samples/s"},
+                                 {"fit", "R\u00b2"},           {"memory at batch 0", "GiB"},
+                                 {"memory of a sample", "MiB"}};
+  html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", "Cost model"}, {"tabindex", "0"}});
+  html.Open("table").Open("thead").Open("tr").Element("th", "series", {{"scope", "col"}});
+  for (const Column& column : kColumns) {
+    html.Open("th", {{"scope", "col"}, {"class", "n"}}).Element("span", column.label, {{"class", "label"}});
+    if (!column.unit.empty()) {
+      html.Text(" ").Element("span", column.unit, {{"class", "unit"}});
+    }
+    html.Close();
+  }
+  html.Close().Close().Open("tbody");
+  for (const CostLine& line : lines) {
+    WriteLine(html, line);
+  }
+  html.Close().Close().Close();
+}
+
+std::vector<std::string> CrossoverSentences(const std::vector<CostLine>& lines) {
+  std::vector<std::string> sentences;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    for (size_t j = i + 1; j < lines.size(); ++j) {
+      const auto crossover = measure::CrossoverOf(lines[i].step_seconds, lines[j].step_seconds);
+      const double trusted = 2 * std::min(lines[i].largest_batch, lines[j].largest_batch);
+      if (crossover && crossover->x >= 1 && crossover->x <= trusted) {
+        const CostLine& winner = crossover->second_is_lower_beyond ? lines[j] : lines[i];
+        const CostLine& loser = crossover->second_is_lower_beyond ? lines[i] : lines[j];
+        sentences.push_back(fmt::format("From batch size {} on, {} is faster than {}.", Whole(std::ceil(crossover->x)),
+                                        winner.label, loser.label));
+      }
+    }
+  }
+  return sentences;
+}
+
+}  // namespace
+
+void WriteCostModel(Markup& html, const ReportContent& content) {
+  const std::vector<CostLine> lines = FitCostLines(content.results, content.metrics);
+  if (lines.empty()) {
+    return;
+  }
+  html.Open("section", {{"id", "cost"}}).Element("h2", "What a step costs");
+  html.Element("p",
+               "A line through the step times of each series, t = fixed + each \u00b7 batch size, by least squares; in "
+               "brackets the 95 % interval, which takes three batch sizes. The fixed cost is what a step takes however "
+               "small the batch: communication, the optimiser, start-up of kernels.");
+  WriteLines(html, lines);
+  std::vector<std::string> sentences = CrossoverSentences(lines);
+  const size_t total = sentences.size();
+  sentences.resize(std::min(total, kMaxCrossovers));
+  if (!sentences.empty()) {
+    html.Open("ul");
+    for (const std::string& sentence : sentences) {
+      html.Element("li", sentence);
+    }
+    if (total > kMaxCrossovers) {
+      html.Element("li", fmt::format("{} more pairs cross.", total - kMaxCrossovers));
+    }
+    html.Close();
+  }
+  html.Close();
+}
+
+}  // namespace assay::report
