@@ -109,6 +109,9 @@ const char* Expected(const std::vector<std::string>&) {
 const char* Expected(const std::vector<int64_t>&) {
   return "a list of integers";
 }
+const char* Expected(const std::vector<double>&) {
+  return "a list of numbers";
+}
 
 }  // namespace
 
@@ -173,5 +176,6 @@ template Status ReadField(const json&, std::string_view, double&);
 template Status ReadField(const json&, std::string_view, std::string&);
 template Status ReadField(const json&, std::string_view, std::vector<std::string>&);
 template Status ReadField(const json&, std::string_view, std::vector<int64_t>&);
+template Status ReadField(const json&, std::string_view, std::vector<double>&);
 
 }  // namespace assay

@@ -30,7 +30,8 @@ Status CheckKeys(const nlohmann::json& json, const std::vector<std::string>& kno
 
 /// Reads key `key` of object `json` into `target` when it is present and not null; an error names the key and the type
 /// that was expected, and leaves `target` as it was.
-/// Instantiated for bool, int64_t, uint64_t, double, std::string, std::vector<std::string>, std::vector<int64_t>.
+/// Instantiated for bool, int64_t, uint64_t, double, std::string, std::vector<std::string>, std::vector<int64_t>,
+/// std::vector<double>.
 template <typename T>
 Status ReadField(const nlohmann::json& json, std::string_view key, T& target);
 

@@ -3,16 +3,13 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
-#include "base/json.h"
+#include "job/plan_fields.h"
 
 namespace assay::job {
 namespace {
 
 using nlohmann::json;
-
-constexpr char kSource[] = "plan";
 
 // The one list of a plan's fields: `visit(name, field)` for each.
 template <typename Lora, typename Visitor>
@@ -53,44 +50,6 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("save", plan.save);
 }
 
-// Visitor that reads fields of `object` and keeps the first error, and the names it was asked for.
-class FieldReader {
- public:
-  explicit FieldReader(const json& object) : object_(object) {}
-
-  template <typename T>
-  void operator()(const char* name, T& field) const {
-    names_.emplace_back(name);
-    if (status_.ok()) {
-      status_ = ReadField(object_, name, field);
-    }
-  }
-  Status Finish(std::vector<std::string> other_names, const std::string& source) const {
-    other_names.insert(other_names.end(), names_.begin(), names_.end());
-    ASSAY_RETURN_IF_ERROR(CheckKeys(object_, other_names, source));
-    return status_.WithContext(source);
-  }
-
- private:
-  const json& object_;
-  mutable std::vector<std::string> names_;
-  mutable Status status_;
-};
-
-Status CheckSchema(const json& object) {
-  int64_t schema = 0;
-  ASSAY_RETURN_IF_ERROR(ReadField(object, "schema", schema).WithContext(kSource));
-  if (schema < 1) {
-    return Status::InvalidArgument(std::string(kSource) + ": 'schema' is missing or below 1, so this is no plan");
-  }
-  if (schema > TunePlan::kSchema) {
-    return Status::FailedPrecondition(std::string(kSource) + ": schema " + std::to_string(schema) +
-                                      " is newer than this program's " + std::to_string(TunePlan::kSchema) +
-                                      " (use the programs of one release together)");
-  }
-  return Status::Ok();
-}
-
 }  // namespace
 
 Result<int64_t> CheckpointedLayers(std::string_view text) {
@@ -122,15 +81,15 @@ json ToJson(const TunePlan& plan) {
 }
 
 Result<TunePlan> TunePlanFromJson(const json& object) {
-  ASSAY_RETURN_IF_ERROR(CheckSchema(object));
+  ASSAY_RETURN_IF_ERROR(CheckPlanSchema(object, TunePlan::kSchema));
   TunePlan plan;
   const FieldReader reader(object);
   VisitPlanFields(plan, reader);
-  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora"}, kSource));
+  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora"}, kPlanSource));
   if (const auto lora = object.find("lora"); lora != object.end()) {
     const FieldReader lora_reader(*lora);
     VisitLoraFields(plan.lora, lora_reader);
-    ASSAY_RETURN_IF_ERROR(lora_reader.Finish({}, std::string(kSource) + ": lora"));
+    ASSAY_RETURN_IF_ERROR(lora_reader.Finish({}, std::string(kPlanSource) + ": lora"));
   }
   return plan;
 }

@@ -1,0 +1,211 @@
+#include "job/parallel_plugin.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "base/json.h"
+
+namespace assay::job {
+namespace {
+
+using nlohmann::json;
+
+// 12 Mi elements of 16 bits.
+constexpr double kLowLevelZeroBucketMib = 24;
+
+PluginKnobs LowLevelZeroDefaults() {
+  PluginKnobs knobs;
+  knobs.zero_stage = 1;
+  knobs.bucket_mib = kLowLevelZeroBucketMib;
+  return knobs;
+}
+
+PluginKnobs HybridParallelDefaults() {
+  PluginKnobs knobs;
+  knobs.tp_size = 2;
+  knobs.pp_size = 2;
+  return knobs;
+}
+
+PluginKnobs GeminiDefaults() {
+  PluginKnobs knobs;
+  knobs.offload_optim_frac = 1;
+  return knobs;
+}
+
+PluginKnobs ShardDefaults() {
+  PluginKnobs knobs;
+  knobs.prefetch = 1;
+  return knobs;
+}
+
+const std::vector<std::string_view> kDdpKnobs = {"bucket_mib", "overlap", "no_sync", "communication_dtype"};
+const std::vector<std::string_view> kShardKnobs = {
+    "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "communication_dtype"};
+const std::vector<std::string_view> kHybridShardKnobs = {
+    "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "shard_ranks", "communication_dtype"};
+
+const std::array<PluginInfo, 10> kPlugins = {{
+    {"torch_ddp",
+     "Torch DDP",
+     "every rank has everything; gradients are averaged in buckets",
+     "fp32",
+     1,
+     kDdpKnobs,
+     {}},
+    {"torch_ddp_fp16",
+     "Torch DDP FP16",
+     "Torch DDP under fp16 autocast with a loss scaler",
+     "amp_fp16",
+     65536,
+     kDdpKnobs,
+     {}},
+    {"low_level_zero",
+     "Low Level Zero",
+     "16-bit weights; fp32 weights and moments sharded (ZeRO 1 or 2)",
+     "fp16",
+     32,
+     {"zero_stage", "bucket_mib", "overlap", "no_sync", "offload_optim_frac", "communication_dtype"},
+     LowLevelZeroDefaults()},
+    {"gemini",
+     "Gemini",
+     "16-bit weights sharded in chunks; states in host memory as asked or as the memory needs",
+     "fp16",
+     32,
+     {"overlap", "prefetch", "shard_param_frac", "offload_optim_frac", "offload_param_frac", "placement",
+      "communication_dtype"},
+     GeminiDefaults()},
+    {"hybrid_parallel",
+     "Hybrid Parallel",
+     "tensor, pipeline and data ranks",
+     "fp16",
+     1,
+     {"zero_stage", "bucket_mib", "overlap", "tp_size", "pp_size", "microbatches", "communication_dtype"},
+     HybridParallelDefaults()},
+    {"FULL_SHARD", "FSDP FULL_SHARD",
+     "parameters, gradients and states sharded; gathered for forward and again for backward", "fp32", 65536,
+     kShardKnobs, ShardDefaults()},
+    {"SHARD_GRAD_OP", "FSDP SHARD_GRAD_OP", "as FULL_SHARD, but parameters stay gathered from forward to backward",
+     "fp32", 65536, kShardKnobs, ShardDefaults()},
+    {"NO_SHARD", "FSDP NO_SHARD", "nothing sharded; gradients averaged unit by unit", "fp32", 65536, kDdpKnobs, {}},
+    {"HYBRID_SHARD", "FSDP HYBRID_SHARD", "FULL_SHARD within a group of ranks, gradients averaged between the groups",
+     "fp32", 65536, kHybridShardKnobs, ShardDefaults()},
+    {"_HYBRID_SHARD_ZERO2", "FSDP _HYBRID_SHARD_ZERO2",
+     "SHARD_GRAD_OP within a group of ranks, gradients averaged between the groups", "fp32", 65536, kHybridShardKnobs,
+     ShardDefaults()},
+}};
+
+std::string Quoted(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
+
+bool IsFraction(double value) {
+  return value >= 0 && value <= 1;
+}
+
+Status CheckRanges(const PluginKnobs& knobs) {
+  constexpr std::array<std::string_view, 5> kDtypes = {"", "float32", "bfloat16", "float16", "float8"};
+  for (const auto& [name, value] : {std::pair{"shard_param_frac", knobs.shard_param_frac},
+                                    {"offload_optim_frac", knobs.offload_optim_frac},
+                                    {"offload_param_frac", knobs.offload_param_frac}}) {
+    if (!IsFraction(value)) {
+      return Status::InvalidArgument(std::string(name) + " is " + json(value).dump() + ": it must be from 0 to 1");
+    }
+  }
+  for (const auto& [name, value, least] : {std::tuple{"tp_size", knobs.tp_size, 1},
+                                           {"pp_size", knobs.pp_size, 1},
+                                           {"microbatches", knobs.microbatches, 0},
+                                           {"prefetch", knobs.prefetch, 0},
+                                           {"shard_ranks", knobs.shard_ranks, 0}}) {
+    if (value < least) {
+      return Status::InvalidArgument(std::string(name) + " is " + std::to_string(value) + ": it must be at least " +
+                                     std::to_string(least));
+    }
+  }
+  if (!(knobs.bucket_mib > 0)) {
+    return Status::InvalidArgument("bucket_mib is " + json(knobs.bucket_mib).dump() + ": it must be above 0");
+  }
+  if (knobs.placement != "static" && knobs.placement != "auto") {
+    return Status::InvalidArgument("placement is " + Quoted(knobs.placement) + ": it must be static or auto");
+  }
+  if (std::ranges::find(kDtypes, knobs.communication_dtype) == kDtypes.end()) {
+    return Status::InvalidArgument("communication_dtype is " + Quoted(knobs.communication_dtype) +
+                                   ": it must be float32, bfloat16, float16, float8 or empty");
+  }
+  return Status::Ok();
+}
+
+/// A knob that the plugin does not read would be ignored without a word.
+Status CheckUnread(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  json defaults;
+  VisitKnobs(plugin.defaults, [&](const char* name, const auto& value) { defaults[name] = value; });
+  Status status;
+  VisitKnobs(knobs, [&](const char* name, const auto& value) {
+    if (status.ok() && defaults[name] != json(value) && std::ranges::find(plugin.knobs, name) == plugin.knobs.end()) {
+      status = Status::InvalidArgument(std::string(plugin.name) + " does not read " + name + ", which is set to " +
+                                       json(value).dump() + "; leave it out, or choose another plugin");
+    }
+  });
+  return status;
+}
+
+Status CheckStage(const PluginInfo& plugin, int64_t stage) {
+  const bool hybrid = plugin.name == "hybrid_parallel";
+  const int64_t least = hybrid ? 0 : 1;
+  const int64_t most = hybrid ? 1 : 2;
+  if (stage >= least && stage <= most) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument("zero_stage is " + std::to_string(stage) + ": " + std::string(plugin.name) + " has " +
+                                 std::to_string(least) + " and " + std::to_string(most));
+}
+
+/// The ranks must be a whole number of meshes.
+Status CheckMesh(const PluginKnobs& knobs, int64_t ranks) {
+  if (ranks < 1) {
+    return Status::InvalidArgument("number_ranks is " + std::to_string(ranks) + ": it must be at least 1");
+  }
+  if (ranks % (knobs.tp_size * knobs.pp_size) != 0) {
+    return Status::InvalidArgument(std::to_string(ranks) + " ranks do not divide into tp_size " +
+                                   std::to_string(knobs.tp_size) + " x pp_size " + std::to_string(knobs.pp_size) +
+                                   "; take a multiple of " + std::to_string(knobs.tp_size * knobs.pp_size));
+  }
+  if (knobs.shard_ranks > 0 && ranks % knobs.shard_ranks != 0) {
+    return Status::InvalidArgument(std::to_string(ranks) + " ranks do not divide into groups of shard_ranks " +
+                                   std::to_string(knobs.shard_ranks));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::span<const PluginInfo> Plugins() {
+  return kPlugins;
+}
+
+Result<const PluginInfo*> FindPlugin(std::string_view name) {
+  std::vector<std::string> known;
+  for (const PluginInfo& plugin : kPlugins) {
+    if (plugin.name == name) {
+      return &plugin;
+    }
+    known.emplace_back(plugin.name);
+  }
+  const std::string nearest = NearestName(name, known);
+  return Status::InvalidArgument("there is no plugin " + Quoted(name) +
+                                 (nearest.empty() ? "" : " (did you mean " + Quoted(nearest) + "?)"));
+}
+
+Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ranks) {
+  ASSAY_RETURN_IF_ERROR(CheckRanges(knobs));
+  ASSAY_RETURN_IF_ERROR(CheckUnread(plugin, knobs));
+  if (std::ranges::find(plugin.knobs, "zero_stage") != plugin.knobs.end()) {
+    ASSAY_RETURN_IF_ERROR(CheckStage(plugin, knobs.zero_stage));
+  }
+  return CheckMesh(knobs, ranks);
+}
+
+}  // namespace assay::job

@@ -1,0 +1,77 @@
+// The parallel plugins by name, and the knobs that each of them reads.
+//
+// Names and defaults are those of the reference's ViT benchmark (ColossalAI, examples/images/vit/vit_benchmark.py) and
+// of torch's FSDP (ShardingStrategy).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace assay::job {
+
+/// Settings of a plugin. Plain data; each plugin reads those that its PluginInfo names, the others keep their defaults.
+struct PluginKnobs {
+  /// low_level_zero: 1 (optimiser states sharded) or 2 (gradients too); hybrid_parallel: 0 or 1, over the data ranks.
+  int64_t zero_stage = 0;
+  double bucket_mib = 25;            ///< gradient bucket of a reduction; DDP's first one is of 1 MiB, as torch's
+  bool overlap = true;               ///< reduce gradients while backward goes on
+  bool no_sync = false;              ///< with accumulation: full gradients kept, reduced once a step
+  int64_t prefetch = 0;              ///< units gathered ahead of the one that computes
+  double shard_param_frac = 1;       ///< gemini, static: part of the parameters that is sharded
+  double offload_optim_frac = 0;     ///< part of master weights and moments kept in host memory
+  double offload_param_frac = 0;     ///< part of the parameters kept in host memory between uses
+  std::string placement = "static";  ///< gemini: static | auto (traced in the first step, within memory_cap_bytes)
+  int64_t tp_size = 1;               ///< hybrid_parallel: tensor ranks
+  int64_t pp_size = 1;               ///< hybrid_parallel: pipeline stages
+  int64_t microbatches = 0;          ///< hybrid_parallel: of 1F1B, a step; 0: one image each
+  int64_t shard_ranks = 0;           ///< HYBRID_*: ranks that share one copy; 0: all ranks of the machine
+  /// What gradients and gathered parameters travel as: "" (as they are) | float32 | bfloat16 | float16 | float8.
+  std::string communication_dtype;
+};
+
+/// Calls `visit(name, field)` for each knob.
+template <typename Knobs, typename Visitor>
+void VisitKnobs(Knobs& knobs, const Visitor& visit) {
+  visit("zero_stage", knobs.zero_stage);
+  visit("bucket_mib", knobs.bucket_mib);
+  visit("overlap", knobs.overlap);
+  visit("no_sync", knobs.no_sync);
+  visit("prefetch", knobs.prefetch);
+  visit("shard_param_frac", knobs.shard_param_frac);
+  visit("offload_optim_frac", knobs.offload_optim_frac);
+  visit("offload_param_frac", knobs.offload_param_frac);
+  visit("placement", knobs.placement);
+  visit("tp_size", knobs.tp_size);
+  visit("pp_size", knobs.pp_size);
+  visit("microbatches", knobs.microbatches);
+  visit("shard_ranks", knobs.shard_ranks);
+  visit("communication_dtype", knobs.communication_dtype);
+}
+
+/// One row of the table of plugins.
+struct PluginInfo {
+  std::string_view name;
+  std::string_view title;               ///< for people: "Low Level Zero"
+  std::string_view description;         ///< one line
+  std::string_view precision;           ///< what it runs in when nothing is asked for: a value of VitPlan::precision
+  double loss_scale = 1;                ///< the first one, in precisions that scale; it is then adapted
+  std::vector<std::string_view> knobs;  ///< names of the knobs that it reads
+  PluginKnobs defaults;                 ///< of these knobs
+};
+
+/// All plugins, in the order of the benchmark's table.
+std::span<const PluginInfo> Plugins();
+
+/// The plugin of that name (case counts); an error names the nearest.
+Result<const PluginInfo*> FindPlugin(std::string_view name);
+
+/// Refuses, in one line, a knob out of its range, a knob that `plugin` does not read and that is not as its defaults
+/// have it, and `ranks` that do not divide into tp_size x pp_size or shard_ranks.
+Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ranks);
+
+}  // namespace assay::job

@@ -1,0 +1,20 @@
+// A plan of any kind, as a worker finds it in its plan.json.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <variant>
+
+#include "base/status.h"
+#include "job/tune_plan.h"
+#include "job/vit_plan.h"
+
+namespace assay::job {
+
+using Plan = std::variant<TunePlan, VitPlan>;
+
+nlohmann::json ToJson(const Plan& plan);
+
+/// The key "kind" says which plan it is; a plan without it is a TunePlan.
+Result<Plan> PlanFromJson(const nlohmann::json& json);
+
+}  // namespace assay::job

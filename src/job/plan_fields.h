@@ -1,0 +1,46 @@
+// How the fields of a plan are read from JSON: shared by the kinds of plans, of no use to others.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+
+namespace assay::job {
+
+/// What errors about a plan begin with.
+inline constexpr char kPlanSource[] = "plan";
+
+/// A visitor of a plan's fields, `visit(name, field)`, that reads each from `object`. Keeps the first error, and the
+/// names it was asked for. `object` must outlive it.
+class FieldReader {
+ public:
+  explicit FieldReader(const nlohmann::json& object) : object_(object) {}
+
+  template <typename T>
+  void operator()(const char* name, T& field) const {
+    names_.emplace_back(name);
+    if (status_.ok()) {
+      status_ = ReadField(object_, name, field);
+    }
+  }
+
+  /// The first error; a key that no field asked for, and that is not in `other_names`, is one.
+  Status Finish(std::vector<std::string> other_names, const std::string& source) const {
+    other_names.insert(other_names.end(), names_.begin(), names_.end());
+    ASSAY_RETURN_IF_ERROR(CheckKeys(object_, other_names, source));
+    return status_.WithContext(source);
+  }
+
+ private:
+  const nlohmann::json& object_;
+  mutable std::vector<std::string> names_;
+  mutable Status status_;
+};
+
+/// Refuses an object without a schema, and one of a schema beyond `newest`.
+Status CheckPlanSchema(const nlohmann::json& object, int64_t newest);
+
+}  // namespace assay::job
