@@ -13,15 +13,30 @@ void adamw(benchmark::State& state) {
   const AdamwTensors t{at::ones({kParameters}, dtype), at::ones({kParameters}, dtype),
                        at::zeros({kParameters}, state_dtype), at::zeros({kParameters}, state_dtype)};
   for (auto _ : state) {
-    adamw_step({t}, {});
+    adamw_step({t}, {.step = 2});
   }
   count_bytes(state, static_cast<double>(3 * t.parameter.nbytes() + 4 * t.first_moment.nbytes()));
+}
+
+/// Float32 masters and states, gradients of the dtype, and a copy of it.
+void adamw_master(benchmark::State& state) {
+  const at::ScalarType dtype = dtype_of(state);
+  const AdamwTensors t{.parameter = at::ones({kParameters}),
+                       .gradient = at::ones({kParameters}, dtype),
+                       .first_moment = at::zeros({kParameters}),
+                       .second_moment = at::zeros({kParameters}),
+                       .copy = at::ones({kParameters}, dtype)};
+  const GradientRule rule{.max_norm = 1.0, .skip_non_finite = true, .stats = gradient_stats({t.gradient})};
+  for (auto _ : state) {
+    adamw_step({t}, {.step = 2}, rule);
+  }
+  count_bytes(state, static_cast<double>(6 * t.parameter.nbytes() + t.gradient.nbytes() + t.copy.nbytes()));
 }
 
 void norm(benchmark::State& state) {
   const at::Tensor gradient = at::ones({kParameters}, dtype_of(state));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(gradient_norm({gradient}));
+    benchmark::DoNotOptimize(gradient_norm(gradient_stats({gradient})));
   }
   count_bytes(state, static_cast<double>(gradient.nbytes()));
 }
@@ -32,6 +47,7 @@ BENCHMARK(adamw)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime()
     ->MeasureProcessCPUTime();
+BENCHMARK(adamw_master)->DenseRange(1, 2)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
 BENCHMARK(norm)->DenseRange(0, 2)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
 
 }  // namespace

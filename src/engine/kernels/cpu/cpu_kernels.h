@@ -49,6 +49,7 @@ struct AdamwArguments {
   const void* gradient;
   void* first_moment;
   void* second_moment;
+  void* copy;             ///< receives the new parameter as well; null: none
   float one_minus_beta1;  ///< taken in float64 before rounding: 1 - 0.999 in float32 is off by 5e-5
   float beta2;
   float one_minus_beta2;
@@ -57,6 +58,13 @@ struct AdamwArguments {
   float step_size;            ///< learning rate / (1 - beta1^step)
   float inverse_correction2;  ///< 1 / sqrt(1 - beta2^step)
   float gradient_scale;
+  bool first_step;  ///< the moments count as 0 and are not read
+};
+
+/// Of a range of gradients.
+struct GradientSums {
+  double squares;
+  double non_finite;  ///< elements that are infinite or not a number
 };
 
 struct SgdArguments {
@@ -138,8 +146,11 @@ struct TypedKernels {
   float (*cross_entropy_row)(void* logits, int64_t width, int64_t target, float divisor, bool gradient);
   void (*adamw)(const AdamwArguments&, int64_t begin, int64_t end);              ///< states of the same dtype
   void (*adamw_wide_states)(const AdamwArguments&, int64_t begin, int64_t end);  ///< states in float32
+  /// Parameter and states in float32; the copy of this dtype, and the gradient too, or else in float32.
+  void (*adamw_master)(const AdamwArguments&, int64_t begin, int64_t end);
+  void (*adamw_master_wide_gradient)(const AdamwArguments&, int64_t begin, int64_t end);
   void (*sgd)(const SgdArguments&, int64_t begin, int64_t end);
-  double (*sum_of_squares)(const void* x, int64_t begin, int64_t end);
+  GradientSums (*gradient_sums)(const void* x, int64_t begin, int64_t end);
   void (*to_float32)(const void* x, float* out, int64_t begin, int64_t end);
   void (*from_float32)(const float* x, void* out, int64_t begin, int64_t end);
   /// low[t, j] = scale * sum_i x[t, i] * a[j, i], for rows t of x and all `rank` rows of a.

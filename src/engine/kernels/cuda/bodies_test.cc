@@ -108,10 +108,10 @@ TEST(CudaBodies, ListsOfManyTensorsAndDtypesReachEveryElement) {
       const AdamwTensors& t = together.back();
       alone.push_back({t.parameter.clone(), t.gradient, t.first_moment.clone(), t.second_moment.clone(), t.decay});
     }
-    const AdamwScalars scalars{.learning_rate = 0.1, .weight_decay = 0.3, .step = 2, .gradient_scale = 0.5};
-    adamw_step(together, scalars);
+    const AdamwScalars scalars{.learning_rate = 0.1, .weight_decay = 0.3, .step = 2};
+    adamw_step(together, scalars, {.scale = 0.5});
     for (size_t i = 0; i < alone.size(); ++i) {
-      adamw_step({alone[i]}, scalars);
+      adamw_step({alone[i]}, scalars, {.scale = 0.5});
       EXPECT_TRUE(together[i].parameter.equal(alone[i].parameter)) << "tensor " << i;
       EXPECT_TRUE(together[i].second_moment.equal(alone[i].second_moment)) << "tensor " << i;
     }

@@ -29,11 +29,25 @@ void launch(const CrossEntropy& task, Dtype dtype, Stream stream);
 void launch(const Split& task, Dtype dtype, Stream stream);
 void launch(const AddMasked& task, Dtype dtype, Stream stream);
 
-/// One block for each stretch: blocks_of() of them. `states`: of the moments, either `dtype` or float32.
-void launch_adamw(const TensorList& list, const UpdateScalars& scalars, Dtype dtype, Dtype states, Stream stream);
+/// Dtypes of an update with adamw. `copy` is the gradient's where there is no copy; either all but the moments are the
+/// same, the moments float32 if they are not, or else parameter and moments are float32 and the gradient is that or
+/// what the copy is.
+struct AdamwDtypes {
+  Dtype parameter;
+  Dtype gradient;
+  Dtype states;
+  Dtype copy;
+
+  bool operator==(const AdamwDtypes& other) const {
+    return parameter == other.parameter && gradient == other.gradient && states == other.states && copy == other.copy;
+  }
+};
+
+/// One block for each stretch: blocks_of() of them.
+void launch_adamw(const TensorList& list, const UpdateScalars& scalars, const AdamwDtypes& dtypes, Stream stream);
 void launch_sgd(const TensorList& list, const UpdateScalars& scalars, Dtype dtype, Stream stream);
-/// The sum of squares of the gradient in each block's stretch.
-void launch_sum_of_squares(const TensorList& list, double* sums, Dtype dtype, Stream stream);
+/// Two numbers for each block: the sum of squares of the gradient in its stretch, and how many are not finite.
+void launch_gradient_sums(const TensorList& list, double* sums, Dtype dtype, Stream stream);
 
 inline int blocks_of(const TensorList& list) {
   return list.first_block[list.size];

@@ -107,11 +107,11 @@ void for_blocks(const TensorList& list, const Body& body) {
   });
 }
 
-template <typename T, typename State>
+template <typename Types>
 void run_adamw(const TensorList& list, const UpdateScalars& scalars) {
   for_blocks(list, [&](const UpdateTensor& tensor, const Stretch& stretch, HostTeam& team, int) {
-    in_packs<T, State>(list) ? adamw<T, State, kLanesOf<T>>(tensor, scalars, stretch, team)
-                             : adamw<T, State, 1>(tensor, scalars, stretch, team);
+    in_packs<Types>(list) ? adamw<Types, Types::kLanes>(tensor, scalars, stretch, team)
+                          : adamw<Types, 1>(tensor, scalars, stretch, team);
   });
 }
 
@@ -200,10 +200,9 @@ void launch(const CrossEntropy& task, Dtype dtype, Stream) {
   });
 }
 
-void launch_adamw(const TensorList& list, const UpdateScalars& scalars, Dtype dtype, Dtype states, Stream) {
-  with_type(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    states == dtype ? run_adamw<T, T>(list, scalars) : run_adamw<T, float>(list, scalars);
+void launch_adamw(const TensorList& list, const UpdateScalars& scalars, const AdamwDtypes& dtypes, Stream) {
+  with_type(dtypes.copy, [&](auto zero) {
+    with_update_types<decltype(zero)>(dtypes, [&](auto types) { run_adamw<decltype(types)>(list, scalars); });
   });
 }
 
@@ -211,20 +210,22 @@ void launch_sgd(const TensorList& list, const UpdateScalars& scalars, Dtype dtyp
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     for_blocks(list, [&](const UpdateTensor& tensor, const Stretch& stretch, HostTeam& team, int) {
-      in_packs<T, T>(list) ? sgd<T, kLanesOf<T>>(tensor, scalars, stretch, team)
-                           : sgd<T, 1>(tensor, scalars, stretch, team);
+      in_packs<UpdateTypes<T, T, T, T>>(list) ? sgd<T, kLanesOf<T>>(tensor, scalars, stretch, team)
+                                              : sgd<T, 1>(tensor, scalars, stretch, team);
     });
   });
 }
 
-void launch_sum_of_squares(const TensorList& list, double* sums, Dtype dtype, Stream) {
+void launch_gradient_sums(const TensorList& list, double* sums, Dtype dtype, Stream) {
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     for_blocks(list, [&](const UpdateTensor& tensor, const Stretch& stretch, HostTeam& team, int block) {
-      const float sum = in_packs<T, T>(list) ? sum_of_squares<T, kLanesOf<T>>(tensor, stretch, team)
-                                             : sum_of_squares<T, 1>(tensor, stretch, team);
+      const BlockSums of_block = in_packs<UpdateTypes<T, T, T, T>>(list)
+                                     ? gradient_sums<T, kLanesOf<T>>(tensor, stretch, team)
+                                     : gradient_sums<T, 1>(tensor, stretch, team);
       if (team.rank() == 0) {
-        sums[block] = sum;
+        sums[2 * block] = of_block.squares;
+        sums[2 * block + 1] = of_block.non_finite;
       }
     });
   });

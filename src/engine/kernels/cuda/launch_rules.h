@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "engine/kernels/cuda/tasks.h"
+#include "engine/kernels/cuda/cuda_kernels.h"
 
 namespace assay::engine::cuda {
 
@@ -60,12 +60,36 @@ bool in_packs(const Rotate& task) {
   return task.half % kLanesOf<T> == 0 && aligned({task.x, task.out});
 }
 
-/// T: parameters and gradients; State: the moments.
-template <typename T, typename State>
+/// The types of an update, and how many elements a thread handles at once: as many of the shortest as one load takes.
+template <typename ParameterType, typename GradientType, typename StateType, typename CopyType>
+struct UpdateTypes {
+  using Parameter = ParameterType;
+  using Gradient = GradientType;
+  using State = StateType;
+  using Copy = CopyType;
+  static constexpr int kLanes = kLanesOf<Copy> > kLanesOf<Parameter> ? kLanesOf<Copy> : kLanesOf<Parameter>;
+};
+
+/// Calls body(UpdateTypes<...>{}) for an update with adamw whose copy (or gradient, without one) is T.
+template <typename T, typename Body>
+void with_update_types(const AdamwDtypes& dtypes, const Body& body) {
+  if (dtypes.parameter == dtypes.copy) {
+    dtypes.states == dtypes.copy ? body(UpdateTypes<T, T, T, T>{}) : body(UpdateTypes<T, T, float, T>{});
+  } else {
+    dtypes.gradient == dtypes.copy ? body(UpdateTypes<float, T, float, T>{})
+                                   : body(UpdateTypes<float, float, float, T>{});
+  }
+}
+
+template <typename Types>
 bool in_packs(const TensorList& list) {
-  constexpr int64_t kStateBytes = kLanesOf<T> * static_cast<int64_t>(sizeof(State));
-  return std::all_of(list.tensors, list.tensors + list.size, [](const UpdateTensor& t) {
-    return aligned({t.parameter, t.gradient}) && aligned({t.first_moment, t.second_moment}, kStateBytes);
+  const auto fits = [](const void* data, size_t size) {
+    return aligned({data}, Types::kLanes * static_cast<int64_t>(size));
+  };
+  return std::all_of(list.tensors, list.tensors + list.size, [&](const UpdateTensor& t) {
+    return fits(t.parameter, sizeof(typename Types::Parameter)) && fits(t.gradient, sizeof(typename Types::Gradient)) &&
+           fits(t.first_moment, sizeof(typename Types::State)) &&
+           fits(t.second_moment, sizeof(typename Types::State)) && fits(t.copy, sizeof(typename Types::Copy));
   });
 }
 

@@ -161,6 +161,6 @@ const CudaOps kCudaOps = {.norm_forward = norm_forward,
                           .add_masked = add_masked,
                           .adamw = adamw,
                           .sgd = sgd,
-                          .sum_of_squares = sum_of_squares};
+                          .gradient_stats = gradient_stats};
 
 }  // namespace assay::engine::cuda

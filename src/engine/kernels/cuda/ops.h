@@ -13,6 +13,7 @@
 
 #include "engine/kernels/cpu/cpu_kernels.h"
 #include "engine/kernels/optimizer_step.h"
+#include "engine/kernels/update_scale.h"
 
 namespace assay::engine::cuda {
 
@@ -59,11 +60,14 @@ struct CudaOps {
   at::Tensor (*split)(const at::Tensor& values, std::array<int, 3> pieces, bool side_by_side);
   /// y += scale * update where the mask (undefined: everywhere) is not 0.
   void (*add_masked)(const at::Tensor& y, const at::Tensor& update, const at::Tensor& mask, double scale);
-  /// `arguments` belong to the tensors one by one; all but the pointers and the decay are the same in each.
-  void (*adamw)(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArguments>& arguments);
-  void (*sgd)(const std::vector<AdamwTensors>& tensors, const std::vector<SgdArguments>& arguments);
-  /// Over all the tensors together, at least one; a float64 scalar on their device.
-  at::Tensor (*sum_of_squares)(const std::vector<at::Tensor>& tensors);
+  /// `arguments` belong to the tensors one by one; all but the pointers and the decay are the same in each. The
+  /// rule takes the place of their gradient_scale.
+  void (*adamw)(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArguments>& arguments,
+                const PlainRule& rule);
+  void (*sgd)(const std::vector<AdamwTensors>& tensors, const std::vector<SgdArguments>& arguments,
+              const PlainRule& rule);
+  /// As gradient_stats() of gradient_rule.h, of at least one tensor.
+  at::Tensor (*gradient_stats)(const std::vector<at::Tensor>& tensors);
 };
 
 /// The operations for tensors like `x`; null where libtorch's own are used instead: float64, the CPU, and CUDA in a

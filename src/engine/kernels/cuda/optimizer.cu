@@ -7,11 +7,11 @@ namespace {
 constexpr int kThreads = 256;
 static_assert(sizeof(TensorList) + sizeof(UpdateScalars) <= 4096, "the arguments of a launch");
 
-template <typename T, typename State, int kLanes>
+template <typename Types, int kLanes>
 __global__ void adamw_kernel(const __grid_constant__ TensorList list, const __grid_constant__ UpdateScalars scalars) {
   const int block = static_cast<int>(blockIdx.x);
   const int tensor = tensor_of_block(list, block);
-  adamw<T, State, kLanes>(list.tensors[tensor], scalars, stretch_of_block(list, tensor, block), Block{});
+  adamw<Types, kLanes>(list.tensors[tensor], scalars, stretch_of_block(list, tensor, block), Block{});
 }
 
 template <typename T, int kLanes>
@@ -22,35 +22,36 @@ __global__ void sgd_kernel(const __grid_constant__ TensorList list, const __grid
 }
 
 template <typename T, int kLanes>
-__global__ void sum_of_squares_kernel(const __grid_constant__ TensorList list, double* sums) {
+__global__ void gradient_sums_kernel(const __grid_constant__ TensorList list, double* sums) {
   const int block = static_cast<int>(blockIdx.x);
   const int tensor = tensor_of_block(list, block);
   const Block team;
-  const float sum = sum_of_squares<T, kLanes>(list.tensors[tensor], stretch_of_block(list, tensor, block), team);
+  const BlockSums of_block =
+      gradient_sums<T, kLanes>(list.tensors[tensor], stretch_of_block(list, tensor, block), team);
   if (threadIdx.x == 0) {
-    sums[block] = sum;
+    sums[2 * block] = of_block.squares;
+    sums[2 * block + 1] = of_block.non_finite;
   }
 }
 
-template <typename T, typename State>
+template <typename Types>
 void launch_adamw_of(const TensorList& list, const UpdateScalars& scalars, Stream stream) {
-  constexpr int kLanes = kLanesOf<T>;
-  if (in_packs<T, State>(list)) {
-    adamw_kernel<T, State, kLanes><<<blocks_of(list), kThreads, 0, stream>>>(list, scalars);
+  if (in_packs<Types>(list)) {
+    adamw_kernel<Types, Types::kLanes><<<blocks_of(list), kThreads, 0, stream>>>(list, scalars);
   } else {
-    adamw_kernel<T, State, 1><<<blocks_of(list), kThreads, 0, stream>>>(list, scalars);
+    adamw_kernel<Types, 1><<<blocks_of(list), kThreads, 0, stream>>>(list, scalars);
   }
 }
 
 }  // namespace
 
-void launch_adamw(const TensorList& list, const UpdateScalars& scalars, Dtype dtype, Dtype states, Stream stream) {
+void launch_adamw(const TensorList& list, const UpdateScalars& scalars, const AdamwDtypes& dtypes, Stream stream) {
   if (blocks_of(list) == 0) {
     return;
   }
-  with_type(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    states == dtype ? launch_adamw_of<T, T>(list, scalars, stream) : launch_adamw_of<T, float>(list, scalars, stream);
+  with_type(dtypes.copy, [&](auto zero) {
+    with_update_types<decltype(zero)>(dtypes,
+                                      [&](auto types) { launch_adamw_of<decltype(types)>(list, scalars, stream); });
   });
 }
 
@@ -61,7 +62,7 @@ void launch_sgd(const TensorList& list, const UpdateScalars& scalars, Dtype dtyp
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     constexpr int kLanes = kLanesOf<T>;
-    if (in_packs<T, T>(list)) {
+    if (in_packs<UpdateTypes<T, T, T, T>>(list)) {
       sgd_kernel<T, kLanes><<<blocks_of(list), kThreads, 0, stream>>>(list, scalars);
     } else {
       sgd_kernel<T, 1><<<blocks_of(list), kThreads, 0, stream>>>(list, scalars);
@@ -69,17 +70,17 @@ void launch_sgd(const TensorList& list, const UpdateScalars& scalars, Dtype dtyp
   });
 }
 
-void launch_sum_of_squares(const TensorList& list, double* sums, Dtype dtype, Stream stream) {
+void launch_gradient_sums(const TensorList& list, double* sums, Dtype dtype, Stream stream) {
   if (blocks_of(list) == 0) {
     return;
   }
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     constexpr int kLanes = kLanesOf<T>;
-    if (in_packs<T, T>(list)) {
-      sum_of_squares_kernel<T, kLanes><<<blocks_of(list), kThreads, 0, stream>>>(list, sums);
+    if (in_packs<UpdateTypes<T, T, T, T>>(list)) {
+      gradient_sums_kernel<T, kLanes><<<blocks_of(list), kThreads, 0, stream>>>(list, sums);
     } else {
-      sum_of_squares_kernel<T, 1><<<blocks_of(list), kThreads, 0, stream>>>(list, sums);
+      gradient_sums_kernel<T, 1><<<blocks_of(list), kThreads, 0, stream>>>(list, sums);
     }
   });
 }

@@ -35,34 +35,50 @@ ASSAY_DEVICE_CODE inline Stretch stretch_of_block(const TensorList& list, int te
   return {begin, left < TensorList::kStretch ? left : TensorList::kStretch};
 }
 
-/// T: parameter and gradient; State: the moments.
-template <typename T, typename State, int kLanes, typename Team>
+/// Types: an UpdateTypes.
+template <typename Types, int kLanes, typename Team>
 ASSAY_DEVICE_CODE void adamw(const UpdateTensor& tensor, const UpdateScalars& scalars, const Stretch& stretch,
                              const Team& team) {
-  T* parameter = static_cast<T*>(tensor.parameter) + stretch.begin;
-  const T* gradient = static_cast<const T*>(tensor.gradient) + stretch.begin;
+  using State = typename Types::State;
+  using Copy = typename Types::Copy;
+  auto* parameter = static_cast<typename Types::Parameter*>(tensor.parameter) + stretch.begin;
+  const auto* gradient = static_cast<const typename Types::Gradient*>(tensor.gradient) + stretch.begin;
   State* first = static_cast<State*>(tensor.first_moment) + stretch.begin;
   State* second = static_cast<State*>(tensor.second_moment) + stretch.begin;
+  Copy* copy = tensor.copy == nullptr ? nullptr : static_cast<Copy*>(tensor.copy) + stretch.begin;
+  const UpdateScale scale = update_scale(scalars.rule);
+  if (scale.skip) {
+    return;
+  }
   for_packs<kLanes>(team, stretch.count, [&](int64_t i, auto lanes) {
     constexpr int kCount = decltype(lanes)::kCount;
     auto parameters = load<kCount>(parameter + i);
     const auto gradients = load<kCount>(gradient + i);
-    auto firsts = load<kCount>(first + i);
-    auto seconds = load<kCount>(second + i);
+    Pack<State, kCount> firsts{};
+    Pack<State, kCount> seconds{};
+    if (!scalars.first_step) {
+      firsts = load<kCount>(first + i);
+      seconds = load<kCount>(second + i);
+    }
+    Pack<Copy, kCount> copies;
     for (int j = 0; j < kCount; ++j) {
-      const float g = static_cast<float>(gradients.lane[j]) * scalars.gradient_scale;
+      const float g = static_cast<float>(gradients.lane[j]) * scale.factor;
       float m = static_cast<float>(firsts.lane[j]);
       m += (g - m) * scalars.one_minus_beta1;
       const float v = static_cast<float>(seconds.lane[j]) * scalars.beta2 + g * g * scalars.one_minus_beta2;
       const float denominator = std::sqrt(v) * scalars.inverse_correction2 + scalars.eps;
       const float p = static_cast<float>(parameters.lane[j]) * tensor.decay - m / denominator * scalars.step_size;
-      parameters.lane[j] = static_cast<T>(p);
+      parameters.lane[j] = static_cast<typename Types::Parameter>(p);
       firsts.lane[j] = static_cast<State>(m);
       seconds.lane[j] = static_cast<State>(v);
+      copies.lane[j] = static_cast<Copy>(p);
     }
     store(parameter + i, parameters);
     store(first + i, firsts);
     store(second + i, seconds);
+    if (copy != nullptr) {
+      store(copy + i, copies);
+    }
   });
 }
 
@@ -71,33 +87,45 @@ ASSAY_DEVICE_CODE void sgd(const UpdateTensor& tensor, const UpdateScalars& scal
                            const Team& team) {
   T* parameter = static_cast<T*>(tensor.parameter) + stretch.begin;
   const T* gradient = static_cast<const T*>(tensor.gradient) + stretch.begin;
+  const UpdateScale scale = update_scale(scalars.rule);
+  if (scale.skip) {
+    return;
+  }
   for_packs<kLanes>(team, stretch.count, [&](int64_t i, auto lanes) {
     constexpr int kCount = decltype(lanes)::kCount;
     auto parameters = load<kCount>(parameter + i);
     const auto gradients = load<kCount>(gradient + i);
     for (int j = 0; j < kCount; ++j) {
       const float p = static_cast<float>(parameters.lane[j]);
-      const float update = static_cast<float>(gradients.lane[j]) * scalars.gradient_scale + p * tensor.decay;
+      const float update = static_cast<float>(gradients.lane[j]) * scale.factor + p * tensor.decay;
       parameters.lane[j] = static_cast<T>(p - update * scalars.step_size);
     }
     store(parameter + i, parameters);
   });
 }
 
+/// What a block writes; see launch_gradient_sums().
+struct BlockSums {
+  float squares;
+  float non_finite;
+};
+
 /// Of the whole stretch, for every thread.
 template <typename T, int kLanes, typename Team>
-ASSAY_DEVICE_CODE float sum_of_squares(const UpdateTensor& tensor, const Stretch& stretch, Team& team) {
+ASSAY_DEVICE_CODE BlockSums gradient_sums(const UpdateTensor& tensor, const Stretch& stretch, Team& team) {
   const T* gradient = static_cast<const T*>(tensor.gradient) + stretch.begin;
-  float squares = 0.0F;
+  BlockSums sums{};
   for_packs<kLanes>(team, stretch.count, [&](int64_t i, auto lanes) {
     constexpr int kCount = decltype(lanes)::kCount;
     const auto gradients = load<kCount>(gradient + i);
     for (int j = 0; j < kCount; ++j) {
       const float g = static_cast<float>(gradients.lane[j]);
-      squares += g * g;
+      sums.squares += g * g;
+      // An infinity less itself is not a number either, and that equals nothing.
+      sums.non_finite += g - g == 0.0F ? 0.0F : 1.0F;
     }
   });
-  return team.sum(squares);
+  return {team.sum(sums.squares), team.sum(sums.non_finite)};
 }
 
 }  // namespace assay::engine::cuda

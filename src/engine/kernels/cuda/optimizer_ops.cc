@@ -10,9 +10,12 @@ namespace {
 /// A tensor's part in a launch, and the dtypes that all tensors of one launch share.
 struct Item {
   UpdateTensor update;
-  Dtype dtype;
-  Dtype states;
+  AdamwDtypes dtypes;
 };
+
+AdamwDtypes all_of(Dtype dtype) {
+  return {dtype, dtype, dtype, dtype};
+}
 
 int blocks_for(int64_t count) {
   return static_cast<int>((count + TensorList::kStretch - 1) / TensorList::kStretch);
@@ -32,16 +35,24 @@ void for_lists(const std::vector<Item>& items, const Body& body) {
   for (size_t i = 0; i < items.size(); ++i) {
     add(list, items[i].update);
     const bool full = list.size == TensorList::kTensors || i + 1 == items.size();
-    if (full || items[i + 1].dtype != items[i].dtype || items[i + 1].states != items[i].states) {
+    if (full || items[i + 1].dtypes != items[i].dtypes) {
       body(list, items[i]);
       list = {};
     }
   }
 }
 
+AdamwDtypes dtypes_of(const AdamwTensors& t) {
+  return {.parameter = dtype_of(t.parameter),
+          .gradient = dtype_of(t.gradient),
+          .states = dtype_of(t.first_moment),
+          .copy = dtype_of(t.copy.defined() ? t.copy : t.gradient)};
+}
+
 }  // namespace
 
-void adamw(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArguments>& arguments) {
+void adamw(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArguments>& arguments,
+           const PlainRule& rule) {
   std::vector<Item> items;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const AdamwArguments& a = arguments[i];
@@ -49,10 +60,10 @@ void adamw(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArgu
                                 .gradient = a.gradient,
                                 .first_moment = a.first_moment,
                                 .second_moment = a.second_moment,
+                                .copy = a.copy,
                                 .count = tensors[i].parameter.numel(),
                                 .decay = a.decay_factor},
-                     .dtype = dtype_of(tensors[i].parameter),
-                     .states = dtype_of(tensors[i].first_moment)});
+                     .dtypes = dtypes_of(tensors[i])});
   }
   const AdamwArguments& shared = arguments.front();
   const UpdateScalars scalars{.one_minus_beta1 = shared.one_minus_beta1,
@@ -61,14 +72,14 @@ void adamw(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArgu
                               .eps = shared.eps,
                               .step_size = shared.step_size,
                               .inverse_correction2 = shared.inverse_correction2,
-                              .gradient_scale = shared.gradient_scale};
+                              .first_step = shared.first_step,
+                              .rule = rule};
   for_lists(items, [&](const TensorList& list, const Item& item) {
-    on_stream_of(tensors.front().parameter,
-                 [&](Stream stream) { launch_adamw(list, scalars, item.dtype, item.states, stream); });
+    on_stream_of(tensors.front().parameter, [&](Stream stream) { launch_adamw(list, scalars, item.dtypes, stream); });
   });
 }
 
-void sgd(const std::vector<AdamwTensors>& tensors, const std::vector<SgdArguments>& arguments) {
+void sgd(const std::vector<AdamwTensors>& tensors, const std::vector<SgdArguments>& arguments, const PlainRule& rule) {
   std::vector<Item> items;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const SgdArguments& a = arguments[i];
@@ -77,20 +88,21 @@ void sgd(const std::vector<AdamwTensors>& tensors, const std::vector<SgdArgument
                                 .gradient = a.gradient,
                                 .first_moment = nullptr,
                                 .second_moment = nullptr,
+                                .copy = nullptr,
                                 .count = tensors[i].parameter.numel(),
                                 .decay = a.weight_decay},
-                     .dtype = dtype,
-                     .states = dtype});
+                     .dtypes = all_of(dtype)});
   }
   UpdateScalars scalars{};
   scalars.step_size = arguments.front().learning_rate;
-  scalars.gradient_scale = arguments.front().gradient_scale;
+  scalars.rule = rule;
   for_lists(items, [&](const TensorList& list, const Item& item) {
-    on_stream_of(tensors.front().parameter, [&](Stream stream) { launch_sgd(list, scalars, item.dtype, stream); });
+    on_stream_of(tensors.front().parameter,
+                 [&](Stream stream) { launch_sgd(list, scalars, item.dtypes.gradient, stream); });
   });
 }
 
-at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors) {
+at::Tensor gradient_stats(const std::vector<at::Tensor>& tensors) {
   std::vector<Item> items;
   int64_t blocks = 0;
   for (const at::Tensor& tensor : tensors) {
@@ -99,19 +111,19 @@ at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors) {
                                 .gradient = tensor.const_data_ptr(),
                                 .first_moment = nullptr,
                                 .second_moment = nullptr,
+                                .copy = nullptr,
                                 .count = tensor.numel(),
                                 .decay = 0.0F},
-                     .dtype = dtype,
-                     .states = dtype});
+                     .dtypes = all_of(dtype)});
     blocks += blocks_for(tensor.numel());
   }
-  const at::Tensor sums = at::empty({blocks}, tensors.front().options().dtype(at::kDouble));
+  const at::Tensor sums = at::empty({blocks, 2}, tensors.front().options().dtype(at::kDouble));
   auto* next = sums.mutable_data_ptr<double>();
   for_lists(items, [&](const TensorList& list, const Item& item) {
-    on_stream_of(sums, [&](Stream stream) { launch_sum_of_squares(list, next, item.dtype, stream); });
-    next += blocks_of(list);
+    on_stream_of(sums, [&](Stream stream) { launch_gradient_sums(list, next, item.dtypes.gradient, stream); });
+    next += 2 * blocks_of(list);
   });
-  return sums.sum();
+  return sums.sum(0);
 }
 
 }  // namespace assay::engine::cuda

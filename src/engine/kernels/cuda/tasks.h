@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "engine/kernels/update_scale.h"
+
 namespace assay::engine::cuda {
 
 /// y = weight * round(x / rms(x)), with x = residual + multiplier * block when `block` is given (then `sum` receives
@@ -119,11 +121,12 @@ struct UpdateTensor {
   const void* gradient;
   void* first_moment;
   void* second_moment;
+  void* copy;  ///< adamw: receives the new parameter as well; null: none
   int64_t count;
   float decay;  ///< adamw: the parameter is multiplied by it first; sgd: times the parameter, added to the gradient
 };
 
-/// See AdamwArguments of the CPU kernels; sgd uses `step_size` and `gradient_scale` alone.
+/// See AdamwArguments of the CPU kernels; sgd uses `step_size` and `rule` alone.
 struct UpdateScalars {
   float one_minus_beta1;
   float beta2;
@@ -131,7 +134,8 @@ struct UpdateScalars {
   float eps;
   float step_size;
   float inverse_correction2;
-  float gradient_scale;
+  bool first_step;
+  PlainRule rule;  ///< its statistics are memory of the device
 };
 
 /// As many tensors as fit into the arguments of one launch (4 KiB); a block works on a stretch of one of them.
