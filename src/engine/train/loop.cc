@@ -4,7 +4,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "base/text.h"
-#include "engine/kernels/gradient_rule.h"
+#include "engine/kernels/optimizer_step.h"
+#include "engine/optim/clip.h"
 #include "engine/train/batch.h"
 
 namespace assay::engine {
@@ -54,12 +55,12 @@ double update(const LoopOptions& options, const LoopParts& parts, double learnin
       gradients.push_back(parameter.grad());
     }
   }
-  const GradientRule rule{.max_norm = options.max_grad_norm, .stats = gradient_stats(gradients)};
-  parts.optimizer.step(learning_rate, rule);
+  const double norm = gradients.empty() ? 0.0 : gradient_norm(gradients);
+  parts.optimizer.step(learning_rate, clip_factor(norm, options.max_grad_norm));
   for (const at::Tensor& parameter : parts.trainable) {
     parameter.mutable_grad().reset();
   }
-  return gradient_norm(rule.stats);
+  return norm;
 }
 
 void put(const StepUse& use, job::Step& event) {
