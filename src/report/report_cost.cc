@@ -12,11 +12,11 @@ namespace {
 
 constexpr size_t kMaxCrossovers = 8;
 
-// "0.211 (0.19 to 0.23)"; without an interval, two points make the line.
-std::string WithInterval(double value, const measure::Interval& interval) {
-  return std::isfinite(interval.high)
-             ? fmt::format("{} ({} to {})", Readable(value), Readable(interval.low), Readable(interval.high))
-             : Readable(value);
+// "211 \u00b1 20" in ms; without an interval, two points make the line.
+std::string InMilliseconds(double value, const measure::Interval& interval) {
+  const std::string text = Readable(1000 * value);
+  return std::isfinite(interval.high) ? fmt::format("{} \u00b1 {}", text, Readable(1000 * (interval.high - value)))
+                                      : text;
 }
 
 void WriteNumber(Markup& html, const std::string& text, double value) {
@@ -24,14 +24,11 @@ void WriteNumber(Markup& html, const std::string& text, double value) {
 }
 
 void WriteLine(Markup& html, const CostLine& line) {
-  html.Open("tr").Element("td", line.label.empty() ? "all" : line.label, {{"class", "name"}});
+  html.Open("tr").Element("td", line.label.empty() ? "all" : line.label, {{"class", "series"}});
   const measure::LinearFit& fit = line.step_seconds;
-  WriteNumber(html, Count(line.points.size(), "size"), static_cast<double>(line.points.size()));
-  WriteNumber(
-      html, WithInterval(1000 * fit.intercept, {1000 * fit.intercept_interval.low, 1000 * fit.intercept_interval.high}),
-      fit.intercept);
-  WriteNumber(html, WithInterval(1000 * fit.slope, {1000 * fit.slope_interval.low, 1000 * fit.slope_interval.high}),
-              fit.slope);
+  WriteNumber(html, fmt::format("{} to {}", Whole(line.smallest_batch), Whole(line.largest_batch)), line.largest_batch);
+  WriteNumber(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
+  WriteNumber(html, InMilliseconds(fit.slope, fit.slope_interval), fit.slope);
   WriteNumber(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013", line.limit_throughput());
   WriteNumber(html, std::isfinite(fit.r_squared) ? fmt::format("{:.4f}", fit.r_squared) : "\u2013", fit.r_squared);
   if (line.memory_gib) {
@@ -48,12 +45,10 @@ void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
     std::string_view label;
     std::string_view unit;
   };
-  constexpr Column kColumns[] = {{"batch sizes", ""},          {"fixed cost of a step", "ms"},
-                                 {"each sample", "ms"},        {"large batches approach", "samples/s"},
-                                 {"fit", "R\u00b2"},           {"memory at batch 0", "GiB"},
-                                 {"memory of a sample", "MiB"}};
+  constexpr Column kColumns[] = {{"batch sizes", ""}, {"fixed", "ms"},          {"each", "ms"}, {"limit", "samples/s"},
+                                 {"fit", "R\u00b2"},  {"memory, fixed", "GiB"}, {"each", "MiB"}};
   html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", "Cost model"}, {"tabindex", "0"}});
-  html.Open("table").Open("thead").Open("tr").Element("th", "series", {{"scope", "col"}});
+  html.Open("table", {{"class", "grid"}}).Open("thead").Open("tr").Element("th", "series", {{"scope", "col"}});
   for (const Column& column : kColumns) {
     html.Open("th", {{"scope", "col"}, {"class", "n"}}).Element("span", column.label, {{"class", "label"}});
     if (!column.unit.empty()) {
@@ -93,10 +88,11 @@ void WriteCostModel(Markup& html, const ReportContent& content) {
     return;
   }
   html.Open("section", {{"id", "cost"}}).Element("h2", "What a step costs");
-  html.Element("p",
-               "A line through the step times of each series, t = fixed + each \u00b7 batch size, by least squares; in "
-               "brackets the 95 % interval, which takes three batch sizes. The fixed cost is what a step takes however "
-               "small the batch: communication, the optimiser, start-up of kernels.");
+  html.Element(
+      "p",
+      "A line through the step times of each series, t = fixed + each \u00b7 batch size, by least squares, "
+      "with the 95 % interval where there are three batch sizes. The fixed cost is what a step takes however "
+      "small the batch: communication, the optimiser, start-up of kernels. The limit is what large batches approach.");
   WriteLines(html, lines);
   std::vector<std::string> sentences = CrossoverSentences(lines);
   const size_t total = sentences.size();

@@ -152,7 +152,7 @@ void WriteTable(Markup& html, const ReportContent& content) {
   html.Open("section", {{"id", "results"}}).Element("h2", "Results");
   WriteTools(html, content);
   html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", "Results"}, {"tabindex", "0"}});
-  html.Open("table", {{"id", "table"}});
+  html.Open("table", {{"id", "table"}, {"class", "grid"}});
   WriteHead(html, content);
   html.Open("tbody");
   const double greatest = content.metrics.empty() ? 0 : GreatestOf(content.results, content.metrics.front());
