@@ -14,13 +14,15 @@ namespace assay::engine {
 class Adamw : public Optimizer {
  public:
   Adamw(std::vector<std::pair<std::string, at::Tensor>> parameters, const OptimizerOptions& options);
-  void step(double learning_rate, double gradient_scale) override;
+  void step(double learning_rate, const GradientRule& rule) override;
+  void forget_last_step() override;
 
  private:
-  /// A parameter with its own step count: torch.optim counts the updates a parameter took part in.
   struct Slot {
-    AdamwTensors tensors;
-    int64_t steps = 0;
+    at::Tensor parameter;  ///< with its gradient
+    AdamwTensors update;   ///< without gradient; its `parameter` is the float32 master where there is one
+    int64_t steps = 0;     ///< torch.optim counts the updates that a parameter took part in
+    bool in_last_step = false;
   };
 
   OptimizerOptions options_;

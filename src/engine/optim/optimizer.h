@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/kernels/gradient_rule.h"
 
 namespace assay::engine {
 
@@ -26,9 +27,12 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update of every parameter that has a gradient, with gradients first multiplied by `gradient_scale` (clipping).
-  /// Parameters without a gradient keep their value and their state, as in torch.optim.
-  virtual void step(double learning_rate, double gradient_scale) = 0;
+  /// One update of every parameter that has a gradient, treated as `rule` says. Parameters without a gradient keep
+  /// their value and their state, as in torch.optim. Does not wait for a device.
+  virtual void step(double learning_rate, const GradientRule& rule) = 0;
+
+  /// The rule made the last step() change nothing: it does not count as one. Call it then, before the next.
+  virtual void forget_last_step() = 0;
 };
 
 /// An entry of the table of optimisers: a name the reference knows, and whether this version has it.
@@ -43,8 +47,10 @@ const std::vector<OptimizerEntry>& optimizer_table();
 /// Ok for a supported name; else one line that tells a known name from a misspelt one.
 Status check_optimizer_name(std::string_view name);
 
-/// The optimiser `name` over `parameters` (name in the model, tensor). States are made now, zero, in the dtype of each
-/// parameter: pure bfloat16 training has bfloat16 states, as the reference. Throws std::invalid_argument with the
+/// The optimiser `name` over `parameters` (name in the model, tensor). States are made now, in the dtype of each
+/// parameter: pure bfloat16 training has bfloat16 states, as the reference. AdamW keeps a float32 copy of float16
+/// parameters, which it updates and rounds into them, and float32 states: the squares of float16 gradients are mostly
+/// too small for float16. Throws std::invalid_argument with the
 /// message of check_optimizer_name() for a name that is not supported.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name,
                                           std::vector<std::pair<std::string, at::Tensor>> parameters,

@@ -11,7 +11,7 @@ Sgd::Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const Optim
   }
 }
 
-void Sgd::step(double learning_rate, double gradient_scale) {
+void Sgd::step(double learning_rate, const GradientRule& rule) {
   std::vector<AdamwTensors> ready;
   for (const AdamwTensors& slot : slots_) {
     if (slot.parameter.grad().defined()) {
@@ -20,7 +20,7 @@ void Sgd::step(double learning_rate, double gradient_scale) {
       tensors.parameter = slot.parameter.detach();
     }
   }
-  sgd_step(ready, learning_rate, options_.weight_decay, gradient_scale);
+  sgd_step(ready, learning_rate, options_.weight_decay, rule);
 }
 
 }  // namespace assay::engine

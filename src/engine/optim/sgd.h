@@ -13,7 +13,8 @@ namespace assay::engine {
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const OptimizerOptions& options);
-  void step(double learning_rate, double gradient_scale) override;
+  void step(double learning_rate, const GradientRule& rule) override;
+  void forget_last_step() override {}  // it keeps no count
 
  private:
   OptimizerOptions options_;

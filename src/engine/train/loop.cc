@@ -4,8 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "base/text.h"
-#include "engine/kernels/optimizer_step.h"
-#include "engine/optim/clip.h"
+#include "engine/kernels/gradient_rule.h"
 #include "engine/train/batch.h"
 
 namespace assay::engine {
@@ -55,12 +54,12 @@ double update(const LoopOptions& options, const LoopParts& parts, double learnin
       gradients.push_back(parameter.grad());
     }
   }
-  const double norm = gradients.empty() ? 0.0 : gradient_norm(gradients);
-  parts.optimizer.step(learning_rate, clip_factor(norm, options.max_grad_norm));
+  const GradientRule rule{.max_norm = options.max_grad_norm, .stats = gradient_stats(gradients)};
+  parts.optimizer.step(learning_rate, rule);
   for (const at::Tensor& parameter : parts.trainable) {
     parameter.mutable_grad().reset();
   }
-  return norm;
+  return gradient_norm(rule.stats);
 }
 
 void put(const StepUse& use, job::Step& event) {
