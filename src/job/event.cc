@@ -4,10 +4,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include "base/json.h"
+#include "job/parallel_event_fields.h"
 
 namespace assay::job {
 namespace {
@@ -30,9 +30,6 @@ constexpr const char* NameOf(const Saved*) {
 constexpr const char* NameOf(const Ended*) {
   return "ended";
 }
-
-template <typename E, typename Kind>
-using EnableFor = std::enable_if_t<std::is_same_v<std::remove_const_t<E>, Kind>, int>;
 
 template <typename E, typename Visitor, EnableFor<E, Started> = 0>
 void VisitFields(E& event, const Visitor& visit) {
@@ -106,6 +103,9 @@ json ToValue(double number) {
 json ToValue(int64_t number) {
   return number;
 }
+json ToValue(bool truth) {
+  return truth;
+}
 json ToValue(const std::string& text) {
   return text;
 }
@@ -138,6 +138,9 @@ Status FromValue(const json& object, const char* name, EndKind& kind) {
 }
 
 Status FromValue(const json& object, const char* name, int64_t& field) {
+  return ReadField(object, name, field);
+}
+Status FromValue(const json& object, const char* name, bool& field) {
   return ReadField(object, name, field);
 }
 Status FromValue(const json& object, const char* name, std::string& field) {

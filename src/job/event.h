@@ -1,7 +1,8 @@
 // What a worker tells its controller: one JSON object a line on standard output, in the order it happened.
 //
 // A worker writes `started`, `loaded`, a `step` after each optimiser step, `saved` when it saved, and `ended` last. A
-// worker that ends without `ended` was killed or vanished. Standard error carries human text only.
+// worker that ends without `ended` was killed or vanished. Standard error carries human text only. What a run over
+// ranks adds stands in parallel_event.h.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <variant>
 
 #include "base/status.h"
+#include "job/parallel_event.h"
 
 namespace assay::job {
 
@@ -74,12 +76,13 @@ struct Ended {
   std::string reason;        ///< one line; empty when done
   std::string stopped_by;    ///< max_steps | epochs | stop_after_seconds | auto_stop
   double train_runtime = 0;  ///< seconds inside the training loop, warm-up of auto-stop included
-  int64_t warmup_steps = 0;  ///< auto-stop only
+  int64_t warmup_steps = 0;  ///< the first of the steps, which do not count; of auto-stop and the fair protocol
   double warmup_seconds = 0;
   int64_t peak_tensor_bytes = 0;
 };
 
-using Event = std::variant<Started, Loaded, Step, Saved, Ended>;
+using Event =
+    std::variant<Started, Loaded, Step, Saved, Ended, Topology, RankStep, Evaluation, MemoryLedger, CollectiveTotals>;
 
 /// One line of JSON, without the newline.
 std::string ToJsonLine(const Event& event);

@@ -32,6 +32,18 @@ TEST(EventTest, EachKindSurvivesTheLine) {
   EXPECT_EQ(step.optimizer_peak_bytes, 1LL << 40);
 }
 
+TEST(EventTest, EventsOfRanksSurviveTheLine) {
+  EXPECT_EQ(RoundTrip(Topology{.world_size = 4, .plugin = "gemini", .backend = "gloo"}).backend, "gloo");
+  const RankStep step = RoundTrip(RankStep{.rank = 3, .step = 9, .loss_scale = 32, .skipped = true});
+  EXPECT_EQ(step.rank, 3);
+  EXPECT_TRUE(step.skipped);
+  EXPECT_EQ(RoundTrip(Evaluation{.epoch = 2, .accuracy = 0.97, .samples = 360}).accuracy, 0.97);
+  EXPECT_EQ(RoundTrip(MemoryLedger{.rank = 1, .phase = "steady", .peak_bytes = 1LL << 40}).peak_bytes, 1LL << 40);
+  const CollectiveTotals totals = RoundTrip(CollectiveTotals{.operation = "all_gather", .group = "shard", .calls = 24});
+  EXPECT_EQ(totals.operation, "all_gather");
+  EXPECT_EQ(totals.calls, 24);
+}
+
 TEST(EventTest, EndKindsHaveNames) {
   for (const EndKind kind : {EndKind::kDone, EndKind::kOutOfMemory, EndKind::kInvalid, EndKind::kError}) {
     Ended ended;

@@ -15,6 +15,19 @@ Result<Plan> AsPlan(Result<Kind> plan) {
 
 }  // namespace
 
+int64_t RanksOf(const Plan& plan) {
+  const auto* vit = std::get_if<VitPlan>(&plan);
+  return vit == nullptr ? 1 : vit->number_ranks;
+}
+
+int64_t ThreadsOf(const Plan& plan) {
+  return std::visit([](const auto& kind) { return kind.threads; }, plan);
+}
+
+bool IsForCpu(const Plan& plan) {
+  return std::visit([](const auto& kind) { return kind.device == "cpu"; }, plan);
+}
+
 nlohmann::json ToJson(const Plan& plan) {
   return std::visit([](const auto& kind) { return ToJson(kind); }, plan);
 }

@@ -14,6 +14,11 @@ using Plan = std::variant<TunePlan, VitPlan>;
 
 nlohmann::json ToJson(const Plan& plan);
 
+/// What a launcher must know of any plan.
+int64_t RanksOf(const Plan& plan);
+int64_t ThreadsOf(const Plan& plan);  ///< CPU threads a rank; 0: not said
+bool IsForCpu(const Plan& plan);      ///< asks for the CPU by name
+
 /// The key "kind" says which plan it is; a plan without it is a TunePlan.
 Result<Plan> PlanFromJson(const nlohmann::json& json);
 

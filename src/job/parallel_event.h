@@ -1,0 +1,84 @@
+// Events of a run over ranks, beyond those that every run has (event.h).
+//
+// Each rank writes events of its own; those with a `rank` come from that rank, the others from rank 0, as do Loaded,
+// Step, Saved and Ended. Where a rank fails, it writes Ended itself, and its reason names the rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace assay::job {
+
+/// How the ranks are arranged; after Started, before Loaded.
+struct Topology {
+  int64_t world_size = 1;
+  int64_t data_ranks = 1;   ///< that read different images
+  int64_t shard_ranks = 1;  ///< that share one copy of the sharded state
+  int64_t tensor_ranks = 1;
+  int64_t pipeline_stages = 1;
+  std::string plugin = {};     ///< as in the plan
+  std::string precision = {};  ///< as in the plan
+  std::string backend = {};    ///< gloo | nccl | shared_memory | fake
+  int64_t units = 0;           ///< that the model was cut into for gathering and reduction
+  int64_t largest_unit_parameters = 0;
+};
+
+/// What one rank spent one optimiser step on; the same step as Step tells of for rank 0.
+struct RankStep {
+  int64_t rank = 0;
+  int64_t step = 0;             ///< from 1
+  double seconds = 0;           ///< wall time of the step on this rank
+  double data_seconds = 0;      ///< until the batch was there
+  double transfer_seconds = 0;  ///< batch from host to device
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+  double optimizer_seconds = 0;
+  double communication_seconds = 0;          ///< collectives, from start to end, summed
+  double exposed_communication_seconds = 0;  ///< of these, while computation waited
+  double offload_seconds = 0;                ///< waited for copies between host and device memory
+  double loss_scale = 1;
+  bool skipped = false;  ///< a gradient overflowed: nothing was updated
+};
+
+/// The model held against the evaluation images. Over all ranks; each image counts once.
+struct Evaluation {
+  int64_t epoch = 0;    ///< from 1: after so many epochs
+  int64_t step = 0;     ///< after so many optimiser steps
+  double loss = 0;      ///< mean cross-entropy of an image
+  double accuracy = 0;  ///< part of the images whose largest logit is their label
+  int64_t samples = 0;
+  double seconds = 0;
+};
+
+/// What a rank's tensor memory holds at its peak. The parts add up to peak_bytes.
+struct MemoryLedger {
+  int64_t rank = 0;
+  std::string phase = {};        ///< init (until the first step) | steady (the steps after warm-up)
+  std::string source = {};       ///< measured | predicted
+  int64_t parameters_bytes = 0;  ///< as the model computes with them, sharded or gathered
+  int64_t gradients_bytes = 0;
+  int64_t master_bytes = 0;  ///< fp32 copies of parameters
+  int64_t moments_bytes = 0;
+  int64_t buckets_bytes = 0;      ///< of communication, beyond gradients that are views of them
+  int64_t activations_bytes = 0;  ///< kept from forward for backward
+  int64_t temporaries_bytes = 0;  ///< the rest
+  int64_t peak_bytes = 0;
+  int64_t reserved_bytes = 0;  ///< what the allocator holds of the device; 0: not known
+  int64_t host_bytes = 0;      ///< offloaded state in host memory, beside the above
+};
+
+/// All collectives of one kind in one group, over the measured steps.
+struct CollectiveTotals {
+  int64_t rank = 0;
+  std::string operation = {};  ///< all_gather | reduce_scatter | all_reduce | broadcast | send | receive | barrier
+  std::string group = {};      ///< data | shard | replica | tensor | pipeline | expert | world
+  int64_t group_size = 1;
+  int64_t calls = 0;
+  /// Of the whole vector: the gathered one of all_gather, the one before of reduce_scatter. Bus bandwidth follows by
+  /// the factor of the operation: (n - 1) / n of gather and scatter, twice that of all_reduce, 1 of the others.
+  int64_t payload_bytes = 0;
+  double seconds = 0;          ///< from start to end of each, summed
+  double exposed_seconds = 0;  ///< while computation waited for it
+};
+
+}  // namespace assay::job
