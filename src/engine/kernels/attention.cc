@@ -24,7 +24,7 @@ at::Tensor attend_row(const at::Tensor& q_NLD, const at::Tensor& k_KLD, const at
   const bool grouped = options.query_heads != options.key_value_heads;
   const auto mask = mask_LL.defined() ? std::optional<at::Tensor>(mask_LL) : std::nullopt;
   return at::scaled_dot_product_attention(q_NLD.unsqueeze(0), k_KLD.unsqueeze(0), v_KLD.unsqueeze(0), mask, 0.0,
-                                          /*is_causal=*/!mask.has_value(), options.scale, grouped)
+                                          /*is_causal=*/options.causal && !mask.has_value(), options.scale, grouped)
       .squeeze(0);
 }
 
@@ -61,6 +61,8 @@ at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, 
 
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
                      const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
+  TORCH_CHECK(options.causal || options.sliding_window == 0, "attention: a sliding window of ", options.sliding_window,
+              " goes with causal attention only");
   const bool rotates_pairs = rotary == nullptr || options.head_dim % 2 == 0;
   if (kernels_for(q_TND) != nullptr && rotates_pairs) {
     return attention_blocked(q_TND, k_TKD, v_TKD, batch, rotary, options);

@@ -88,6 +88,7 @@ struct Layout {
     return {.length = length(task.row),
             .head_dim = options.head_dim,
             .heads = task.heads,
+            .causal = options.causal,
             .window = options.sliding_window,
             .scale = static_cast<float>(options.scale),
             .query_stride = query_stride(),
@@ -188,8 +189,8 @@ struct BlockedAttention : torch::autograd::Function<BlockedAttention> {
     ctx->save_for_backward({in.q, in.k, in.v, out_TND, lse_NT, layout.cos_PD2, layout.sin_PD2});
     const AttentionOptions& o = layout.options;
     ctx->saved_data["row_offsets"] = layout.row_offsets;
-    ctx->saved_data["integers"] =
-        std::vector<int64_t>{layout.longest_row, o.query_heads, o.key_value_heads, o.head_dim, o.sliding_window};
+    ctx->saved_data["integers"] = std::vector<int64_t>{layout.longest_row, o.query_heads,    o.key_value_heads,
+                                                       o.head_dim,         o.sliding_window, o.causal ? 1 : 0};
     ctx->saved_data["scale"] = o.scale;
     return out_TND;
   }
@@ -203,7 +204,8 @@ struct BlockedAttention : torch::autograd::Function<BlockedAttention> {
                                     .key_value_heads = integers[2],
                                     .head_dim = integers[3],
                                     .scale = ctx->saved_data["scale"].toDouble(),
-                                    .sliding_window = integers[4]},
+                                    .sliding_window = integers[4],
+                                    .causal = integers[5] != 0},
                         .cos_PD2 = saved[5],
                         .sin_PD2 = saved[6]};
     const AttentionTensors result =

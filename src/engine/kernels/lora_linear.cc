@@ -62,7 +62,7 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
     }
     // An absent bias is no input of the graph: its index exists only with it.
     if (ctx->saved_data["has_bias"].toBool() && ctx->needs_input_grad(4)) {
-      result[4] = column_sums(grad_TO.data_TI);
+      result[4] = column_sums(grad_TO.data_TI, grad_TO.data_TI.scalar_type());
     }
     return result;
   }

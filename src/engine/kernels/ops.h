@@ -44,17 +44,52 @@ struct AttentionOptions {
   double scale = 0;  ///< of the scores
   /// A query sees the last `sliding_window` keys including its own; 0: all earlier ones.
   int64_t sliding_window = 0;
+  bool causal = true;  ///< else every query sees the whole row; there is no sliding window then
 };
 
-/// Causal self-attention within each row of the batch. Rotates q and k by `rotary` (rotate-half layout) when given.
+/// Self-attention within each row of the batch. Rotates q and k by `rotary` (rotate-half layout) when given.
 /// q is [T, N * D], k and v are [T, K * D]; returns [T, N * D].
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
                      const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options);
 
+/// Layer norm (Ba et al. 2016): (x - mean) / sqrt(variance + eps) * weight + bias, in float32 and rounded once, to
+/// `dtype` where given, else to that of x. Weight and bias may be of another dtype than x. x of another dtype than the
+/// result must be float32.
+at::Tensor layer_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, const at::Tensor& bias_H, double eps,
+                      std::optional<at::ScalarType> dtype = std::nullopt);
+
+/// The residual connection and the layer norm that follows it, in one pass: returns (r, layer_norm(r)) with
+/// r = residual + block. The sum keeps the residual's dtype, the norm has the block's; where they differ the residual
+/// is float32.
+std::pair<at::Tensor, at::Tensor> add_layer_norm(const at::Tensor& residual_TH, const at::Tensor& block_TH,
+                                                 const at::Tensor& weight_H, const at::Tensor& bias_H, double eps);
+
+/// The two forms of the Gaussian error linear unit (Hendrycks & Gimpel 2016).
+enum class GeluForm {
+  kErf,   ///< x Phi(x), exact to float32's rounding of erf (1.5e-7)
+  kTanh,  ///< 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+};
+at::Tensor gelu(const at::Tensor& x, GeluForm form = GeluForm::kErf);
+
+/// What makes tokens of an image (Dosovitskiy et al. 2020): a convolution whose stride is its kernel, a class token
+/// before the patches, and a position for each.
+struct PatchEmbedding {
+  at::Tensor weight_HCPP;  ///< [H, channels, P, P]
+  at::Tensor bias_H;
+  at::Tensor class_token_11H;
+  at::Tensor positions_1LH;  ///< L: tokens of an image, class token first
+};
+
+/// Tokens [images * L, H] of `pixels` [images, channels, height, width], both multiples of P; image by image, patches
+/// row by row. The product is done in `dtype`, the sums with it in the parameters' dtype, which the result has. Pixels
+/// get no gradient.
+at::Tensor embed_patches(const at::Tensor& pixels, const PatchEmbedding& parameters, at::ScalarType dtype);
+
 /// silu(gate) * up (Shazeer 2020).
 at::Tensor swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI);
 
-/// x W^T + b. With `again`, backward makes x again where it needs it, and x is not kept.
+/// x W^T + b. With `again`, backward makes x again where it needs it, and x is not kept. Weight and bias may be float32
+/// beside a 16-bit x: they are rounded for each product, and their gradients are float32.
 at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                   const RecomputePtr& again = {});
 

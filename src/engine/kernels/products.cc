@@ -68,8 +68,8 @@ at::Tensor add_product_tn(const at::Tensor& sum_OI, const at::Tensor& y_MO, cons
   return needs_float32(y_MO) ? sum_OI.add_(product_tn(y_MO, x_MI)) : sum_OI.addmm_(y_MO.t(), x_MI);
 }
 
-at::Tensor column_sums(const at::Tensor& y_MO) {
-  return y_MO.sum(0, /*keepdim=*/false, compute_dtype(y_MO)).to(y_MO.scalar_type());
+at::Tensor column_sums(const at::Tensor& y_MO, at::ScalarType dtype) {
+  return y_MO.sum(0, /*keepdim=*/false, compute_dtype(y_MO)).to(dtype);
 }
 
 }  // namespace assay::engine

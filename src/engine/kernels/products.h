@@ -17,7 +17,7 @@ at::Tensor product_tn(const at::Tensor& y_MO, const at::Tensor& x_MI);
 /// sum += y^T x, rounded to the dtype of `sum` once; an undefined `sum` starts at zero. Returns the new sum.
 at::Tensor add_product_tn(const at::Tensor& sum_OI, const at::Tensor& y_MO, const at::Tensor& x_MI);
 
-/// Column sums in float32, rounded to the dtype of y: the gradient of a bias.
-at::Tensor column_sums(const at::Tensor& y_MO);
+/// Column sums in float32, rounded to `dtype`: the gradient of a bias.
+at::Tensor column_sums(const at::Tensor& y_MO, at::ScalarType dtype);
 
 }  // namespace assay::engine

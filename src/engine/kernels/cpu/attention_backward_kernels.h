@@ -78,6 +78,9 @@ struct QueryLimits {
 };
 
 inline QueryLimits queries_of_key(const AttentionGroup& g, int64_t key, int64_t first_query) {
+  if (!g.causal) {
+    return {0, key < g.length ? kBlock : 0};
+  }
   const int64_t last = g.window > 0 ? key + g.window : first_query + kBlock;
   return {clamp(key - first_query, 0, kBlock), clamp(last - first_query, 0, kBlock)};
 }

@@ -1,4 +1,4 @@
-// Causal attention in blocks, forward and backward: FlashAttention-2 (Dao 2023) with scores recomputed in backward.
+// Attention in blocks, forward and backward: FlashAttention-2 (Dao 2023) with scores recomputed in backward.
 // T is the dtype of the tensors, E that of the block products' operands. Part of a per-instruction-set unit.
 #pragma once
 
@@ -70,7 +70,8 @@ void softmax_block(const AttentionGroup& g, int64_t query_block, BlockRange rang
     const int64_t query = query_block * kBlock + i;
     const int64_t lowest = g.window > 0 ? query + 1 - g.window : 0;
     const int64_t low = clamp(lowest - first_key, 0, width);
-    const int64_t high = clamp(query + 1 - first_key, low, width);
+    const int64_t end = g.causal ? query + 1 : g.length;
+    const int64_t high = clamp(end - first_key, low, width);
     E* probabilities = block.probabilities + i * kKeyBlocks * kBlock;
     const float factor = softmax_row(block.scores + i * kKeyBlocks * kBlock, probabilities, low, high, width, g.scale,
                                      block.maximum[i], block.total[i]);

@@ -166,7 +166,7 @@ struct BlockRange {
 inline BlockRange visible_blocks(const AttentionGroup& g, int64_t query_block) {
   const int64_t first = query_block * kBlock - g.window + 1;
   const int64_t begin = g.window > 0 && first > 0 ? first / kBlock : 0;
-  return {begin, query_block + 1};
+  return {begin, g.causal ? query_block + 1 : padded_length(g.length) / kBlock};
 }
 
 }  // namespace assay::engine::ASSAY_ISA

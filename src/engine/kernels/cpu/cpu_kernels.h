@@ -36,6 +36,35 @@ struct NormBackward {
   float multiplier;
 };
 
+/// y = (x - mean) / sqrt(variance + eps) * weight + bias, with x = residual + block when `block` is given (then `sum`
+/// receives x). x and sum are of the residual stream's dtype, block and y of the slot's.
+struct LayerNormForward {
+  const void* x;
+  const void* block;  ///< null: plain norm of x
+  const float* weight;
+  const float* bias;
+  void* sum;
+  void* y;
+  float* mean;               ///< one of each row
+  float* inverse_deviation;  ///< 1 / sqrt(variance + eps), one of each row
+  int64_t width;
+  float eps;
+};
+
+/// Gradient of the layer norm of x, plus `extra` (null: none), into `grad_x`, and rounded to the slot's dtype into
+/// `grad_block` (null: not wanted). The gradients of weight and bias (null: not wanted) are added to.
+struct LayerNormBackward {
+  const void* grad_y;
+  const void* extra;
+  const void* x;
+  const float* weight;
+  const float* mean;
+  const float* inverse_deviation;
+  void* grad_x;
+  void* grad_block;
+  int64_t width;
+};
+
 struct SwigluBackward {
   const void* grad_y;
   const void* gate;
@@ -89,13 +118,14 @@ struct TallMatrix {
 using BlockProduct = void (*)(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, bool add,
                               const void* a, const void* b, float* c);
 
-/// Causal attention of the query heads that share one key/value head, within one row of `length` tokens. Pointers are
+/// Attention of the query heads that share one key/value head, within one row of `length` tokens. Pointers are
 /// at the row's first token and the head group's first element; strides are in elements from token to token.
 struct AttentionGroup {
   int64_t length;
   int64_t head_dim;
   int64_t heads;   ///< query heads in the group, next to each other
-  int64_t window;  ///< 0: none
+  bool causal;     ///< a query sees its own and earlier keys; else all of the row
+  int64_t window;  ///< 0: none; only with `causal`
   float scale;
   int64_t query_stride;
   int64_t key_stride;
@@ -133,6 +163,15 @@ struct AttentionBackward {
 struct TypedKernels {
   void (*norm_forward)(const NormForward&, int64_t begin, int64_t end);
   void (*norm_backward)(const NormBackward&, float* grad_weight, int64_t begin, int64_t end);
+  void (*layer_norm_forward)(const LayerNormForward&, int64_t begin, int64_t end);
+  void (*layer_norm_backward)(const LayerNormBackward&, float* grad_weight, float* grad_bias, int64_t begin,
+                              int64_t end);
+  /// The same beside a residual stream in float32.
+  void (*layer_norm_forward_wide)(const LayerNormForward&, int64_t begin, int64_t end);
+  void (*layer_norm_backward_wide)(const LayerNormBackward&, float* grad_weight, float* grad_bias, int64_t begin,
+                                   int64_t end);
+  void (*gelu_forward)(const void* x, void* y, bool tanh_form, int64_t begin, int64_t end);
+  void (*gelu_backward)(const void* grad_y, const void* x, void* grad_x, bool tanh_form, int64_t begin, int64_t end);
   void (*swiglu_forward)(const void* gate, const void* up, void* y, int64_t begin, int64_t end);
   void (*swiglu_backward)(const SwigluBackward&, int64_t begin, int64_t end);
   /// out = a + multiplier * b; `a` may be null (out = multiplier * b).

@@ -5,6 +5,8 @@
 #include "engine/kernels/cpu/attention_kernels.h"
 #include "engine/kernels/cpu/block_product.h"
 #include "engine/kernels/cpu/elementwise_kernels.h"
+#include "engine/kernels/cpu/gelu_kernels.h"
+#include "engine/kernels/cpu/layer_norm_kernels.h"
 #include "engine/kernels/cpu/loss_kernels.h"
 #include "engine/kernels/cpu/low_rank_kernels.h"
 #include "engine/kernels/cpu/optimizer_kernels.h"
@@ -18,6 +20,12 @@ template <typename T>
 constexpr TypedKernels kTyped = {
     .norm_forward = norm_forward<T>,
     .norm_backward = norm_backward<T>,
+    .layer_norm_forward = layer_norm_forward<T, T>,
+    .layer_norm_backward = layer_norm_backward<T, T>,
+    .layer_norm_forward_wide = layer_norm_forward<T, float>,
+    .layer_norm_backward_wide = layer_norm_backward<T, float>,
+    .gelu_forward = gelu_forward<T>,
+    .gelu_backward = gelu_backward<T>,
     .swiglu_forward = swiglu_forward<T>,
     .swiglu_backward = swiglu_backward<T>,
     .add_scaled = add_scaled<T>,

@@ -70,6 +70,7 @@ struct Span {
   int64_t longest_row = 0;
   double scale = 0;
   int64_t window = 0;
+  bool causal = true;
 
   /// Keys before a query's own; none set: all of them.
   std::optional<int64_t> left() const { return window > 0 ? std::optional<int64_t>(window - 1) : std::nullopt; }
@@ -82,22 +83,23 @@ struct FlashAttention : torch::autograd::Function<FlashAttention> {
                             const at::Tensor& v_TKD, const Span& span) {
     const auto [out_TND, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
         q_TND, k_TKD, v_TKD, span.row_offsets_R1, span.row_offsets_R1, span.longest_row, span.longest_row,
-        /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, span.scale, span.left(), span.right());
+        /*dropout_p=*/0.0, span.causal, /*return_debug_mask=*/false, span.scale, span.left(), span.right());
     ctx->save_for_backward({q_TND, k_TKD, v_TKD, out_TND, log_sum_exp, random_state, unused, span.row_offsets_R1});
     ctx->saved_data["longest_row"] = span.longest_row;
     ctx->saved_data["scale"] = span.scale;
     ctx->saved_data["window"] = span.window;
+    ctx->saved_data["causal"] = span.causal;
     return out_TND;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const Span span{saved[7], ctx->saved_data["longest_row"].toInt(), ctx->saved_data["scale"].toDouble(),
-                    ctx->saved_data["window"].toInt()};
+                    ctx->saved_data["window"].toInt(), ctx->saved_data["causal"].toBool()};
     const DeterministicAlgorithms deterministic;
     const auto [grad_q, grad_k, grad_v] = at::_flash_attention_backward(
         grads[0].contiguous(), saved[0], saved[1], saved[2], saved[3], saved[4], span.row_offsets_R1,
-        span.row_offsets_R1, span.longest_row, span.longest_row, /*dropout_p=*/0.0, /*is_causal=*/true, saved[5],
+        span.row_offsets_R1, span.longest_row, span.longest_row, /*dropout_p=*/0.0, span.causal, saved[5],
         saved[6], span.scale, span.left(), span.right());
     return {grad_q, grad_k, grad_v, {}};
   }
@@ -118,7 +120,8 @@ at::Tensor attention_flash(const at::Tensor& q_TND, const at::Tensor& k_TKD, con
   const at::Tensor q = rotated(q_TND.view({tokens, options.query_heads, options.head_dim}), rotary, batch);
   const at::Tensor k = rotated(k_TKD.view({tokens, options.key_value_heads, options.head_dim}), rotary, batch);
   const at::Tensor v = v_TKD.view({tokens, options.key_value_heads, options.head_dim});
-  const Span span{batch.row_offsets_R1, batch.longest_row, options.scale, options.sliding_window};
+  const Span span{batch.row_offsets_R1, batch.longest_row, options.scale, options.sliding_window,
+                  options.causal};
   return FlashAttention::apply(q, k, v, span).view({tokens, options.query_heads * options.head_dim});
 }
 
