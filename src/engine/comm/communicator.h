@@ -50,8 +50,8 @@ struct CollectiveStats {
 /// The ranks of one group. Every rank calls the same collectives in the same order with equal sizes and dtypes; one
 /// thread a rank calls. A collective starts at once and runs beside the caller (on a thread of the communicator, or on
 /// a stream of its own); collectives of one communicator run one after the other, in call order. Buffers are
-/// contiguous, 1-D, of float32, bfloat16, float16, float64 or uint8 (uint8: no reductions). `label` names the unit for errors
-/// and traces ("blocks.3 gradients").
+/// contiguous, 1-D, of float32, bfloat16, float16, float64 or uint8 (uint8: no reductions). `label` names the unit for
+/// errors and traces ("blocks.3 gradients").
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -80,9 +80,10 @@ class Communicator {
   virtual WorkPtr recv(const at::Tensor& buffer, int from, std::string_view label) = 0;
   virtual void barrier(std::string_view label) = 0;
 
-  /// Ranks that give the same `color` form a new group, in order of their rank here. All ranks of this group call it
-  /// together. `name` ("data", "shard") stands in the errors of the new group, which must not outlive this one.
-  virtual std::unique_ptr<Communicator> split(int color, std::string_view name) = 0;
+  /// A new group of `members` (ranks of this group, ascending, this one among them); the first becomes its rank 0. All
+  /// ranks of this group call it together, each with the members of the group that it shall be in. `name` ("data",
+  /// "shard") stands in the errors of the new group, which must not outlive this one.
+  virtual std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) = 0;
 
   virtual std::vector<CollectiveStats> stats() const = 0;
   virtual void reset_stats() = 0;

@@ -1,0 +1,61 @@
+// What all communicators share: checks of arguments, numbering, and statistics.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/comm/call.h"
+#include "engine/comm/call_meter.h"
+#include "engine/comm/communicator.h"
+
+namespace assay::engine {
+
+/// Turns every method of the interface into one Call for start(). A wrong argument throws c10::Error before anything
+/// was sent.
+class BaseCommunicator : public Communicator {
+ public:
+  BaseCommunicator(int rank, int size);
+
+  int rank() const final { return rank_; }
+  int size() const final { return size_; }
+
+  at::Tensor allocate(int64_t elements, at::ScalarType dtype) override;
+
+  WorkPtr all_gather(const at::Tensor& full, const at::Tensor& shard, std::string_view label) final;
+  WorkPtr reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOp op, std::string_view label) final;
+  WorkPtr all_reduce(const at::Tensor& buffer, ReduceOp op, std::string_view label) final;
+  WorkPtr broadcast(const at::Tensor& buffer, int root, std::string_view label) final;
+  WorkPtr send(const at::Tensor& buffer, int to, std::string_view label) final;
+  WorkPtr recv(const at::Tensor& buffer, int from, std::string_view label) final;
+  void barrier(std::string_view label) final;
+
+  std::vector<CollectiveStats> stats() const final { return meter_->stats(); }
+  void reset_stats() final { meter_->reset(); }
+
+ protected:
+  /// Starts a checked call. Its Work adds its own busy time to the meter; exposed time is added here.
+  virtual WorkPtr start(Call call) = 0;
+
+  /// This rank's rank among `members`, which are checked.
+  int new_rank(const std::vector<int>& members, std::string_view name) const;
+
+  /// Outlives the communicator with the Works that count into it.
+  const std::shared_ptr<CallMeter>& meter() const { return meter_; }
+
+ private:
+  WorkPtr begin(Call call);
+  void check_peer(int peer, const Call& call) const;
+
+  const int rank_;
+  const int size_;
+  std::shared_ptr<CallMeter> meter_ = std::make_shared<CallMeter>();
+  int64_t collectives_ = 0;
+  std::vector<int64_t> sent_;
+  std::vector<int64_t> received_;
+};
+
+/// A Work with nothing left to do.
+WorkPtr finished_work();
+
+}  // namespace assay::engine

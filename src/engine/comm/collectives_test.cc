@@ -1,0 +1,291 @@
+// Every collective of every backend against the same arithmetic done on one rank.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/comm/local_communicator.h"
+#include "engine/comm/shm/shm_communicator.h"
+#include "engine/comm/testing.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::Group;
+using testing::run_ranks;
+
+struct Backend {
+  std::string name;
+  Group (*make)(int size);
+  int largest;
+};
+
+Group make_self(int /*size*/) {
+  Group group;
+  group.push_back(make_self_communicator());
+  return group;
+}
+
+Group make_shm_caller(int size) {
+  return make_thread_group(size, {.execution = Execution::kCaller, .arena_bytes = 64 << 20});
+}
+
+Group make_shm_thread(int size) {
+  return make_thread_group(size, {.execution = Execution::kThread, .arena_bytes = 64 << 20});
+}
+
+const Backend kBackends[] = {
+    {"self", make_self, 1}, {"shm_caller", make_shm_caller, 4}, {"shm_thread", make_shm_thread, 4}};
+
+std::vector<std::tuple<Backend, int>> cases() {
+  std::vector<std::tuple<Backend, int>> all;
+  for (const Backend& backend : kBackends) {
+    for (int size = 1; size <= backend.largest; ++size) {
+      all.emplace_back(backend, size);
+    }
+  }
+  return all;
+}
+
+/// Where a test's buffers are.
+enum class Memory { kShared, kPrivate, kMixed };
+
+at::Tensor buffer(Communicator& rank, int64_t elements, at::ScalarType dtype, Memory memory) {
+  const bool shared = memory == Memory::kShared || (memory == Memory::kMixed && rank.rank() % 2 == 0);
+  return shared ? rank.allocate(elements, dtype) : at::empty({elements}, dtype);
+}
+
+/// Rank `rank`'s values: different everywhere, of either sign, exact in no 16-bit format.
+at::Tensor values(int rank, int64_t elements, at::ScalarType dtype) {
+  const at::Tensor index = at::arange(elements, at::kDouble);
+  return (at::sin(index * 0.7 + rank * 1.3) * (rank + 1) * 3.0).to(dtype);
+}
+
+/// Sums in float32 and in order of rank, rounded once: what the contract promises.
+at::Tensor expected(int size, int64_t elements, at::ScalarType dtype, ReduceOp op) {
+  const at::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
+  at::Tensor total = values(0, elements, dtype).to(wide);
+  for (int rank = 1; rank < size; ++rank) {
+    const at::Tensor other = values(rank, elements, dtype).to(wide);
+    total = op == ReduceOp::kMax ? at::maximum(total, other) : total + other;
+  }
+  return (op == ReduceOp::kAverage ? total * (1.0 / size) : total).to(dtype);
+}
+
+class CollectivesTest : public ::testing::TestWithParam<std::tuple<Backend, int>> {
+ protected:
+  Group group() const { return std::get<0>(GetParam()).make(size()); }
+  int size() const { return std::get<1>(GetParam()); }
+};
+
+constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble};
+constexpr int64_t kLengths[] = {0, 1, 7, 1000, 50001};
+constexpr Memory kMemories[] = {Memory::kShared, Memory::kPrivate, Memory::kMixed};
+
+TEST_P(CollectivesTest, AllReduce) {
+  const Group ranks = group();
+  for (const at::ScalarType dtype : kDtypes) {
+    for (const int64_t length : kLengths) {
+      for (const Memory memory : kMemories) {
+        run_ranks(ranks, [&](Communicator& rank) {
+          const at::Tensor all = buffer(rank, length, dtype, memory);
+          for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMax}) {
+            all.copy_(values(rank.rank(), length, dtype));
+            rank.all_reduce(all, op, "test")->wait();
+            EXPECT_TRUE(at::equal(all, expected(size(), length, dtype, op)))
+                << dtype << " " << length << " memory " << static_cast<int>(memory) << " op " << static_cast<int>(op);
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST_P(CollectivesTest, ReduceScatter) {
+  const Group ranks = group();
+  for (const at::ScalarType dtype : kDtypes) {
+    for (const int64_t shard_length : kLengths) {
+      for (const Memory memory : kMemories) {
+        const int64_t length = shard_length * size();
+        run_ranks(ranks, [&](Communicator& rank) {
+          const at::Tensor full = buffer(rank, length, dtype, memory);
+          full.copy_(values(rank.rank(), length, dtype));
+          const at::Tensor shard = buffer(rank, shard_length, dtype, memory);
+          rank.reduce_scatter(shard, full, ReduceOp::kAverage, "test")->wait();
+          const at::Tensor want = expected(size(), length, dtype, ReduceOp::kAverage);
+          EXPECT_TRUE(at::equal(shard, want.narrow(0, rank.rank() * shard_length, shard_length)));
+        });
+      }
+    }
+  }
+}
+
+/// More than the 4 MiB that private buffers pass through at a time.
+TEST_P(CollectivesTest, LargePrivateBuffersGoInTiles) {
+  const Group ranks = group();
+  constexpr int64_t kShard = 1500001;
+  run_ranks(ranks, [&](Communicator& rank) {
+    for (const Memory memory : {Memory::kPrivate, Memory::kMixed}) {
+      const at::Tensor full = buffer(rank, kShard * size(), at::kFloat, memory);
+      const at::Tensor shard = full.narrow(0, kShard * rank.rank(), kShard);
+      full.fill_(rank.rank() + 1);
+      full[kShard - 1] = 100;
+      rank.all_reduce(full, ReduceOp::kSum, "test")->wait();
+      const float sum = static_cast<float>(size() * (size() + 1)) / 2;
+      EXPECT_EQ(full[kShard - 1].item<float>(), 100.0F * static_cast<float>(size()));
+      EXPECT_EQ((full == sum).sum().item<int64_t>(), full.numel() - 1);
+      rank.reduce_scatter(shard, full, ReduceOp::kAverage, "test")->wait();
+      EXPECT_EQ((shard == sum).sum().item<int64_t>(), kShard - (rank.rank() == 0 ? 1 : 0));
+      shard.fill_(rank.rank() + 1);
+      rank.all_gather(full, shard, "test")->wait();
+      EXPECT_EQ(full.sum(at::kDouble).item<double>(), static_cast<double>(sum) * kShard);
+    }
+  });
+}
+
+TEST_P(CollectivesTest, ReduceScatterIntoItsOwnPart) {
+  const Group ranks = group();
+  constexpr int64_t kShard = 5001;
+  const int64_t length = kShard * size();
+  for (const Memory memory : kMemories) {
+    run_ranks(ranks, [&](Communicator& rank) {
+      const at::Tensor full = buffer(rank, length, at::kFloat, memory);
+      full.copy_(values(rank.rank(), length, at::kFloat));
+      const at::Tensor shard = full.narrow(0, rank.rank() * kShard, kShard);
+      rank.reduce_scatter(shard, full, ReduceOp::kSum, "test")->wait();
+      const at::Tensor want = expected(size(), length, at::kFloat, ReduceOp::kSum);
+      EXPECT_TRUE(at::equal(shard, want.narrow(0, rank.rank() * kShard, kShard)));
+    });
+  }
+}
+
+TEST_P(CollectivesTest, AllGather) {
+  const Group ranks = group();
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kByte}) {
+    for (const int64_t length : kLengths) {
+      for (const Memory memory : kMemories) {
+        for (const bool in_place : {false, true}) {
+          run_ranks(ranks, [&](Communicator& rank) {
+            const at::Tensor full = buffer(rank, length * size(), dtype, memory);
+            const at::Tensor shard =
+                in_place ? full.narrow(0, rank.rank() * length, length) : buffer(rank, length, dtype, memory);
+            const auto of = [&](int r) { return (values(r, length, at::kFloat) + 20).to(dtype); };
+            shard.copy_(of(rank.rank()));
+            rank.all_gather(full, shard, "test")->wait();
+            for (int r = 0; r < size(); ++r) {
+              EXPECT_TRUE(at::equal(full.narrow(0, r * length, length), of(r)));
+            }
+          });
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CollectivesTest, Broadcast) {
+  const Group ranks = group();
+  for (int root = 0; root < size(); ++root) {
+    for (const int64_t length : {int64_t{0}, int64_t{3}, int64_t{2500001}}) {
+      for (const Memory memory : kMemories) {
+        run_ranks(ranks, [&](Communicator& rank) {
+          const at::Tensor all = buffer(rank, length, at::kFloat, memory);
+          all.copy_(values(rank.rank(), length, at::kFloat));
+          rank.broadcast(all, root, "test")->wait();
+          EXPECT_TRUE(at::equal(all, values(root, length, at::kFloat)));
+        });
+      }
+    }
+  }
+}
+
+TEST_P(CollectivesTest, MessagesGoInOrderAndBothWays) {
+  if (size() < 2) {
+    GTEST_SKIP() << "one rank has nobody to send to";
+  }
+  constexpr int64_t kLength = 1000;
+  constexpr int kMessages = 12;
+  run_ranks(group(), [&](Communicator& rank) {
+    const int next = (rank.rank() + 1) % size();
+    const int previous = (rank.rank() + size() - 1) % size();
+    std::vector<at::Tensor> buffers;
+    std::vector<WorkPtr> works;
+    for (int message = 0; message < kMessages; ++message) {
+      const at::Tensor out = buffer(rank, kLength, at::kFloat, message % 2 == 0 ? Memory::kShared : Memory::kPrivate);
+      out.copy_(values(100 * rank.rank() + message, kLength, at::kFloat));
+      buffers.push_back(at::empty({kLength}, at::kFloat));
+      const WorkPtr sent = rank.send(out, next, "out");
+      rank.recv(buffers.back(), previous, "in")->wait();
+      sent->wait();
+    }
+    for (int message = 0; message < kMessages; ++message) {
+      EXPECT_TRUE(
+          at::equal(buffers[static_cast<size_t>(message)], values(100 * previous + message, kLength, at::kFloat)));
+    }
+  });
+}
+
+TEST_P(CollectivesTest, WorksAreDoneInCallOrderWhateverTheOrderOfWaits) {
+  run_ranks(group(), [&](Communicator& rank) {
+    const at::Tensor a = rank.allocate(10000, at::kFloat).fill_(1);
+    const at::Tensor b = at::full({10000}, 2.0F);
+    const WorkPtr first = rank.all_reduce(a, ReduceOp::kSum, "a");
+    const WorkPtr second = rank.all_reduce(b, ReduceOp::kSum, "b");
+    second->wait();
+    first->wait();
+    first->wait();
+    rank.barrier("end");
+    EXPECT_EQ(a[9999].item<float>(), static_cast<float>(size()));
+    EXPECT_EQ(b[0].item<float>(), 2.0F * static_cast<float>(size()));
+  });
+}
+
+TEST_P(CollectivesTest, SplitMakesGroupsOfTheirOwn) {
+  if (size() != 4) {
+    GTEST_SKIP() << "needs four ranks";
+  }
+  run_ranks(group(), [&](Communicator& rank) {
+    const bool odd = rank.rank() % 2 == 1;
+    const auto part = rank.split(odd ? std::vector<int>{1, 3} : std::vector<int>{0, 2}, odd ? "odd" : "even");
+    EXPECT_EQ(part->size(), 2);
+    EXPECT_EQ(part->rank(), rank.rank() / 2);
+    const at::Tensor own = part->allocate(3, at::kFloat).fill_(rank.rank());
+    part->all_reduce(own, ReduceOp::kSum, "test")->wait();
+    EXPECT_EQ(own[1].item<float>(), odd ? 4.0F : 2.0F);
+  });
+}
+
+TEST_P(CollectivesTest, CountsCallsAndBytes) {
+  run_ranks(group(), [&](Communicator& rank) {
+    const at::Tensor full = rank.allocate(8 * size(), at::kFloat).fill_(0);
+    rank.all_gather(full, full.narrow(0, 8 * rank.rank(), 8), "test")->wait();
+    rank.all_gather(full, full.narrow(0, 8 * rank.rank(), 8), "test")->wait();
+    const std::vector<CollectiveStats> stats = rank.stats();
+    ASSERT_EQ(stats.size(), 1U);
+    EXPECT_EQ(stats[0].kind, "all_gather");
+    EXPECT_EQ(stats[0].calls, 2);
+    EXPECT_EQ(stats[0].bytes, 2 * 32 * size());
+    rank.reset_stats();
+    EXPECT_TRUE(rank.stats().empty());
+  });
+}
+
+TEST_P(CollectivesTest, RefusesBuffersThatDoNotFit) {
+  run_ranks(group(), [&](Communicator& rank) {
+    const at::Tensor shard = at::zeros({3}, at::kFloat);
+    EXPECT_THROW(rank.all_gather(at::zeros({3 * size() + 1}, at::kFloat), shard, "test"), c10::Error);
+    EXPECT_THROW(rank.all_gather(at::zeros({3 * size()}, at::kHalf), shard, "test"), c10::Error);
+    EXPECT_THROW(rank.all_reduce(at::zeros({3}, at::kByte), ReduceOp::kSum, "test"), c10::Error);
+    EXPECT_THROW(rank.all_reduce(at::zeros({3, 3}, at::kFloat), ReduceOp::kSum, "test"), c10::Error);
+    EXPECT_THROW(rank.broadcast(shard, size(), "test"), c10::Error);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, CollectivesTest, ::testing::ValuesIn(cases()), [](const auto& info) {
+  return std::get<0>(info.param).name + "_" + std::to_string(std::get<1>(info.param));
+});
+
+}  // namespace
+}  // namespace assay::engine

@@ -1,0 +1,2 @@
+#define ASSAY_ISA portable
+#include "engine/comm/kernels/reduction_unit.h"

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "engine/comm/shm/meeting.h"
+
+namespace assay::engine {
+
+Announcement announcement_of(const Call& call) {
+  Announcement announcement{};
+  announcement.number = call.number;
+  announcement.kind = call.kind;
+  announcement.op = call.op;
+  announcement.dtype = call.full.defined() ? static_cast<int8_t>(call.full.scalar_type()) : int8_t{-1};
+  announcement.root = call.kind == CallKind::kBroadcast ? call.peer : -1;
+  announcement.elements = call.full.defined() ? call.full.numel() : 0;
+  announcement.label_hash = std::hash<std::string>{}(call.label);
+  const size_t length = std::min(call.label.size(), kLabelBytes - 1);
+  std::memcpy(announcement.label, call.label.data(), length);
+  return announcement;
+}
+
+std::string describe(const Announcement& announcement) {
+  std::string text = fmt::format("{} of {}", to_string(announcement.kind), announcement.label);
+  if (announcement.dtype >= 0) {
+    text += fmt::format(" ({} elements of {}{})", announcement.elements,
+                        c10::toString(static_cast<at::ScalarType>(announcement.dtype)),
+                        announcement.op == ReduceOp::kSum ? "" : fmt::format(", {}", to_string(announcement.op)));
+  }
+  return announcement.root < 0 ? text : fmt::format("{} from rank {}", text, announcement.root);
+}
+
+bool same_call(const Announcement& a, const Announcement& b) {
+  return a.number == b.number && a.kind == b.kind && a.op == b.op && a.dtype == b.dtype && a.root == b.root &&
+         a.elements == b.elements && a.label_hash == b.label_hash;
+}
+
+}  // namespace assay::engine

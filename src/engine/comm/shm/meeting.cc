@@ -1,0 +1,184 @@
+#include "engine/comm/shm/meeting.h"
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/text.h"
+
+namespace assay::engine {
+namespace {
+
+/// How long a rank sleeps before it looks whether its peer still lives.
+constexpr double kSleepSeconds = 0.05;
+
+bool reached(const SharedCounter& counter, uint32_t target) {
+  return static_cast<int32_t>(counter.value.load(std::memory_order_acquire) - target) >= 0;
+}
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Sleeps until `counter` changes from `seen`, or a while.
+void sleep_on(SharedCounter& counter, uint32_t seen) {
+  const timespec timeout{.tv_sec = 0, .tv_nsec = static_cast<long>(kSleepSeconds * 1e9)};
+  ::syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+}
+
+}  // namespace
+
+int spins_for(int ranks) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const bool known = ::sched_getaffinity(0, sizeof(cores), &cores) == 0;
+  constexpr int kSpinsWithOwnCore = 4000;
+  constexpr int kSpinsWithout = 50;
+  return known && CPU_COUNT(&cores) < ranks ? kSpinsWithout : kSpinsWithOwnCore;
+}
+
+/// How long a rank has waited for a peer, and when that is too long.
+class Meeting::Patience {
+ public:
+  Patience(const JobWatch& job, int world_rank) : job_(job), world_rank_(world_rank) {}
+
+  /// Counts one sleep of `seconds`; gives what is wrong with the peer when the patience is at its end. A sleep that
+  /// took much longer than asked for is time in which this process was stopped itself.
+  std::string after_sleep(double seconds) {
+    const double waited = std::min(seconds, 4 * kSleepSeconds);
+    const PeerState state = job_.peers.state(world_rank_);
+    waited_ += waited;
+    stopped_ = state == PeerState::kStopped ? stopped_ + waited : 0;
+    if (state == PeerState::kEnded) {
+      return "its process has ended";
+    }
+    if (stopped_ > job_.options.stopped_seconds) {
+      return fmt::format("its process has been stopped for {}", FormatSeconds(job_.options.stopped_seconds));
+    }
+    if (waited_ > job_.options.deadline_seconds) {
+      return fmt::format("it has not come for {}, though its process lives",
+                         FormatSeconds(job_.options.deadline_seconds));
+    }
+    return "";
+  }
+
+ private:
+  const JobWatch& job_;
+  int world_rank_;
+  double waited_ = 0;
+  double stopped_ = 0;
+};
+
+Meeting::Meeting(ControlBlock block, int rank, std::vector<int> world_ranks, std::string name,
+                 std::shared_ptr<const JobWatch> job)
+    : block_(block), rank_(rank), world_ranks_(std::move(world_ranks)), name_(std::move(name)), job_(std::move(job)) {}
+
+std::string Meeting::where(const Call& call) const {
+  return name_.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), name_);
+}
+
+void Meeting::open(const Call& call, const Announcement& own) {
+  check_failure();
+  block_.slot(rank_).calls[call.number & 1] = own;
+  meet(call);
+  check_same(call);
+}
+
+const Announcement& Meeting::announced(int rank, const Call& call) const {
+  return block_.slot(rank).calls[call.number & 1];
+}
+
+void Meeting::meet(const Call& call) {
+  ++phase_;
+  raise(block_.slot(rank_).phase, phase_);
+  const int size = static_cast<int>(world_ranks_.size());
+  for (int step = 1; step < size; ++step) {
+    const int peer = (rank_ + step) % size;
+    await(block_.slot(peer).phase, phase_, peer, call);
+  }
+}
+
+void Meeting::check_same(const Call& call) const {
+  const Announcement& first = announced(0, call);
+  for (int rank = 1; rank < static_cast<int>(world_ranks_.size()); ++rank) {
+    const Announcement& other = announced(rank, call);
+    if (!same_call(first, other)) {
+      fail(fmt::format("the ranks do not call the same in collective {}{}: rank {} calls {}, rank {} calls {}",
+                       call.number, name_.empty() ? "" : " of group " + name_, world_rank(0), describe(first),
+                       world_rank(rank), describe(other)));
+    }
+  }
+}
+
+void Meeting::raise(SharedCounter& counter, uint32_t value) {
+  counter.value.store(value, std::memory_order_seq_cst);
+  if (counter.sleepers.load(std::memory_order_seq_cst) > 0) {
+    ::syscall(SYS_futex, &counter.value, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+void Meeting::await(SharedCounter& counter, uint32_t target, int rank, const Call& call) const {
+  for (int spin = 0; spin < job_->spins; ++spin) {
+    if (reached(counter, target)) {
+      return;
+    }
+    pause();
+  }
+  Patience patience(*job_, world_rank(rank));
+  while (!reached(counter, target)) {
+    const double start = MonotonicSeconds();
+    counter.sleepers.fetch_add(1, std::memory_order_seq_cst);
+    const uint32_t seen = counter.value.load(std::memory_order_seq_cst);
+    if (static_cast<int32_t>(seen - target) < 0) {
+      sleep_on(counter, seen);
+    }
+    counter.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    if (reached(counter, target)) {
+      return;
+    }
+    check_failure();
+    std::string trouble = patience.after_sleep(MonotonicSeconds() - start);
+    if (block_.slot(rank).farewell.value.load(std::memory_order_acquire) != 0) {
+      trouble = "it has left the group";
+    }
+    // The last thing that a rank did before it ended may have been to come.
+    if (!trouble.empty() && !reached(counter, target)) {
+      fail(fmt::format("{} was lost in {}: {}", job_->peers.name(world_rank(rank)), where(call), trouble));
+    }
+  }
+}
+
+void Meeting::check_failure() const {
+  FailureRecord& record = *job_->failure;
+  if (record.state.load(std::memory_order_acquire) == FailureRecord::kSet) {
+    throw CommError(record.text);
+  }
+}
+
+void Meeting::fail(const std::string& text) const {
+  FailureRecord& record = *job_->failure;
+  uint32_t expected = FailureRecord::kNone;
+  if (record.state.compare_exchange_strong(expected, FailureRecord::kWriting)) {
+    const size_t length = std::min(text.size(), sizeof(record.text) - 1);
+    std::memcpy(record.text, text.data(), length);
+    record.state.store(FailureRecord::kSet, std::memory_order_release);
+  }
+  check_failure();
+  throw CommError(text);  // the rank that writes the record has not finished
+}
+
+void Meeting::leave() {
+  raise(block_.slot(rank_).farewell, 1);
+}
+
+}  // namespace assay::engine

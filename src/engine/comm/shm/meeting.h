@@ -1,0 +1,76 @@
+// How the ranks of a group on one machine wait for each other, and what happens when one does not come.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/comm/call.h"
+#include "engine/comm/comm_options.h"
+#include "engine/comm/shm/control_block.h"
+#include "engine/comm/shm/peer_watch.h"
+#include "engine/comm/shm/shared_segment.h"
+
+namespace assay::engine {
+
+/// What all groups of a job share in one process.
+struct JobWatch {
+  SharedMapping control;  ///< of the group of all ranks; holds the failure record
+  FailureRecord* failure;
+  PeerWatch peers;
+  CommOptions options;
+  int spins;  ///< before a waiting rank goes to sleep
+};
+
+/// Spinning helps where every rank has a core of its own, and takes a peer's time where not.
+int spins_for(int ranks);
+
+/// One rank's side of a group's control block. One thread at a time, but for the functions of messages.
+class Meeting {
+ public:
+  /// `world_ranks` are the members' ranks in the group of all ranks.
+  Meeting(ControlBlock block, int rank, std::vector<int> world_ranks, std::string name,
+          std::shared_ptr<const JobWatch> job);
+
+  /// Publishes what this rank calls, waits until all have, and checks that they call the same.
+  void open(const Call& call, const Announcement& own);
+  /// What `rank` called; valid from open() until the next call.
+  const Announcement& announced(int rank, const Call& call) const;
+  /// A further meeting point within `call`: returns when all ranks have reached it.
+  void meet(const Call& call);
+
+  /// Raises `counter` to `value` and wakes who sleeps on it.
+  static void raise(SharedCounter& counter, uint32_t value);
+  /// Returns when `counter`, which `rank` raises, has reached `target`.
+  void await(SharedCounter& counter, uint32_t target, int rank, const Call& call) const;
+
+  Channel& channel(int from, int to) const { return block_.channel(from, to); }
+  /// Throws the job's failure, if it has one.
+  void check_failure() const;
+  /// Makes `text` the job's failure unless it has one, and throws that.
+  [[noreturn]] void fail(const std::string& text) const;
+  /// Tells peers that this rank will come to no further meeting.
+  void leave();
+  int world_rank(int rank) const { return world_ranks_[static_cast<size_t>(rank)]; }
+
+ private:
+  class Patience;
+  std::string where(const Call& call) const;
+  void check_same(const Call& call) const;
+
+  ControlBlock block_;
+  int rank_;
+  std::vector<int> world_ranks_;
+  std::string name_;
+  std::shared_ptr<const JobWatch> job_;
+  uint32_t phase_ = 0;
+};
+
+/// An announcement of `call` without a place.
+Announcement announcement_of(const Call& call);
+/// "all_gather of blocks.3 (1024 elements of float32)"
+std::string describe(const Announcement& announcement);
+bool same_call(const Announcement& a, const Announcement& b);
+
+}  // namespace assay::engine

@@ -1,0 +1,187 @@
+#include "engine/comm/shm/shm_communicator.h"
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cstring>
+#include <future>
+#include <numeric>
+#include <utility>
+
+#include "base/text.h"
+#include "engine/comm/base_communicator.h"
+#include "engine/comm/sequencer.h"
+#include "engine/comm/shm/arena.h"
+#include "engine/comm/shm/collectives.h"
+#include "engine/comm/shm/meeting.h"
+#include "engine/comm/shm/messages.h"
+
+namespace assay::engine {
+namespace {
+
+/// With one core a rank, a thread beside the caller would only take the caller's time.
+bool wants_thread(Execution execution, int ranks) {
+  if (execution != Execution::kAuto) {
+    return execution == Execution::kThread;
+  }
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 && CPU_COUNT(&cores) >= 2 * ranks;
+}
+
+/// What the constructor of one rank's side of a group needs.
+struct GroupSeat {
+  int rank;
+  std::vector<int> world_ranks;  ///< of the members
+  std::string name;              ///< empty: all ranks
+  SharedMapping control;         ///< empty: the job's
+  std::shared_ptr<const JobWatch> job;
+  std::shared_ptr<ArenaSet> arenas;
+
+  int size() const { return static_cast<int>(world_ranks.size()); }
+  ControlBlock block() const { return {control.bytes().empty() ? job->control.bytes() : control.bytes(), size()}; }
+};
+
+class ShmCommunicator final : public BaseCommunicator {
+ public:
+  explicit ShmCommunicator(GroupSeat seat)
+      : BaseCommunicator(seat.rank, seat.size()),
+        seat_(std::move(seat)),
+        meeting_(seat_.block(), seat_.rank, seat_.world_ranks, seat_.name, seat_.job),
+        collectives_(seat_.rank, seat_.size(), seat_.arenas, meeting_),
+        messages_(seat_.rank, seat_.size(), seat_.arenas, meeting_, meter()),
+        sequencer_(wants_thread(seat_.job->options.execution, static_cast<int>(seat_.arenas->peers.size()))) {}
+
+  ~ShmCommunicator() override { meeting_.leave(); }
+
+  std::string_view backend() const override { return "shm"; }
+
+  at::Tensor allocate(int64_t elements, at::ScalarType dtype) override {
+    return seat_.arenas->own->allocate(elements, dtype);
+  }
+
+  std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
+
+ protected:
+  WorkPtr start(Call call) override {
+    if (call.kind == CallKind::kSend) {
+      return messages_.send(std::move(call));
+    }
+    if (call.kind == CallKind::kRecv) {
+      return messages_.recv(std::move(call));
+    }
+    // The task must not keep the buffers once its Work is done.
+    return sequencer_.run(std::packaged_task<void()>([this, call = std::move(call)]() mutable {
+      const Call own = std::exchange(call, {});
+      const double start = MonotonicSeconds();
+      collectives_.run(own);
+      meter()->add_busy(own.kind, MonotonicSeconds() - start);
+    }));
+  }
+
+ private:
+  GroupSeat seat_;
+  Meeting meeting_;
+  ShmCollectives collectives_;
+  ShmMessages messages_;
+  Sequencer sequencer_;  // last: its thread uses all of the above
+};
+
+/// What members of a new group must agree on, and where its first member's control segment is.
+struct SplitOffer {
+  SegmentAddress control;
+  uint64_t members_hash;
+};
+
+uint64_t hash_of(const std::vector<int>& members) {
+  uint64_t hash = members.size();
+  for (const int member : members) {
+    hash = hash * 1000003 + static_cast<uint64_t>(member);
+  }
+  return hash;
+}
+
+std::unique_ptr<Communicator> ShmCommunicator::split(const std::vector<int>& members, std::string_view name) {
+  const int rank = new_rank(members, name);
+  FileDescriptor segment = create_segment("assay-group", ControlBlock::bytes_for(static_cast<int>(members.size())));
+  const SplitOffer own{.control = address_of(segment), .members_hash = hash_of(members)};
+  const at::Tensor shard = at::empty({static_cast<int64_t>(sizeof(own))}, at::kByte);
+  const at::Tensor full = at::empty({shard.numel() * size()}, at::kByte);
+  std::memcpy(shard.data_ptr(), &own, sizeof(own));
+  constexpr std::string_view kLabel = "the making of groups";
+  all_gather(full, shard, kLabel)->wait();
+  std::vector<SplitOffer> offers(static_cast<size_t>(size()));
+  std::memcpy(offers.data(), full.data_ptr(), full.nbytes());
+  GroupSeat seat{.rank = rank,
+                 .world_ranks = {},
+                 .name = std::string(name),
+                 .control = SharedMapping(),
+                 .job = seat_.job,
+                 .arenas = seat_.arenas};
+  for (const int member : members) {
+    if (offers[static_cast<size_t>(member)].members_hash != own.members_hash) {
+      meeting_.fail(fmt::format("group {}: ranks {} and {} do not name the same members", name,
+                                meeting_.world_rank(this->rank()), meeting_.world_rank(member)));
+    }
+    seat.world_ranks.push_back(meeting_.world_rank(member));
+  }
+  seat.control = SharedMapping(open_segment(offers[static_cast<size_t>(members.front())].control));
+  barrier(kLabel);
+  return std::make_unique<ShmCommunicator>(std::move(seat));
+}
+
+}  // namespace
+
+ShmOffer::ShmOffer(int size, const CommOptions& options)
+    : arena_(create_segment("assay-arena", static_cast<size_t>(options.arena_bytes > 0 ? options.arena_bytes
+                                                                                       : default_arena_bytes(size)))),
+      control_(create_segment("assay-control", ControlBlock::bytes_for(size))) {}
+
+ShmAddresses ShmOffer::addresses() const {
+  return {.pid = ::getpid(), .arena = address_of(arena_), .control = address_of(control_)};
+}
+
+std::unique_ptr<Communicator> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
+                                          const CommOptions& options) {
+  const int size = static_cast<int>(all.size());
+  TORCH_CHECK(size <= kMaxRanks, size, " ranks on one machine: at most ", kMaxRanks, " can share memory");
+  auto arenas = std::make_shared<ArenaSet>();
+  arenas->own = std::make_shared<Arena>(SharedMapping(own.arena()));
+  arenas->own_rank = rank;
+  std::vector<pid_t> pids;
+  for (int peer = 0; peer < size; ++peer) {
+    const ShmAddresses& addresses = all[static_cast<size_t>(peer)];
+    pids.push_back(static_cast<pid_t>(addresses.pid));
+    arenas->peers.push_back(peer == rank ? SharedMapping() : SharedMapping(open_segment(addresses.arena)));
+  }
+  SharedMapping control(open_segment(all.front().control));
+  FailureRecord* failure = &ControlBlock(control.bytes(), size).failure();
+  std::vector<int> world_ranks(static_cast<size_t>(size));
+  std::iota(world_ranks.begin(), world_ranks.end(), 0);
+  return std::make_unique<ShmCommunicator>(GroupSeat{
+      .rank = rank,
+      .world_ranks = std::move(world_ranks),
+      .name = "",
+      .control = SharedMapping(),
+      .job = std::shared_ptr<const JobWatch>(
+          new JobWatch{std::move(control), failure, PeerWatch(std::move(pids)), options, spins_for(size)}),
+      .arenas = std::move(arenas),
+  });
+}
+
+std::vector<std::unique_ptr<Communicator>> make_thread_group(int size, const CommOptions& options) {
+  std::vector<ShmOffer> offers;
+  std::vector<ShmAddresses> all;
+  for (int rank = 0; rank < size; ++rank) {
+    offers.emplace_back(size, options);
+    all.push_back(offers.back().addresses());
+  }
+  std::vector<std::unique_ptr<Communicator>> ranks;
+  for (int rank = 0; rank < size; ++rank) {
+    ranks.push_back(connect_shm(rank, all, offers[static_cast<size_t>(rank)], options));
+  }
+  return ranks;
+}
+
+}  // namespace assay::engine
