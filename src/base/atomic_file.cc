@@ -73,14 +73,10 @@ Status AtomicFile::Write(std::span<const std::byte> bytes) {
   if (fd_ < 0) {
     return Status::Internal("cannot write " + path_ + ": an earlier write failed or the file is committed");
   }
-  while (!bytes.empty()) {
-    const ssize_t n = RetryOnSignal([&] { return ::write(fd_, bytes.data(), bytes.size()); });
-    if (n < 0) {
-      const int error = errno;
-      Discard(temporary_, fd_);
-      return ErrnoStatus(error, "write", path_);
-    }
-    bytes = bytes.subspan(static_cast<size_t>(n));
+  if (!WriteAll(fd_, bytes)) {
+    const int error = errno;
+    Discard(temporary_, fd_);
+    return ErrnoStatus(error, "write", path_);
   }
   return Status::Ok();
 }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 namespace assay {
@@ -47,6 +48,18 @@ class FileDescriptor {
 /// Opens `path` close-on-exec; invalid with errno set on failure.
 inline FileDescriptor OpenFile(const char* path, int flags, mode_t mode = 0666) {
   return FileDescriptor(RetryOnSignal([&] { return ::open(path, flags | O_CLOEXEC, mode); }));
+}
+
+/// Writes all of `bytes`; false with errno set on failure.
+inline bool WriteAll(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = RetryOnSignal([&] { return ::write(fd, bytes.data(), bytes.size()); });
+    if (written < 0) {
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
 }
 
 }  // namespace assay

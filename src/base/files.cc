@@ -20,17 +20,6 @@ bool IsDirectory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-Result<int64_t> FileSize(const std::string& path) {
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) {
-    return ErrnoStatus(errno, "read", path);
-  }
-  if (S_ISDIR(info.st_mode)) {
-    return ErrnoStatus(EISDIR, "read", path);
-  }
-  return static_cast<int64_t>(info.st_size);
-}
-
 namespace {
 
 // Reads to the end whatever the size says: the files of /proc claim to be empty.

@@ -14,7 +14,6 @@ namespace assay {
 
 bool FileExists(const std::string& path);
 bool IsDirectory(const std::string& path);
-Result<int64_t> FileSize(const std::string& path);
 
 Result<std::string> ReadFile(const std::string& path);
 

@@ -51,12 +51,12 @@ bool LooksNumeric(std::string_view cell) {
   return any_digit;
 }
 
+}  // namespace
+
 std::string OneLine(std::string text) {
   std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
   return text;
 }
-
-}  // namespace
 
 bool IsTerminal(std::FILE* stream) {
   const char* kind = std::getenv("TERM");

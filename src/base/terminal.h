@@ -11,6 +11,9 @@ namespace assay {
 bool IsTerminal(std::FILE* stream);
 int TerminalWidth(std::FILE* stream);  ///< 100 when unknown
 
+/// `text` with spaces in place of control characters, newlines among them.
+std::string OneLine(std::string text);
+
 /// Columns that UTF-8 `text` takes on a terminal: 2 for wide characters, 0 for combining ones.
 int DisplayWidth(std::string_view text);
 /// The longest beginning of `text` that fits in `width` columns.

@@ -18,6 +18,8 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
 /// "4GiB", "512MB", "1.5 GiB", "1073741824" to bytes; decimal (k, kB) and binary (Ki, KiB) suffixes up to
 /// tera, any case.
 Result<int64_t> ParseBytes(std::string_view text);
+/// "20ms", "1.5 s", "300us" to seconds.
+Result<double> ParseSeconds(std::string_view text);
 /// 1610612736 to "1.50 GiB".
 std::string FormatBytes(double bytes);
 /// 75.3 to "1m15s", 0.0123 to "12.3 ms".

@@ -35,6 +35,15 @@ TEST(ParseBytesTest, KnowsBinaryAndDecimalSuffixes) {
   EXPECT_EQ(*ParseBytes("0"), 0);
 }
 
+TEST(ParseSecondsTest, ReadsUnitsAndRefusesOthers) {
+  EXPECT_DOUBLE_EQ(*ParseSeconds("20ms"), 0.02);
+  EXPECT_DOUBLE_EQ(*ParseSeconds(" 1.5 s "), 1.5);
+  EXPECT_DOUBLE_EQ(*ParseSeconds("300us"), 3e-4);
+  for (const char* text : {"", "20", "ms", "-1s", "1h", "inf s", "1s 2"}) {
+    EXPECT_EQ(ParseSeconds(text).status().code(), ErrorCode::kInvalidArgument) << text;
+  }
+}
+
 TEST(ParseBytesTest, RefusesWhatIsNoSize) {
   for (const char* text : {"", "GiB", "-1", "4 gigs", "4GiB5", "nan", "inf", "1e30", "9223372036854775808"}) {
     EXPECT_EQ(ParseBytes(text).status().code(), ErrorCode::kInvalidArgument) << text;

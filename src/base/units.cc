@@ -72,6 +72,18 @@ Result<int64_t> ParseBytes(std::string_view text) {
   return BadBytes(text);
 }
 
+Result<double> ParseSeconds(std::string_view text) {
+  const std::string_view trimmed = Trim(text);
+  double value = 0;
+  const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), value);
+  const std::string_view unit = Trim(trimmed.substr(static_cast<size_t>(end - trimmed.data())));
+  const double scale = unit == "ms" ? 1e-3 : unit == "s" ? 1 : unit == "us" ? 1e-6 : 0;
+  if (error != std::errc() || scale == 0 || !std::isfinite(value) || value < 0) {
+    return Status::InvalidArgument(fmt::format("'{}' is no duration: write for example 20ms or 1.5s", text));
+  }
+  return value * scale;
+}
+
 std::string FormatBytes(double bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   if (!std::isfinite(bytes)) {

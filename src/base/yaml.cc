@@ -255,9 +255,6 @@ Result<int64_t> YamlNode::AsInteger() const {
 Result<double> YamlNode::AsNumber() const {
   return ScalarAs(*this, impl_->node, YamlNumber, "a number");
 }
-Result<bool> YamlNode::AsBool() const {
-  return ScalarAs(*this, impl_->node, YamlBool, "true or false");
-}
 
 nlohmann::json YamlNode::ToJson() const {
   return NodeToJson(impl_->node);

@@ -42,7 +42,6 @@ class YamlNode {
   Result<std::string> AsText() const;
   Result<int64_t> AsInteger() const;
   Result<double> AsNumber() const;
-  Result<bool> AsBool() const;
   /// The scalar, list or map as JSON; scalars by YAML 1.2 core rules plus True/False/None, quoted ones are text.
   nlohmann::json ToJson() const;
 

@@ -37,14 +37,8 @@ constexpr FaultName kFaults[] = {
 /// "20ms", "1.5s"
 Result<double> Duration(const YamlNode& node) {
   ASSAY_ASSIGN_OR_RETURN(const std::string text, node.AsText());
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const std::string_view unit = Trim(end);
-  const double scale = unit == "ms" ? 1e-3 : unit == "s" ? 1 : unit == "us" ? 1e-6 : 0;
-  if (end == text.c_str() || scale == 0 || !(value >= 0)) {
-    return node.Error(fmt::format("'{}' is no duration: write for example 20ms or 1.5s", text));
-  }
-  return value * scale;
+  const Result<double> seconds = ParseSeconds(text);
+  return seconds.ok() ? seconds : node.Error(seconds.status().message());
 }
 
 Result<double> ByteCount(const YamlNode& node) {
@@ -174,7 +168,11 @@ Result<Profile> ReadRoot(const YamlNode& root) {
     ASSAY_RETURN_IF_ERROR(ReadOptional(node, "writes", &PositiveNumber, profile.writes_per_s));
   }
   if (root.Has("faults")) {
-    for (const YamlNode& node : root.Get("faults")->items()) {
+    const YamlNode faults = *root.Get("faults");
+    if (!faults.IsSequence()) {
+      return faults.Error("faults must be a list");
+    }
+    for (const YamlNode& node : faults.items()) {
       ASSAY_ASSIGN_OR_RETURN(FaultRule rule, Fault(node));
       profile.faults.push_back(std::move(rule));
     }
