@@ -3,9 +3,8 @@
 #include <random>
 #include <set>
 
-#include "objectserver/server.h"
 #include "storage/conformance.h"
-#include "storage/open.h"
+#include "storage/served_store.h"
 
 namespace assay::storage {
 namespace {
@@ -41,22 +40,8 @@ class Model {
 
 class BadDay {
  public:
-  BadDay(const std::string& uri, uint64_t seed) : random_(seed) {
-    objectserver::ServeOptions serve;
-    serve.buckets = {"test"};
-    serve.profile = std::string(ASSAY_SOURCE_DIR) + "/share/profiles/bad-day.yaml";
-    serve.seed = seed;
-    auto server = objectserver::ObjectServer::Start(serve);
-    EXPECT_THAT(server.status(), IsOk());
-    server_ = *std::move(server);
-    StoreOptions options;
-    options.endpoint = server_->url();
-    options.region = "us-east-1";
-    options.anonymous = true;
-    options.part_bytes = 5 << 20;
-    options.stall_timeout_seconds = 1;
-    store_ = OpenStore(uri, options)->store;
-  }
+  BadDay(const std::string& uri, uint64_t seed)
+      : random_(seed), served_(uri, ServeOptions(seed), {.stall_timeout_seconds = 1}) {}
 
   Outcomes Run(int operations) {
     for (int i = 0; i < operations; ++i) {
@@ -83,6 +68,14 @@ class BadDay {
   }
 
  private:
+  static objectserver::ServeOptions ServeOptions(uint64_t seed) {
+    objectserver::ServeOptions serve;
+    serve.profile = std::string(ASSAY_SOURCE_DIR) + "/share/profiles/bad-day.yaml";
+    serve.seed = seed;
+    return serve;
+  }
+  ObjectStore& store() { return served_.store(); }
+
   bool Count(const Status& status) {
     ++(status.ok() ? outcomes_.right : outcomes_.failed);
     if (!status.ok()) {
@@ -96,11 +89,11 @@ class BadDay {
     const Bytes buffer = AsBytes(content);
     Status status;
     if (streamed) {
-      auto writer = store_->OpenWriter(key, WriteOptions());
+      auto writer = store().OpenWriter(key, WriteOptions());
       status = writer.ok() ? (*writer)->Write(buffer) : writer.status();
       status = status.ok() ? (*writer)->Commit().status() : status;
     } else {
-      status = store_->Write(key, std::span(&buffer, 1), WriteOptions()).status();
+      status = store().Write(key, std::span(&buffer, 1), WriteOptions()).status();
     }
     model_.Wrote(key, content, Count(status));
   }
@@ -111,7 +104,7 @@ class BadDay {
     const Bytes buffer = AsBytes(content);
     WriteOptions options;
     options.condition.kind = WriteCondition::Kind::kAbsent;
-    const Status status = store_->Write(key, std::span(&buffer, 1), options).status();
+    const Status status = store().Write(key, std::span(&buffer, 1), options).status();
     if (status.code() == ErrorCode::kFailedPrecondition) {
       ++outcomes_.right;
       return;
@@ -119,7 +112,7 @@ class BadDay {
     model_.Wrote(key, content, Count(status));
   }
 
-  void Remove(const std::string& key) { model_.Removed(key, Count(store_->Remove(key))); }
+  void Remove(const std::string& key) { model_.Removed(key, Count(store().Remove(key))); }
 
   void Read(const std::string& key) {
     std::string content;
@@ -127,7 +120,7 @@ class BadDay {
       content.assign(static_cast<size_t>(size), '?');
       return std::as_writable_bytes(std::span(content));
     };
-    const Status status = store_->ReadWhole(key, allocate, ReadOptions()).status();
+    const Status status = store().ReadWhole(key, allocate, ReadOptions()).status();
     if (status.code() == ErrorCode::kNotFound) {
       content.clear();
     } else if (!Count(status)) {
@@ -140,8 +133,7 @@ class BadDay {
   }
 
   std::mt19937_64 random_;
-  std::unique_ptr<objectserver::ObjectServer> server_;
-  std::shared_ptr<ObjectStore> store_;
+  ServedStore served_;
   Model model_;
   Outcomes outcomes_;
 };

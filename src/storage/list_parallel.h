@@ -11,6 +11,9 @@
 
 namespace assay::storage {
 
+/// Requests at a time that list a bucket fast without being throttled for it.
+inline constexpr int kListWorkers = 8;
+
 /// Gives `sink` every page of the listing, in the order of a sequential one, called by this thread; page tokens are
 /// empty. An error of the sink ends the listing.
 ///

@@ -62,6 +62,24 @@ Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const
       expected.Hex(), verb == "read" ? "read it again; if that fails too, restore the object" : "write it again"));
 }
 
+Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, store.Stat(key));
+  if (!info) {
+    return MissingObjectStatus(verb, store.Uri(key));
+  }
+  return *std::move(info);
+}
+
+Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
+                                             std::string_view verb) {
+  std::vector<ObjectInfo> infos;
+  for (const std::string& key : keys) {
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, StatExisting(store, key, verb));
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
 Status CheckExpected(const std::optional<Checksum>& expected, std::span<const Bytes> content, std::string_view uri) {
   if (!expected.has_value()) {
     return Status::Ok();

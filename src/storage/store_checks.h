@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "storage/object_store.h"
@@ -31,6 +32,12 @@ Status ConditionFailedStatus(const WriteCondition& condition, std::string_view u
 Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag, std::string_view found_etag);
 Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,
                               const Checksum& found);
+
+/// What the store says of an object that must exist, or MissingObjectStatus(verb, ...).
+Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb);
+/// Likewise of several, in their order.
+Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
+                                             std::string_view verb);
 
 /// Fails when `expected` names a checksum and `content` has another.
 Status CheckExpected(const std::optional<Checksum>& expected, std::span<const Bytes> content, std::string_view uri);

@@ -19,14 +19,6 @@ ReadOptions ReadOptionsOf(const ObjectCopyOptions& options) {
   return read;
 }
 
-Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key) {
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, store.Stat(key));
-  if (!info) {
-    return MissingObjectStatus("copy", store.Uri(key));
-  }
-  return *std::move(info);
-}
-
 /// From a file: sent from the mapped pages.
 Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, ObjectStore& target,
                               const std::string& to, const ObjectCopyOptions& options) {
@@ -52,7 +44,7 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
 /// To a file: received into its mapped pages.
 Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, const FileStore& files,
                                  const std::string& to, const ObjectCopyOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   ReadOptions read = ReadOptionsOf(options);
   read.if_match = info.etag;
   read.progress = options.write.progress;
@@ -126,7 +118,7 @@ Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, Ob
   if (const auto* files = dynamic_cast<const FileStore*>(&target)) {
     return ReceiveFile(source, from, *files, to, options);
   }
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   return info.size <= kSmallBytes ? CopySmall(source, info, target, to, options)
                                   : Stream(source, info, target, to, options);
 }

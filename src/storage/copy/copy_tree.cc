@@ -15,7 +15,6 @@
 namespace assay::storage {
 namespace {
 
-constexpr int kListWorkers = 8;
 /// A large object fills the memory budget of its store on its own.
 constexpr int64_t kLargeBytes = int64_t{8} << 20;
 

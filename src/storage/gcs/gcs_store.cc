@@ -40,11 +40,7 @@ Result<ObjectInfo> WithGeneration(RemoteStore& store, const std::string& key, Re
   if (!info.ok() || !info->etag.empty()) {
     return info;
   }
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> stored, store.Stat(key));
-  if (!stored) {
-    return MissingObjectStatus("write", store.Uri(key));
-  }
-  return *std::move(stored);
+  return StatExisting(store, key, "write");
 }
 
 std::string WithScheme(const std::string& host) {
@@ -96,6 +92,9 @@ Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes
   for (const Bytes& buffer : buffers) {
     ASSAY_RETURN_IF_ERROR(writer->Write(buffer));
   }
+  if (options.journal != nullptr) {
+    ASSAY_RETURN_IF_ERROR(options.journal->BeforePublish());
+  }
   return writer->Commit();
 }
 
@@ -107,18 +106,6 @@ Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& ke
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, RemoteStore::OpenWriter(key, options));
   auto complete = [this, key](Result<ObjectInfo> info) { return WithGeneration(*this, key, std::move(info)); };
   return std::unique_ptr<ObjectWriter>(std::make_unique<GenerationWriter>(std::move(writer), std::move(complete)));
-}
-
-Result<std::vector<ObjectInfo>> GcsStore::StatSources(std::span<const std::string> keys) {
-  std::vector<ObjectInfo> sources;
-  for (const std::string& key : keys) {
-    ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> source, Stat(key));
-    if (!source) {
-      return MissingObjectStatus("copy", Uri(key));
-    }
-    sources.push_back(*std::move(source));
-  }
-  return sources;
 }
 
 Result<ObjectInfo> GcsStore::OursOr(const CallResult& result, const std::string& key, const WriteOptions& options) {
@@ -133,8 +120,7 @@ Result<ObjectInfo> GcsStore::OursOr(const CallResult& result, const std::string&
 
 Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatSources(std::span(&from, 1)));
-  const ObjectInfo& source = sources.front();
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, source.checksum, Uri(to)));
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
@@ -190,7 +176,7 @@ Result<std::vector<ObjectInfo>> GcsStore::ComposeGroups(std::span<const ObjectIn
 Result<ObjectInfo> GcsStore::Compose(std::span<const std::string> from, const std::string& to,
                                      const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(std::vector<ObjectInfo> sources, StatSources(from));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, CombinedChecksum(sources), Uri(to)));
   WriteOptions write = options;
   write.metadata = MetadataOf(options);
@@ -216,12 +202,7 @@ Result<ObjectInfo> GcsStore::Compose(std::span<const std::string> from, const st
 }
 
 Result<std::string> GcsStore::Presign(const std::string& key, std::string_view method, int64_t seconds) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  ASSAY_RETURN_IF_ERROR(signer().Prepare().WithContext("cannot presign " + Uri(key)));
-  http::Request request;
-  request.method = method;
-  request.url = gcs_.urls().XmlObject(key);
-  return signer().Presign(request, seconds);
+  return PresignUrl(key, gcs_.urls().XmlObject(key), method, seconds);
 }
 
 Result<std::vector<UnfinishedUpload>> GcsStore::ListUploads(const std::string& prefix) {

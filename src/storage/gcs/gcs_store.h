@@ -36,7 +36,6 @@ class GcsStore : public RemoteStore {
   /// Whether the endpoint knows uploads in parts: servers that stand in for the service may not. Tried once, by
   /// beginning one of `key`, where the endpoint is not the service's own.
   bool TakesParts(const std::string& key);
-  Result<std::vector<ObjectInfo>> StatSources(std::span<const std::string> keys);
   Result<ObjectInfo> ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
                                  const WriteOptions& options);
   Result<std::vector<ObjectInfo>> ComposeGroups(std::span<const ObjectInfo> sources, const std::string& to,

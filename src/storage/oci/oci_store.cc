@@ -36,17 +36,9 @@ OciStore::OciStore(std::unique_ptr<OciDialect> dialect, std::unique_ptr<Signer> 
       oci_(static_cast<const OciDialect&>(RemoteStore::dialect())),
       region_(std::move(region)) {}
 
-Result<ObjectInfo> OciStore::StatSource(const std::string& key) {
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, Stat(key));
-  if (!info) {
-    return MissingObjectStatus("copy", Uri(key));
-  }
-  return *std::move(info);
-}
-
 Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatSource(from));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(source, to, write));
@@ -129,11 +121,7 @@ Result<ObjectInfo> OciStore::CopyThrough(std::span<const ObjectInfo> sources, co
 Result<ObjectInfo> OciStore::Compose(std::span<const std::string> from, const std::string& to,
                                      const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  std::vector<ObjectInfo> sources;
-  for (const std::string& key : from) {
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo source, StatSource(key));
-    sources.push_back(std::move(source));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
   return CopyThrough(sources, to, options);
 }
 

@@ -28,7 +28,6 @@ class OciStore : public RemoteStore {
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
  private:
-  Result<ObjectInfo> StatSource(const std::string& key);
   /// Nothing where the service does not do it.
   Result<std::optional<ObjectInfo>> CopyWithin(const ObjectInfo& source, const std::string& to,
                                                const WriteOptions& options);

@@ -71,17 +71,9 @@ std::vector<Status> S3Store::RemoveMany(std::span<const std::string> keys) {
   return statuses;
 }
 
-Result<ObjectInfo> S3Store::StatSource(const std::string& key) {
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, Stat(key));
-  if (!info) {
-    return MissingObjectStatus("copy", Uri(key));
-  }
-  return *std::move(info);
-}
-
 Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatSource(from));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   const WriteOptions write = CopyOptions(source, options);
   if (source.size > kMaxCopyBytes) {
     return S3Compose(context(), s3_, to, write).Run(std::span(&source, 1));
@@ -104,21 +96,12 @@ Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to,
 Result<ObjectInfo> S3Store::Compose(std::span<const std::string> from, const std::string& to,
                                     const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  std::vector<ObjectInfo> sources;
-  for (const std::string& key : from) {
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo source, StatSource(key));
-    sources.push_back(std::move(source));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
   return S3Compose(context(), s3_, to, options).Run(sources);
 }
 
 Result<std::string> S3Store::Presign(const std::string& key, std::string_view method, int64_t seconds) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  ASSAY_RETURN_IF_ERROR(signer().Prepare().WithContext("cannot presign " + Uri(key)));
-  http::Request request;
-  request.method = method;
-  request.url = s3_.address().ObjectUrl(key);
-  return signer().Presign(request, seconds);
+  return PresignUrl(key, s3_.address().ObjectUrl(key), method, seconds);
 }
 
 Result<std::vector<UnfinishedUpload>> S3Store::ListUploads(const std::string& prefix) {

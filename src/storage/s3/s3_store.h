@@ -25,7 +25,6 @@ class S3Store : public RemoteStore {
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
  private:
-  Result<ObjectInfo> StatSource(const std::string& key);
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<Status> statuses);
 
   const S3Dialect& s3_;

@@ -82,6 +82,16 @@ Result<http::Response> RemoteStore::Call(std::string_view operation, const std::
   return answer;
 }
 
+Result<std::string> RemoteStore::PresignUrl(const std::string& key, std::string url, std::string_view method,
+                                            int64_t seconds) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(signer().Prepare().WithContext("cannot presign " + Uri(key)));
+  http::Request request;
+  request.method = method;
+  request.url = std::move(url);
+  return signer().Presign(request, seconds);
+}
+
 Result<std::optional<ObjectInfo>> RemoteStore::Stat(const std::string& key) {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
   return StatObject(context_, key);

@@ -48,6 +48,9 @@ class RemoteStore : public ObjectStore {
   Result<http::Response> Call(std::string_view operation, const std::string& key, const std::function<Outgoing()>& make,
                               CancelFlag cancel = nullptr);
 
+  /// Presign() for a store whose signer signs URLs.
+  Result<std::string> PresignUrl(const std::string& key, std::string url, std::string_view method, int64_t seconds);
+
   const Dialect& dialect() const { return *dialect_; }
   Signer& signer() { return *signer_; }
   const StoreOptions& options() const { return options_; }

@@ -1,0 +1,40 @@
+// For tests: a store on an embedded object server of this process.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "objectserver/server.h"
+#include "storage/conformance.h"
+#include "storage/open.h"
+
+namespace assay::storage {
+
+/// The server has the bucket "test" and lets everybody in; `options` are completed with its address.
+class ServedStore final : public StoreUnderTest {
+ public:
+  explicit ServedStore(const std::string& uri, objectserver::ServeOptions serve = {}, StoreOptions options = {}) {
+    serve.buckets = {"test"};
+    auto server = objectserver::ObjectServer::Start(serve);
+    EXPECT_THAT(server.status(), IsOk());
+    server_ = *std::move(server);
+    options.endpoint = server_->url();
+    options.region = "us-east-1";
+    options.anonymous = true;
+    options.part_bytes = 5 << 20;
+    auto opened = OpenStore(uri, options);
+    EXPECT_THAT(opened.status(), IsOk());
+    store_ = opened->store;
+  }
+  ObjectStore& store() override { return *store_; }
+  std::string url() const { return server_->url(); }
+
+ private:
+  std::unique_ptr<objectserver::ObjectServer> server_;
+  std::shared_ptr<ObjectStore> store_;
+};
+
+}  // namespace assay::storage
