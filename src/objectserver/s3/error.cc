@@ -96,6 +96,11 @@ http::ServerResponse ErrorResponse(const Error& error, const std::string& resour
   response.headers.Add("Content-Type", "application/xml");
   response.headers.Add("x-amz-request-id", request_id);
   response.headers.Add("x-amz-id-2", "assay");
+  // Answers to HEAD have nothing else to say it with.
+  const auto region = std::ranges::find(error.details, "Region", &std::pair<std::string, std::string>::first);
+  if (region != error.details.end()) {
+    response.headers.Add("x-amz-bucket-region", region->second);
+  }
   if (response.status == 304) {
     return response;
   }

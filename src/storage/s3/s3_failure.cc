@@ -43,8 +43,11 @@ constexpr StoreCodeRow kCodes[] = {
     {"InvalidPart", FailureClass::kPermanent, ErrorCode::kFailedPrecondition, "begin the write anew"},
 };
 
-bool IsWrongRegion(const http::Response& answer, const S3ErrorBody& body) {
-  return answer.status == 301 || answer.status == 307 || body.code == "AuthorizationHeaderMalformed" ||
+bool IsWrongRegion(const http::Response& answer, const S3ErrorBody& body, std::string_view region) {
+  // Answers to HEAD have no body.
+  const auto right = answer.headers.Find("x-amz-bucket-region");
+  const bool without_code = answer.status == 400 && body.code.empty() && right && *right != region;
+  return without_code || answer.status == 301 || answer.status == 307 || body.code == "AuthorizationHeaderMalformed" ||
          body.code == "IllegalLocationConstraintException" || body.code == "PermanentRedirect";
 }
 
@@ -78,7 +81,7 @@ Failure ReadS3Failure(const http::Response& answer, std::string_view region) {
     failure.kind = FailureClass::kThrottle;
   }
   Take(answer, body, failure);
-  if (IsWrongRegion(answer, body)) {
+  if (IsWrongRegion(answer, body, region)) {
     ExplainRegion(answer, body, region, failure);
   } else if (answer.status == 400 && body.code.empty() && answer.body.empty()) {
     // Answers to HEAD have no body, and this is the one for expired credentials.

@@ -88,6 +88,14 @@ TEST(S3FailureTest, NamesTheRightRegion) {
   EXPECT_EQ(failure.advice, "the bucket is in region ap-south-1, not us-east-1: set the region to ap-south-1");
 }
 
+TEST(S3FailureTest, NamesTheRightRegionOfAHead) {
+  http::Response answer;
+  answer.status = 400;
+  answer.headers.Add("x-amz-bucket-region", "ap-south-1");
+  EXPECT_EQ(ReadS3Failure(answer, "us-east-1").code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ReadS3Failure(answer, "ap-south-1").kind, FailureClass::kExpired);
+}
+
 TEST(S3FailureTest, AnErrorInsideA200MayGoBetter) {
   const http::Response answer = Answer(200, "InternalError");
   EXPECT_EQ(FailureOfS3Body(answer, ParseS3Error(answer.body)).kind, FailureClass::kServer);
