@@ -19,19 +19,21 @@ thread_local std::vector<double> begun;
 nlohmann::json JsonOf(const LatencyHistogram& histogram) {
   return {{"count", histogram.count()},
           {"p50_seconds", histogram.Quantile(0.5)},
-          {"p95_seconds", histogram.Quantile(0.95)},
+          {"p90_seconds", histogram.Quantile(0.9)},
           {"p99_seconds", histogram.Quantile(0.99)}};
 }
 
 }  // namespace
 
 double LatencyHistogram::UpperEnd(int bucket) {
-  return bucket == kBuckets - 1 ? std::numeric_limits<double>::infinity() : kFirstUpperEnd * std::exp2(bucket);
+  return bucket == kBuckets - 1 ? std::numeric_limits<double>::infinity()
+                                : kFirstUpperEnd * std::exp2(static_cast<double>(bucket) / kBucketsPerDoubling);
 }
 
 void LatencyHistogram::Add(double seconds) {
-  const double doublings = seconds <= kFirstUpperEnd ? 0 : std::ceil(std::log2(seconds / kFirstUpperEnd));
-  ++buckets_[static_cast<size_t>(std::clamp<double>(doublings, 0, kBuckets - 1))];
+  const double bucket =
+      seconds <= kFirstUpperEnd ? 0 : std::ceil(std::log2(seconds / kFirstUpperEnd) * kBucketsPerDoubling);
+  ++buckets_[static_cast<size_t>(std::min<double>(bucket, kBuckets - 1))];
   ++count_;
 }
 

@@ -15,10 +15,11 @@
 
 namespace assay::storage {
 
-/// Durations in buckets that double from 100 microseconds on; the last holds all above.
+/// Durations in buckets, eight to a doubling, from 100 microseconds on; the last holds all above.
 class LatencyHistogram {
  public:
-  static constexpr int kBuckets = 24;
+  static constexpr int kBucketsPerDoubling = 8;
+  static constexpr int kBuckets = 23 * kBucketsPerDoubling + 1;
   void Add(double seconds);
   int64_t count() const { return count_; }
   /// The upper end of the bucket in which the quantile `q` lies; 0 where nothing was added.
