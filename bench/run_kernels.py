@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-from harness import doctor, kernels, machine
+from harness import doctor, kernels, machine, page
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -68,10 +68,7 @@ def main():
     if not results:
         raise RuntimeError(f"no benchmark matches {arguments.filter}")
     text = report(about, results, load, machine.command_line("kernels"))
-    arguments.output_dir.mkdir(parents=True, exist_ok=True)
-    path = arguments.output_dir / f"kernels-{datetime.date.today()}.md"
-    path.write_text(text)
-    print(f"\n{text}\nWritten to {path}")
+    page.publish(text, arguments.output_dir, "kernels")
 
 
 if __name__ == "__main__":

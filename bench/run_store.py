@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-from harness import machine, process
+from harness import machine, page, process
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -43,10 +43,7 @@ def main():
         f"{finished.stdout.splitlines()[0]}.\n\n"
         f"{markdown_table(['query', 'rows', 'wall', 'CPU'], lines)}\n"
     )
-    arguments.output_dir.mkdir(parents=True, exist_ok=True)
-    path = arguments.output_dir / f"samplestore-{datetime.date.today()}.md"
-    path.write_text(text)
-    print(f"{text}\nWritten to {path}")
+    page.publish(text, arguments.output_dir, "samplestore")
 
 
 if __name__ == "__main__":

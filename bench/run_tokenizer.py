@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import machine
+from harness import machine, page
 from harness.intervals import bootstrap_interval, median_ratio
 from harness.machine import ROOT
 from harness.table import markdown_table
@@ -133,10 +133,7 @@ def main():
             print(f"==> {name}", flush=True)
             lines.append(measure(name, arguments, texts, pathlib.Path(folder)))
     text = report(arguments, texts, lines, tokenizers.__version__)
-    arguments.output_dir.mkdir(parents=True, exist_ok=True)
-    path = arguments.output_dir / f"tokenizer-{datetime.date.today()}.md"
-    path.write_text(text)
-    print(f"\n{text}\nWritten to {path}")
+    page.publish(text, arguments.output_dir, "tokenizer")
 
 
 if __name__ == "__main__":

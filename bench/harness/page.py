@@ -1,4 +1,6 @@
-"""Puts generated text between the markers of a documentation page."""
+"""Puts generated text into files: between the markers of a documentation page, or as a page of results of today."""
+
+import datetime
 
 BEGIN, END = "<!-- {name}: begin -->", "<!-- {name}: end -->"
 
@@ -14,3 +16,11 @@ def replace_part(page, name, text):
 
 def update_file(path, name, text):
     path.write_text(replace_part(path.read_text(), name, text))
+
+
+def publish(text, folder, name):
+    """Writes `text` to `folder`/NAME-DATE.md and prints it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{datetime.date.today()}.md"
+    path.write_text(text)
+    print(f"\n{text}\nWritten to {path}")
