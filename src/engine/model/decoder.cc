@@ -90,6 +90,31 @@ int64_t adapter_bytes(const DecoderLayer& layer) {
   return bytes;
 }
 
+/// Calls visit(name, tensor) for every base parameter of a layer, in the order of the checkpoint.
+template <typename Layer, typename Visit>
+void visit_layer(Layer& layer, size_t index, const Visit& visit) {
+  for (auto* linear : layer.linears()) {
+    visit(linear->path + ".weight", linear->weight_OI);
+    if (linear->bias_O) {
+      visit(linear->path + ".bias", *linear->bias_O);
+    }
+  }
+  visit(fmt::format("model.layers.{}.input_layernorm.weight", index), layer.input_norm_H);
+  visit(fmt::format("model.layers.{}.post_attention_layernorm.weight", index), layer.post_attention_norm_H);
+}
+
+/// The same for the adapters on it, under peft's names.
+template <typename Visit>
+void visit_adapters(DecoderLayer& layer, const Visit& visit) {
+  for (Linear* linear : layer.linears()) {
+    if (linear->lora) {
+      const std::string path = "base_model.model." + linear->path;
+      visit(path + ".lora_A.weight", linear->lora->a_rI);
+      visit(path + ".lora_B.weight", linear->lora->b_Or);
+    }
+  }
+}
+
 RecomputePtr norm_again(const at::Tensor& x_TH, const at::Tensor& weight_H, double eps) {
   return c10::make_intrusive<Recompute>(
       [x = x_TH.detach(), weight = weight_H.detach(), eps] { return rms_norm(x, weight, eps); });
@@ -124,17 +149,18 @@ Decoder::Decoder(ModelConfig config, const ParameterSource& parameters)
 }
 
 at::Tensor Decoder::embed(const PackedBatch& batch) const {
-  const at::Tensor x_TH = engine::embedding(batch.ids_T, embedding_VH_, config_.embedding_multiplier);
-  if (config_.pad_token_id < 0 || !x_TH.requires_grad()) {
-    return x_TH;
+  const at::Tensor ids_T = hooks_.enter(0, batch.ids_T);
+  at::Tensor x_TH = engine::embedding(ids_T, embedding_VH_, config_.embedding_multiplier);
+  if (config_.pad_token_id >= 0 && x_TH.requires_grad()) {
+    // nn.Embedding(padding_idx=...) gives that row no gradient, also where the id stands among real tokens.
+    const at::Tensor is_padding_T1 = ids_T.eq(config_.pad_token_id).unsqueeze(-1);
+    x_TH = at::where(is_padding_T1, x_TH.detach(), x_TH);
   }
-  // nn.Embedding(padding_idx=...) gives that row no gradient, also where the id stands among real tokens.
-  const at::Tensor is_padding_T1 = batch.ids_T.eq(config_.pad_token_id).unsqueeze(-1);
-  return at::where(is_padding_T1, x_TH.detach(), x_TH);
+  return hooks_.leave(0, x_TH);
 }
 
 at::Tensor Decoder::attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& normed_again,
-                           const PackedBatch& batch, const RotaryTable& rotary) const {
+                           const PackedBatch& batch, const RotaryTable& rotary, KeptAttention* kept) const {
   const AttentionOptions options{.query_heads = config_.num_query_heads,
                                  .key_value_heads = config_.num_key_value_heads,
                                  .head_dim = config_.head_dim,
@@ -147,11 +173,14 @@ at::Tensor Decoder::attend(const DecoderLayer& layer, const at::Tensor& normed_T
     return layer.o_proj.forward(
         attention_with_dropout(q_TND, k_TKD, v_TKD, batch, rotary, options, config_.attention_dropout));
   }
-  return layer.o_proj.forward(engine::attention(q_TND, k_TKD, v_TKD, batch, &rotary, options));
+  return layer.o_proj.forward(engine::attention(q_TND, k_TKD, v_TKD, batch, &rotary, options, kept));
 }
 
-LayerResult Decoder::forward_layer(const DecoderLayer& layer, const LayerState& input, const PackedBatch& batch,
-                                   const RotaryTable& rotary) const {
+LayerResult Decoder::forward_layer(size_t index, const LayerState& state, const PackedBatch& batch,
+                                   const RotaryTable& rotary, bool again, KeptAttention* kept) const {
+  const DecoderLayer& layer = layers_[index];
+  const int64_t unit = unit_of_layer(index);
+  const LayerState input = hooks_.enter(unit, state, again);
   const double eps = config_.rms_norm_eps;
   const double multiplier = config_.residual_multiplier;
   at::Tensor entry_TH = input.residual_TH;
@@ -162,54 +191,67 @@ LayerResult Decoder::forward_layer(const DecoderLayer& layer, const LayerState& 
   } else {
     normed_TH = rms_norm(entry_TH, layer.input_norm_H, eps);
   }
-  const at::Tensor attended_TH = attend(layer, normed_TH, norm_again(entry_TH, layer.input_norm_H, eps), batch, rotary);
+  const at::Tensor attended_TH =
+      attend(layer, normed_TH, norm_again(entry_TH, layer.input_norm_H, eps), batch, rotary, kept);
   const auto [residual_TH, mlp_input_TH] =
       add_rms_norm(entry_TH, attended_TH, layer.post_attention_norm_H, eps, multiplier);
   const RecomputePtr mlp_input_again = norm_again(residual_TH, layer.post_attention_norm_H, eps);
   const at::Tensor gate_TI = layer.gate_proj.forward(mlp_input_TH, mlp_input_again);
   const at::Tensor up_TI = layer.up_proj.forward(mlp_input_TH, mlp_input_again);
-  const at::Tensor block_TH = layer.down_proj.forward(swiglu(gate_TI, up_TI), swiglu_again(gate_TI, up_TI));
-  return {{residual_TH, block_TH}, entry_TH};
+  const at::Tensor block_TH = layer.down_proj.forward(swiglu(gate_TI, up_TI), swiglu_again(gate_TI, up_TI),
+                                                      again ? Output::kUnset : Output::kComputed);
+  return {{residual_TH, hooks_.leave(unit, block_TH, again)}, entry_TH};
 }
 
-LayerState Decoder::checkpoint_layer(const DecoderLayer& layer, const LayerState& input,
+LayerState Decoder::checkpoint_layer(size_t index, const LayerState& input,
                                      const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const {
   // The table is held by value: a longer batch may replace the cache's before backward runs.
-  auto again = [this, &layer, batch, rotary](const LayerState& state) {
-    return forward_layer(layer, state, *batch, rotary);
+  auto layer = [this, index, batch, rotary, again = false, kept = KeptAttention()](const LayerState& state) mutable {
+    return forward_layer(index, state, *batch, rotary, std::exchange(again, true), &kept);
   };
-  const bool draws = (training_ && config_.attention_dropout > 0) || has_dropout(layer);
-  return checkpointed(std::move(again), input, draws);
+  const bool draws = (training_ && config_.attention_dropout > 0) || has_dropout(layers_[index]);
+  return checkpointed(std::move(layer), input, draws);
 }
 
-at::Tensor Decoder::hidden(const PackedBatch& batch) {
+LayerState Decoder::run_layers(const PackedBatch& batch) {
   const RotaryTable rotary = rotary_.table(batch.longest_row);
   const auto shared_batch = std::make_shared<const PackedBatch>(batch);
   LayerState state{embed(batch), {}};
   int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
   bool keeps_activations = state.residual_TH.requires_grad();
-  for (const DecoderLayer& layer : layers_) {
-    keeps_activations = keeps_activations || trainable(layer);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    keeps_activations = keeps_activations || trainable(layers_[i]);
     if (keeps_activations && to_checkpoint > 0) {
       --to_checkpoint;
-      state = checkpoint_layer(layer, state, shared_batch, rotary);
+      state = checkpoint_layer(i, state, shared_batch, rotary);
     } else {
-      state = forward_layer(layer, state, batch, rotary).state;
+      state = forward_layer(i, state, batch, rotary).state;
     }
   }
+  return hooks_.enter(last_unit(), state, /*again=*/false);
+}
+
+at::Tensor Decoder::final_norm(const LayerState& state) const {
   return add_rms_norm(state.residual_TH, state.block_TH, final_norm_H_, config_.rms_norm_eps,
                       config_.residual_multiplier)
       .second;
 }
 
+at::Tensor Decoder::hidden(const PackedBatch& batch) {
+  return hooks_.leave(last_unit(), final_norm(run_layers(batch)));
+}
+
 at::Tensor Decoder::logits(const PackedBatch& batch) {
-  const at::Tensor logits_TV = engine::linear(hidden(batch), head_VH(), std::nullopt);
-  return config_.logits_divisor == 1.0 ? logits_TV : logits_TV / config_.logits_divisor;
+  const at::Tensor hidden_TH = final_norm(run_layers(batch));
+  const at::Tensor logits_TV = engine::linear(hidden_TH, head_VH(), std::nullopt);
+  return hooks_.leave(last_unit(), config_.logits_divisor == 1.0 ? logits_TV : logits_TV / config_.logits_divisor);
 }
 
 at::Tensor Decoder::loss_sum(const PackedBatch& batch) {
-  return engine::linear_cross_entropy_sum(hidden(batch), head_VH(), batch.supervised_positions_S,
-                                          batch.supervised_targets_S, config_.logits_divisor);
+  const at::Tensor hidden_TH = final_norm(run_layers(batch));
+  return hooks_.leave(last_unit(),
+                      engine::linear_cross_entropy_sum(hidden_TH, head_VH(), batch.supervised_positions_S,
+                                                       batch.supervised_targets_S, config_.logits_divisor));
 }
 
 ActivationCost Decoder::activation_cost(int64_t tokens) const {
@@ -235,7 +277,9 @@ ActivationCost Decoder::activation_cost(int64_t tokens) const {
   // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
   cost.layer_bytes = tokens * (element * 2 * (hidden + queries + keys + intermediate) +
                                kStatistic * (2 + config_.num_query_heads) + adapters);
-  cost.checkpointed_layer_bytes = tokens * element * hidden;
+  // The residual sum that it starts from, and what attention leaves on the CPU.
+  const int64_t attended = element * queries + kStatistic * config_.num_query_heads;
+  cost.checkpointed_layer_bytes = tokens * (element * hidden + (embedding_VH_.is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
   cost.working_bytes = tokens * element * 4 * (intermediate + hidden);
   return cost;
@@ -243,22 +287,34 @@ ActivationCost Decoder::activation_cost(int64_t tokens) const {
 
 std::vector<NamedTensor> Decoder::parameters() const {
   std::vector<NamedTensor> named{{"model.embed_tokens.weight", embedding_VH_}};
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) { named.emplace_back(name, tensor); };
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const DecoderLayer& layer = layers_[i];
-    for (const Linear* linear : layer.linears()) {
-      named.emplace_back(linear->path + ".weight", linear->weight_OI);
-      if (linear->bias_O) {
-        named.emplace_back(linear->path + ".bias", *linear->bias_O);
-      }
-    }
-    named.emplace_back(fmt::format("model.layers.{}.input_layernorm.weight", i), layer.input_norm_H);
-    named.emplace_back(fmt::format("model.layers.{}.post_attention_layernorm.weight", i), layer.post_attention_norm_H);
+    visit_layer(layers_[i], i, add);
   }
   named.emplace_back("model.norm.weight", final_norm_H_);
   if (head_VH_.defined()) {
     named.emplace_back("lm_head.weight", head_VH_);
   }
   return named;
+}
+
+std::vector<ParameterUnit> Decoder::units() {
+  std::vector<ParameterUnit> units{{"model.embed_tokens", {{"model.embed_tokens.weight", &embedding_VH_}}, {}}};
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    ParameterUnit unit{fmt::format("model.layers.{}", i), {}, {}};
+    const auto add = [&](const std::string& name, at::Tensor& tensor) { unit.parameters.push_back({name, &tensor}); };
+    visit_layer(layers_[i], i, add);
+    visit_adapters(layers_[i], add);
+    units.push_back(std::move(unit));
+  }
+  ParameterUnit last{"lm_head", {{"model.norm.weight", &final_norm_H_}}, {}};
+  if (head_VH_.defined()) {
+    last.parameters.push_back({"lm_head.weight", &head_VH_});
+  } else {
+    last.also_uses.push_back(0);
+  }
+  units.push_back(std::move(last));
+  return units;
 }
 
 std::vector<Linear*> Decoder::linears() {

@@ -11,6 +11,7 @@
 #include "engine/model/families.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/rope.h"
+#include "engine/model/unit_hooks.h"
 
 namespace assay::engine {
 
@@ -25,7 +26,7 @@ struct DecoderLayer {
   std::vector<const Linear*> linears() const;
 };
 
-class Decoder : public CausalLM {
+class Decoder : public CausalLM, public Shardable {
  public:
   Decoder(ModelConfig config, const ParameterSource& parameters);
 
@@ -39,14 +40,25 @@ class Decoder : public CausalLM {
   void set_checkpointed_layers(int64_t count) override { checkpointed_layers_ = count; }
   void set_training(bool on) override;
 
+  /// "model.embed_tokens", "model.layers.0" and so on, and "lm_head" with the last norm. Adapters that are put on
+  /// belong to their layers.
+  std::vector<ParameterUnit> units() override;
+  void set_unit_hooks(UnitHooks* hooks) override { hooks_.set(hooks); }
+
  private:
+  int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + 1; }
+  int64_t last_unit() const { return unit_of_layer(layers_.size()); }
   at::Tensor embed(const PackedBatch& batch) const;
-  LayerState checkpoint_layer(const DecoderLayer& layer, const LayerState& input,
-                              const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const;
-  LayerResult forward_layer(const DecoderLayer& layer, const LayerState& input, const PackedBatch& batch,
-                            const RotaryTable& rotary) const;
+  /// The state after the last layer, before the last norm.
+  LayerState run_layers(const PackedBatch& batch);
+  at::Tensor final_norm(const LayerState& state) const;
+  LayerState checkpoint_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
+                              const RotaryTable& rotary) const;
+  /// `again` and `kept` are of a checkpointed layer: whether backward runs it again, and what it left for that.
+  LayerResult forward_layer(size_t index, const LayerState& input, const PackedBatch& batch, const RotaryTable& rotary,
+                            bool again = false, KeptAttention* kept = nullptr) const;
   at::Tensor attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& normed_again,
-                    const PackedBatch& batch, const RotaryTable& rotary) const;
+                    const PackedBatch& batch, const RotaryTable& rotary, KeptAttention* kept) const;
   const at::Tensor& head_VH() const { return config_.tie_word_embeddings ? embedding_VH_ : head_VH_; }
 
   ModelConfig config_;
@@ -55,6 +67,7 @@ class Decoder : public CausalLM {
   at::Tensor final_norm_H_;
   at::Tensor head_VH_;  ///< undefined when tied
   RotaryCache rotary_;
+  HookedUnits hooks_;
   int64_t checkpointed_layers_ = 0;
   bool training_ = true;
 };

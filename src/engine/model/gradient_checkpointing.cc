@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -60,6 +60,7 @@ struct Replay : torch::CustomClassHolder {
   LayerFunction layer;
   at::Tensor random_state;  ///< undefined when the layer draws nothing
   bool has_block = false;
+  at::TensorOptions block_options;  ///< a residual stream in float32 may have 16-bit blocks
   bool input_requires_grad = false;
 };
 
@@ -84,7 +85,7 @@ struct CheckpointedLayer : torch::autograd::Function<CheckpointedLayer> {
     const at::Tensor entry_TH = ctx->get_saved_variables()[0];
     LayerState input{leaf(entry_TH, replay->input_requires_grad), {}};
     if (replay->has_block) {
-      input.block_TH = leaf(at::zeros_like(entry_TH), replay->input_requires_grad);
+      input.block_TH = leaf(at::zeros(entry_TH.sizes(), replay->block_options), replay->input_requires_grad);
     }
     LayerResult result;
     {
@@ -118,6 +119,9 @@ LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_
   auto replay = c10::make_intrusive<Replay>();
   replay->layer = std::move(layer);
   replay->has_block = input.block_TH.defined();
+  if (replay->has_block) {
+    replay->block_options = input.block_TH.options();
+  }
   replay->input_requires_grad =
       input.residual_TH.requires_grad() || (replay->has_block && input.block_TH.requires_grad());
   if (uses_random_numbers) {

@@ -1,44 +1,21 @@
 #include "engine/model/load.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
-
 #include <optional>
 #include <utility>
 
 #include "engine/model/families.h"
-#include "engine/model/random_normal.h"
+#include "engine/model/random_parameter.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/weights.h"
 
 namespace assay::engine {
-namespace {
-
-at::Tensor random_parameter(const ParameterSpec& spec, const ModelConfig& config, at::ScalarType dtype, uint64_t seed) {
-  const auto options = at::TensorOptions().dtype(dtype);
-  switch (spec.initializer) {
-    case Initializer::kOnes:
-      return at::ones(spec.shape, options);
-    case Initializer::kZeros:
-      return at::zeros(spec.shape, options);
-    case Initializer::kNormal:
-      break;
-  }
-  at::Tensor parameter = at::empty(spec.shape, options);
-  fill_normal(parameter, config.initializer_range, stream_key(seed, spec.name));
-  return parameter;
-}
-
-}  // namespace
-
 std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
                                      uint64_t seed, bool& random_weights) {
   const ModelConfig config = read_model_config(model_dir);
   std::optional<Weights> weights = Weights::open(model_dir);
   const ParameterSource source = [&](const ParameterSpec& spec) {
-    at::Tensor parameter =
-        weights ? weights->take(spec, dtype, device) : random_parameter(spec, config, dtype, seed).to(device);
+    at::Tensor parameter = weights ? weights->take(spec, dtype, device)
+                                   : random_parameter(spec, config.initializer_range, dtype, seed).to(device);
     return parameter.requires_grad_();
   };
   std::unique_ptr<CausalLM> model = find_model_family(config.model_type)->build(config, source);

@@ -1,4 +1,5 @@
-// Writes a model as transformers' save_pretrained lays it out.
+#include "engine/model/save.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "base/json.h"
 #include "engine/model/families.h"
 #include "engine/model/load.h"
+#include "engine/model/load_image_classifier.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 #include "engine/model/weights.h"
@@ -29,6 +31,9 @@ constexpr std::array kTokenizerFiles = {
     "added_tokens.json", "tokenizer.model",       "vocab.json",
     "merges.txt",        "chat_template.jinja",   "generation_config.json",
 };
+
+constexpr std::array kImageFiles = {"preprocessor_config.json"};
+constexpr char kVitArchitecture[] = "ViTForImageClassification";
 
 using Shard = std::vector<NamedTensor>;
 
@@ -95,15 +100,16 @@ std::string_view dtype_name(at::ScalarType dtype) {
   }
 }
 
-void write_config(const CausalLM& model, at::ScalarType dtype, const std::string& output_dir) {
-  nlohmann::json config = value_or_throw(ParseJson(model.config().json, "config.json"));
+void write_config(const Checkpoint& checkpoint, const std::string& output_dir) {
+  nlohmann::json config = value_or_throw(ParseJson(checkpoint.config_json, "config.json"));
+  const at::ScalarType dtype = checkpoint.parameters.front().second.scalar_type();
   // transformers 4 knows `torch_dtype`, transformers 5 both.
   config[config.contains("dtype") ? "dtype" : "torch_dtype"] = dtype_name(dtype);
   if (config.contains("dtype")) {
     config.erase("torch_dtype");
   }
   if (!config.contains("architectures")) {
-    config["architectures"] = {find_model_family(model.model_type())->architecture};
+    config["architectures"] = {checkpoint.architecture};
   }
   throw_if_error(WriteFileAtomically(output_dir + "/config.json", DumpJsonPretty(config)));
 }
@@ -113,12 +119,12 @@ bool same_folder(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, error);
 }
 
-void copy_tokenizer_files(const std::string& source_dir, const std::string& output_dir) {
-  if (source_dir.empty() || same_folder(source_dir, output_dir)) {
+void copy_side_files(const Checkpoint& checkpoint, const std::string& output_dir) {
+  if (checkpoint.source_dir.empty() || same_folder(checkpoint.source_dir, output_dir)) {
     return;
   }
-  for (const char* name : kTokenizerFiles) {
-    if (const std::string source = source_dir + "/" + name; FileExists(source)) {
+  for (const char* name : checkpoint.side_files) {
+    if (const std::string source = checkpoint.source_dir + "/" + name; FileExists(source)) {
       throw_if_error(WriteFileAtomically(output_dir + "/" + name, value_or_throw(ReadFile(source))));
     }
   }
@@ -126,10 +132,9 @@ void copy_tokenizer_files(const std::string& source_dir, const std::string& outp
 
 }  // namespace
 
-void save_model(const CausalLM& model, const std::string& output_dir) {
-  const std::vector<NamedTensor> parameters = model.parameters();
+void save_checkpoint(const Checkpoint& checkpoint, const std::string& output_dir) {
   throw_if_error(MakeDirectories(output_dir));
-  const std::vector<Shard> shards = split_into_shards(parameters, kMaxShardBytes);
+  const std::vector<Shard> shards = split_into_shards(checkpoint.parameters, kMaxShardBytes);
   for (size_t i = 0; i < shards.size(); ++i) {
     write_safetensors(output_dir + "/" + shard_name(i, shards.size()), shards[i]);
   }
@@ -137,8 +142,26 @@ void save_model(const CausalLM& model, const std::string& output_dir) {
     write_index(output_dir, shards);
   }
   remove_stale_weights(output_dir, shards.size());
-  copy_tokenizer_files(model.config().source_dir, output_dir);
-  write_config(model, parameters.front().second.scalar_type(), output_dir);
+  copy_side_files(checkpoint, output_dir);
+  write_config(checkpoint, output_dir);
+}
+
+void save_model(const CausalLM& model, const std::string& output_dir) {
+  save_checkpoint({.parameters = model.parameters(),
+                   .config_json = model.config().json,
+                   .architecture = find_model_family(model.model_type())->architecture,
+                   .source_dir = model.config().source_dir,
+                   .side_files = kTokenizerFiles},
+                  output_dir);
+}
+
+void save_image_classifier(const ImageClassifier& model, const std::string& output_dir) {
+  save_checkpoint({.parameters = model.parameters(),
+                   .config_json = model.config().json,
+                   .architecture = kVitArchitecture,
+                   .source_dir = model.config().source_dir,
+                   .side_files = kImageFiles},
+                  output_dir);
 }
 
 }  // namespace assay::engine

@@ -113,6 +113,18 @@ at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::De
   return shard.tensor(entry).to(device, dtype);
 }
 
+const std::vector<int64_t>& Weights::shape(std::string_view name) const {
+  return shards_[shard_of_.find(name)->second].find(name)->shape;
+}
+
+void Weights::pass_over(std::string_view prefix) {
+  for (const auto& [name, shard] : shard_of_) {
+    if (name.starts_with(prefix)) {
+      taken_.insert(name);
+    }
+  }
+}
+
 at::Tensor Weights::stored(const std::string& name) const {
   const SafetensorsFile& shard = shards_[shard_of_.at(name)];
   return shard.tensor(*shard.find(name));

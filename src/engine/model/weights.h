@@ -27,6 +27,14 @@ class Weights {
   /// StatusError when it is missing, of another shape or not of floating point.
   at::Tensor take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device);
 
+  bool has(std::string_view name) const { return shard_of_.contains(name); }
+  /// Of a tensor that is there.
+  const std::vector<int64_t>& shape(std::string_view name) const;
+  /// The file that lists all tensors, for messages.
+  const std::string& source() const { return source_; }
+  /// Tensors whose names begin so count as taken.
+  void pass_over(std::string_view prefix);
+
   /// Throws StatusError for the first tensor that was never taken. The rotary buffers of old checkpoints are passed
   /// over, and so is a stored head when `tied_head`, provided that it is a copy of the embedding.
   void check_all_taken(bool tied_head) const;
