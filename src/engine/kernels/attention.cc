@@ -60,12 +60,13 @@ at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, 
 }
 
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
+                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
+                     KeptAttention* kept) {
   TORCH_CHECK(options.causal || options.sliding_window == 0, "attention: a sliding window of ", options.sliding_window,
               " goes with causal attention only");
   const bool rotates_pairs = rotary == nullptr || options.head_dim % 2 == 0;
   if (kernels_for(q_TND) != nullptr && rotates_pairs) {
-    return attention_blocked(q_TND, k_TKD, v_TKD, batch, rotary, options);
+    return attention_blocked(q_TND, k_TKD, v_TKD, batch, rotary, options, kept);
   }
   if (has_flash_attention(q_TND, batch, options)) {
     return attention_flash(q_TND, k_TKD, v_TKD, batch, rotary, options);

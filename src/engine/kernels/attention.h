@@ -12,7 +12,8 @@ at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, 
 /// Our blocked kernels: float32, bfloat16 and float16 on the CPU. Keeps q, k, v, the output and one float32 per token
 /// and head for backward.
 at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                             const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options);
+                             const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
+                             KeptAttention* kept = nullptr);
 
 /// On a GPU, over all rows at once, with libtorch's flash attention: 16-bit dtypes, where has_flash_attention(). Keeps
 /// the rotated q and k, v, the output and one float32 per token and head for backward, which sums in the same order on

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "engine/kernels/attention.h"
@@ -178,14 +179,26 @@ AttentionTensors run_backward(const Layout& layout, const AttentionTensors& in, 
   return {grad_q, sum_of_parts(part_k), sum_of_parts(part_v)};
 }
 
+/// The output and its statistics. What is kept shares memory with them, but not their place in a graph.
+std::pair<at::Tensor, at::Tensor> take_or_compute(const Layout& layout, const AttentionTensors& in,
+                                                  KeptAttention* kept) {
+  if (kept != nullptr && kept->out_TND.defined()) {
+    return {std::exchange(kept->out_TND, {}), std::exchange(kept->log_sum_exp_NT, {})};
+  }
+  const at::Tensor out_TND = at::empty_like(in.q);
+  const at::Tensor lse_NT = at::empty({layout.options.query_heads, layout.tokens()}, in.q.options().dtype(at::kFloat));
+  run_forward(layout, in.q, in.k, in.v, out_TND, lse_NT);
+  if (kept != nullptr) {
+    *kept = {out_TND.detach(), lse_NT};
+  }
+  return {out_TND, lse_NT};
+}
+
 struct BlockedAttention : torch::autograd::Function<BlockedAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q_TND, const at::Tensor& k_TKD,
-                            const at::Tensor& v_TKD, const Layout& layout) {
+                            const at::Tensor& v_TKD, const Layout& layout, KeptAttention* kept) {
     const AttentionTensors in{q_TND.contiguous(), k_TKD.contiguous(), v_TKD.contiguous()};
-    const at::Tensor out_TND = at::empty_like(in.q);
-    const at::Tensor lse_NT =
-        at::empty({layout.options.query_heads, layout.tokens()}, in.q.options().dtype(at::kFloat));
-    run_forward(layout, in.q, in.k, in.v, out_TND, lse_NT);
+    const auto [out_TND, lse_NT] = take_or_compute(layout, in, kept);
     ctx->save_for_backward({in.q, in.k, in.v, out_TND, lse_NT, layout.cos_PD2, layout.sin_PD2});
     const AttentionOptions& o = layout.options;
     ctx->saved_data["row_offsets"] = layout.row_offsets;
@@ -210,7 +223,7 @@ struct BlockedAttention : torch::autograd::Function<BlockedAttention> {
                         .sin_PD2 = saved[6]};
     const AttentionTensors result =
         run_backward(layout, {saved[0], saved[1], saved[2]}, saved[3], saved[4], grads[0].contiguous());
-    return {result.q, result.k, result.v, {}};
+    return {result.q, result.k, result.v, {}, {}};
   }
 };
 
@@ -230,7 +243,8 @@ at::Tensor rounded_table(const at::Tensor& table_PD2, int64_t positions, at::Sca
 }  // namespace
 
 at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                             const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
+                             const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
+                             KeptAttention* kept) {
   Layout layout;
   layout.row_offsets = batch.row_offsets;
   layout.longest_row = longest(batch.row_offsets);
@@ -241,7 +255,7 @@ at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, c
     layout.cos_PD2 = rounded_table(rotary->cos_PD2, layout.longest_row, q_TND.scalar_type());
     layout.sin_PD2 = rounded_table(rotary->sin_PD2, layout.longest_row, q_TND.scalar_type());
   }
-  return BlockedAttention::apply(q_TND, k_TKD, v_TKD, layout);
+  return BlockedAttention::apply(q_TND, k_TKD, v_TKD, layout, kept);
 }
 
 }  // namespace assay::engine

@@ -12,9 +12,12 @@ at::Tensor like_input(const at::Tensor& parameter, at::ScalarType dtype) {
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_TI, const at::Tensor& weight_OI,
-                            const std::optional<at::Tensor>& bias_O, const RecomputePtr& again) {
+                            const std::optional<at::Tensor>& bias_O, const RecomputePtr& again, Output output) {
     ctx->save_for_backward({keep_input(ctx, x_TI, again, weight_OI.requires_grad()), weight_OI});
     ctx->saved_data["has_bias"] = bias_O.has_value();
+    if (output == Output::kUnset) {
+      return at::empty({x_TI.size(0), weight_OI.size(0)}, x_TI.options());
+    }
     const auto dtype = x_TI.scalar_type();
     return product_nt(x_TI, like_input(weight_OI, dtype), like_input(bias_O.value_or(at::Tensor()), dtype));
   }
@@ -22,7 +25,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor& grad_TO = grads[0];
-    variable_list result(4);
+    variable_list result(5);
     if (ctx->needs_input_grad(0)) {
       result[0] = product_nn(grad_TO, like_input(saved[1], grad_TO.scalar_type()));
     }
@@ -39,8 +42,8 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                  const RecomputePtr& again) {
-  return LinearFunction::apply(x_TI, weight_OI, bias_O, again);
+                  const RecomputePtr& again, Output output) {
+  return LinearFunction::apply(x_TI, weight_OI, bias_O, again, output);
 }
 
 }  // namespace assay::engine

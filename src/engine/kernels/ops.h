@@ -47,10 +47,19 @@ struct AttentionOptions {
   bool causal = true;  ///< else every query sees the whole row; there is no sliding window then
 };
 
+/// Where attention() leaves its result for a second call on equal inputs, which then takes it from there instead of
+/// computing it (gradient checkpointing). A call fills it when it is empty and empties it when it is full. CUDA leaves
+/// it empty.
+struct KeptAttention {
+  at::Tensor out_TND;
+  at::Tensor log_sum_exp_NT;
+};
+
 /// Self-attention within each row of the batch. Rotates q and k by `rotary` (rotate-half layout) when given.
-/// q is [T, N * D], k and v are [T, K * D]; returns [T, N * D].
+/// q is [T, N * D], k and v are [T, K * D]; returns [T, N * D]. `kept`: see KeptAttention; null: none.
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options);
+                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
+                     KeptAttention* kept = nullptr);
 
 /// Layer norm (Ba et al. 2016): (x - mean) / sqrt(variance + eps) * weight + bias, in float32 and rounded once, to
 /// `dtype` where given, else to that of x. Weight and bias may be of another dtype than x. x of another dtype than the
@@ -88,14 +97,18 @@ at::Tensor embed_patches(const at::Tensor& pixels, const PatchEmbedding& paramet
 /// silu(gate) * up (Shazeer 2020).
 at::Tensor swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI);
 
+/// Whether a layer that runs again in backward has its output computed. Where nothing reads its numbers they stay
+/// unset: only its place in the graph counts.
+enum class Output { kComputed, kUnset };
+
 /// x W^T + b. With `again`, backward makes x again where it needs it, and x is not kept. Weight and bias may be float32
 /// beside a 16-bit x: they are rounded for each product, and their gradients are float32.
 at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                  const RecomputePtr& again = {});
+                  const RecomputePtr& again = {}, Output output = Output::kComputed);
 
 /// A frozen or trainable linear layer with a low-rank update, as one operation:
 /// x W^T + b + scale * dropout(x) A^T B^T. A and B may be float32 beside a 16-bit x (peft's default); the update is
-/// then accumulated in float32 and rounded once. `dropout` is 0 outside training. `again` as in linear().
+/// then accumulated in float32 and rounded once. `dropout` is 0 outside training. `again` and `output` as in linear().
 struct LoraTensors {
   at::Tensor a_rI;
   at::Tensor b_Or;
@@ -103,7 +116,7 @@ struct LoraTensors {
   double dropout = 0.0;
 };
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                       const LoraTensors& lora, const RecomputePtr& again = {});
+                       const LoraTensors& lora, const RecomputePtr& again = {}, Output output = Output::kComputed);
 
 /// Sum over the supervised tokens of the cross-entropy of softmax(h W^T / logits_divisor), a float32 scalar (0 when
 /// there is none). Works in chunks of tokens and makes the gradients in the forward pass, so the [S, V] logits never

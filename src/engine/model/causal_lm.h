@@ -24,8 +24,8 @@ struct Linear {
   std::optional<LoraTensors> lora;
   bool training = true;  ///< dropout of the adapter is active
 
-  /// With `again`, backward makes x again instead of keeping it.
-  at::Tensor forward(const at::Tensor& x_TI, const RecomputePtr& again = {}) const;
+  /// With `again`, backward makes x again instead of keeping it; `output` as in linear() of the kernels.
+  at::Tensor forward(const at::Tensor& x_TI, const RecomputePtr& again = {}, Output output = Output::kComputed) const;
 };
 
 /// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").

@@ -15,7 +15,7 @@ struct LayerState {
 };
 
 struct LayerResult {
-  LayerState state;
+  LayerState state;  ///< when the layer runs again, only its place in the graph counts: the block may be unset memory
   /// The sum that the layer started from. Called on {entry_TH, zeros}, the layer computes the same bits as on its
   /// input.
   at::Tensor entry_TH;
@@ -23,9 +23,10 @@ struct LayerResult {
 
 using LayerFunction = std::function<LayerResult(const LayerState& input)>;
 
-/// Runs `layer` and keeps of it only its entry sum; backward runs it again, with the same random numbers when
-/// `uses_random_numbers`. Gradients of the input and of whatever `layer` holds are those of layer(input), to the bit.
-/// `layer` is kept until the graph is freed. Call it only when the input or something in the layer requires grad.
+/// Runs `layer` and keeps of it only its entry sum (and what `layer` itself keeps); backward runs it again, with the
+/// same random numbers when `uses_random_numbers`. Gradients of the input and of whatever `layer` holds are those of
+/// layer(input), to the bit. `layer` is kept until the graph is freed. Call it only when the input or something in the
+/// layer requires grad.
 LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_random_numbers);
 
 }  // namespace assay::engine
