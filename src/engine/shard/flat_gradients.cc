@@ -1,0 +1,121 @@
+#include "engine/shard/flat_gradients.h"
+
+#include <ATen/core/grad_mode.h>
+
+namespace assay::engine {
+
+FlatGradients::FlatGradients(ShardContext& context, const FlatLayout& layout, at::ScalarType dtype,
+                             const std::string& unit)
+    : context_(context),
+      layout_(layout),
+      dtype_(dtype),
+      label_(unit + " gradients"),
+      written_(layout.parameters().size()),
+      used_(layout.parameters().size()) {
+  if (!split()) {
+    return;
+  }
+  whole_ = std::make_unique<FlatBuffer>(context.allocate, layout.elements(), dtype, MemoryKind::kCommunication,
+                                        context.ledger);
+  whole_->release();
+  shard_ = std::make_unique<FlatBuffer>(context.allocate, layout.shard_elements(), dtype, MemoryKind::kGradients,
+                                        context.ledger);
+  shard_->release();
+}
+
+void FlatGradients::put_into(const at::Tensor& part_of_bucket) {
+  in_bucket_ = part_of_bucket;
+}
+
+void FlatGradients::add(size_t parameter, const at::Tensor& gradient) {
+  const at::NoGradGuard no_grad;
+  if (split()) {
+    whole_->allocate();
+  }
+  const FlatParameter& p = layout_.parameters()[parameter];
+  const at::Tensor& flat = split() ? whole_->flat() : in_bucket_;
+  const at::Tensor place = flat.narrow(0, p.offset, p.elements).view(p.shape);
+  if (written_[parameter]) {
+    place.add_(gradient);
+  } else {
+    place.copy_(gradient);
+  }
+  written_[parameter] = true;
+  used_[parameter] = true;
+}
+
+void FlatGradients::close() {
+  const at::NoGradGuard no_grad;
+  if (split()) {
+    whole_->allocate();
+  }
+  const at::Tensor& flat = split() ? whole_->flat() : in_bucket_;
+  for (const FlatLayout::Gap& gap : layout_.gaps()) {
+    flat.narrow(0, gap.offset, gap.elements).zero_();
+  }
+  for (size_t i = 0; i < written_.size(); ++i) {
+    if (!written_[i]) {
+      const FlatParameter& p = layout_.parameters()[i];
+      flat.narrow(0, p.offset, p.elements).zero_();
+      written_[i] = true;
+    }
+  }
+}
+
+void FlatGradients::begin_reduce() {
+  close();
+  if (shard_holds_sum_) {
+    target_ = whole_->flat().narrow(0, context_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
+  } else {
+    shard_->allocate();
+    target_ = shard_->flat();
+  }
+  work_ = context_.groups.shard->reduce_scatter(target_, whole_->flat(), ReduceOp::kAverage, label_);
+  stage_ = Stage::kScattering;
+}
+
+bool FlatGradients::advance_reduce() {
+  if (stage_ == Stage::kIdle) {
+    return true;
+  }
+  work_->wait();
+  work_.reset();
+  if (stage_ == Stage::kScattering && context_.replicas() > 1) {
+    work_ = context_.groups.replicate->all_reduce(target_, ReduceOp::kAverage, label_);
+    stage_ = Stage::kAveraging;
+    return false;
+  }
+  take_reduced();
+  return true;
+}
+
+void FlatGradients::take_reduced() {
+  if (shard_holds_sum_) {
+    const at::NoGradGuard no_grad;
+    shard_->flat().add_(target_);
+  }
+  shard_holds_sum_ = true;
+  target_ = at::Tensor();
+  whole_->release();
+  written_.assign(written_.size(), false);
+  stage_ = Stage::kIdle;
+}
+
+at::Tensor FlatGradients::reduced() const {
+  if (!split()) {
+    return in_bucket_;
+  }
+  return shard_holds_sum_ ? shard_->flat() : at::Tensor();
+}
+
+void FlatGradients::reset() {
+  if (split()) {
+    whole_->release();
+    shard_->release();
+  }
+  shard_holds_sum_ = false;
+  written_.assign(written_.size(), false);
+  used_.assign(used_.size(), false);
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,66 @@
+// The gradients of one unit's trainable parameters on their way to the optimiser.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/shard/flat_buffer.h"
+#include "engine/shard/flat_layout.h"
+#include "engine/shard/shard_context.h"
+
+namespace assay::engine {
+
+/// Collects gradients in a flat buffer as backward makes them. When ranks split them: averages them over all ranks,
+/// keeps this rank's shard and adds it to that of earlier micro-batches; the whole buffer exists from the first
+/// gradient to the end of the reduction. When nobody does, they lie in a bucket, which is averaged as one.
+class FlatGradients {
+ public:
+  FlatGradients(ShardContext& context, const FlatLayout& layout, at::ScalarType dtype, const std::string& unit);
+
+  at::ScalarType dtype() const { return dtype_; }
+  bool split() const { return layout_.ranks() > 1; }
+  /// When nobody splits them: where they lie, layout().elements() of dtype().
+  void put_into(const at::Tensor& part_of_bucket);
+
+  /// Adds to what is there since the last reduction or reset.
+  void add(size_t parameter, const at::Tensor& gradient);
+  /// Zeroes what no gradient was added to. Call before a reduction.
+  void close();
+
+  /// Starts the reduction of split gradients.
+  void begin_reduce();
+  /// Waits for the collective under way and starts the next one, if any. True when the reduction is complete and the
+  /// whole buffer is given up.
+  bool advance_reduce();
+
+  /// What the optimiser reads: this rank's shard, or everything; undefined before the first reduction.
+  at::Tensor reduced() const;
+  /// Whether a gradient was added to the parameter since reset().
+  const std::vector<bool>& used() const { return used_; }
+  /// After a step: everything is let go.
+  void reset();
+
+ private:
+  void take_reduced();
+
+  enum class Stage { kIdle, kScattering, kAveraging };
+
+  ShardContext& context_;
+  const FlatLayout& layout_;
+  at::ScalarType dtype_;
+  std::string label_;
+  at::Tensor in_bucket_;
+  std::unique_ptr<FlatBuffer> whole_;
+  std::unique_ptr<FlatBuffer> shard_;
+  bool shard_holds_sum_ = false;  ///< of earlier reductions
+  std::vector<bool> written_;     ///< in the whole buffer
+  std::vector<bool> used_;
+  Stage stage_ = Stage::kIdle;
+  at::Tensor target_;
+  WorkPtr work_;
+};
+
+}  // namespace assay::engine

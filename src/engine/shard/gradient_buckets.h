@@ -1,0 +1,41 @@
+// Gradients that nobody splits, averaged several units at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "engine/shard/flat_group.h"
+
+namespace assay::engine {
+
+/// Li et al. 2020, "PyTorch Distributed": buckets are filled in the order in which backward makes gradients, and a
+/// bucket is averaged over the replicas once all of it is there. Gradients lie in the buckets from the start.
+class GradientBuckets {
+ public:
+  /// `groups`: trainable, in the order in which they will be ready.
+  GradientBuckets(ShardContext& context, const std::vector<FlatGroup*>& groups);
+
+  /// All gradients of the group are there. Called for each group once a reduction, in the constructor's order.
+  void ready(FlatGroup& group);
+  void wait();
+
+ private:
+  struct Bucket {
+    Bucket(ShardContext& context, const std::vector<FlatGroup*>& groups, int64_t elements, std::string label);
+
+    FlatBuffer buffer;
+    std::string label;
+    int64_t groups;
+    int64_t missing;
+    WorkPtr work;
+  };
+  void add_bucket(const std::vector<FlatGroup*>& groups);
+
+  ShardContext& context_;
+  std::deque<Bucket> buckets_;
+  size_t filling_ = 0;
+};
+
+}  // namespace assay::engine

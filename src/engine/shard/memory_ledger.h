@@ -1,0 +1,45 @@
+// What the sharding engine holds, by purpose.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace assay::engine {
+
+enum class MemoryKind {
+  kParameters,     ///< weights that the model reads: whole, gathered or at rest as shards
+  kGradients,      ///< what the optimiser reads
+  kMaster,         ///< weights that the optimiser updates, where the model does not read them
+  kMoments,        ///< the optimiser's states
+  kCommunication,  ///< gradients on their way to being split, and what a collective needs beside its result
+  kOffloaded,      ///< in host memory
+};
+inline constexpr int kMemoryKinds = 6;
+
+/// "parameters", "gradients", ...
+std::string_view memory_kind_name(MemoryKind kind);
+
+using MemoryByKind = std::array<int64_t, kMemoryKinds>;
+
+/// Bytes by kind, now and at the highest total. Offloaded bytes do not count in totals. One rank's, one thread's.
+class MemoryLedger {
+ public:
+  void add(MemoryKind kind, int64_t bytes);  ///< negative: given back
+
+  int64_t live(MemoryKind kind) const { return live_[static_cast<size_t>(kind)]; }
+  int64_t live_total() const { return live_total_; }
+  int64_t peak_total() const { return peak_total_; }
+  /// As they were when the total was highest since the last reset.
+  const MemoryByKind& at_peak() const { return at_peak_; }
+  const MemoryByKind& now() const { return live_; }
+  void reset_peak();
+
+ private:
+  MemoryByKind live_{};
+  MemoryByKind at_peak_{};
+  int64_t live_total_ = 0;
+  int64_t peak_total_ = 0;
+};
+
+}  // namespace assay::engine

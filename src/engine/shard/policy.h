@@ -1,0 +1,79 @@
+// What a parallel strategy is: one row of settings of the sharding engine.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/optim/loss_scaler.h"
+
+namespace assay::engine {
+
+/// Over which ranks gradients, optimiser states and (unless kept whole) weights are split; the others hold copies.
+enum class SplitOver {
+  kNobody,  ///< every rank has everything (data parallel)
+  kAll,     ///< all ranks
+  kGroup,   ///< a group of ranks that lie close together; between the groups gradients are averaged
+};
+
+/// How gathered weights come and go.
+enum class WeightPlacement {
+  kFixed,   ///< by keep_weights, reshard_after_forward and the fractions
+  kBudget,  ///< stay gathered while memory_cap_bytes allows; the one whose next use is farthest goes first (Belady)
+};
+
+/// Plain data. Zhao et al. 2023 ("PyTorch FSDP"), Rajbhandari et al. 2020 ("ZeRO"), Fang et al. 2022 ("PatrickStar", of
+/// which Gemini is the successor).
+struct ShardPolicy {
+  SplitOver split = SplitOver::kNobody;
+  bool keep_weights = true;            ///< whole weights stay in memory between steps; else units gather them
+  bool reshard_after_forward = false;  ///< units give their gathered weights up between forward and backward
+  bool accumulate_whole = false;       ///< gradients of micro-batches are added up whole and reduced once a step
+
+  /// What forward and backward compute in; nullopt: each parameter's own dtype.
+  std::optional<at::ScalarType> param_dtype;
+  /// What gradients are reduced in; nullopt: as param_dtype.
+  std::optional<at::ScalarType> reduce_dtype;
+  bool float32_master = true;  ///< the optimiser updates float32 weights beside 16-bit ones
+  bool gather_float8 = false;  ///< weights travel as e4m3 with one scale a shard
+  bool scale_loss = false;
+  LossScaleOptions loss_scale;
+
+  double bucket_mib = 25;        ///< of gradients that nobody splits; they are averaged a bucket at a time
+  double first_bucket_mib = 25;  ///< the first one to be ready
+  int64_t prefetch = 0;          ///< units gathered ahead of the one that computes
+  bool overlap = true;           ///< reduce while backward goes on; else after it
+  /// Ranks may leave different parameters without a gradient; which ones nobody used is then agreed on in each step,
+  /// and waited for. Else each rank takes the others to be like itself. Units must be used by all ranks alike.
+  bool ranks_differ_in_use = false;
+
+  WeightPlacement placement = WeightPlacement::kFixed;
+  double keep_gathered_frac = 0;  ///< of the weights' bytes, from the first unit on, that are kept whole all the same
+  double offload_optim_frac = 0;  ///< of master weights and moments, from the first unit on, kept in host memory
+  double offload_param_frac = 0;  ///< of the weights' shards, from the first unit on, kept in host memory
+  int64_t memory_cap_bytes = 0;   ///< of kBudget: model data and everything else together; 0: no cap
+};
+
+/// A strategy by name.
+struct ShardStrategy {
+  std::string_view name;
+  ShardPolicy policy;
+};
+
+/// "torch_ddp", "torch_ddp_fp16", "torch_ddp_bf16", "low_level_zero", "low_level_zero_2", "gemini", "gemini_auto", and
+/// torch's FSDP strategies by their names; each in its own default precision.
+std::span<const ShardStrategy> shard_strategies();
+
+/// The row of that name; throws std::invalid_argument with one line that lists the names.
+const ShardPolicy& shard_policy(std::string_view name);
+
+/// `policy` in another precision. fp32: as the model's parameters are; bf16 and fp16: weights, gradients and their
+/// reduction in 16 bits beside float32 masters, fp16 with a scaled loss; fp8: bf16 whose weights travel in 8 bits.
+/// amp_bf16, amp_fp16: parameters as they are, the model rounds them itself, fp16 with a scaled loss. Throws
+/// std::invalid_argument for another name.
+ShardPolicy with_precision(ShardPolicy policy, std::string_view precision);
+
+}  // namespace assay::engine

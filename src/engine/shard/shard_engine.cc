@@ -1,0 +1,274 @@
+#include "engine/shard/shard_engine.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/kernels/gradient_rule.h"
+#include "engine/kernels/memory.h"
+#include "engine/shard/unit_placement.h"
+
+namespace assay::engine {
+namespace {
+
+void check_groups(const ShardPolicy& policy, const ShardContext& context) {
+  if (policy.split == SplitOver::kNobody && context.shard_ranks() > 1) {
+    throw std::invalid_argument("this strategy splits nothing, but was given a group of ranks to split over");
+  }
+  if (policy.split == SplitOver::kAll && context.replicas() > 1) {
+    throw std::invalid_argument("this strategy splits over all ranks, but was given a group of replicas");
+  }
+}
+
+int64_t elements_of(const ParameterUnit& unit) {
+  return std::transform_reduce(unit.parameters.begin(), unit.parameters.end(), int64_t{0}, std::plus<>(),
+                               [](const ParameterRef& p) { return p.tensor->numel(); });
+}
+
+}  // namespace
+
+ShardEngine::ShardEngine(Shardable& model, const ShardPolicy& policy, const ShardGroups& groups,
+                         const OptimizerOptions& options, WeightBudget::Probe probe)
+    : model_(model), scaler_(policy.loss_scale) {
+  context_.policy = policy;
+  context_.groups = groups;
+  check_groups(policy, context_);
+  const std::vector<ParameterUnit> units = model.units();
+  set_allocators(units.front().parameters.front().tensor->device());
+  make_units(units);
+  schedule_ = std::make_unique<WeightSchedule>(context_, units_, probe ? std::move(probe) : LiveTensorBytes);
+  reducer_ = std::make_unique<GradientReducer>(context_, units_);
+  optimizer_ = std::make_unique<ShardedAdamw>(context_, reducer_->groups(), options);
+  watch_gradients();
+  model_.set_unit_hooks(this);
+}
+
+void ShardEngine::set_allocators(c10::Device device) {
+  context_.device = device;
+  Communicator* memory = context_.groups.shard != nullptr ? context_.groups.shard : context_.groups.replicate;
+  context_.allocate = [memory, device](int64_t elements, at::ScalarType dtype) {
+    return memory != nullptr && !device.is_meta() ? memory->allocate(elements, dtype)
+                                                  : at::empty({elements}, at::TensorOptions(dtype).device(device));
+  };
+  context_.allocate_host = [device](int64_t elements, at::ScalarType dtype) {
+    const at::TensorOptions options = at::TensorOptions(dtype).device(device.is_cuda() ? c10::kCPU : device);
+    return at::empty({elements}, options.pinned_memory(device.is_cuda()));
+  };
+}
+
+ShardEngine::~ShardEngine() {
+  model_.set_unit_hooks(nullptr);
+  for (const auto& unit : units_) {
+    for (const auto& group : unit->groups) {
+      if (group->weights.trainable()) {
+        for (const at::Tensor& leaf : group->weights.leaves()) {
+          unwatch_gradient(leaf);
+        }
+      }
+    }
+  }
+}
+
+void ShardEngine::make_units(const std::vector<ParameterUnit>& units) {
+  std::vector<int64_t> elements;
+  std::ranges::transform(units, std::back_inserter(elements), elements_of);
+  const std::vector<UnitPlacement> placements = place_units(context_.policy, elements);
+  for (size_t i = 0; i < units.size(); ++i) {
+    units_.push_back(std::make_unique<ShardUnit>(context_, units[i], placements[i]));
+    units_.back()->reads = {static_cast<int64_t>(i)};
+  }
+  for (size_t i = 0; i < units.size(); ++i) {
+    for (const int64_t owner : units[i].also_uses) {
+      units_[i]->reads.push_back(owner);
+      units_[owner]->shared = true;
+    }
+  }
+}
+
+void ShardEngine::watch_gradients() {
+  for (size_t u = 0; u < units_.size(); ++u) {
+    for (size_t g = 0; g < units_[u]->groups.size(); ++g) {
+      const FlatWeights& weights = units_[u]->groups[g]->weights;
+      for (size_t p = 0; weights.trainable() && p < weights.leaves().size(); ++p) {
+        watch_gradient(weights.leaves()[p], *this, static_cast<int64_t>(u), g, p);
+      }
+    }
+  }
+}
+
+at::Tensor ShardEngine::before_forward(int64_t unit, const at::Tensor& input, bool again) {
+  schedule_->use(unit, again ? Pass::kBackward : Pass::kForward);
+  return mark_boundary(input, *this, unit, UnitEdge::kInput);
+}
+
+at::Tensor ShardEngine::after_forward(int64_t unit, const at::Tensor& output, bool again) {
+  if (!again) {
+    schedule_->forward_done(unit);
+  }
+  return mark_boundary(output, *this, unit, UnitEdge::kOutput);
+}
+
+void ShardEngine::backward_enters(int64_t unit) {
+  schedule_->use(unit, Pass::kBackward);
+}
+
+void ShardEngine::backward_leaves(int64_t unit) {
+  schedule_->backward_done(unit, !reduces_);
+  if (reduces_ && !units_[unit]->shared) {
+    reducer_->ready(*units_[unit]);
+  }
+}
+
+void ShardEngine::gradient_ready(int64_t unit, size_t group, size_t parameter, const at::Tensor& gradient) {
+  ShardUnit& owner = *units_[unit];
+  owner.groups[group]->gradients->add(parameter, gradient);
+  if (--owner.gradients_missing == 0 && reduces_ && !owner.shared) {
+    reducer_->ready(owner);
+  }
+}
+
+void ShardEngine::backward(const at::Tensor& loss, bool last, bool no_sync) {
+  resolve_step();
+  reduces_ = last || !(no_sync || context_.policy.accumulate_whole);
+  for (const auto& unit : units_) {
+    unit->expect_gradients();
+  }
+  const double scale = context_.policy.scale_loss ? scaler_.scale() : 1.0;
+  torch::autograd::backward({loss}, {at::full_like(loss, scale)});
+  finish_backward();
+}
+
+void ShardEngine::finish_backward() {
+  schedule_->backward_over(!reduces_);
+  if (reduces_) {
+    reducer_->finish();
+  }
+}
+
+std::vector<bool> ShardEngine::used_parameters() {
+  std::vector<bool> used;
+  unused_.clear();
+  for (const FlatGroup* group : reducer_->groups()) {
+    const std::vector<FlatParameter>& parameters = group->weights.layout().parameters();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      used.push_back(group->gradients->used()[i]);
+      if (!used.back()) {
+        unused_.push_back(parameters[i].name);
+      }
+    }
+  }
+  return used;
+}
+
+at::Tensor ShardEngine::stats_over_ranks(std::vector<bool>& used) {
+  at::Tensor stats = gradient_stats(reducer_->reduced());
+  const bool agree = context_.policy.ranks_differ_in_use;
+  if (context_.shard_ranks() == 1 && !(agree && context_.replicas() > 1)) {
+    return stats;
+  }
+  std::vector<double> flags(used.begin(), used.end());
+  const at::Tensor packed = at::empty({2 + (agree ? static_cast<int64_t>(flags.size()) : 0)}, stats.options());
+  packed.narrow(0, 0, 2).copy_(stats);
+  if (agree) {
+    packed.narrow(0, 2, packed.numel() - 2).copy_(at::tensor(flags, at::kDouble));
+  }
+  if (context_.shard_ranks() > 1) {
+    context_.groups.shard->all_reduce(packed, ReduceOp::kSum, "gradient norm")->wait();
+  }
+  if (agree) {
+    if (context_.replicas() > 1) {
+      context_.groups.replicate->all_reduce(packed, ReduceOp::kMax, "gradient norm")->wait();
+    }
+    const at::Tensor agreed = packed.cpu();
+    for (size_t i = 0; i < used.size(); ++i) {
+      used[i] = agreed[static_cast<int64_t>(i) + 2].item<double>() > 0;
+    }
+  }
+  return packed.narrow(0, 0, 2);
+}
+
+void ShardEngine::step(double learning_rate, double max_norm) {
+  const at::NoGradGuard no_grad;
+  resolve_step();
+  std::vector<bool> used = used_parameters();
+  const double scale = context_.policy.scale_loss ? scaler_.scale() : 1.0;
+  report_ = {.loss_scale = scale};
+  pending_stats_ = stats_over_ranks(used);
+  optimizer_->step(learning_rate,
+                   {.scale = 1.0 / scale,
+                    .max_norm = max_norm,
+                    .skip_non_finite = context_.policy.scale_loss,
+                    .stats = pending_stats_},
+                   used);
+  step_over();
+}
+
+void ShardEngine::step_over() {
+  for (FlatGroup* group : reducer_->groups()) {
+    group->gradients->reset();
+  }
+  schedule_->updated();
+}
+
+void ShardEngine::rehearse_step() {
+  const auto count = static_cast<int64_t>(units_.size());
+  const at::Tensor nothing = at::empty({0}, at::TensorOptions(at::kFloat).device(context_.device));
+  for (int64_t u = 0; u < count; ++u) {
+    before_forward(u, nothing, false);
+    after_forward(u, nothing, false);
+  }
+  for (const auto& unit : units_) {
+    unit->expect_gradients();
+  }
+  reduces_ = true;
+  for (int64_t u = count; u-- > 0;) {
+    backward_enters(u);
+    for (size_t g = 0; g < units_[u]->groups.size(); ++g) {
+      const FlatWeights& weights = units_[u]->groups[g]->weights;
+      for (size_t p = 0; weights.trainable() && p < weights.leaves().size(); ++p) {
+        gradient_ready(u, g, p, weights.leaves()[p].detach());
+      }
+    }
+    backward_leaves(u);
+  }
+  finish_backward();
+  step_over();
+}
+
+void ShardEngine::resolve_step() {
+  if (!pending_stats_.defined()) {
+    return;
+  }
+  report_.gradient_norm = gradient_norm(pending_stats_, 1.0 / report_.loss_scale);
+  report_.overflow = has_non_finite(pending_stats_);
+  report_.skipped = report_.overflow && context_.policy.scale_loss;
+  pending_stats_ = at::Tensor();
+  if (report_.skipped) {
+    optimizer_->forget_last_step();
+  }
+  if (context_.policy.scale_loss) {
+    scaler_.update(report_.overflow);
+  }
+}
+
+const StepReport& ShardEngine::last_step() {
+  resolve_step();
+  return report_;
+}
+
+void ShardEngine::publish_masters() {
+  for (const auto& unit : units_) {
+    for (const auto& group : unit->groups) {
+      group->weights.publish_master();
+    }
+  }
+  schedule_->updated();
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,162 @@
+#include "engine/shard/shard_engine.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/shard/test_training.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::Course;
+using testing::expect_same_course;
+using testing::kOptimizer;
+using testing::Setting;
+using testing::test_batch;
+using testing::TestModel;
+using testing::TestModelOptions;
+using testing::train_alone;
+using testing::train_sharded;
+
+struct Case {
+  std::string strategy;
+  int ranks = 1;
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const ShardStrategy& strategy : shard_strategies()) {
+    for (const int ranks : {1, 2, 4}) {
+      if (strategy.policy.split != SplitOver::kGroup || ranks == 4) {
+        cases.push_back({std::string(strategy.name), ranks});
+      }
+    }
+  }
+  return cases;
+}
+
+class EveryStrategy : public ::testing::TestWithParam<Case> {
+ protected:
+  void expect_parity(const Setting& setting, const std::function<void(ShardPolicy&)>& change = {}) const {
+    ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp32");
+    if (change) {
+      change(policy);
+    }
+    expect_same_course(train_sharded(GetParam().ranks, policy, setting), train_alone(setting));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Shard, EveryStrategy, ::testing::ValuesIn(all_cases()), [](const auto& info) {
+  return fmt::format("{}_on_{}", info.param.strategy, info.param.ranks);
+});
+
+TEST_P(EveryStrategy, TrainsAsOneRank) {
+  expect_parity({});
+}
+
+TEST_P(EveryStrategy, TrainsAsOneRankWithCheckpointing) {
+  expect_parity({.model = {.checkpointed = true}});
+}
+
+TEST_P(EveryStrategy, PutsReductionsOff) {
+  expect_parity({.no_sync = true});
+}
+
+TEST_P(EveryStrategy, LeavesUnusedParametersAlone) {
+  expect_parity({.model = {.unused = true, .skip_layer = true}});
+}
+
+TEST_P(EveryStrategy, AgreesOnParametersThatSomeRanksUse) {
+  expect_parity({.model = {.unused = true}, .use_differs = true},
+                [](ShardPolicy& policy) { policy.ranks_differ_in_use = true; });
+}
+
+TEST_P(EveryStrategy, TrainsBesideFrozenParameters) {
+  expect_parity({.model = {.frozen = true}});
+  expect_parity({.model = {.tied = false, .frozen = true, .checkpointed = true}});
+}
+
+TEST_P(EveryStrategy, SmallBucketsAndLateReductionsChangeNothing) {
+  expect_parity({.steps = 5}, [](ShardPolicy& policy) {
+    policy.bucket_mib = 0.004;
+    policy.first_bucket_mib = 0.001;
+    policy.overlap = !policy.overlap;
+    policy.prefetch = 2;
+  });
+}
+
+TEST_P(EveryStrategy, PlacementChangesNothing) {
+  expect_parity({.steps = 5}, [](ShardPolicy& policy) {
+    policy.keep_gathered_frac = 0.4;
+    policy.offload_optim_frac = 0.7;
+    policy.offload_param_frac = 0.9;
+  });
+}
+
+TEST_P(EveryStrategy, NamesParametersWithoutGradient) {
+  const Setting setting{.model = {.unused = true, .skip_layer = true}, .steps = 1};
+  const ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp32");
+  EXPECT_THAT(train_sharded(GetParam().ranks, policy, setting).unused,
+              ::testing::UnorderedElementsAre("layers.0.norm.weight", "layers.0.gate.weight", "layers.0.up.weight",
+                                              "layers.0.down.weight", "layers.0.down.bias", "layers.1.unused.weight"));
+}
+
+TEST_P(EveryStrategy, FollowsTheCourseIn16And8Bits) {
+  const Setting setting{.steps = 12};
+  const Course want = train_alone(setting);
+  for (const char* precision : {"bf16", "fp16", "fp8", "amp_fp16"}) {
+    ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), precision);
+    policy.loss_scale.initial = 256;
+    const Course got = train_sharded(GetParam().ranks, policy, setting);
+    for (size_t i = 0; i < want.losses.size(); ++i) {
+      EXPECT_NEAR(got.losses[i], want.losses[i], 0.05) << precision << ", step " << i;
+    }
+    EXPECT_LT(got.losses.back(), got.losses.front()) << precision;
+  }
+}
+
+/// Two steps of which the second overflows on one rank.
+void overflow_on_last_rank(Communicator& world, const ShardPolicy& policy) {
+  const TestModelOptions options;
+  TestModel model(options);
+  testing::RankGroups groups(world, policy.split);
+  ShardEngine engine(model, policy, groups.groups, kOptimizer);
+  const auto train = [&](double factor) {
+    const auto batch = test_batch(options, 0, 0);
+    engine.backward(model.loss(batch.ids_T, batch.targets_T) * factor);
+    engine.step(1e-2);
+  };
+  train(1);
+  const auto before = full_weights(engine);
+  const double scale = engine.loss_scaler().scale();
+  train(world.rank() + 1 == world.size() ? INFINITY : 1);
+  EXPECT_TRUE(engine.last_step().skipped);
+  const auto after = full_weights(engine);
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(at::equal(before[i].second, after[i].second)) << before[i].first;
+  }
+  EXPECT_EQ(engine.loss_scaler().scale(), scale / 2);
+  for (const int64_t steps : engine.optimizer().state(0).steps) {
+    EXPECT_EQ(steps, 1);
+  }
+  train(1);
+  EXPECT_FALSE(engine.last_step().overflow);
+  EXPECT_FALSE(at::equal(full_weights(engine)[0].second, before[0].second));
+}
+
+TEST_P(EveryStrategy, SkipsAStepThatOverflowsOnAnyRank) {
+  ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp16");
+  policy.loss_scale = {.initial = 256};
+  auto group = make_thread_group(GetParam().ranks);
+  testing::run_ranks(group, [&](Communicator& world) { overflow_on_last_rank(world, policy); });
+}
+
+}  // namespace
+}  // namespace assay::engine

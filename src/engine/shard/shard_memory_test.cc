@@ -1,0 +1,176 @@
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/comm/local_communicator.h"
+#include "engine/kernels/memory.h"
+#include "engine/shard/test_training.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::kOptimizer;
+using testing::test_batch;
+using testing::TestModel;
+using testing::TestModelOptions;
+
+// Before any tensor of the tests exists.
+const bool kInstalled = [] {
+  InstallCountingAllocator();
+  return true;
+}();
+
+const TestModelOptions kModel{.layers = 6, .hidden = 64, .vocabulary = 50};
+constexpr int kRanks = 4;
+
+/// Rank 1 of four that are not there: of two groups of two where the policy has groups.
+struct LonelyRank {
+  std::unique_ptr<Communicator> shard;
+  std::unique_ptr<Communicator> replicate;
+  ShardGroups groups;
+
+  explicit LonelyRank(SplitOver split) {
+    const int shard_ranks = split == SplitOver::kNobody ? 1 : split == SplitOver::kAll ? kRanks : 2;
+    shard = make_fake_communicator({.rank = shard_ranks > 1 ? 1 : 0, .size = shard_ranks});
+    replicate = make_fake_communicator({.rank = 0, .size = kRanks / shard_ranks});
+    groups = {shard.get(), replicate.get()};
+  }
+};
+
+void train_step(TestModel& model, ShardEngine& engine, const TestModelOptions& options) {
+  const auto batch = test_batch(options, 0, 0);
+  engine.backward(model.loss(batch.ids_T, batch.targets_T));
+  engine.step(1e-3);
+  engine.last_step();
+}
+
+class Memory : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  static ShardPolicy policy() { return with_precision(shard_policy(std::get<0>(GetParam())), std::get<1>(GetParam())); }
+};
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const ShardStrategy& strategy : shard_strategies()) {
+    names.emplace_back(strategy.name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shard, Memory, ::testing::Combine(::testing::ValuesIn(strategy_names()), ::testing::Values("fp32", "bf16", "fp8")),
+    [](const auto& info) { return fmt::format("{}_{}", std::get<0>(info.param), std::get<1>(info.param)); });
+
+TEST_P(Memory, LedgerIsWhatTheAllocatorCounts) {
+  LonelyRank rank(policy().split);
+  const int64_t base = LiveTensorBytes();
+  TestModel model(kModel);
+  ShardEngine engine(model, policy(), rank.groups, kOptimizer);
+  const auto counted = [&] { return LiveTensorBytes() - base - engine.ledger().live(MemoryKind::kOffloaded); };
+  EXPECT_EQ(engine.ledger().live_total(), counted()) << "after the start";
+  for (int step = 0; step < 2; ++step) {
+    train_step(model, engine, kModel);
+    EXPECT_EQ(engine.ledger().live_total(), counted()) << "after step " << step;
+  }
+}
+
+TEST_P(Memory, IsForetoldWithoutComputing) {
+  LonelyRank rank(policy().split);
+  TestModel model(kModel);
+  ShardEngine engine(model, policy(), rank.groups, kOptimizer);
+  LonelyRank fake(policy().split);
+  TestModelOptions on_meta = kModel;
+  on_meta.device = c10::kMeta;
+  const int64_t base = LiveTensorBytes();
+  TestModel shapes(on_meta);
+  ShardEngine forecast(shapes, policy(), fake.groups, kOptimizer);
+  EXPECT_EQ(forecast.ledger().peak_total(), engine.ledger().peak_total()) << "of the start";
+  for (int step = 0; step < 2; ++step) {
+    engine.ledger().reset_peak();
+    forecast.ledger().reset_peak();
+    train_step(model, engine, kModel);
+    forecast.rehearse_step();
+    EXPECT_EQ(forecast.ledger().at_peak(), engine.ledger().at_peak()) << "of step " << step;
+  }
+  EXPECT_LT(LiveTensorBytes() - base, 1 << 12) << "nothing is there";
+}
+
+int64_t peak_of_weights(const ShardPolicy& policy) {
+  LonelyRank rank(policy.split);
+  TestModel model(kModel);
+  ShardEngine engine(model, policy, rank.groups, kOptimizer);
+  engine.ledger().reset_peak();
+  train_step(model, engine, kModel);
+  return engine.ledger().at_peak()[static_cast<size_t>(MemoryKind::kParameters)];
+}
+
+TEST(MemoryOfStrategies, FullShardHoldsAFewUnitsAtATime) {
+  const int64_t whole = peak_of_weights(shard_policy("NO_SHARD"));
+  const int64_t gathered = peak_of_weights(shard_policy("SHARD_GRAD_OP"));
+  const int64_t freed = peak_of_weights(shard_policy("FULL_SHARD"));
+  const int64_t unit = whole / (kModel.layers + 1);
+  EXPECT_GE(gathered, whole + whole / kRanks - 2 * unit);
+  EXPECT_LE(freed, whole / kRanks + 4 * unit);
+}
+
+TEST(MemoryOfStrategies, FullShardReallyFrees) {
+  const auto peak = [](const char* strategy) {
+    const ShardPolicy& policy = shard_policy(strategy);
+    LonelyRank rank(policy.split);
+    TestModel model(kModel);
+    ShardEngine engine(model, policy, rank.groups, kOptimizer);
+    const int64_t base = LiveTensorBytes();
+    ResetPeakTensorBytes();
+    train_step(model, engine, kModel);
+    return PeakTensorBytes() - base;
+  };
+  EXPECT_LT(peak("FULL_SHARD"), peak("SHARD_GRAD_OP") / 2);
+}
+
+TEST(MemoryOfStrategies, BudgetKeepsWhatFitsAndEvictsTheRest) {
+  ShardPolicy policy = with_precision(shard_policy("gemini_auto"), "fp32");
+  LonelyRank bare(policy.split);
+  TestModel sized(kModel);
+  int64_t resting = 0;
+  {
+    ShardEngine engine(sized, policy, bare.groups, kOptimizer);
+    resting = engine.ledger().live_total();
+  }
+  const auto gathers = [&](double units) {
+    LonelyRank rank(policy.split);
+    TestModel model(kModel);
+    const double unit = 3 * 128 * 64 * 4;
+    policy.memory_cap_bytes = static_cast<int64_t>((static_cast<double>(resting) + units * unit) / 0.9);
+    ShardEngine engine(model, policy, rank.groups, kOptimizer, [&engine] { return engine.ledger().live_total(); });
+    train_step(model, engine, kModel);
+    rank.shard->reset_stats();
+    engine.ledger().reset_peak();
+    train_step(model, engine, kModel);
+    for (const CollectiveStats& stats : rank.shard->stats()) {
+      if (stats.kind == "all_gather") {
+        return stats.calls;
+      }
+    }
+    return int64_t{0};
+  };
+  const int64_t all_once = kModel.layers + 2;
+  EXPECT_EQ(gathers(20), all_once) << "everything fits: each unit is gathered once a step";
+  const int64_t some = gathers(6);
+  EXPECT_GT(some, all_once);
+  EXPECT_LT(some, 2 * all_once - 2);
+  EXPECT_THROW(gathers(0.5), std::runtime_error);
+}
+
+TEST(MemoryOfStrategies, GeminiKeepsItsStatesInHostMemory) {
+  const ShardPolicy& policy = shard_policy("gemini");
+  LonelyRank rank(policy.split);
+  TestModel model(kModel);
+  ShardEngine engine(model, policy, rank.groups, kOptimizer);
+  EXPECT_EQ(engine.ledger().live(MemoryKind::kMoments), 0);
+  EXPECT_EQ(engine.ledger().live(MemoryKind::kMaster), 0);
+  EXPECT_EQ(engine.ledger().live(MemoryKind::kOffloaded), 6 * engine.ledger().live(MemoryKind::kParameters));
+}
+
+}  // namespace
+}  // namespace assay::engine

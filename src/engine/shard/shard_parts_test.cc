@@ -1,0 +1,124 @@
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "engine/optim/loss_scaler.h"
+#include "engine/shard/flat_buffer.h"
+#include "engine/shard/flat_layout.h"
+#include "engine/shard/memory_ledger.h"
+#include "engine/shard/policy.h"
+
+namespace assay::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+at::Tensor allocate(int64_t elements, at::ScalarType dtype) {
+  return at::empty({elements}, dtype);
+}
+
+TEST(FlatLayout, EveryElementIsInOneSliceOfOneRank) {
+  for (const int64_t ranks : {1, 2, 3, 4, 7}) {
+    const FlatLayout layout({{"a", {3, 5}}, {"b", {100}}, {"c", {}}, {"d", {64, 2}}}, ranks);
+    EXPECT_EQ(layout.elements() % ranks, 0);
+    std::vector<int64_t> seen(layout.parameters().size());
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      for (const ShardSlice& slice : layout.slices(rank)) {
+        const FlatParameter& p = layout.parameters()[slice.parameter];
+        EXPECT_EQ(rank * layout.shard_elements() + slice.in_shard, p.offset + slice.in_parameter);
+        EXPECT_EQ(slice.in_parameter, seen[slice.parameter]);
+        seen[slice.parameter] += slice.elements;
+      }
+    }
+    EXPECT_THAT(seen, ::testing::ElementsAre(15, 100, 1, 128)) << ranks;
+  }
+}
+
+TEST(FlatLayout, ParametersAndGapsFillTheBuffer) {
+  const FlatLayout layout({{"a", {3, 5}}, {"b", {32}}, {"c", {1}}}, 2);
+  std::vector<int> covered(layout.elements());
+  for (const FlatParameter& p : layout.parameters()) {
+    EXPECT_EQ(p.offset % 32, 0);
+    for (int64_t i = 0; i < p.elements; ++i) {
+      ++covered[p.offset + i];
+    }
+  }
+  for (const FlatLayout::Gap& gap : layout.gaps()) {
+    for (int64_t i = 0; i < gap.elements; ++i) {
+      ++covered[gap.offset + i];
+    }
+  }
+  EXPECT_THAT(covered, ::testing::Each(1));
+}
+
+TEST(FlatBuffer, ViewsFollowTheMemory) {
+  MemoryLedger ledger;
+  FlatBuffer buffer(allocate, 64, at::kFloat, MemoryKind::kParameters, ledger);
+  const at::Tensor view = buffer.view(8, {2, 3});
+  const at::Tensor detached = view.detach();
+  EXPECT_EQ(ledger.live_total(), 256);
+  buffer.release();
+  EXPECT_EQ(ledger.live_total(), 0);
+  buffer.allocate();
+  buffer.flat().copy_(at::arange(64));
+  EXPECT_TRUE(at::equal(view, at::arange(8, 14, at::kFloat).view({2, 3})));
+  EXPECT_TRUE(at::equal(detached, view));
+  EXPECT_EQ(view._version(), 0) << "what the engine writes is no in-place change to autograd";
+  EXPECT_EQ(ledger.peak_total(), 256);
+}
+
+TEST(MemoryLedger, KeepsTheKindsOfItsPeakAndLeavesHostMemoryOut) {
+  MemoryLedger ledger;
+  ledger.add(MemoryKind::kParameters, 100);
+  ledger.add(MemoryKind::kGradients, 50);
+  ledger.add(MemoryKind::kGradients, -50);
+  ledger.add(MemoryKind::kMoments, 20);
+  ledger.add(MemoryKind::kOffloaded, 1000);
+  EXPECT_EQ(ledger.peak_total(), 150);
+  EXPECT_EQ(ledger.at_peak()[static_cast<size_t>(MemoryKind::kGradients)], 50);
+  EXPECT_EQ(ledger.live_total(), 120);
+  ledger.reset_peak();
+  EXPECT_EQ(ledger.peak_total(), 120);
+}
+
+TEST(LossScaler, GrowsAndFallsAsTorch) {
+  LossScaler scaler({.initial = 1024, .growth_interval = 2});
+  scaler.update(false);
+  EXPECT_EQ(scaler.scale(), 1024);
+  scaler.update(false);
+  EXPECT_EQ(scaler.scale(), 2048);
+  scaler.update(false);
+  scaler.update(true);
+  EXPECT_EQ(scaler.scale(), 1024);
+  scaler.update(false);
+  EXPECT_EQ(scaler.scale(), 1024) << "an overflow starts the count anew";
+  scaler.update(false);
+  EXPECT_EQ(scaler.scale(), 2048);
+}
+
+TEST(LossScaler, HysteresisForgivesOverflowsBeforeItFalls) {
+  LossScaler scaler({.initial = 64, .growth_interval = 1, .hysteresis = 2, .minimum = 32, .maximum = 128});
+  scaler.update(true);
+  EXPECT_EQ(scaler.scale(), 64);
+  scaler.update(true);
+  EXPECT_EQ(scaler.scale(), 32);
+  scaler.update(true);
+  EXPECT_EQ(scaler.scale(), 32) << "at its minimum";
+  for (int i = 0; i < 5; ++i) {
+    scaler.update(false);
+  }
+  EXPECT_EQ(scaler.scale(), 128) << "at its maximum";
+  scaler.update(true);
+  EXPECT_EQ(scaler.scale(), 128) << "growth forgives again";
+}
+
+TEST(Policy, UnknownNamesAreRefusedWithTheKnownOnes) {
+  EXPECT_THAT([] { shard_policy("fsdp"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("FULL_SHARD")));
+  EXPECT_THAT([] { with_precision({}, "int4"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("amp_bf16")));
+}
+
+}  // namespace
+}  // namespace assay::engine

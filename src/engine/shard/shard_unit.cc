@@ -1,0 +1,57 @@
+#include "engine/shard/shard_unit.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace assay::engine {
+
+ShardUnit::ShardUnit(ShardContext& context, const ParameterUnit& unit, const UnitPlacement& placement)
+    : name(unit.name) {
+  std::map<std::pair<bool, at::ScalarType>, std::vector<ParameterRef>> by_kind;
+  for (const ParameterRef& p : unit.parameters) {
+    by_kind[{!p.tensor->requires_grad(), p.tensor->scalar_type()}].push_back(p);
+  }
+  for (const auto& [kind, parameters] : by_kind) {
+    groups.push_back(std::make_unique<FlatGroup>(context, name, parameters, placement));
+    trainable += kind.first ? 0 : static_cast<int64_t>(parameters.size());
+  }
+}
+
+void ShardUnit::begin_gather() {
+  for (const auto& group : groups) {
+    group->weights.begin_gather();
+  }
+}
+
+void ShardUnit::wait_gather() {
+  for (const auto& group : groups) {
+    group->weights.begin_gather();
+    group->weights.wait_gather();
+  }
+}
+
+void ShardUnit::release() {
+  for (const auto& group : groups) {
+    group->weights.release();
+  }
+}
+
+bool ShardUnit::released() const {
+  return std::ranges::any_of(groups, [](const auto& group) { return group->weights.released(); });
+}
+
+int64_t ShardUnit::releasable_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& group : groups) {
+    bytes += group->weights.kept() ? 0 : group->weights.gathered_bytes();
+  }
+  return bytes;
+}
+
+void ShardUnit::expect_gradients() {
+  gradients_missing = trainable;
+  reducible = false;
+}
+
+}  // namespace assay::engine

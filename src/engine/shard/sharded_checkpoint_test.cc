@@ -1,0 +1,94 @@
+#include "engine/shard/sharded_checkpoint.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "engine/model/status_error.h"
+#include "engine/shard/test_training.h"
+
+namespace assay::engine {
+namespace {
+
+using testing::Course;
+using ::testing::HasSubstr;
+using testing::Setting;
+using ::testing::ThrowsMessage;
+using testing::train_alone;
+using testing::train_sharded;
+
+struct Placed {
+  std::string strategy;
+  int ranks;
+};
+
+ShardPolicy exact(const std::string& strategy) {
+  return with_precision(shard_policy(strategy), "fp32");
+}
+
+std::vector<Placed> placements() {
+  std::vector<Placed> all;
+  for (const char* strategy : {"torch_ddp", "low_level_zero", "low_level_zero_2", "gemini", "FULL_SHARD",
+                               "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD"}) {
+    for (const int ranks : {1, 2, 4}) {
+      if (exact(strategy).split != SplitOver::kGroup || ranks == 4) {
+        all.push_back({strategy, ranks});
+      }
+    }
+  }
+  return all;
+}
+
+class ShardedCheckpoint : public ::testing::Test {
+ protected:
+  TemporaryDirectory folder_ = std::move(TemporaryDirectory::Create("checkpoint")).value();
+};
+
+TEST_F(ShardedCheckpoint, GoesOnInEveryStrategyAndNumberOfRanks) {
+  const Setting whole{.model = {.layers = 2, .unused = true}, .steps = 6};
+  const Course want = train_alone(whole);
+  for (const Placed& writer : placements()) {
+    const std::string folder = fmt::format("{}/{}-{}", folder_.path(), writer.strategy, writer.ranks);
+    Setting first = whole;
+    first.steps = 3;
+    first.save_to = folder;
+    train_sharded(writer.ranks, exact(writer.strategy), first);
+    for (const Placed& reader : placements()) {
+      SCOPED_TRACE(fmt::format("{} on {} to {} on {}", writer.strategy, writer.ranks, reader.strategy, reader.ranks));
+      Setting rest = whole;
+      rest.first_step = 3;
+      rest.model.seed = 99;
+      rest.load_from = folder;
+      Course expected = want;
+      expected.losses.erase(expected.losses.begin(), expected.losses.begin() + 3);
+      expected.norms.erase(expected.norms.begin(), expected.norms.begin() + 3);
+      testing::expect_same_course(train_sharded(reader.ranks, exact(reader.strategy), rest), expected);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+TEST_F(ShardedCheckpoint, NamesAParameterOfAnotherShape) {
+  train_sharded(1, exact("FULL_SHARD"), {.steps = 1, .save_to = folder_.path()});
+  const Setting other{.model = {.vocabulary = 38}, .steps = 1, .load_from = folder_.path()};
+  EXPECT_THAT([&] { train_sharded(1, exact("FULL_SHARD"), other); },
+              ThrowsMessage<StatusError>(HasSubstr("parameter 'embedding.weight' has the shape [37,24] there")));
+}
+
+TEST_F(ShardedCheckpoint, NamesAFolderWithoutIndex) {
+  EXPECT_THAT([&] { train_sharded(1, exact("FULL_SHARD"), {.steps = 1, .load_from = folder_.path()}); },
+              ThrowsMessage<StatusError>(HasSubstr("index.json")));
+}
+
+TEST_F(ShardedCheckpoint, NamesARankFileThatIsGone) {
+  train_sharded(2, exact("FULL_SHARD"), {.steps = 1, .save_to = folder_.path()});
+  std::filesystem::remove(folder_.path() + "/rank-00001.safetensors");
+  EXPECT_THAT([&] { train_sharded(1, exact("FULL_SHARD"), {.steps = 2, .load_from = folder_.path()}); },
+              ThrowsMessage<StatusError>(HasSubstr("rank-00001.safetensors")));
+}
+
+}  // namespace
+}  // namespace assay::engine

@@ -1,0 +1,161 @@
+// A small language model whose units can be sharded: shared, unused and frozen parameters, checkpointing.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/kernels/ops.h"
+#include "engine/model/causal_lm.h"
+#include "engine/model/gradient_checkpointing.h"
+#include "engine/model/unit.h"
+
+namespace assay::engine::testing {
+
+struct TestModelOptions {
+  int64_t layers = 3;
+  int64_t hidden = 24;
+  int64_t vocabulary = 37;
+  bool tied = true;         ///< the head reads the embedding
+  bool unused = false;      ///< layer 1 has a parameter that nothing reads
+  bool skip_layer = false;  ///< layer 0 is never run
+  bool frozen = false;      ///< gate and up of every layer are frozen, as under an adapter
+  bool checkpointed = false;
+  uint64_t seed = 7;
+  c10::DeviceType device = c10::kCPU;
+};
+
+/// x + swiglu(norm(x) G, norm(x) U) D in each layer.
+class TestModel : public Shardable {
+ public:
+  explicit TestModel(const TestModelOptions& options) : options_(options) {
+    const auto generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
+    const auto make = [&](at::IntArrayRef shape) {
+      return (at::randn(shape, generator, at::kFloat) * 0.2).to(options.device).requires_grad_();
+    };
+    const int64_t h = options.hidden;
+    embedding_VH_ = make({options.vocabulary, h});
+    for (int64_t i = 0; i < options.layers; ++i) {
+      layers_.push_back({at::ones({h}, options.device).requires_grad_(), make({2 * h, h}), make({2 * h, h}),
+                         make({h, 2 * h}), make({5}), make({h})});
+      layers_.back().gate_IH.requires_grad_(!options.frozen);
+      layers_.back().up_IH.requires_grad_(!options.frozen);
+    }
+    norm_H_ = at::ones({h}, options.device).requires_grad_();
+    if (!options.tied) {
+      head_VH_ = make({options.vocabulary, h});
+    }
+  }
+
+  std::vector<ParameterUnit> units() override {
+    std::vector<ParameterUnit> units = {{"embedding", {{"embedding.weight", &embedding_VH_}}, {}}};
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      Layer& layer = layers_[i];
+      const std::string prefix = fmt::format("layers.{}.", i);
+      ParameterUnit unit{fmt::format("layers.{}", i),
+                         {{prefix + "norm.weight", &layer.norm_H},
+                          {prefix + "gate.weight", &layer.gate_IH},
+                          {prefix + "up.weight", &layer.up_IH},
+                          {prefix + "down.weight", &layer.down_HI},
+                          {prefix + "down.bias", &layer.down_bias_H}},
+                         {}};
+      if (options_.unused && i == 1) {
+        unit.parameters.push_back({prefix + "unused.weight", &layer.unused});
+      }
+      units.push_back(unit);
+    }
+    ParameterUnit last{"head", {{"norm.weight", &norm_H_}}, {}};
+    if (options_.tied) {
+      last.also_uses = {0};
+    } else {
+      last.parameters.push_back({"head.weight", &head_VH_});
+    }
+    units.push_back(last);
+    return units;
+  }
+
+  void set_unit_hooks(UnitHooks* hooks) override { hooks_ = hooks; }
+
+  /// Whether the parameter that else is unused takes part.
+  void use_unused(bool use) { unused_used_ = use; }
+
+  /// The mean over the tokens.
+  at::Tensor loss(const at::Tensor& ids_T, const at::Tensor& targets_T) {
+    const auto last = static_cast<int64_t>(layers_.size()) + 1;
+    enter(0, ids_T, false);
+    const at::Tensor embedded = leave(0, engine::embedding(ids_T, embedding_VH_), false);
+    LayerState state{embedded, at::zeros_like(embedded)};
+    for (size_t i = options_.skip_layer ? 1 : 0; i < layers_.size(); ++i) {
+      state = options_.checkpointed && at::GradMode::is_enabled()
+                  ? checkpointed([this, i, runs = 0](const LayerState& s) mutable { return run(i, s, runs++ > 0); },
+                                 state, false)
+                  : run(i, state, false).state;
+    }
+    const at::Tensor entry = enter(last, state.residual_TH, false);
+    const at::Tensor normed = add_rms_norm(entry, state.block_TH, norm_H_, 1e-6).second;
+    const at::Tensor sum = linear_cross_entropy_sum(normed, options_.tied ? embedding_VH_ : head_VH_,
+                                                    at::arange(ids_T.numel()), targets_T);
+    return leave(last, sum / static_cast<double>(ids_T.numel()), false);
+  }
+
+  std::vector<NamedTensor> parameters() {
+    std::vector<NamedTensor> named;
+    for (const ParameterUnit& unit : units()) {
+      for (const ParameterRef& p : unit.parameters) {
+        named.emplace_back(p.name, *p.tensor);
+      }
+    }
+    return named;
+  }
+
+ private:
+  struct Layer {
+    at::Tensor norm_H, gate_IH, up_IH, down_HI, unused, down_bias_H;
+  };
+
+  at::Tensor enter(int64_t unit, const at::Tensor& x, bool again) {
+    return hooks_ == nullptr ? x : hooks_->before_forward(unit, x, again);
+  }
+  at::Tensor leave(int64_t unit, const at::Tensor& x, bool again) {
+    return hooks_ == nullptr ? x : hooks_->after_forward(unit, x, again);
+  }
+
+  LayerResult run(size_t index, const LayerState& input, bool again) {
+    const Layer& layer = layers_[index];
+    const auto unit = static_cast<int64_t>(index) + 1;
+    const at::Tensor residual = enter(unit, input.residual_TH, again);
+    const auto [entry, normed] = add_rms_norm(residual, input.block_TH, layer.norm_H, 1e-6);
+    const at::Tensor inner = swiglu(engine::linear(normed, layer.gate_IH, {}), engine::linear(normed, layer.up_IH, {}));
+    at::Tensor block = engine::linear(inner, layer.down_HI, layer.down_bias_H);
+    if (unused_used_ && index == 1) {
+      block = block + layer.unused.sum();
+    }
+    return {{entry, leave(unit, block, again)}, entry};
+  }
+
+  TestModelOptions options_;
+  at::Tensor embedding_VH_;
+  std::vector<Layer> layers_;
+  at::Tensor norm_H_;
+  at::Tensor head_VH_;
+  UnitHooks* hooks_ = nullptr;
+  bool unused_used_ = false;
+};
+
+/// Token ids and targets of one micro-batch of one rank: a function of its arguments, the same wherever it is asked.
+struct TestBatch {
+  at::Tensor ids_T;
+  at::Tensor targets_T;
+};
+inline TestBatch test_batch(const TestModelOptions& options, int64_t step, int64_t part) {
+  constexpr int64_t kTokens = 12;
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(1000 * step + part + 1));
+  const at::Tensor ids = at::randint(options.vocabulary, {kTokens + 1}, generator, at::kLong);
+  return {ids.narrow(0, 0, kTokens).contiguous(), ((ids.narrow(0, 0, kTokens) * 3 + 1) % options.vocabulary)};
+}
+
+}  // namespace assay::engine::testing

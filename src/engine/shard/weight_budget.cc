@@ -1,0 +1,93 @@
+#include "engine/shard/weight_budget.h"
+
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace assay::engine {
+namespace {
+
+/// Of the cap; the rest is for what lives only within a unit and is not seen at its border. As Gemini's.
+constexpr double kUsable = 0.9;
+
+}  // namespace
+
+WeightBudget::WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, Probe probe)
+    : context_(context), units_(units), probe_(std::move(probe)), beside_(2 * units.size()) {}
+
+int64_t WeightBudget::room(int64_t time) const {
+  const auto next = std::min<size_t>(static_cast<size_t>(time) + 1, beside_.size() - 1);
+  const int64_t beside = std::max(beside_[static_cast<size_t>(time)], beside_[next]);
+  const auto usable = static_cast<int64_t>(kUsable * static_cast<double>(context_.policy.memory_cap_bytes));
+  return usable - beside - context_.ledger.live_total();
+}
+
+int64_t WeightBudget::missing_bytes(const std::vector<int64_t>& needed) const {
+  int64_t bytes = 0;
+  for (const int64_t unit : needed) {
+    bytes += units_[unit]->released() ? units_[unit]->releasable_bytes() : 0;
+  }
+  return bytes;
+}
+
+int64_t WeightBudget::next_use(int64_t unit, int64_t time) const {
+  if (forward_time(unit) > time) {
+    return forward_time(unit);
+  }
+  return backward_time(unit) > time ? backward_time(unit) : 2 * count() + unit;
+}
+
+bool WeightBudget::fits(int64_t time, int64_t unit) const {
+  return context_.policy.memory_cap_bytes == 0 || missing_bytes({unit}) <= room(time);
+}
+
+void WeightBudget::make_room(int64_t time, const std::vector<int64_t>& needed) {
+  if (context_.policy.memory_cap_bytes == 0) {
+    return;
+  }
+  const int64_t wanted = missing_bytes(needed);
+  while (room(time) < wanted) {
+    ShardUnit* farthest = nullptr;
+    int64_t farthest_use = -1;
+    for (int64_t u = 0; u < count(); ++u) {
+      ShardUnit& unit = *units_[u];
+      const bool free = !unit.released() && unit.releasable_bytes() > 0 && !std::ranges::count(needed, u);
+      if (free && next_use(u, time) > farthest_use) {
+        farthest = &unit;
+        farthest_use = next_use(u, time);
+      }
+    }
+    if (farthest == nullptr) {
+      throw std::runtime_error(fmt::format(
+          "gathering {} needs {} bytes where the memory cap of {} bytes leaves {}: raise the cap, lower the "
+          "batch size or offload",
+          units_[needed.front()]->name, wanted, context_.policy.memory_cap_bytes, room(time)));
+    }
+    farthest->release();
+  }
+}
+
+void WeightBudget::sample(int64_t time) {
+  int64_t& most = beside_[static_cast<size_t>(time)];
+  most = std::max(most, probe_() - context_.ledger.live_total());
+}
+
+void WeightBudget::agree() {
+  warm_ = true;
+  const at::Tensor samples = at::tensor(std::vector<double>(beside_.begin(), beside_.end()), at::kDouble);
+  for (Communicator* group : {context_.groups.shard, context_.groups.replicate}) {
+    if (group != nullptr && group->size() > 1) {
+      const at::Tensor on_device = samples.to(context_.device);
+      group->all_reduce(on_device, ReduceOp::kMax, "memory samples")->wait();
+      samples.copy_(on_device);
+    }
+  }
+  for (size_t i = 0; i < beside_.size(); ++i) {
+    beside_[i] = static_cast<int64_t>(samples[static_cast<int64_t>(i)].item<double>());
+  }
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,51 @@
+// Which gathered weights stay while memory is short.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/shard/shard_unit.h"
+
+namespace assay::engine {
+
+/// Keeps units gathered as long as everything fits under policy.memory_cap_bytes, and then gives up those whose next
+/// use is farthest (Belady 1966), which a pass through the units in order and back tells exactly. What is in memory
+/// beside the engine's data (activations) is sampled in the first step, at the use of each unit, and agreed on by the
+/// ranks; until then nothing is kept.
+class WeightBudget {
+ public:
+  /// Bytes of tensors alive on the device.
+  using Probe = std::function<int64_t()>;
+  WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, Probe probe);
+
+  /// Forward uses unit u at time u, backward at 2 n - 1 - u, of n units.
+  int64_t forward_time(int64_t unit) const { return unit; }
+  int64_t backward_time(int64_t unit) const { return 2 * count() - 1 - unit; }
+
+  bool warm() const { return warm_; }
+  /// Gives up what must go so that the `needed` units fit at `time`; they stay. Throws std::runtime_error with one line
+  /// when they cannot fit.
+  void make_room(int64_t time, const std::vector<int64_t>& needed);
+  /// Whether one more unit fits at `time` as things are.
+  bool fits(int64_t time, int64_t unit) const;
+  /// Of the first step: what is alive beside the engine's data now.
+  void sample(int64_t time);
+  /// The first step is over: the ranks agree on the largest samples.
+  void agree();
+
+ private:
+  int64_t count() const { return static_cast<int64_t>(units_.size()); }
+  int64_t room(int64_t time) const;
+  int64_t missing_bytes(const std::vector<int64_t>& needed) const;
+  int64_t next_use(int64_t unit, int64_t time) const;
+
+  ShardContext& context_;
+  std::vector<std::unique_ptr<ShardUnit>>& units_;
+  Probe probe_;
+  std::vector<int64_t> beside_;  ///< by time, bytes
+  bool warm_ = false;
+};
+
+}  // namespace assay::engine
