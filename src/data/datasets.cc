@@ -19,41 +19,36 @@ namespace {
 constexpr std::string_view kGeneratorVersion = "1";
 
 enum class Recipe {
-  kCharacters,  ///< `size` characters of input and as many of output
-  kTokens,      ///< ten tokens of input and `size` of output, at 0.75 words a token
-  kPassages,    ///< passages of the corpus, as they come
-  kVision,      ///< image and text: not supported
+  kCharacters,  ///< an instruction, `size` characters of input and as many of output
+  kTokens,      ///< ten tokens of input and `size` of output, at 0.75 words a token: nothing is ever padded
+  kPassages,    ///< passages of the corpus to be continued, as they come: some 60 to 600 tokens
+  kVision,      ///< a chat with an image: not supported
 };
 
 struct Dataset {
-  DatasetInfo info;
+  std::string_view id;
   Recipe recipe;
   int64_t size;
   int64_t entries;  ///< of kPassages: as many as the corpus gives
 };
 
-constexpr std::string_view kCharacterText = "an instruction, N characters of input and N of output";
-constexpr std::string_view kLongText = "a line of input and more than 16,384 tokens of output: nothing is ever padded";
-constexpr std::string_view kHugeText = "a line of input and more than 131,072 tokens of output";
-constexpr std::string_view kVisionText = "a chat with an image and more than 16,384 tokens";
-
 constexpr std::array<Dataset, 16> kDatasets = {{
-    {{"austen-completion", "passages of Jane Austen to be continued, some 60 to 600 tokens"}, Recipe::kPassages, 0, 0},
-    {{"news-chars-512-entries-256", kCharacterText}, Recipe::kCharacters, 512, 256},
-    {{"news-chars-512-entries-1024", kCharacterText}, Recipe::kCharacters, 512, 1024},
-    {{"news-chars-512-entries-4096", kCharacterText}, Recipe::kCharacters, 512, 4096},
-    {{"news-chars-1024-entries-256", kCharacterText}, Recipe::kCharacters, 1024, 256},
-    {{"news-chars-1024-entries-1024", kCharacterText}, Recipe::kCharacters, 1024, 1024},
-    {{"news-chars-1024-entries-4096", kCharacterText}, Recipe::kCharacters, 1024, 4096},
-    {{"news-chars-2048-entries-256", kCharacterText}, Recipe::kCharacters, 2048, 256},
-    {{"news-chars-2048-entries-1024", kCharacterText}, Recipe::kCharacters, 2048, 1024},
-    {{"news-chars-2048-entries-4096", kCharacterText}, Recipe::kCharacters, 2048, 4096},
-    {{"news-tokens-16384plus-entries-256", kLongText}, Recipe::kTokens, 18240, 256},
-    {{"news-tokens-16384plus-entries-4096", kLongText}, Recipe::kTokens, 18240, 4096},
-    {{"news-tokens-128kplus-entries-320", kHugeText}, Recipe::kTokens, 152000, 320},
-    {{"news-tokens-128kplus-entries-4096", kHugeText}, Recipe::kTokens, 152000, 4096},
-    {{"vision-384x384-16384plus-entries-4096", kVisionText, false}, Recipe::kVision, 0, 4096},
-    {{"vision-384x768-16384plus-entries-4096", kVisionText, false}, Recipe::kVision, 0, 4096},
+    {"austen-completion", Recipe::kPassages, 0, 0},
+    {"news-chars-512-entries-256", Recipe::kCharacters, 512, 256},
+    {"news-chars-512-entries-1024", Recipe::kCharacters, 512, 1024},
+    {"news-chars-512-entries-4096", Recipe::kCharacters, 512, 4096},
+    {"news-chars-1024-entries-256", Recipe::kCharacters, 1024, 256},
+    {"news-chars-1024-entries-1024", Recipe::kCharacters, 1024, 1024},
+    {"news-chars-1024-entries-4096", Recipe::kCharacters, 1024, 4096},
+    {"news-chars-2048-entries-256", Recipe::kCharacters, 2048, 256},
+    {"news-chars-2048-entries-1024", Recipe::kCharacters, 2048, 1024},
+    {"news-chars-2048-entries-4096", Recipe::kCharacters, 2048, 4096},
+    {"news-tokens-16384plus-entries-256", Recipe::kTokens, 18240, 256},
+    {"news-tokens-16384plus-entries-4096", Recipe::kTokens, 18240, 4096},
+    {"news-tokens-128kplus-entries-320", Recipe::kTokens, 152000, 320},
+    {"news-tokens-128kplus-entries-4096", Recipe::kTokens, 152000, 4096},
+    {"vision-384x384-16384plus-entries-4096", Recipe::kVision, 0, 4096},
+    {"vision-384x768-16384plus-entries-4096", Recipe::kVision, 0, 4096},
 }};
 
 constexpr int64_t WordsOfTokens(int64_t tokens) {
@@ -88,7 +83,7 @@ class GeneratedRows : public RowSource {
 class CharacterRows final : public GeneratedRows {
  public:
   CharacterRows(const Dataset& dataset, const Corpus& corpus)
-      : GeneratedRows(std::string(dataset.info.id), corpus),
+      : GeneratedRows(std::string(dataset.id), corpus),
         characters_(dataset.size),
         entries_(dataset.entries),
         ring_(corpus) {}
@@ -114,7 +109,7 @@ class CharacterRows final : public GeneratedRows {
 class TokenCountRows final : public GeneratedRows {
  public:
   TokenCountRows(const Dataset& dataset, const Corpus& corpus)
-      : GeneratedRows(std::string(dataset.info.id), corpus),
+      : GeneratedRows(std::string(dataset.id), corpus),
         output_words_(WordsOfTokens(dataset.size)),
         entries_(dataset.entries),
         ring_(corpus) {}
@@ -138,7 +133,7 @@ class TokenCountRows final : public GeneratedRows {
 class PassageRows final : public GeneratedRows {
  public:
   PassageRows(const Dataset& dataset, const Corpus& corpus)
-      : GeneratedRows(std::string(dataset.info.id), corpus), passages_(CutIntoPassages(corpus)) {}
+      : GeneratedRows(std::string(dataset.id), corpus), passages_(CutIntoPassages(corpus)) {}
 
   int64_t size() const override { return static_cast<int64_t>(passages_.size()); }
 
@@ -152,14 +147,14 @@ class PassageRows final : public GeneratedRows {
 };
 
 const Dataset* Find(std::string_view id) {
-  const auto it = std::ranges::find(kDatasets, id, [](const Dataset& dataset) { return dataset.info.id; });
+  const auto it = std::ranges::find(kDatasets, id, [](const Dataset& dataset) { return dataset.id; });
   return it == kDatasets.end() ? nullptr : &*it;
 }
 
 Status UnknownDataset(std::string_view id) {
   std::vector<std::string> known;
   for (const Dataset& dataset : kDatasets) {
-    known.emplace_back(dataset.info.id);
+    known.emplace_back(dataset.id);
   }
   const std::string nearest = NearestName(id, known);
   return Status::NotFound(fmt::format("there is no data set '{}'{}; it is neither a file nor a known id", id,
@@ -167,15 +162,6 @@ Status UnknownDataset(std::string_view id) {
 }
 
 }  // namespace
-
-std::span<const DatasetInfo> KnownDatasets() {
-  static const auto infos = [] {
-    std::array<DatasetInfo, kDatasets.size()> result;
-    std::ranges::transform(kDatasets, result.begin(), &Dataset::info);
-    return result;
-  }();
-  return infos;
-}
 
 bool IsKnownDataset(std::string_view id) {
   return Find(id) != nullptr;
@@ -186,7 +172,7 @@ Result<std::unique_ptr<RowSource>> OpenDataset(std::string_view id, const std::s
   if (dataset == nullptr) {
     return UnknownDataset(id);
   }
-  if (!dataset->info.supported) {
+  if (dataset->recipe == Recipe::kVision) {
     return Status::Unsupported(
         fmt::format("data set '{}' is known but not supported yet: rows with images cannot be read", id));
   }
@@ -202,15 +188,6 @@ Result<std::unique_ptr<RowSource>> OpenDataset(std::string_view id, const std::s
       break;
   }
   return Status::Internal(fmt::format("data set '{}' has no generator", id));
-}
-
-Status ExportRows(const RowSource& rows, const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  for (int64_t i = 0; i < rows.size(); ++i) {
-    ASSAY_ASSIGN_OR_RETURN(const Row row, rows.Read(i));
-    ASSAY_RETURN_IF_ERROR(file.Write(FormatRow(row) + "\n"));
-  }
-  return file.Commit();
 }
 
 }  // namespace assay::data

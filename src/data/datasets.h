@@ -6,7 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,22 +14,10 @@
 
 namespace assay::data {
 
-struct DatasetInfo {
-  std::string_view id;
-  std::string_view description;
-  bool supported = true;
-};
-
-/// All data sets by id, those that are known but not supported yet included.
-std::span<const DatasetInfo> KnownDatasets();
-
 bool IsKnownDataset(std::string_view id);
 
 /// The rows of data set `id`, made from the corpus in `share_dir`. An unknown id is refused with the nearest known one,
 /// one that is not supported yet by name.
 Result<std::unique_ptr<RowSource>> OpenDataset(std::string_view id, const std::string& share_dir);
-
-/// Writes `rows` to `path` as JSONL, atomically.
-Status ExportRows(const RowSource& rows, const std::string& path);
 
 }  // namespace assay::data

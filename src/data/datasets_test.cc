@@ -5,7 +5,6 @@
 
 #include "base/files.h"
 #include "data/corpus.h"
-#include "data/jsonl_file.h"
 #include "data/passages.h"
 
 namespace assay::data {
@@ -51,14 +50,17 @@ TEST(Datasets, RowsAreTheSameOnEveryMachine) {
 }
 
 TEST(Datasets, EveryKnownIdOpensOrSaysWhyNot) {
-  for (const DatasetInfo& info : KnownDatasets()) {
-    EXPECT_TRUE(IsKnownDataset(info.id));
-    const auto rows = OpenDataset(info.id, kShare);
-    EXPECT_EQ(rows.ok(), info.supported) << info.id;
-    if (!rows.ok()) {
-      EXPECT_EQ(rows.status().code(), ErrorCode::kUnsupported);
-      EXPECT_THAT(rows.status().message(), HasSubstr(std::string(info.id)));
-    }
+  for (const std::string id :
+       {"austen-completion", "news-chars-512-entries-256", "news-chars-1024-entries-1024",
+        "news-chars-2048-entries-4096", "news-tokens-16384plus-entries-4096", "news-tokens-128kplus-entries-320"}) {
+    EXPECT_TRUE(IsKnownDataset(id));
+    EXPECT_TRUE(OpenDataset(id, kShare).ok()) << id;
+  }
+  for (const std::string id : {"vision-384x384-16384plus-entries-4096", "vision-384x768-16384plus-entries-4096"}) {
+    EXPECT_TRUE(IsKnownDataset(id));
+    const Status status = OpenDataset(id, kShare).status();
+    EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(status.message(), HasSubstr(id));
   }
 }
 
@@ -106,18 +108,6 @@ TEST(Datasets, EachLongRowGoesOnWhereTheLastOneEnded) {
   const int64_t words = 8 + 114000;
   EXPECT_TRUE(first.ends_with(ring.Words(7 * words - 5, 5)));
   EXPECT_THAT(second, StartsWith("### Input:\n " + ring.Words(7 * words, 8)));
-}
-
-TEST(Datasets, ExportedRowsReadBackTheSame) {
-  const auto directory = TemporaryDirectory::Create("datasets_test");
-  const std::string path = directory->path() + "/rows.jsonl";
-  const auto rows = OpenOrDie("news-chars-512-entries-256");
-  ASSERT_TRUE(ExportRows(*rows, path).ok());
-  const auto file = JsonlFile::Open(path);
-  ASSERT_TRUE(file.ok());
-  ASSERT_EQ((*file)->size(), 256);
-  EXPECT_EQ((*file)->Read(255)->text, rows->Read(255)->text);
-  EXPECT_EQ((*file)->Line(255), rows->Line(255));
 }
 
 TEST(Passages, VaryInLengthAndFollowOneAnother) {

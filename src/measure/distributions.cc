@@ -64,19 +64,11 @@ double SolveUpperTail(UpperTail upper_tail, double p) {
   return 0.5 * (low + high);
 }
 
-template <typename UpperTail>
-double SymmetricQuantile(UpperTail upper_tail, double p) {
-  return p < 0.5 ? -SolveUpperTail(upper_tail, p) : SolveUpperTail(upper_tail, 1 - p);
-}
-
 }  // namespace
 
-double NormalQuantile(double p) {
-  return SymmetricQuantile([](double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }, p);
-}
-
 double StudentQuantile(double p, double degrees_of_freedom) {
-  return SymmetricQuantile([&](double t) { return StudentUpperTail(t, degrees_of_freedom); }, p);
+  const auto upper_tail = [&](double t) { return StudentUpperTail(t, degrees_of_freedom); };
+  return p < 0.5 ? -SolveUpperTail(upper_tail, p) : SolveUpperTail(upper_tail, 1 - p);
 }
 
 }  // namespace assay::measure

@@ -12,16 +12,9 @@ struct Memory {
   unsigned long long free;
   unsigned long long used;
 };
-struct Process {
-  unsigned int pid;
-  unsigned long long used_gpu_memory;
-  unsigned int gpu_instance_id;
-  unsigned int compute_instance_id;
-};
 
 constexpr int kSuccess = 0;
 constexpr int kNotSupported = 3;
-constexpr int kInsufficientSize = 7;
 
 int g_devices[2] = {0, 1};
 int IndexOf(const void* device) {
@@ -89,17 +82,6 @@ int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millij
   static unsigned long long total = 5'000'000;
   *millijoules = total += 1000;
   return IndexOf(device) == 0 ? kSuccess : kNotSupported;
-}
-
-int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned int* count, Process* processes) {
-  if (processes == nullptr || *count < 2) {
-    *count = 2;
-    return kInsufficientSize;
-  }
-  processes[0] = {101, 500, 0, 0};
-  processes[1] = {102, ~0ULL, 0, 0};
-  *count = 2;
-  return kSuccess;
 }
 
 }  // extern "C"

@@ -17,7 +17,6 @@ namespace {
 using Return = int;
 using Device = struct DeviceHandle*;
 constexpr Return kSuccess = 0;
-constexpr Return kInsufficientSize = 7;
 
 struct UtilizationRates {
   unsigned int gpu;
@@ -27,12 +26,6 @@ struct MemoryInfo {
   unsigned long long total;
   unsigned long long free;
   unsigned long long used;
-};
-struct ProcessInfo {
-  unsigned int pid;
-  unsigned long long used_gpu_memory;
-  unsigned int gpu_instance_id;
-  unsigned int compute_instance_id;
 };
 
 // The entry points that we use. One that an old library lacks stays null.
@@ -49,7 +42,6 @@ struct Functions {
   Return (*power)(Device, unsigned int*) = nullptr;
   Return (*power_limit)(Device, unsigned int*) = nullptr;
   Return (*energy)(Device, unsigned long long*) = nullptr;
-  Return (*compute_processes)(Device, unsigned int*, ProcessInfo*) = nullptr;
 };
 
 template <typename Function>
@@ -71,7 +63,6 @@ Functions ResolveAll(void* library) {
   Resolve(library, "nvmlDeviceGetPowerUsage", functions.power);
   Resolve(library, "nvmlDeviceGetEnforcedPowerLimit", functions.power_limit);
   Resolve(library, "nvmlDeviceGetTotalEnergyConsumption", functions.energy);
-  Resolve(library, "nvmlDeviceGetComputeRunningProcesses_v3", functions.compute_processes);
   return functions;
 }
 
@@ -181,26 +172,6 @@ GpuReading Nvml::Read(int index) const {
           .power_watts = AskScaled(functions.power, device, 1e-3),
           .power_limit_watts = AskScaled(functions.power_limit, device, 1e-3),
           .energy_joules = AskScaled(functions.energy, device, 1e-3)};
-}
-
-std::vector<GpuProcess> Nvml::ComputeProcesses(int index) const {
-  const auto ask = library_->functions.compute_processes;
-  const Device device = library_->devices[static_cast<size_t>(index)];
-  unsigned int count = 0;
-  if (ask == nullptr || (ask(device, &count, nullptr) != kInsufficientSize)) {
-    return {};
-  }
-  count += 16;  // room for those that start between the two calls
-  std::vector<ProcessInfo> infos(count);
-  if (ask(device, &count, infos.data()) != kSuccess) {
-    return {};
-  }
-  std::vector<GpuProcess> processes;
-  for (unsigned int i = 0; i < count; ++i) {
-    const bool known = infos[i].used_gpu_memory != std::numeric_limits<unsigned long long>::max();
-    processes.push_back({infos[i].pid, known ? static_cast<int64_t>(infos[i].used_gpu_memory) : 0});
-  }
-  return processes;
 }
 
 namespace {

@@ -28,11 +28,6 @@ struct GpuReading {
   double energy_joules = 0;      ///< since the driver was loaded
 };
 
-struct GpuProcess {
-  int64_t pid = 0;
-  int64_t used_bytes = 0;  ///< 0 when the driver does not tell
-};
-
 /// A loaded and initialised library. Immutable; safe from several threads, as NVML is.
 class Nvml {
  public:
@@ -46,8 +41,6 @@ class Nvml {
   const std::vector<GpuInfo>& gpus() const;
   /// `index` is one of gpus().
   GpuReading Read(int index) const;
-  /// Processes with a compute context on the GPU; empty when the driver does not tell.
-  std::vector<GpuProcess> ComputeProcesses(int index) const;
 
  private:
   struct Library;

@@ -39,16 +39,6 @@ TEST(NvmlTest, ReadsInOurUnits) {
   EXPECT_TRUE(std::isnan(nvml->Read(1).energy_joules));
 }
 
-TEST(NvmlTest, ListsComputeProcesses) {
-  const auto nvml = Nvml::Load(FAKE_NVML);
-  ASSERT_NE(nvml, nullptr);
-  const std::vector<GpuProcess> processes = nvml->ComputeProcesses(0);
-  ASSERT_THAT(processes, SizeIs(2));
-  EXPECT_EQ(processes[0].pid, 101);
-  EXPECT_EQ(processes[0].used_bytes, 500);
-  EXPECT_EQ(processes[1].used_bytes, 0);
-}
-
 class VisibleGpusTest : public ::testing::Test {
  protected:
   ~VisibleGpusTest() override { ::unsetenv("CUDA_VISIBLE_DEVICES"); }

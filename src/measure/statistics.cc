@@ -1,7 +1,6 @@
 #include "measure/statistics.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -36,28 +35,6 @@ RunningMoments Moments(std::span<const double> values) {
   return moments;
 }
 
-// Chance of at most `successes` heads in `trials` fair throws.
-double FairBinomialCdf(int64_t successes, int64_t trials) {
-  double sum = 0;
-  for (int64_t k = 0; k <= successes; ++k) {
-    const auto n = static_cast<double>(trials);
-    const auto heads = static_cast<double>(k);
-    sum += std::exp(std::lgamma(n + 1) - std::lgamma(heads + 1) - std::lgamma(n - heads + 1) - n * std::log(2.0));
-  }
-  return sum;
-}
-
-// Standard error of the logarithm of a median, from the distance between two order statistics around it.
-double LogMedianError(const std::vector<double>& sorted) {
-  const auto n = static_cast<int64_t>(sorted.size());
-  const auto size = static_cast<double>(n);
-  const int64_t rank = std::max<int64_t>(1, std::llround(size / 2 - std::sqrt(size)));
-  const double low = sorted[static_cast<size_t>(rank - 1)];
-  const double high = sorted[static_cast<size_t>(n - rank)];
-  const double z = NormalQuantile(1 - FairBinomialCdf(rank - 1, n));
-  return (std::log(high) - std::log(low)) / (2 * z);
-}
-
 }  // namespace
 
 void RunningMoments::Add(double value) {
@@ -73,10 +50,6 @@ double RunningMoments::variance() const {
 
 double Mean(std::span<const double> values) {
   return values.empty() ? kNan : Moments(values).mean();
-}
-
-double Variance(std::span<const double> values) {
-  return values.empty() ? kNan : Moments(values).variance();
 }
 
 double Median(std::span<const double> values) {
@@ -115,30 +88,6 @@ MeanEstimate BatchMeansInterval(std::span<const double> values, double confidenc
   const double half_width =
       StudentQuantile(0.5 + confidence / 2, count - 1) * std::sqrt(batch_means.variance() / count);
   estimate.interval = {estimate.mean - half_width, estimate.mean + half_width};
-  return estimate;
-}
-
-RatioEstimate PairedMedianRatio(std::span<const double> a, std::span<const double> b, double confidence) {
-  assert(a.size() == b.size());
-  const std::vector<double> sorted_a = Sorted(a);
-  const std::vector<double> sorted_b = Sorted(b);
-  const double median_a = SortedQuantile(sorted_a, 0.5);
-  const double median_b = SortedQuantile(sorted_b, 0.5);
-  RatioEstimate estimate{median_a / median_b, {0, kInfinity}};
-  if (a.size() < 2) {
-    return estimate;
-  }
-  int64_t both_below = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    both_below += a[i] < median_a && b[i] < median_b ? 1 : 0;
-  }
-  const double error_a = LogMedianError(sorted_a);
-  const double error_b = LogMedianError(sorted_b);
-  const double share_below = (static_cast<double>(both_below) + 0.25) / (static_cast<double>(a.size()) + 1);
-  const double covariance = (4 * share_below - 1) * error_a * error_b;
-  const double variance = error_a * error_a + error_b * error_b - 2 * covariance;
-  const double factor = std::exp(NormalQuantile(0.5 + confidence / 2) * std::sqrt(std::max(0.0, variance)));
-  estimate.interval = {estimate.ratio / factor, estimate.ratio * factor};
   return estimate;
 }
 

@@ -1,4 +1,4 @@
-// Statistics of timings: robust location and spread, and intervals that say how sure a mean or a ratio is.
+// Statistics of timings: robust location and spread, and intervals that say how sure a mean is.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,6 @@ class RunningMoments {
 
 /// All of these are NaN for no values, where the sum says nothing else.
 double Mean(std::span<const double> values);
-double Variance(std::span<const double> values);  ///< of a sample (n - 1); 0 for one value
 double Median(std::span<const double> values);
 /// Linear between order statistics (type 7 of Hyndman & Fan 1996, numpy's default); `q` in [0, 1].
 double Quantile(std::span<const double> values, double q);
@@ -47,18 +46,7 @@ struct MeanEstimate {
 /// values each is its own batch. Batches may differ in length by one.
 MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence = 0.95, int64_t batches = 10);
 
-struct RatioEstimate {
-  double ratio = 0;   ///< median(a) / median(b)
-  Interval interval;  ///< infinite when there are too few pairs to tell
-};
-
-/// Ratio of the medians of paired positive values, as of two programs run in turns, with the interval of Bonett & Price
-/// (2020, "Confidence intervals for ratios of means and medians", J. Educ. Behav. Stat. 45) for paired samples, which
-/// needs no normality and uses the correlation within a pair. `a` and `b` are of equal length.
-RatioEstimate PairedMedianRatio(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
-
-/// Quantile `p` in (0, 1) of the standard normal and of Student's t distribution.
-double NormalQuantile(double p);
+/// Quantile `p` in (0, 1) of Student's t distribution.
 double StudentQuantile(double p, double degrees_of_freedom);
 
 }  // namespace assay::measure

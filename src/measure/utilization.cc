@@ -144,37 +144,36 @@ namespace {
 
 struct Property {
   const char* name;
-  const char* unit;
   double (*get)(const Utilization&);
 };
 
 constexpr Property kProperties[] = {
-    {"cpu_compute_utilization", "%", [](const Utilization& u) { return u.cpu_compute_utilization; }},
-    {"cpu_compute_tree_utilization", "%", [](const Utilization& u) { return u.cpu_compute_tree_utilization; }},
-    {"cpu_compute_system_utilization", "%", [](const Utilization& u) { return u.cpu_compute_system_utilization; }},
-    {"cpu_memory_utilization", "%", [](const Utilization& u) { return u.cpu_memory_utilization; }},
-    {"cpu_memory_process_avg_bytes", "B", [](const Utilization& u) { return u.cpu_memory_process_avg_bytes; }},
-    {"cpu_memory_process_peak_bytes", "B", [](const Utilization& u) { return u.cpu_memory_process_peak_bytes; }},
-    {"cpu_memory_tree_peak_bytes", "B", [](const Utilization& u) { return u.cpu_memory_tree_peak_bytes; }},
-    {"cpu_memory_cgroup_peak_bytes", "B", [](const Utilization& u) { return u.cpu_memory_cgroup_peak_bytes; }},
-    {"disk_read_bytes", "B", [](const Utilization& u) { return u.disk_read_bytes; }},
-    {"disk_write_bytes", "B", [](const Utilization& u) { return u.disk_write_bytes; }},
-    {"gpu_compute_utilization_min", "%", [](const Utilization& u) { return u.gpu_compute_utilization.min; }},
-    {"gpu_compute_utilization_avg", "%", [](const Utilization& u) { return u.gpu_compute_utilization.avg; }},
-    {"gpu_compute_utilization_max", "%", [](const Utilization& u) { return u.gpu_compute_utilization.max; }},
-    {"gpu_memory_utilization_min", "%", [](const Utilization& u) { return u.gpu_memory_utilization.min; }},
-    {"gpu_memory_utilization_avg", "%", [](const Utilization& u) { return u.gpu_memory_utilization.avg; }},
-    {"gpu_memory_utilization_max", "%", [](const Utilization& u) { return u.gpu_memory_utilization.max; }},
-    {"gpu_memory_utilization_peak", "%", [](const Utilization& u) { return u.gpu_memory_utilization_peak; }},
-    {"gpu_memory_peak_bytes", "B", [](const Utilization& u) { return u.gpu_memory_peak_bytes; }},
-    {"gpu_power_watts_min", "W", [](const Utilization& u) { return u.gpu_power_watts.min; }},
-    {"gpu_power_watts_avg", "W", [](const Utilization& u) { return u.gpu_power_watts.avg; }},
-    {"gpu_power_watts_max", "W", [](const Utilization& u) { return u.gpu_power_watts.max; }},
-    {"gpu_power_percent_min", "%", [](const Utilization& u) { return u.gpu_power_percent.min; }},
-    {"gpu_power_percent_avg", "%", [](const Utilization& u) { return u.gpu_power_percent.avg; }},
-    {"gpu_power_percent_max", "%", [](const Utilization& u) { return u.gpu_power_percent.max; }},
-    {"gpu_energy_joules", "J", [](const Utilization& u) { return u.gpu_energy_joules; }},
-    {"utilization_samples", "", [](const Utilization& u) { return static_cast<double>(u.samples); }},
+    {"cpu_compute_utilization", [](const Utilization& u) { return u.cpu_compute_utilization; }},
+    {"cpu_compute_tree_utilization", [](const Utilization& u) { return u.cpu_compute_tree_utilization; }},
+    {"cpu_compute_system_utilization", [](const Utilization& u) { return u.cpu_compute_system_utilization; }},
+    {"cpu_memory_utilization", [](const Utilization& u) { return u.cpu_memory_utilization; }},
+    {"cpu_memory_process_avg_bytes", [](const Utilization& u) { return u.cpu_memory_process_avg_bytes; }},
+    {"cpu_memory_process_peak_bytes", [](const Utilization& u) { return u.cpu_memory_process_peak_bytes; }},
+    {"cpu_memory_tree_peak_bytes", [](const Utilization& u) { return u.cpu_memory_tree_peak_bytes; }},
+    {"cpu_memory_cgroup_peak_bytes", [](const Utilization& u) { return u.cpu_memory_cgroup_peak_bytes; }},
+    {"disk_read_bytes", [](const Utilization& u) { return u.disk_read_bytes; }},
+    {"disk_write_bytes", [](const Utilization& u) { return u.disk_write_bytes; }},
+    {"gpu_compute_utilization_min", [](const Utilization& u) { return u.gpu_compute_utilization.min; }},
+    {"gpu_compute_utilization_avg", [](const Utilization& u) { return u.gpu_compute_utilization.avg; }},
+    {"gpu_compute_utilization_max", [](const Utilization& u) { return u.gpu_compute_utilization.max; }},
+    {"gpu_memory_utilization_min", [](const Utilization& u) { return u.gpu_memory_utilization.min; }},
+    {"gpu_memory_utilization_avg", [](const Utilization& u) { return u.gpu_memory_utilization.avg; }},
+    {"gpu_memory_utilization_max", [](const Utilization& u) { return u.gpu_memory_utilization.max; }},
+    {"gpu_memory_utilization_peak", [](const Utilization& u) { return u.gpu_memory_utilization_peak; }},
+    {"gpu_memory_peak_bytes", [](const Utilization& u) { return u.gpu_memory_peak_bytes; }},
+    {"gpu_power_watts_min", [](const Utilization& u) { return u.gpu_power_watts.min; }},
+    {"gpu_power_watts_avg", [](const Utilization& u) { return u.gpu_power_watts.avg; }},
+    {"gpu_power_watts_max", [](const Utilization& u) { return u.gpu_power_watts.max; }},
+    {"gpu_power_percent_min", [](const Utilization& u) { return u.gpu_power_percent.min; }},
+    {"gpu_power_percent_avg", [](const Utilization& u) { return u.gpu_power_percent.avg; }},
+    {"gpu_power_percent_max", [](const Utilization& u) { return u.gpu_power_percent.max; }},
+    {"gpu_energy_joules", [](const Utilization& u) { return u.gpu_energy_joules; }},
+    {"utilization_samples", [](const Utilization& u) { return static_cast<double>(u.samples); }},
 };
 
 }  // namespace
@@ -185,14 +184,6 @@ std::map<std::string, double> ToProperties(const Utilization& utilization) {
     values[property.name] = property.get(utilization);
   }
   return values;
-}
-
-std::map<std::string, std::string> UtilizationUnits() {
-  std::map<std::string, std::string> units;
-  for (const Property& property : kProperties) {
-    units[property.name] = property.unit;
-  }
-  return units;
 }
 
 }  // namespace assay::measure

@@ -44,7 +44,4 @@ Utilization Summarize(const SampleSeries& series, double skip_seconds = 0);
 /// The values by their property names: "cpu_compute_utilization", ..., "gpu_compute_utilization_min", ...
 std::map<std::string, double> ToProperties(const Utilization& utilization);
 
-/// Unit of each property of ToProperties: "%", "B", "W", "J"; "" for counts.
-std::map<std::string, std::string> UtilizationUnits();
-
 }  // namespace assay::measure

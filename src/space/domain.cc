@@ -11,7 +11,6 @@
 namespace assay::space {
 namespace {
 
-constexpr int64_t kMaxEnumerated = 10'000'000;
 constexpr double kMaxMembers = 4e18;
 constexpr size_t kMaxDescribed = 12;
 
@@ -182,20 +181,6 @@ std::optional<int64_t> Domain::size() const {
 
 Value Domain::At(int64_t index) const {
   return values_.empty() ? NumberValue(minimum_ + static_cast<double>(index) * *interval_) : values_[index];
-}
-
-Result<std::vector<Value>> Domain::Enumerate() const {
-  const std::optional<int64_t> count = size();
-  if (!count || *count > kMaxEnumerated) {
-    return Status::InvalidArgument(
-        fmt::format("{} cannot be enumerated: give `values`, or a range with an interval", Describe()));
-  }
-  std::vector<Value> members;
-  members.reserve(*count);
-  for (int64_t index = 0; index < *count; ++index) {
-    members.push_back(At(index));
-  }
-  return members;
 }
 
 Status Domain::CheckSubDomainOf(const Domain& other) const {

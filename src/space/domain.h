@@ -47,8 +47,6 @@ class Domain {
   std::optional<int64_t> size() const;
   /// Member `index` in order: lists as given, ranges ascending, False before True. Requires size() > index.
   Value At(int64_t index) const;
-  /// All members in that order; an error for a domain that cannot be enumerated.
-  Result<std::vector<Value>> Enumerate() const;
 
   /// An error that names a member of this domain that `other` does not have.
   Status CheckSubDomainOf(const Domain& other) const;

@@ -22,6 +22,14 @@ Domain Ranged(double minimum, double maximum, std::optional<double> interval) {
   return *Domain::Range(minimum, maximum, interval);
 }
 
+std::vector<Value> Members(const Domain& domain) {
+  std::vector<Value> members;
+  for (int64_t index = 0; index < domain.size().value(); ++index) {
+    members.push_back(domain.At(index));
+  }
+  return members;
+}
+
 TEST(DomainTest, InfersTheTypeOfALists) {
   EXPECT_EQ(Listed({Int(1), 2.5}).type(), VariableType::kDiscrete);
   EXPECT_EQ(Listed({Text("a"), Int(2)}).type(), VariableType::kCategorical);
@@ -34,16 +42,16 @@ TEST(DomainTest, InfersTheTypeOfALists) {
 }
 
 TEST(DomainTest, RangesEndBeforeTheirMaximum) {
-  EXPECT_THAT(*Ranged(1, 4, 1).Enumerate(), ElementsAre(Int(1), Int(2), Int(3)));
-  EXPECT_THAT(*Ranged(1, 4.5, 1).Enumerate(), ElementsAre(Int(1), Int(2), Int(3), Int(4)));
-  EXPECT_THAT(*Ranged(1, 2, 5).Enumerate(), ElementsAre(Int(1)));
+  EXPECT_THAT(Members(Ranged(1, 4, 1)), ElementsAre(Int(1), Int(2), Int(3)));
+  EXPECT_THAT(Members(Ranged(1, 4.5, 1)), ElementsAre(Int(1), Int(2), Int(3), Int(4)));
+  EXPECT_THAT(Members(Ranged(1, 2, 5)), ElementsAre(Int(1)));
   EXPECT_TRUE(Ranged(0, 1, std::nullopt).Contains(0.0));
   EXPECT_FALSE(Ranged(0, 1, std::nullopt).Contains(Int(1)));
 }
 
 TEST(DomainTest, RoundsFloatsToTenDecimals) {
   // 0.1 + 2 * 0.1 is 0.30000000000000004, and three steps would reach 0.4, which is not in the range.
-  EXPECT_THAT(*Ranged(0.1, 0.4, 0.1).Enumerate(), ElementsAre(Value(0.1), Value(0.2), Value(0.3)));
+  EXPECT_THAT(Members(Ranged(0.1, 0.4, 0.1)), ElementsAre(Value(0.1), Value(0.2), Value(0.3)));
   EXPECT_TRUE(Ranged(0.1, 0.4, 0.1).Contains(0.1 + 0.2));
   EXPECT_FALSE(Ranged(0.1, 0.4, 0.1).Contains(0.4));
   EXPECT_FALSE(Ranged(0.1, 0.4, 0.1).Contains(0.15));
@@ -114,12 +122,10 @@ TEST(DomainTest, DescribesItself) {
   EXPECT_EQ(Domain::AnyText().Describe(), "any text");
 }
 
-TEST(DomainTest, DoesNotEnumerateWhatHasNoEnd) {
+TEST(DomainTest, CountsOnlyWhatHasAnEnd) {
   EXPECT_FALSE(Ranged(0, 1, std::nullopt).size().has_value());
-  EXPECT_FALSE(Ranged(0, 1, std::nullopt).Enumerate().ok());
-  EXPECT_FALSE(Domain::AnyText().Enumerate().ok());
+  EXPECT_FALSE(Domain::AnyText().size().has_value());
   EXPECT_EQ(*Ranged(0, 1e12, 1).size(), 1000000000000);
-  EXPECT_FALSE(Ranged(0, 1e12, 1).Enumerate().ok());
 }
 
 }  // namespace

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "data/tokenizer/tokenizer_parts.h"
@@ -149,39 +147,6 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, bool add_s
   return ids;
 }
 
-Result<std::vector<std::vector<int32_t>>> Tokenizer::EncodeBatch(std::span<const std::string> texts,
-                                                                 bool add_special_tokens, int threads) const {
-  std::vector<std::vector<int32_t>> encoded(texts.size());
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;
-  Status failure;
-  const auto work = [&] {
-    for (size_t i = next++; i < texts.size(); i = next++) {
-      Result<std::vector<int32_t>> ids = Encode(texts[i], add_special_tokens);
-      if (!ids.ok()) {
-        const std::lock_guard lock(mutex);
-        failure = ids.status();
-        next = texts.size();
-        return;
-      }
-      encoded[i] = *std::move(ids);
-    }
-  };
-  const size_t helpers = std::min(texts.size(), static_cast<size_t>(std::max(threads, 1))) - (texts.empty() ? 0 : 1);
-  std::vector<std::thread> pool;
-  for (size_t i = 0; i < helpers; ++i) {
-    pool.emplace_back(work);
-  }
-  work();
-  for (std::thread& thread : pool) {
-    thread.join();
-  }
-  if (!failure.ok()) {
-    return failure;
-  }
-  return encoded;
-}
-
 std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
@@ -208,19 +173,6 @@ std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special_to
 
 int64_t Tokenizer::vocab_size() const {
   return std::max(parts_->model->vocabulary().id_limit(), parts_->added.id_limit());
-}
-
-int64_t Tokenizer::token_count() const {
-  auto count = static_cast<int64_t>(parts_->model->vocabulary().size());
-  for (int32_t id = 0; id < parts_->added.id_limit(); ++id) {
-    const std::string* token = parts_->added.Token(id);
-    count += token != nullptr && parts_->model->vocabulary().Find(*token) == kNoToken ? 1 : 0;
-  }
-  return count;
-}
-
-std::optional<int32_t> Tokenizer::TokenId(std::string_view token) const {
-  return parts_->FindToken(token);
 }
 
 std::optional<std::string> Tokenizer::Token(int32_t id) const {

@@ -43,20 +43,12 @@ class Tokenizer {
   /// Fails when a character is outside the vocabulary and the model has no unknown token.
   Result<std::vector<int32_t>> Encode(std::string_view text, bool add_special_tokens) const;
 
-  /// Encode for every text, shared out over up to `threads` threads, at least one.
-  Result<std::vector<std::vector<int32_t>>> EncodeBatch(std::span<const std::string> texts, bool add_special_tokens,
-                                                        int threads) const;
-
   /// The text of `ids`; ids outside the vocabulary are left out, and special tokens with `skip_special_tokens`.
   std::string Decode(std::span<const int32_t> ids, bool skip_special_tokens) const;
 
   /// The largest id + 1: rows that an embedding needs. Ids below it may be unused.
   int64_t vocab_size() const;
-  /// Number of tokens, added ones included.
-  int64_t token_count() const;
 
-  /// The id of `token` as it is written in the file, added tokens first.
-  std::optional<int32_t> TokenId(std::string_view token) const;
   /// The token of `id` as it is written in the file.
   std::optional<std::string> Token(int32_t id) const;
 
