@@ -7,13 +7,15 @@
 #include "base/json.h"
 #include "experiment/finetune_full.h"
 #include "experiment/finetune_lora.h"
+#include "experiment/vit_plugin_experiment.h"
 
 namespace assay::experiment {
 
 const std::vector<const Experiment*>& AllExperiments() {
   static const FineTuningExperiment full(FinetuneFullBenchmark());
   static const FineTuningExperiment lora(FinetuneLoraBenchmark());
-  static const std::vector<const Experiment*> all = {&full, &lora};
+  static const VitPluginExperiment vit;
+  static const std::vector<const Experiment*> all = {&full, &lora, &vit};
   return all;
 }
 

@@ -5,13 +5,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "job/plan.h"
 #include "job/run_record.h"
-#include "job/tune_plan.h"
 #include "space/domain.h"
 #include "space/entity.h"
 
@@ -54,9 +55,18 @@ struct PlanContext {
   int64_t threads = 0;         ///< CPU threads a worker may use; 0: all
 };
 
+/// A run whose losses a point's own are held against. It is made once for each plan of its kind and kept in a file.
+struct ReferenceRun {
+  job::Plan work;
+  std::string cache_dir;  ///< where its losses are kept, under a name made of `work` and `key`
+  std::string key = {};   ///< what else decides them: the model's hash
+};
+
 /// What a worker must do for one point, and what is known of it before it starts.
 struct RunPlan {
-  job::TunePlan tune;
+  job::Plan work;
+  std::optional<ReferenceRun> reference;
+  std::vector<double> reference_losses;           ///< of the reference's steps, when there is one, once it was made
   std::map<std::string, std::string> provenance;  ///< model and data hashes, weights, data set
   double seconds = 0;                             ///< that making the plan took
 };
@@ -93,7 +103,8 @@ class Experiment {
   /// Resolves names to files and prepares the data; what CheckInputs refuses, this refuses too. An error is the point's
   /// failure; by its code (kNotFound, kInvalidArgument, kUnsupported, ...) the user's mistake.
   virtual Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const = 0;
-  /// The targets of a run that ended as done. An error says why they cannot be had (no step was made, a value is NaN).
+  /// The targets of a run that ended as done. An error says why they cannot be had (no step was made, a value is NaN);
+  /// kFailedPrecondition: the run did something else than the point asks for, which makes the point invalid.
   virtual Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
                                    const job::RunRecord& record) const = 0;
 };

@@ -27,7 +27,7 @@ Status FineTuningExperiment::CheckInputs(const space::Entity& point, const PlanC
 
 Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const PlanContext& context) const {
   ASSAY_ASSIGN_OR_RETURN(RunPlan plan, PlanFineTuning(*this, point, context));
-  definition_.specialize(point, plan.tune);
+  definition_.specialize(point, std::get<job::TunePlan>(plan.work));
   return plan;
 }
 

@@ -7,8 +7,8 @@
 
 #include "data/token_file.h"
 #include "experiment/file_order_tokens.h"
-#include "experiment/fine_tuning_properties.h"
 #include "experiment/fine_tuning_targets.h"
+#include "experiment/property_spec.h"
 #include "measure/sample_series.h"
 #include "measure/statistics.h"
 #include "measure/utilization.h"
@@ -84,6 +84,7 @@ class Run {
  private:
   Run(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record)
       : plan_(plan),
+        tune_(std::get<job::TunePlan>(plan.work)),
         record_(record),
         loaded_(job::FindEvent<job::Loaded>(record)),
         ended_(job::FindEvent<job::Ended>(record)),
@@ -115,16 +116,16 @@ class Run {
     Set("overhead_seconds", record_.overhead_seconds);
   }
 
-  int64_t RowsOfAStep() const { return plan_.tune.batch_size * gpus_ * plan_.tune.gradient_accumulation_steps; }
+  int64_t RowsOfAStep() const { return tune_.batch_size * gpus_ * tune_.gradient_accumulation_steps; }
 
   /// As transformers.Trainer: from what was planned, whatever was done.
   void AddPlannedSpeeds() {
     const int64_t samples =
-        plan_.tune.max_steps > 0 ? plan_.tune.max_steps * RowsOfAStep() : loaded_->rows * plan_.tune.num_train_epochs;
+        tune_.max_steps > 0 ? tune_.max_steps * RowsOfAStep() : loaded_->rows * tune_.num_train_epochs;
     const double runtime = ended_->train_runtime;
     Set("train_samples_per_second", static_cast<double>(samples) / runtime);
     Set("train_steps_per_second", static_cast<double>(loaded_->planned_steps) / runtime);
-    if (plan_.tune.stop_after_seconds > 0) {
+    if (tune_.stop_after_seconds > 0) {
       return;
     }
     // The Trainer counts the tensors of a pass over the data loader; the steps that were not made are taken to be like
@@ -137,9 +138,9 @@ class Run {
   }
 
   Status AddFileOrderSpeed() {
-    ASSAY_ASSIGN_OR_RETURN(const data::TokenFile file, data::TokenFile::Open(plan_.tune.tokens_file));
-    const int64_t tokens = FileOrderTokens(file, RowsOfAStep() * ended_->warmup_steps, RowsOfAStep() * fed_.steps,
-                                           plan_.tune.model_max_length);
+    ASSAY_ASSIGN_OR_RETURN(const data::TokenFile file, data::TokenFile::Open(tune_.tokens_file));
+    const int64_t tokens =
+        FileOrderTokens(file, RowsOfAStep() * ended_->warmup_steps, RowsOfAStep() * fed_.steps, tune_.model_max_length);
     Set("dataset_tokens_per_second", PerSecond(tokens));
     Set("dataset_tokens_per_second_per_gpu", PerSecond(tokens) / static_cast<double>(gpus_));
     return Status::Ok();
@@ -247,6 +248,7 @@ class Run {
   }
 
   const RunPlan& plan_;
+  const job::TunePlan& tune_;
   const job::RunRecord& record_;
   const job::Loaded* loaded_;
   const job::Ended* ended_;

@@ -28,12 +28,12 @@ class FineTuningMeasureTest : public ::testing::Test {
     for (const int length : {10, 20, 30}) {
       rows.push_back({std::vector<int32_t>(length, 1), std::vector<int32_t>(length, 1), 0});
     }
-    plan_.tune.tokens_file = directory_->path() + "/rows.tokens";
-    ASSERT_TRUE(data::WriteTokenFile(plan_.tune.tokens_file, rows, 100).ok());
-    plan_.tune.model_max_length = 25;
-    plan_.tune.batch_size = 2;
-    plan_.tune.gradient_accumulation_steps = 2;
-    plan_.tune.max_steps = 20;
+    Tune().tokens_file = directory_->path() + "/rows.tokens";
+    ASSERT_TRUE(data::WriteTokenFile(Tune().tokens_file, rows, 100).ok());
+    Tune().model_max_length = 25;
+    Tune().batch_size = 2;
+    Tune().gradient_accumulation_steps = 2;
+    Tune().max_steps = 20;
     plan_.seconds = 0.5;
   }
 
@@ -86,6 +86,8 @@ class FineTuningMeasureTest : public ::testing::Test {
   }
 
   std::unique_ptr<TemporaryDirectory> directory_;
+  job::TunePlan& Tune() { return std::get<job::TunePlan>(plan_.work); }
+
   RunPlan plan_;
 };
 
@@ -112,13 +114,13 @@ TEST_F(FineTuningMeasureTest, TheReferencesDefinitionsCountWhatWasPlanned) {
 }
 
 TEST_F(FineTuningMeasureTest, ByEpochsThePlannedSamplesAreTheRows) {
-  plan_.tune.max_steps = -1;
-  plan_.tune.num_train_epochs = 3;
+  Tune().max_steps = -1;
+  Tune().num_train_epochs = 3;
   EXPECT_DOUBLE_EQ(Number(Values(Record({1, 1}, After(2))), "train_samples_per_second"), 3 * 3 / 2.0);
 }
 
 TEST_F(FineTuningMeasureTest, StopAfterSecondsLeavesOutThePlannedTokens) {
-  plan_.tune.stop_after_seconds = 2;
+  Tune().stop_after_seconds = 2;
   const auto values = Values(Record({1, 1}, After(2)));
   EXPECT_FALSE(values.contains("train_tokens_per_second"));
   EXPECT_FALSE(values.contains("train_tokens_per_gpu_per_second"));
@@ -224,7 +226,7 @@ TEST_F(FineTuningMeasureTest, WhatIsNoMeasurementIsAnError) {
 }
 
 TEST_F(FineTuningMeasureTest, FileOrderTokensWrapAround) {
-  const auto file = data::TokenFile::Open(plan_.tune.tokens_file);
+  const auto file = data::TokenFile::Open(Tune().tokens_file);
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(FileOrderTokens(*file, 0, 2, 25), 30);
   EXPECT_EQ(FileOrderTokens(*file, 2, 4, 25), 35);

@@ -9,8 +9,8 @@
 #include "data/datasets.h"
 #include "data/model_catalogue.h"
 #include "data/prepare.h"
-#include "experiment/fine_tuning_properties.h"
 #include "experiment/model_hash.h"
+#include "experiment/property_spec.h"
 #include "measure/nvml.h"
 
 namespace assay::experiment {
@@ -119,21 +119,21 @@ Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity
   const double start = MonotonicSeconds();
   ASSAY_RETURN_IF_ERROR(CheckFineTuningInputs(experiment, point, context));
   RunPlan plan;
-  plan.tune = TrainingOf(point, context);
-  ASSAY_ASSIGN_OR_RETURN(plan.tune.memory_budget_bytes, MemoryBudget(point));
+  job::TunePlan& tune = plan.work.emplace<job::TunePlan>(TrainingOf(point, context));
+  ASSAY_ASSIGN_OR_RETURN(tune.memory_budget_bytes, MemoryBudget(point));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(TextOf(point, "model_name"), ShareOf(context)));
-  plan.tune.model_dir = model.dir;
+  tune.model_dir = model.dir;
 
   data::DataSpec spec;
   spec.data = TextOf(point, "dataset_id");
   spec.tokenizer_dir = model.tokenizer_dir;
-  spec.max_length = plan.tune.model_max_length;
+  spec.max_length = tune.model_max_length;
   spec.model_vocab_size = model.vocab_size;
   spec.share_dir = ShareOf(context);
   spec.cache_dir = CacheOf(context);
   spec.threads = context.threads;
   ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
-  plan.tune.tokens_file = tokens.tokens_file;
+  tune.tokens_file = tokens.tokens_file;
 
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, CacheOf(context)));
   plan.provenance = {

@@ -39,6 +39,9 @@ class FineTuningPlanTest : public ::testing::Test {
     return testing::CompletePoint(id, changes);
   }
 
+  job::TunePlan Tune(const std::string& id, const space::Entity& changes = {}) {
+    return std::get<job::TunePlan>(Plan(id, changes).work);
+  }
   RunPlan Plan(const std::string& id, const space::Entity& changes = {}) {
     auto plan = (*FindExperiment(id))->Plan(Point(id, changes), context_);
     EXPECT_TRUE(plan.ok()) << plan.status().message();
@@ -57,7 +60,7 @@ class FineTuningPlanTest : public ::testing::Test {
 };
 
 TEST_F(FineTuningPlanTest, PutsTheReferencesConstantsIntoThePlan) {
-  const job::TunePlan plan = Plan(kFull).tune;
+  const job::TunePlan plan = Tune(kFull);
   EXPECT_EQ(plan.method, "full");
   EXPECT_EQ(plan.model_dir, Path("model"));
   EXPECT_DOUBLE_EQ(plan.learning_rate, 1e-5);
@@ -78,7 +81,7 @@ TEST_F(FineTuningPlanTest, PutsTheReferencesConstantsIntoThePlan) {
 }
 
 TEST_F(FineTuningPlanTest, CarriesThePointsValues) {
-  const job::TunePlan plan = Plan(kFull, {{"torch_dtype", std::string("float32")},
+  const job::TunePlan plan = Tune(kFull, {{"torch_dtype", std::string("float32")},
                                           {"max_steps", int64_t{7}},
                                           {"stop_after_seconds", 2.5},
                                           {"gradient_accumulation_steps", int64_t{2}},
@@ -86,8 +89,7 @@ TEST_F(FineTuningPlanTest, CarriesThePointsValues) {
                                           {"optim", std::string("sgd")},
                                           {"memory_budget", std::string("1.5GiB")},
                                           {"seed", int64_t{9}},
-                                          {"threads", int64_t{3}}})
-                                 .tune;
+                                          {"threads", int64_t{3}}});
   EXPECT_EQ(plan.dtype, "float32");
   EXPECT_EQ(plan.max_steps, 7);
   EXPECT_DOUBLE_EQ(plan.stop_after_seconds, 2.5);
@@ -100,19 +102,19 @@ TEST_F(FineTuningPlanTest, CarriesThePointsValues) {
 }
 
 TEST_F(FineTuningPlanTest, LoraHasTheReferencesAdapter) {
-  const job::TunePlan plan = Plan(kLora).tune;
+  const job::TunePlan plan = Tune(kLora);
   EXPECT_EQ(plan.method, "lora");
   EXPECT_EQ(plan.lora.rank, 4);
   EXPECT_EQ(plan.lora.alpha, 16);
   EXPECT_DOUBLE_EQ(plan.lora.dropout, 0.05);
   EXPECT_THAT(plan.lora.target_modules, ElementsAre("q_proj", "v_proj"));
-  EXPECT_THAT(Plan(kLora, {{"target_modules", std::string("k_proj,o_proj")}}).tune.lora.target_modules,
+  EXPECT_THAT(Tune(kLora, {{"target_modules", std::string("k_proj,o_proj")}}).lora.target_modules,
               ElementsAre("k_proj", "o_proj"));
 }
 
 TEST_F(FineTuningPlanTest, PreparesTheDataAndSaysWhatItIs) {
   const RunPlan plan = Plan(kFull);
-  const auto file = data::TokenFile::Open(plan.tune.tokens_file);
+  const auto file = data::TokenFile::Open(std::get<job::TunePlan>(plan.work).tokens_file);
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->rows(), 2);
   EXPECT_EQ(plan.provenance.at("model"), Path("model"));

@@ -6,7 +6,7 @@
 
 #include "data/datasets.h"
 #include "data/model_catalogue.h"
-#include "space/number.h"
+#include "experiment/property_spec.h"
 
 namespace assay::experiment {
 namespace {
@@ -21,22 +21,6 @@ Value Int(int64_t value) {
 }
 Value Text(const char* text) {
   return std::string(text);
-}
-
-Domain Texts(std::initializer_list<const char*> names) {
-  std::vector<Value> values;
-  for (const char* name : names) {
-    values.push_back(Text(name));
-  }
-  return Choice(std::move(values));
-}
-
-Domain TextsOrNone(std::initializer_list<const char*> names) {
-  std::vector<Value> values = {kNone};
-  for (const char* name : names) {
-    values.push_back(Text(name));
-  }
-  return Choice(std::move(values));
 }
 
 Domain Optimizers() {
@@ -86,19 +70,9 @@ Domain FastKernels() {
                       "False,True,False", "False,False,True", "False,False,False"});
 }
 
-PropertySpec Supporting(PropertySpec spec, std::vector<Value> supported) {
-  spec.supported = std::move(supported);
-  return spec;
-}
-
 bool IsModelName(std::string_view text) {
   const auto models = data::ModelCatalogue();
   return std::any_of(models.begin(), models.end(), [&](const data::CatalogueModel& m) { return m.name == text; });
-}
-
-PropertySpec NameOrPath(PropertySpec spec, bool (*is_name)(std::string_view)) {
-  spec.is_name = is_name;
-  return spec;
 }
 
 void AddRequired(std::vector<PropertySpec>& specs) {
@@ -192,56 +166,6 @@ std::vector<PropertySpec> FineTuningProperties() {
   AddReferenceSoftware(specs);
   AddOwn(specs);
   return specs;
-}
-
-int64_t IntegerOf(const space::Entity& point, const std::string& name) {
-  return std::get<int64_t>(point.at(name));
-}
-
-double NumberOf(const space::Entity& point, const std::string& name) {
-  return *space::NumberOf(point.at(name));
-}
-
-bool BoolOf(const space::Entity& point, const std::string& name) {
-  return std::get<bool>(point.at(name));
-}
-
-std::string TextOf(const space::Entity& point, const std::string& name) {
-  const space::Value& value = point.at(name);
-  return value == kNone ? "" : std::get<std::string>(value);
-}
-
-PropertySpec Required(std::string name, Domain domain, std::string description, std::string unit) {
-  PropertySpec spec = Optional(std::move(name), std::move(domain), kNone, std::move(description), std::move(unit));
-  spec.required = true;
-  return spec;
-}
-
-PropertySpec Optional(std::string name, Domain domain, Value default_value, std::string description, std::string unit) {
-  PropertySpec spec{std::move(name), std::move(domain)};
-  spec.default_value = std::move(default_value);
-  spec.unit = std::move(unit);
-  spec.description = std::move(description);
-  return spec;
-}
-
-PropertySpec DefaultOnly(std::string name, Domain domain, Value default_value, std::string description) {
-  std::vector<Value> supported = {default_value};
-  PropertySpec spec = Optional(std::move(name), std::move(domain), std::move(default_value), std::move(description));
-  return Supporting(std::move(spec), std::move(supported));
-}
-
-PropertySpec Own(PropertySpec spec) {
-  spec.own = true;
-  return spec;
-}
-
-Domain Choice(std::vector<Value> values) {
-  return *Domain::Values(std::move(values));
-}
-
-Domain Integers(int64_t minimum, int64_t end) {
-  return *Domain::Range(static_cast<double>(minimum), static_cast<double>(end), 1);
 }
 
 }  // namespace assay::experiment

@@ -1,8 +1,6 @@
 // The properties that all fine-tuning experiments share, as the reference's SFTTrainer actuator names them.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "experiment/experiment.h"
@@ -11,24 +9,5 @@ namespace assay::experiment {
 
 /// Required ones first. What one process on one machine cannot do is in the domains, and not in `supported`.
 std::vector<PropertySpec> FineTuningProperties();
-
-/// Values of a complete point. The name must be one of the experiment's properties, the type that of its domain.
-int64_t IntegerOf(const space::Entity& point, const std::string& name);
-double NumberOf(const space::Entity& point, const std::string& name);
-bool BoolOf(const space::Entity& point, const std::string& name);
-/// Empty for None.
-std::string TextOf(const space::Entity& point, const std::string& name);
-
-/// How specs are written; an optional property has a default, a required one has none.
-PropertySpec Required(std::string name, space::Domain domain, std::string description, std::string unit = "");
-PropertySpec Optional(std::string name, space::Domain domain, space::Value default_value, std::string description,
-                      std::string unit = "");
-/// Known to the reference, and here only at its default.
-PropertySpec DefaultOnly(std::string name, space::Domain domain, space::Value default_value, std::string description);
-/// Not in the reference.
-PropertySpec Own(PropertySpec spec);
-
-space::Domain Choice(std::vector<space::Value> values);
-space::Domain Integers(int64_t minimum, int64_t end);
 
 }  // namespace assay::experiment

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "experiment/fine_tuning_properties.h"
+#include "experiment/property_spec.h"
 
 namespace assay::experiment {
 namespace {

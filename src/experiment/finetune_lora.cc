@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "data/model_catalogue.h"
-#include "experiment/fine_tuning_properties.h"
+#include "experiment/property_spec.h"
 
 namespace assay::experiment {
 namespace {

@@ -53,13 +53,13 @@ class ExploreTest : public testing::ExploreFixture {
 
   /// The worker's run of each point ends as `end_of` says of its plan.
   void Answer(std::function<job::RunRecord(const job::TunePlan&)> end_of) {
-    explore_.measure.runner = [this, end_of](const job::TunePlan& plan,
+    explore_.measure.runner = [this, end_of](const job::Plan& plan,
                                              const launch::LaunchOptions& launch) -> Result<job::RunRecord> {
       ++runs_;
       if (launch.on_event) {
         launch.on_event(job::Started{});
       }
-      return end_of(plan);
+      return end_of(std::get<job::TunePlan>(plan));
     };
   }
 
@@ -152,7 +152,7 @@ TEST_F(ExploreTest, AMistakeOfSomePointsDoesNotStopTheOthers) {
 }
 
 TEST_F(ExploreTest, AWorkerThatCannotStartEndsTheOperation) {
-  explore_.measure.runner = [this](const job::TunePlan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+  explore_.measure.runner = [this](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
     ++runs_;
     return Status::NotFound("cannot start a worker");
   };

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "explore/claim_heartbeat.h"
 #include "explore/host_provenance.h"
+#include "explore/reference_run.h"
 
 namespace assay::explore {
 namespace {
@@ -33,7 +34,7 @@ class PointRun {
       return std::move(result_);
     }
     Say("preparing");
-    const Result<experiment::RunPlan> plan = point_.experiment->Plan(point_.complete, options_.context);
+    Result<experiment::RunPlan> plan = point_.experiment->Plan(point_.complete, options_.context);
     if (InterruptRequested()) {
       return Status::Aborted("interrupted before the worker was started");
     }
@@ -42,6 +43,12 @@ class PointRun {
       return std::move(result_);
     }
     AddProvenance(plan->provenance);
+    if (const Status status = RunReference(*plan); status.code() == ErrorCode::kAborted) {
+      return status;
+    } else if (!status.ok()) {
+      Fail(status);
+      return std::move(result_);
+    }
     ASSAY_RETURN_IF_ERROR(RunPlan(*plan));
     return std::move(result_);
   }
@@ -78,11 +85,23 @@ class PointRun {
     Conclude(Outcome::kFailed, cause.message());
   }
 
+  Result<job::RunRecord> Run(const job::Plan& plan) const {
+    return options_.runner ? options_.runner(plan, options_.launch) : launch::RunWorker(plan, options_.launch);
+  }
+
+  Status RunReference(experiment::RunPlan& plan) {
+    if (!plan.reference) {
+      return Status::Ok();
+    }
+    Say("running the reference");
+    ASSAY_ASSIGN_OR_RETURN(plan.reference_losses,
+                           ReferenceLosses(*plan.reference, [this](const job::Plan& work) { return Run(work); }));
+    return Status::Ok();
+  }
+
   Status RunPlan(const experiment::RunPlan& plan) {
     Say("running");
-    const Runner& runner = options_.runner;
-    ASSAY_ASSIGN_OR_RETURN(const job::RunRecord record,
-                           runner ? runner(plan.tune, options_.launch) : launch::RunWorker(plan.tune, options_.launch));
+    ASSAY_ASSIGN_OR_RETURN(const job::RunRecord record, Run(plan.work));
     AddProvenance(WorkerProvenance(record));
     AddProvenance({{"run_end", std::string(job::ToString(record.end))}});
     switch (record.end) {
@@ -107,6 +126,10 @@ class PointRun {
   void Measure(const experiment::RunPlan& plan, const job::RunRecord& record) {
     Say("measuring");
     Result<experiment::Measured> measured = point_.experiment->Measure(point_.complete, plan, record);
+    if (!measured.ok() && measured.status().code() == ErrorCode::kFailedPrecondition) {
+      result_.measurement.series = record.samples;
+      return Conclude(Outcome::kInvalid, measured.status().message());
+    }
     if (!measured.ok()) {
       return Fail(measured.status());
     }

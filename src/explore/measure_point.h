@@ -10,8 +10,8 @@
 #include "experiment/experiment.h"
 #include "experiment/point.h"
 #include "job/event.h"
+#include "job/plan.h"
 #include "job/run_record.h"
-#include "job/tune_plan.h"
 #include "launch/local_launcher.h"
 #include "samplestore/measurement.h"
 #include "samplestore/sample_store.h"
@@ -19,7 +19,7 @@
 namespace assay::explore {
 
 /// Carries out a plan. The default is launch::RunWorker; tests put a function of their own here.
-using Runner = std::function<Result<job::RunRecord>(const job::TunePlan&, const launch::LaunchOptions&)>;
+using Runner = std::function<Result<job::RunRecord>(const job::Plan&, const launch::LaunchOptions&)>;
 
 struct MeasureOptions {
   experiment::PlanContext context;  ///< empty folders: the user's cache, the project's share

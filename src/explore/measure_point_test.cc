@@ -31,7 +31,7 @@ class MeasurePointTest : public testing::ExploreFixture {
 
   /// The worker's run ends as `record` says.
   PointResult MeasureWith(const job::RunRecord& record) {
-    options_.runner = [record](const job::TunePlan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+    options_.runner = [record](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
       return record;
     };
     return Measure(Point());
@@ -121,7 +121,7 @@ TEST_F(MeasurePointTest, AMissingModelFailsThePointByItsCause) {
 }
 
 TEST_F(MeasurePointTest, AnInterruptRecordsNothingAndFreesTheClaim) {
-  options_.runner = [](const job::TunePlan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+  options_.runner = [](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
     return EndedRun(job::RunEnd::kInterrupted, "interrupted after step 1");
   };
   const experiment::BoundPoint point = Point();
@@ -132,7 +132,7 @@ TEST_F(MeasurePointTest, AnInterruptRecordsNothingAndFreesTheClaim) {
 }
 
 TEST_F(MeasurePointTest, AWorkerThatCannotStartIsNotThePointsFailure) {
-  options_.runner = [](const job::TunePlan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+  options_.runner = [](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
     return Status::NotFound("cannot start a worker");
   };
   EXPECT_EQ(MeasurePoint(Point(), *store_, options_).status().message(), "cannot start a worker");
@@ -149,7 +149,7 @@ TEST_F(MeasurePointTest, APointThatSomebodyElseMeasuresIsBusy) {
 
 TEST_F(MeasurePointTest, HoldsTheClaimWhileItRuns) {
   const experiment::BoundPoint point = Point();
-  options_.runner = [&](const job::TunePlan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+  options_.runner = [&](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
     EXPECT_EQ(*OpenStore()->TryClaim({point.parameterized_id, point.entity_id}, "other", 60),
               samplestore::ClaimResult::kBusy);
     return testing::DoneRun();

@@ -62,7 +62,7 @@ class ExploreFixture : public ::testing::Test {
     Write("rows.jsonl", "{\"input_ids\": [1, 2, 3], \"labels\": [1, 2, 3]}\n");
     store_ = OpenStore();
     options_.context = {.share_dir = ASSAY_SOURCE_DIR "/share", .cache_dir = Path("cache"), .threads = 0};
-    options_.runner = [this](const job::TunePlan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+    options_.runner = [this](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
       ++runs_;
       return DoneRun();
     };

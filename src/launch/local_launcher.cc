@@ -34,12 +34,12 @@ class Tail {
   std::deque<std::string> lines_;
 };
 
-std::map<std::string, std::string> WorkerEnvironment(const job::TunePlan& plan, const LaunchOptions& options) {
+std::map<std::string, std::string> WorkerEnvironment(const job::Plan& plan, const LaunchOptions& options) {
   // Threads that spin while they wait take the cores from whoever shares the machine, and from the sampler.
   std::map<std::string, std::string> environment = {{"OMP_WAIT_POLICY", "passive"}};
-  if (plan.threads > 0) {
-    environment["OMP_NUM_THREADS"] = std::to_string(plan.threads);
-    environment["MKL_NUM_THREADS"] = std::to_string(plan.threads);
+  if (const int64_t threads = job::ThreadsOf(plan); threads > 0) {
+    environment["OMP_NUM_THREADS"] = std::to_string(threads);
+    environment["MKL_NUM_THREADS"] = std::to_string(threads);
   }
   for (const auto& [name, value] : options.environment) {
     environment[name] = value;
@@ -50,7 +50,7 @@ std::map<std::string, std::string> WorkerEnvironment(const job::TunePlan& plan, 
 /// One run: what is set up before the worker starts, and what is gathered until it ends.
 class Run {
  public:
-  Run(const job::TunePlan& plan, const LaunchOptions& options)
+  Run(const job::Plan& plan, const LaunchOptions& options)
       : plan_(plan), options_(options), sampler_(SamplingOf(plan, options)) {}
 
   Result<job::RunRecord> Execute(const std::string& worker) {
@@ -72,8 +72,8 @@ class Run {
   }
 
  private:
-  static measure::SamplerOptions SamplingOf(const job::TunePlan& plan, const LaunchOptions& options) {
-    return {.hz = options.sample_hz, .nvml = plan.device == "cpu" ? nullptr : measure::Nvml::Load(), .gpus = {}};
+  static measure::SamplerOptions SamplingOf(const job::Plan& plan, const LaunchOptions& options) {
+    return {.hz = options.sample_hz, .nvml = job::IsForCpu(plan) ? nullptr : measure::Nvml::Load(), .gpus = {}};
   }
 
   Result<Subprocess> Start(const std::string& worker, const std::string& plan_file) {
@@ -115,7 +115,7 @@ class Run {
     return (loaded == nullptr ? 0 : loaded->seconds) + (ended == nullptr ? 0 : ended->train_runtime);
   }
 
-  const job::TunePlan& plan_;
+  const job::Plan& plan_;
   const LaunchOptions& options_;
   measure::Sampler sampler_;
   double sampling_start_ = 0;
@@ -139,7 +139,7 @@ Result<std::string> FindWorker() {
                   path, FileExists(path) || IsDirectory(path) ? "no program that may be run" : "not there"));
 }
 
-Result<job::RunRecord> RunWorker(const job::TunePlan& plan, const LaunchOptions& options) {
+Result<job::RunRecord> RunWorker(const job::Plan& plan, const LaunchOptions& options) {
   std::string worker = options.worker;
   if (worker.empty()) {
     ASSAY_ASSIGN_OR_RETURN(worker, FindWorker());

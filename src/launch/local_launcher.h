@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "job/event.h"
 #include "job/run_record.h"
-#include "job/tune_plan.h"
+#include "job/plan.h"
 #include "measure/sampler.h"
 
 namespace assay::launch {
@@ -29,7 +29,7 @@ Result<std::string> FindWorker();
 
 /// Runs the worker on `plan` and waits for its end, whatever that is: an error means that it could not be started.
 /// Blocks; may be called from several threads at once. On Ctrl-C the worker is stopped and the record says so.
-Result<job::RunRecord> RunWorker(const job::TunePlan& plan, const LaunchOptions& options);
+Result<job::RunRecord> RunWorker(const job::Plan& plan, const LaunchOptions& options);
 
 /// The record's end as a Status: ok when done; kOutOfMemory, kInvalidArgument, kAborted, else kInternal.
 Status EndStatus(const job::RunRecord& record);

@@ -50,7 +50,7 @@ class LocalLauncherTest : public testing::Test {
     return "cat " + file;
   }
 
-  job::RunRecord Run(const job::TunePlan& plan = {}) {
+  job::RunRecord Run(const job::Plan& plan = {}) {
     auto record = RunWorker(plan, options_);
     EXPECT_TRUE(record.ok()) << record.status().message();
     return record.ok() ? *std::move(record) : job::RunRecord();

@@ -1,0 +1,324 @@
+#include "experiment/vit_plugin_measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "experiment/property_spec.h"
+#include "experiment/vit_flops.h"
+#include "experiment/vit_plugin_targets.h"
+#include "measure/sample_series.h"
+#include "measure/statistics.h"
+#include "measure/utilization.h"
+
+namespace assay::experiment {
+namespace {
+
+template <typename T>
+std::vector<T> EventsOf(const job::RunRecord& record) {
+  std::vector<T> events;
+  for (const job::Event& event : record.events) {
+    if (const T* found = std::get_if<T>(&event)) {
+      events.push_back(*found);
+    }
+  }
+  return events;
+}
+
+template <typename Row, typename T>
+std::vector<double> Column(const std::vector<Row>& rows, T Row::* field) {
+  std::vector<double> values;
+  for (const Row& row : rows) {
+    values.push_back(static_cast<double>(row.*field));
+  }
+  return values;
+}
+
+double Largest(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+/// One run, seen as the definitions need it.
+class Run {
+ public:
+  Run(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record)
+      : point_(point),
+        plan_(plan),
+        vit_(std::get<job::VitPlan>(plan.work)),
+        record_(record),
+        loaded_(job::FindEvent<job::Loaded>(record)),
+        ended_(job::FindEvent<job::Ended>(record)),
+        steps_(job::Steps(record)),
+        rank_steps_(EventsOf<job::RankStep>(record)) {
+    if (ended_ != nullptr) {
+      const auto counts = [&](const auto& step) { return step.step > ended_->warmup_steps; };
+      std::ranges::copy_if(steps_, std::back_inserter(measured_), counts);
+      std::erase_if(rank_steps_, [&](const auto& step) { return !counts(step); });
+    }
+    seconds_ = Sum(Column(measured_, &job::Step::seconds));
+  }
+
+  Status Check() const {
+    if (loaded_ == nullptr || ended_ == nullptr || measured_.empty() || seconds_ <= 0) {
+      return Status::Internal("the run has no measured step: give it more");
+    }
+    for (const job::Step& step : steps_) {
+      if (!std::isfinite(step.loss)) {
+        return Status::Internal(fmt::format("the loss of step {} is {}: the run diverged", step.step, step.loss));
+      }
+    }
+    return CheckGate();
+  }
+
+  Result<Measured> Values() {
+    AddThroughput();
+    AddStepTimes();
+    AddMemory();
+    AddPhases();
+    AddCollectives();
+    ASSAY_RETURN_IF_ERROR(AddFlops());
+    AddLearning();
+    AddRest();
+    AddSeries();
+    for (const TargetSpec& target : VitPluginTargets()) {
+      if (!target.unit.empty() && values_.properties.contains(target.name)) {
+        values_.units[target.name] = target.unit;
+      }
+    }
+    return std::move(values_);
+  }
+
+ private:
+  static double Sum(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) {
+      sum += value;
+    }
+    return sum;
+  }
+
+  void Set(const std::string& name, double value) { values_.properties[name] = value; }
+  void SetCount(const std::string& name, int64_t value) { values_.properties[name] = value; }
+  double ImagesOfAStep() const { return static_cast<double>(vit_.batch_size * job::DataRanks(vit_)); }
+  double MeasuredImages() const { return ImagesOfAStep() * static_cast<double>(measured_.size()); }
+
+  double GateDifference() const {
+    double difference = 0;
+    for (size_t i = 0; i < std::min(plan_.reference_losses.size(), steps_.size()); ++i) {
+      const double expected = plan_.reference_losses[i];
+      difference = std::max(difference, std::abs(steps_[i].loss - expected) / std::abs(expected));
+    }
+    return difference;
+  }
+
+  Status CheckGate() const {
+    const double tolerance = GateTolerance(vit_.precision);
+    const double difference = GateDifference();
+    if (difference <= tolerance) {
+      return Status::Ok();
+    }
+    return Status::FailedPrecondition(fmt::format(
+        "the losses of the first {} steps differ from those of Torch DDP in fp32 on the same images by {:.2g}, and {} "
+        "may differ by {:.2g}: this plugin does not train the same model",
+        std::min(plan_.reference_losses.size(), steps_.size()), difference, vit_.precision, tolerance));
+  }
+
+  void AddThroughput() {
+    const double rate = MeasuredImages() / seconds_;
+    SetCount("is_valid", 1);
+    Set("throughput",
+        static_cast<double>(vit_.number_ranks * vit_.batch_size) * static_cast<double>(measured_.size()) / seconds_);
+    Set("time_for_steps", seconds_);
+    Set("images_per_second", rate);
+    const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
+    const measure::MeanEstimate estimate = measure::BatchMeansInterval(seconds);
+    constexpr size_t kFewestSteps = 4;
+    if (measured_.size() >= kFewestSteps && std::isfinite(estimate.interval.high)) {
+      Set("images_per_second_ci_low", ImagesOfAStep() / estimate.interval.high);
+      if (estimate.interval.low > 0) {
+        Set("images_per_second_ci_high", ImagesOfAStep() / estimate.interval.low);
+      }
+    }
+  }
+
+  void AddStepTimes() {
+    const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
+    constexpr double kQuantile = 0.9;
+    Set("step_seconds_median", measure::Median(seconds));
+    Set("step_seconds_mad", measure::MedianAbsoluteDeviation(seconds));
+    Set("step_seconds_p90", measure::Quantile(seconds, kQuantile));
+    Set("first_step_seconds", steps_.front().seconds);
+    SetCount("warmup_steps", ended_->warmup_steps);
+    SetCount("training_steps", static_cast<int64_t>(measured_.size()));
+  }
+
+  void AddMemory() {
+    const bool published = vit_.protocol == "published";
+    double init = 0;
+    double steady = 0;
+    for (const job::MemoryLedger& ledger : EventsOf<job::MemoryLedger>(record_)) {
+      const double peak = static_cast<double>(ledger.peak_bytes);
+      if (ledger.source == "predicted") {
+        if (ledger.rank == 0 && ledger.phase == "steady") {
+          SetCount("predicted_peak_bytes", ledger.peak_bytes);
+        }
+      } else if (ledger.phase == "init") {
+        init = std::max(init, peak);
+      } else {
+        steady = std::max(steady, peak);
+        AddLedger(ledger);
+      }
+    }
+    Set("init_peak_tensor_bytes", init);
+    Set("peak_tensor_bytes", published || steady == 0 ? static_cast<double>(ended_->peak_tensor_bytes) : steady);
+    SetCount("maximum_memory_usage", ended_->peak_tensor_bytes);
+    SetCount("max_rss_bytes", record_.max_rss_bytes);
+  }
+
+  void AddLedger(const job::MemoryLedger& ledger) {
+    if (ledger.rank != 0) {
+      return;
+    }
+    SetCount("ledger_parameters_bytes", ledger.parameters_bytes);
+    SetCount("ledger_gradients_bytes", ledger.gradients_bytes);
+    SetCount("ledger_master_bytes", ledger.master_bytes);
+    SetCount("ledger_moments_bytes", ledger.moments_bytes);
+    SetCount("ledger_buckets_bytes", ledger.buckets_bytes);
+    SetCount("ledger_activations_bytes", ledger.activations_bytes);
+    SetCount("ledger_temporaries_bytes", ledger.temporaries_bytes);
+    SetCount("host_offload_bytes", ledger.host_bytes);
+  }
+
+  void AddPhases() {
+    std::vector<job::RankStep> first;
+    std::ranges::copy_if(rank_steps_, std::back_inserter(first), [](const auto& step) { return step.rank == 0; });
+    if (first.empty()) {
+      return;
+    }
+    Set("data_seconds", measure::Median(Column(first, &job::RankStep::data_seconds)));
+    Set("forward_seconds", measure::Median(Column(first, &job::RankStep::forward_seconds)));
+    Set("backward_seconds", measure::Median(Column(first, &job::RankStep::backward_seconds)));
+    Set("optimizer_seconds", measure::Median(Column(first, &job::RankStep::optimizer_seconds)));
+    const double communication = measure::Mean(Column(rank_steps_, &job::RankStep::communication_seconds));
+    const double exposed = measure::Mean(Column(rank_steps_, &job::RankStep::exposed_communication_seconds));
+    Set("communication_seconds", communication);
+    Set("exposed_communication_seconds", exposed);
+    if (communication > 0) {
+      Set("overlap_percent", 100 * std::max(0.0, 1 - exposed / communication));
+    }
+    SetCount("skipped_steps", std::ranges::count_if(first, [](const auto& step) { return step.skipped; }));
+  }
+
+  /// As nccl-tests define it: what a link carries, whatever the number of ranks.
+  static double BusFactor(const std::string& operation, double ranks) {
+    if (operation == "all_reduce") {
+      return 2 * (ranks - 1) / ranks;
+    }
+    return operation == "all_gather" || operation == "reduce_scatter" ? (ranks - 1) / ranks : 1;
+  }
+
+  void AddCollectives() {
+    struct Totals {
+      double bus_bytes = 0;
+      double seconds = 0;
+    };
+    std::map<std::string, Totals> totals;
+    double bytes = 0;
+    for (const job::CollectiveTotals& row : EventsOf<job::CollectiveTotals>(record_)) {
+      if (row.rank == 0) {
+        const double payload = static_cast<double>(row.payload_bytes);
+        bytes += payload;
+        Totals& total = totals[row.operation];
+        total.bus_bytes += payload * BusFactor(row.operation, static_cast<double>(row.group_size));
+        total.seconds += row.seconds;
+      }
+    }
+    Set("communication_bytes_per_step", bytes / static_cast<double>(measured_.size()));
+    for (const char* operation : {"all_gather", "reduce_scatter", "all_reduce"}) {
+      const Totals& total = totals[operation];
+      if (total.seconds > 0 && total.bus_bytes > 0) {
+        Set(fmt::format("{}_bus_gb_per_s", operation), total.bus_bytes / total.seconds / 1e9);
+      }
+    }
+  }
+
+  Status AddFlops() {
+    ASSAY_ASSIGN_OR_RETURN(VitShape shape, ReadVitShape(vit_.model_dir));
+    if (vit_.num_labels > 0) {
+      shape.labels = vit_.num_labels;
+    }
+    constexpr double kTera = 1e12;
+    const double forward = VitForwardFlops(shape) * MeasuredImages() / seconds_ / kTera;
+    const bool checkpointed = vit_.gradient_checkpointing == "on";
+    Set("model_tflops", 3 * forward);
+    Set("hardware_tflops", (checkpointed ? 4 : 3) * forward);
+    return Status::Ok();
+  }
+
+  void AddLearning() {
+    Set("initial_loss", steps_.front().loss);
+    Set("final_loss", steps_.back().loss);
+    if (!plan_.reference_losses.empty()) {
+      SetCount("gated_steps", static_cast<int64_t>(std::min(plan_.reference_losses.size(), steps_.size())));
+      Set("gate_relative_difference", GateDifference());
+      Set("gate_tolerance", GateTolerance(vit_.precision));
+    }
+    SetCount("parameters", loaded_->parameters);
+  }
+
+  void AddRest() {
+    Set("cpu_seconds", record_.cpu_seconds);
+    Set("model_load_time", loaded_->seconds);
+    Set("plan_seconds", plan_.seconds);
+    Set("overhead_seconds", record_.overhead_seconds);
+    if (IntegerOf(point_, "number_gpus") == 0) {
+      return;
+    }
+    const measure::Utilization use = measure::Summarize(measure::FromColumns(record_.samples), loaded_->seconds);
+    Set("gpu_energy_joules", use.gpu_energy_joules);
+    if (use.gpu_energy_joules > 0) {
+      Set("images_per_joule", ImagesOfAStep() * static_cast<double>(steps_.size()) / use.gpu_energy_joules);
+    }
+  }
+
+  void AddSeries() {
+    values_.series = record_.samples;
+    values_.series["step_seconds"] = Column(measured_, &job::Step::seconds);
+    values_.series["loss"] = Column(steps_, &job::Step::loss);
+    values_.series["reference_loss"] = plan_.reference_losses;
+    for (const job::RankStep& step : rank_steps_) {
+      values_.series[fmt::format("rank{}.step_seconds", step.rank)].push_back(step.seconds);
+    }
+  }
+
+  const space::Entity& point_;
+  const RunPlan& plan_;
+  const job::VitPlan& vit_;
+  const job::RunRecord& record_;
+  const job::Loaded* loaded_;
+  const job::Ended* ended_;
+  std::vector<job::Step> steps_;
+  std::vector<job::Step> measured_;        ///< after warm-up
+  std::vector<job::RankStep> rank_steps_;  ///< after warm-up, of all ranks
+  double seconds_ = 0;                     ///< of the measured steps
+  Measured values_;
+};
+
+}  // namespace
+
+double GateTolerance(const std::string& precision) {
+  if (precision == "fp32") {
+    return 1e-4;
+  }
+  return precision == "fp8" ? 0.05 : 0.02;
+}
+
+Result<Measured> MeasureVitPlugin(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {
+  Run run(point, plan, record);
+  ASSAY_RETURN_IF_ERROR(run.Check());
+  return run.Values();
+}
+
+}  // namespace assay::experiment

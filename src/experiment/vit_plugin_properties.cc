@@ -1,0 +1,166 @@
+#include "experiment/vit_plugin_properties.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <type_traits>
+
+#include "base/text.h"
+#include "experiment/property_spec.h"
+#include "space/number.h"
+
+namespace assay::experiment {
+namespace {
+
+using space::Domain;
+using space::Value;
+
+const Value kNone = Value();
+constexpr int64_t kMaxRanks = 1025;
+
+Domain PluginNames() {
+  std::vector<Value> names;
+  for (const job::PluginInfo& plugin : job::Plugins()) {
+    names.emplace_back(std::string(plugin.name));
+  }
+  return Choice(std::move(names));
+}
+
+Domain Fractions() {
+  return Choice({kNone, 0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0});
+}
+
+Domain SizesOrNone(std::initializer_list<int64_t> sizes) {
+  std::vector<Value> values = {kNone};
+  values.insert(values.end(), sizes.begin(), sizes.end());
+  return Choice(std::move(values));
+}
+
+void AddRequired(std::vector<PropertySpec>& specs) {
+  specs.push_back(Required("plugin", PluginNames(), "how ranks share the work"));
+  specs.push_back(Required("batch_size", Integers(1, 65537), "images of a data rank and step", "images"));
+  specs.push_back(Required("model_name", Domain::AnyText(),
+                           "an image model of the catalogue (assay models lists them), or a Hugging Face folder"));
+  specs.push_back(Required("number_gpus", Integers(0, kMaxRanks), "0 runs on the CPU, with number_ranks ranks"));
+}
+
+void AddRun(std::vector<PropertySpec>& specs) {
+  specs.push_back(Own(Optional("number_ranks", Integers(1, kMaxRanks), int64_t{1},
+                               "worker processes; with GPUs there must be one for each")));
+  specs.push_back(Optional("max_train_steps", Integers(1, 100001), int64_t{20}, "measured optimiser steps", "steps"));
+  specs.push_back(Own(Optional("protocol", Texts({"fair", "published"}), std::string("fair"),
+                               "fair: warm-up until step times are stable, peaks of initialisation and training apart; "
+                               "published: no warm-up, data made within the timed loop, peak never reset")));
+  specs.push_back(Own(Optional("precision", TextsOrNone({"fp32", "bf16", "fp16", "amp_bf16", "amp_fp16", "fp8"}), kNone,
+                               "of the arithmetic; amp_ keeps fp32 parameters; None: the plugin's own")));
+  specs.push_back(Optional("gradient_checkpointing", Domain::Binary(), true,
+                           "keep only the inputs of encoder layers, and compute the rest again in the backward pass"));
+  specs.push_back(Own(Optional("gradient_accumulation_steps", Integers(1, 1025), int64_t{1},
+                               "micro-batches that batch_size is cut into")));
+  specs.push_back(Optional("learning_rate", *Domain::Range(0, 10, std::nullopt), 5e-5,
+                           "multiplied by the number of data ranks, as the reference does"));
+  specs.push_back(Optional("memory_cap", Domain::AnyTextOrNone(), kNone,
+                           "a rank's tensor memory beyond it is an out-of-memory outcome, for example 4GiB"));
+  specs.push_back(Own(Optional("gate_steps", Integers(0, 1001), int64_t{3},
+                               "losses of so many first steps must follow Torch DDP in fp32 on the same images; 0: not "
+                               "checked",
+                               "steps")));
+  specs.push_back(Optional("seed", Integers(0, int64_t{1} << 31), int64_t{42}, "of weights and images"));
+  specs.push_back(Own(Optional("threads", Integers(0, 1025), int64_t{0}, "CPU threads a rank; 0: its share")));
+}
+
+/// None is the plugin's own default, which assay experiments shows in the descriptions of the plugins.
+void AddKnobs(std::vector<PropertySpec>& specs) {
+  specs.push_back(Optional("zero_stage", SizesOrNone({0, 1, 2}), kNone, "low_level_zero: 1 or 2; hybrid: 0 or 1"));
+  specs.push_back(Optional("bucket_mib", SizesOrNone({1, 2, 4, 8, 12, 16, 24, 25, 32, 48, 64, 100, 128, 256}), kNone,
+                           "gradient bucket of a reduction", "MiB"));
+  specs.push_back(Optional("overlap", Choice({kNone, false, true}), kNone, "reduce while backward goes on"));
+  specs.push_back(Optional("no_sync", Choice({kNone, false, true}), kNone,
+                           "with accumulation: keep full gradients and reduce once a step"));
+  specs.push_back(Optional("prefetch", SizesOrNone({0, 1, 2, 3, 4, 8}), kNone, "units gathered ahead"));
+  specs.push_back(Optional("shard_param_frac", Fractions(), kNone, "gemini: part of the parameters that is sharded"));
+  specs.push_back(Optional("offload_optim_frac", Fractions(), kNone, "part of the states kept in host memory"));
+  specs.push_back(Optional("offload_param_frac", Fractions(), kNone, "part of the parameters kept in host memory"));
+  specs.push_back(Optional("placement", TextsOrNone({"static", "auto"}), kNone, "gemini: where chunks are kept"));
+  specs.push_back(Optional("tp_size", SizesOrNone({1, 2, 4, 8}), kNone, "hybrid_parallel: tensor ranks"));
+  specs.push_back(Optional("pp_size", SizesOrNone({1, 2, 4, 8}), kNone, "hybrid_parallel: pipeline stages"));
+  specs.push_back(Optional("microbatches", SizesOrNone({1, 2, 4, 8, 16, 32}), kNone, "hybrid_parallel: of a step"));
+  specs.push_back(Own(Optional("shard_ranks", SizesOrNone({1, 2, 4, 8, 16}), kNone,
+                               "HYBRID_SHARD: ranks that share one copy of the state")));
+  specs.push_back(Own(Optional("communication_dtype", TextsOrNone({"float32", "bfloat16", "float16", "float8"}), kNone,
+                               "what gradients and gathered parameters travel as; None: as they are")));
+}
+
+template <typename T>
+void Take(const Value& value, T& knob) {
+  if (value == kNone) {
+    return;
+  }
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, bool>) {
+    knob = std::get<T>(value);
+  } else {
+    knob = static_cast<T>(*space::NumberOf(value));
+  }
+}
+
+Status TakeMemoryCap(const space::Entity& point, job::VitPlan& plan) {
+  const std::string text = TextOf(point, "memory_cap");
+  if (text.empty()) {
+    return Status::Ok();
+  }
+  Result<int64_t> bytes = ParseBytes(text);
+  if (!bytes.ok()) {
+    return bytes.status().WithContext("memory_cap");
+  }
+  plan.memory_cap_bytes = *bytes;
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::vector<PropertySpec> VitPluginProperties() {
+  std::vector<PropertySpec> specs;
+  AddRequired(specs);
+  AddRun(specs);
+  AddKnobs(specs);
+  return specs;
+}
+
+Result<job::VitPlan> VitPlanOf(const space::Entity& point) {
+  job::VitPlan plan;
+  plan.plugin = TextOf(point, "plugin");
+  ASSAY_ASSIGN_OR_RETURN(const job::PluginInfo* plugin, job::FindPlugin(plan.plugin));
+  plan.knobs = plugin->defaults;
+  job::VisitKnobs(plan.knobs, [&](const char* name, auto& knob) { Take(point.at(name), knob); });
+  plan.precision = TextOf(point, "precision").empty() ? std::string(plugin->precision) : TextOf(point, "precision");
+  plan.loss_scale = plan.precision == "fp16" || plan.precision == "amp_fp16" ? plugin->loss_scale : 1;
+  plan.synthetic = true;
+  plan.number_ranks = IntegerOf(point, "number_ranks");
+  plan.batch_size = IntegerOf(point, "batch_size");
+  plan.gradient_accumulation_steps = IntegerOf(point, "gradient_accumulation_steps");
+  plan.gradient_checkpointing = BoolOf(point, "gradient_checkpointing") ? "on" : "off";
+  plan.weight_decay = 0;
+  plan.lr_scheduler_type = "constant";
+  plan.warmup_ratio = 0;
+  plan.max_steps = IntegerOf(point, "max_train_steps");
+  plan.seed = static_cast<uint64_t>(IntegerOf(point, "seed"));
+  plan.protocol = TextOf(point, "protocol");
+  plan.device = IntegerOf(point, "number_gpus") == 0 ? "cpu" : "cuda";
+  plan.threads = IntegerOf(point, "threads");
+  plan.learning_rate = NumberOf(point, "learning_rate") * static_cast<double>(job::DataRanks(plan));
+  ASSAY_RETURN_IF_ERROR(TakeMemoryCap(point, plan));
+  return plan;
+}
+
+Verdict CheckVitPluginRules(const space::Entity& point) {
+  const int64_t gpus = IntegerOf(point, "number_gpus");
+  const int64_t ranks = IntegerOf(point, "number_ranks");
+  if (gpus > 0 && ranks != gpus) {
+    return {fmt::format("number_ranks is {} and number_gpus {}: each GPU has one rank", ranks, gpus)};
+  }
+  const Result<job::VitPlan> plan = VitPlanOf(point);
+  const Status status = plan.ok() ? job::CheckVitPlan(*plan) : plan.status();
+  return {status.ok() ? "" : status.message()};
+}
+
+}  // namespace assay::experiment

@@ -1,0 +1,164 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "base/files.h"
+#include "experiment/property_spec.h"
+#include "experiment/testing.h"
+#include "experiment/vit_flops.h"
+#include "experiment/vit_plugin_measure.h"
+#include "experiment/vit_plugin_properties.h"
+#include "space/number.h"
+
+namespace assay::experiment {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kVit[] = "vit_plugin_benchmark-v1.0.0";
+constexpr char kTinyVit[] = R"({"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 64,
+  "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "id2label": {"0": "a", "1": "b"}})";
+
+space::Entity VitPoint(const space::Entity& changes = {}) {
+  space::Entity entity = {{"plugin", std::string("torch_ddp")},
+                          {"batch_size", int64_t{8}},
+                          {"model_name", std::string("vit-base-patch16-224")},
+                          {"number_gpus", int64_t{0}}};
+  for (const auto& [name, value] : changes) {
+    entity[name] = value;
+  }
+  return BindPoint(**FindExperiment(kVit), entity, {}).value().complete;
+}
+
+TEST(VitPluginTest, APluginBringsItsOwnPrecisionKnobsAndLossScale) {
+  const job::VitPlan zero = VitPlanOf(VitPoint({{"plugin", std::string("low_level_zero")}})).value();
+  EXPECT_EQ(zero.precision, "fp16");
+  EXPECT_EQ(zero.loss_scale, 32);
+  EXPECT_EQ(zero.knobs.zero_stage, 1);
+  const job::VitPlan changed = VitPlanOf(VitPoint({{"plugin", std::string("low_level_zero")},
+                                                   {"zero_stage", int64_t{2}},
+                                                   {"precision", std::string("bf16")},
+                                                   {"memory_cap", std::string("2GiB")}}))
+                                   .value();
+  EXPECT_EQ(changed.knobs.zero_stage, 2);
+  EXPECT_EQ(changed.precision, "bf16");
+  EXPECT_EQ(changed.loss_scale, 1);
+  EXPECT_EQ(changed.memory_cap_bytes, int64_t{2} << 30);
+}
+
+TEST(VitPluginTest, TheLearningRateGrowsWithTheDataRanks) {
+  const job::VitPlan plan = VitPlanOf(VitPoint({{"number_ranks", int64_t{4}}})).value();
+  EXPECT_DOUBLE_EQ(plan.learning_rate, 4 * 5e-5);
+}
+
+TEST(VitPluginTest, RulesNameWhatCannotBe) {
+  EXPECT_TRUE(CheckVitPluginRules(VitPoint()).valid());
+  EXPECT_THAT(CheckVitPluginRules(VitPoint({{"zero_stage", int64_t{2}}})).reason,
+              HasSubstr("does not read zero_stage"));
+  EXPECT_THAT(CheckVitPluginRules(VitPoint({{"plugin", std::string("hybrid_parallel")}})).reason,
+              HasSubstr("tp_size 2 x pp_size 2"));
+  EXPECT_THAT(CheckVitPluginRules(VitPoint({{"gradient_accumulation_steps", int64_t{3}}})).reason,
+              HasSubstr("does not divide"));
+  EXPECT_THAT(CheckVitPluginRules(VitPoint({{"number_gpus", int64_t{2}}})).reason, HasSubstr("each GPU has one rank"));
+}
+
+// Appendix values of the published benchmark: ViT-B/16 with 1,000 classes.
+TEST(VitFlopsTest, AreThoseOfVitBase) {
+  EXPECT_NEAR(VitForwardFlops({.labels = 1000}), 35.128e9, 0.001e9);
+}
+
+class VitMeasureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::make_unique<TemporaryDirectory>(TemporaryDirectory::Create("vit").value());
+    ASSERT_TRUE(WriteFileAtomically(directory_->path() + "/config.json", kTinyVit).ok());
+    job::VitPlan vit = VitPlanOf(point_).value();
+    vit.model_dir = directory_->path();
+    vit.number_ranks = 2;
+    plan_.work = vit;
+    plan_.reference_losses = {2.0, 1.9};
+  }
+
+  /// Two warm-up steps, then `seconds`.
+  job::RunRecord Record(const std::vector<double>& seconds) const {
+    job::RunRecord record;
+    record.events.emplace_back(job::Loaded{.seconds = 0.5, .parameters = 1000});
+    std::vector<double> all = {3, 1};
+    all.insert(all.end(), seconds.begin(), seconds.end());
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto step = static_cast<int64_t>(i + 1);
+      record.events.emplace_back(
+          job::Step{.step = step, .loss = 2 - 0.1 * static_cast<double>(i), .seconds = all[i], .samples = 16});
+      record.events.emplace_back(job::RankStep{.rank = 0,
+                                               .step = step,
+                                               .seconds = all[i],
+                                               .forward_seconds = 0.25 * all[i],
+                                               .communication_seconds = 0.2,
+                                               .exposed_communication_seconds = 0.05});
+    }
+    record.events.emplace_back(
+        job::MemoryLedger{.rank = 0, .phase = "steady", .source = "measured", .moments_bytes = 60, .peak_bytes = 100});
+    record.events.emplace_back(
+        job::MemoryLedger{.rank = 1, .phase = "steady", .source = "measured", .peak_bytes = 120});
+    record.events.emplace_back(job::MemoryLedger{.phase = "init", .source = "measured", .peak_bytes = 400});
+    record.events.emplace_back(job::MemoryLedger{.phase = "steady", .source = "predicted", .peak_bytes = 110});
+    record.events.emplace_back(job::CollectiveTotals{
+        .operation = "all_reduce", .group_size = 2, .payload_bytes = 4'000'000'000, .seconds = 2});
+    record.events.emplace_back(job::Ended{.train_runtime = 5, .warmup_steps = 2, .peak_tensor_bytes = 400});
+    record.end = job::RunEnd::kDone;
+    return record;
+  }
+
+  double Value(const Measured& measured, const std::string& name) const {
+    return space::NumberOf(measured.properties.at(name)).value();
+  }
+
+  std::unique_ptr<TemporaryDirectory> directory_;
+  space::Entity point_ = VitPoint({{"number_ranks", int64_t{2}}});
+  RunPlan plan_;
+};
+
+TEST_F(VitMeasureTest, LeavesWarmUpOutAndCountsAllDataRanks) {
+  const Result<Measured> measured = MeasureVitPlugin(point_, plan_, Record({0.5, 0.5, 0.5, 0.5}));
+  ASSERT_TRUE(measured.ok()) << measured.status().message();
+  EXPECT_DOUBLE_EQ(Value(*measured, "images_per_second"), 2 * 8 * 4 / 2.0);
+  EXPECT_DOUBLE_EQ(Value(*measured, "throughput"), 32);
+  EXPECT_DOUBLE_EQ(Value(*measured, "time_for_steps"), 2);
+  EXPECT_DOUBLE_EQ(Value(*measured, "first_step_seconds"), 3);
+  EXPECT_DOUBLE_EQ(Value(*measured, "forward_seconds"), 0.125);
+  EXPECT_NEAR(Value(*measured, "overlap_percent"), 75, 1e-9);
+  EXPECT_EQ(measured->units.at("images_per_second"), "images/s");
+}
+
+TEST_F(VitMeasureTest, KeepsThePeaksOfInitialisationAndTrainingApart) {
+  const Measured measured = MeasureVitPlugin(point_, plan_, Record({1, 1})).value();
+  EXPECT_EQ(Value(measured, "peak_tensor_bytes"), 120);
+  EXPECT_EQ(Value(measured, "init_peak_tensor_bytes"), 400);
+  EXPECT_EQ(Value(measured, "maximum_memory_usage"), 400);
+  EXPECT_EQ(Value(measured, "predicted_peak_bytes"), 110);
+  EXPECT_EQ(Value(measured, "ledger_moments_bytes"), 60);
+}
+
+TEST_F(VitMeasureTest, BusBandwidthIsWhatALinkCarries) {
+  const Measured measured = MeasureVitPlugin(point_, plan_, Record({1, 1})).value();
+  EXPECT_DOUBLE_EQ(Value(measured, "all_reduce_bus_gb_per_s"), 4e9 * 2 * 0.5 / 2 / 1e9);
+  EXPECT_DOUBLE_EQ(Value(measured, "communication_bytes_per_step"), 2e9);
+}
+
+TEST_F(VitMeasureTest, LossesThatDoNotFollowTheReferenceMakeThePointInvalid) {
+  plan_.reference_losses = {2.0, 1.8};
+  const Result<Measured> measured = MeasureVitPlugin(point_, plan_, Record({1, 1}));
+  ASSERT_FALSE(measured.ok());
+  EXPECT_EQ(measured.status().code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(measured.status().message(), HasSubstr("does not train the same model"));
+}
+
+TEST_F(VitMeasureTest, RunsWithoutMeasuredStepsAndDivergedOnesAreErrors) {
+  EXPECT_THAT(MeasureVitPlugin(point_, plan_, Record({})).status().message(), HasSubstr("no measured step"));
+  job::RunRecord record = Record({1, 1});
+  record.events.emplace_back(job::Step{.step = 9, .loss = std::nan("")});
+  EXPECT_THAT(MeasureVitPlugin(point_, plan_, record).status().message(), HasSubstr("diverged"));
+}
+
+}  // namespace
+}  // namespace assay::experiment

@@ -1,0 +1,20 @@
+// The run that a point's losses are held against, made once and kept.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+#include "experiment/experiment.h"
+#include "job/run_record.h"
+
+namespace assay::explore {
+
+using RunPlanFunction = std::function<Result<job::RunRecord>(const job::Plan&)>;
+
+/// The losses of `reference`'s steps: from its file, else from a run, which is then kept there (a file that cannot be
+/// written is only made again). kAborted when the run was interrupted; any other end of it is an error that says that
+/// it was the reference that failed.
+Result<std::vector<double>> ReferenceLosses(const experiment::ReferenceRun& reference, const RunPlanFunction& run);
+
+}  // namespace assay::explore
