@@ -1,0 +1,44 @@
+// The factor that keeps small gradients representable in 16 bits.
+#pragma once
+
+#include <cstdint>
+
+namespace assay::engine {
+
+/// Defaults: torch.amp.GradScaler's.
+struct LossScaleOptions {
+  double initial = 65536;
+  double growth = 2;
+  double backoff = 0.5;
+  int64_t growth_interval = 2000;  ///< steps without overflow before the scale grows
+  int64_t hysteresis = 1;          ///< overflows in a row of growth before the scale falls; ColossalAI has 2
+  double minimum = 0;
+  double maximum = 0;  ///< 0: none
+};
+
+/// Micikevicius et al. 2018, "Mixed Precision Training". Not safe to use from two threads.
+class LossScaler {
+ public:
+  explicit LossScaler(const LossScaleOptions& options);
+
+  double scale() const { return scale_; }
+  /// After each step: whether its gradients overflowed (it was skipped then).
+  void update(bool overflow);
+
+  /// For checkpoints.
+  struct State {
+    double scale = 1;
+    int64_t steps_since_overflow = 0;
+    int64_t overflows_left = 1;
+  };
+  State state() const { return {scale_, steps_since_overflow_, overflows_left_}; }
+  void restore(const State& state);
+
+ private:
+  LossScaleOptions options_;
+  double scale_;
+  int64_t steps_since_overflow_ = 0;
+  int64_t overflows_left_;
+};
+
+}  // namespace assay::engine
