@@ -125,7 +125,8 @@ TEST(MemoryOfStrategies, FullShardReallyFrees) {
     train_step(model, engine, kModel);
     return PeakTensorBytes() - base;
   };
-  EXPECT_LT(peak("FULL_SHARD"), peak("SHARD_GRAD_OP") / 2);
+  constexpr int64_t kLayerBytes = 3 * 128 * 64 * 4;
+  EXPECT_LT(peak("FULL_SHARD") + 2 * kLayerBytes, peak("SHARD_GRAD_OP"));
 }
 
 TEST(MemoryOfStrategies, BudgetKeepsWhatFitsAndEvictsTheRest) {
