@@ -2,6 +2,7 @@
 #include <ATen/ops/gelu_backward.h>
 
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/ops.h"
 
 namespace assay::engine {
@@ -16,6 +17,9 @@ struct Gelu : torch::autograd::Function<Gelu> {
     const at::Tensor x = input.contiguous();
     ctx->save_for_backward({x});
     ctx->saved_data["tanh_form"] = tanh_form;
+    if (const cuda::CudaOps* ops = cuda::ops_for(x); ops != nullptr) {
+      return ops->gelu_forward(x, tanh_form);
+    }
     const TypedKernels* kernels = kernels_for(x);
     if (kernels == nullptr) {
       return at::gelu(x, approximation(tanh_form));
@@ -31,6 +35,9 @@ struct Gelu : torch::autograd::Function<Gelu> {
     const at::Tensor x = ctx->get_saved_variables()[0];
     const bool tanh_form = ctx->saved_data["tanh_form"].toBool();
     const at::Tensor grad_y = grads[0].contiguous();
+    if (const cuda::CudaOps* ops = cuda::ops_for(x); ops != nullptr) {
+      return {ops->gelu_backward(grad_y, x, tanh_form), {}};
+    }
     const TypedKernels* kernels = kernels_for(x);
     if (kernels == nullptr) {
       return {at::gelu_backward(grad_y, x, approximation(tanh_form)), {}};

@@ -85,10 +85,11 @@ inline QueryLimits queries_of_key(const AttentionGroup& g, int64_t key, int64_t 
   return {clamp(key - first_query, 0, kBlock), clamp(last - first_query, 0, kBlock)};
 }
 
-/// From scores and output-probability gradients of `keys` keys to probabilities and score gradients.
+/// From scores and output-probability gradients of `keys` keys (an even number) and `queries` queries to probabilities
+/// and score gradients.
 template <typename E>
 void pair_gradients(const AttentionGroup& g, const QuerySide<E>& q, int64_t first_key, int64_t keys,
-                    int64_t first_query, const PairScratch<E>& p) {
+                    int64_t first_query, int64_t queries, const PairScratch<E>& p) {
   const auto probability = [&](int64_t key, int64_t offset) {
     const QueryLimits limits = queries_of_key(g, first_key + key, first_query);
     const F32 value = exp(load(p.scores + key * kBlock + offset) * g.scale - load(q.log_sum_exp + offset));
@@ -99,7 +100,7 @@ void pair_gradients(const AttentionGroup& g, const QuerySide<E>& q, int64_t firs
   };
   for (int64_t key = 0; key < keys; key += 2) {
     E* left = p.grad_scores + key * kBlock;
-    for (int64_t offset = 0; offset < kBlock; offset += kLanes) {
+    for (int64_t offset = 0; offset < queries; offset += kLanes) {
       const F32 even = probability(key, offset);
       const F32 odd = probability(key + 1, offset);
       store(p.probabilities + key * kBlock + offset, even);
@@ -117,15 +118,16 @@ void backward_range(const AttentionGroup& g, const KeySide<E>& k, const QuerySid
                     int64_t query_block, bool first, const PairScratch<E>& p) {
   const int64_t width = padded_head(g.head_dim);
   const int64_t at = range.begin * kBlock * width;
-  const int64_t keys = (range.end - range.begin) * kBlock;
+  const int64_t keys = real_vectors(g, range.begin, (range.end - range.begin) * kBlock);
+  const int64_t queries = real_vectors(g, query_block);
   const BlockProduct product = product_for(g, k.keys);
-  product(keys, kBlock, width, width, kBlock, kBlock, false, k.keys + at, q.queries_across, p.scores);
-  product(keys, kBlock, width, width, kBlock, kBlock, false, k.values + at, q.grads_across, p.grads);
-  pair_gradients(g, q, range.begin * kBlock, keys, query_block * kBlock, p);
-  product(keys, width, kBlock, kBlock, width, width, true, p.probabilities, q.grads_summed, k.grad_values + at);
-  product(keys, width, kBlock, kBlock, width, width, true, p.grad_scores, q.queries_summed, k.grad_keys + at);
+  product(keys, queries, width, width, kBlock, kBlock, false, k.keys + at, q.queries_across, p.scores);
+  product(keys, queries, width, width, kBlock, kBlock, false, k.values + at, q.grads_across, p.grads);
+  pair_gradients(g, q, range.begin * kBlock, keys, query_block * kBlock, queries, p);
+  product(keys, width, queries, kBlock, width, width, true, p.probabilities, q.grads_summed, k.grad_values + at);
+  product(keys, width, queries, kBlock, width, width, true, p.grad_scores, q.queries_summed, k.grad_keys + at);
   for (int64_t key_block = range.begin; key_block < range.end; ++key_block) {
-    product(width, kBlock, kBlock, kBlock, kBlock, kBlock, !first || key_block > range.begin,
+    product(width, queries, real_vectors(g, key_block), kBlock, kBlock, kBlock, !first || key_block > range.begin,
             k.keys_across + key_block * kBlock * width,
             p.grad_scores_summed + (key_block - range.begin) * kBlock * kBlock, q.grad_queries_across);
   }

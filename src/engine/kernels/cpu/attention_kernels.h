@@ -56,17 +56,13 @@ float softmax_row(const float* scores, E* probabilities, int64_t low, int64_t hi
   return factor;
 }
 
-inline int64_t clamp(int64_t x, int64_t low, int64_t high) {
-  return x < low ? low : (x > high ? high : x);
-}
-
 /// Softmax of a query block over the key blocks [range.begin, range.end), whose scores are in place.
 template <typename E>
 void softmax_block(const AttentionGroup& g, int64_t query_block, BlockRange range, QueryBlock<E>& block) {
   const int64_t first_key = range.begin * kBlock;
   const int64_t width = (range.end - range.begin) * kBlock;
   const int64_t padded = padded_head(g.head_dim);
-  for (int64_t i = 0; i < kBlock; ++i) {
+  for (int64_t i = 0; i < real_tokens(g, query_block); ++i) {
     const int64_t query = query_block * kBlock + i;
     const int64_t lowest = g.window > 0 ? query + 1 - g.window : 0;
     const int64_t low = clamp(lowest - first_key, 0, width);
@@ -98,6 +94,7 @@ void attend_query_block(const AttentionGroup& g, const E* queries, int64_t query
   const int64_t block_elements = kBlock * padded;
   const BlockProduct product = product_for(g, queries);
   const BlockRange visible = visible_blocks(g, query_block);
+  const int64_t rows = real_tokens(g, query_block);
   clear(block.output, block_elements * static_cast<int64_t>(sizeof(float)));
   for (int64_t i = 0; i < kBlock; ++i) {
     block.maximum[i] = -3.0e38F;
@@ -106,13 +103,13 @@ void attend_query_block(const AttentionGroup& g, const E* queries, int64_t query
   for (int64_t begin = visible.begin; begin < visible.end; begin += kKeyBlocks) {
     const BlockRange range{begin, clamp(begin + kKeyBlocks, begin, visible.end)};
     for (int64_t key_block = range.begin; key_block < range.end; ++key_block) {
-      product(kBlock, kBlock, padded, padded, kBlock, kKeyBlocks * kBlock, false,
+      product(rows, real_vectors(g, key_block), padded, padded, kBlock, kKeyBlocks * kBlock, false,
               queries + query_block * block_elements, operands.keys + key_block * block_elements,
               block.scores + (key_block - begin) * kBlock);
     }
     softmax_block(g, query_block, range, block);
     for (int64_t key_block = range.begin; key_block < range.end; ++key_block) {
-      product(kBlock, padded, kBlock, kKeyBlocks * kBlock, padded, padded, true,
+      product(rows, padded, real_vectors(g, key_block), kKeyBlocks * kBlock, padded, padded, true,
               block.probabilities + (key_block - begin) * kBlock, operands.values + key_block * block_elements,
               block.output);
     }

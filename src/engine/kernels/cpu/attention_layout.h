@@ -157,6 +157,22 @@ void transpose_block(const E* rows, int64_t width, E* out) {
   }
 }
 
+inline int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : (x > high ? high : x);
+}
+
+/// Tokens from block `block` on that are there, at most `most`: what lies beyond takes no part in a product.
+inline int64_t real_tokens(const AttentionGroup& g, int64_t block, int64_t most = kBlock) {
+  return clamp(g.length - block * kBlock, 0, most);
+}
+
+/// The same in whole vectors: where an index is summed over, or is the fastest of a result. Operands are zero, or their
+/// partners in the product are, at the tokens that this adds.
+inline int64_t real_vectors(const AttentionGroup& g, int64_t block, int64_t most = kBlock) {
+  constexpr int64_t kVector = 16;
+  return round_up(real_tokens(g, block, most), kVector);
+}
+
 /// Keys that the queries of block `query_block` can see, as a range of blocks.
 struct BlockRange {
   int64_t begin;

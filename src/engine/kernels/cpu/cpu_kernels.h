@@ -190,6 +190,8 @@ struct TypedKernels {
   void (*adamw_master_wide_gradient)(const AdamwArguments&, int64_t begin, int64_t end);
   void (*sgd)(const SgdArguments&, int64_t begin, int64_t end);
   GradientSums (*gradient_sums)(const void* x, int64_t begin, int64_t end);
+  /// sums[i] += the sum of column i over the rows [begin, end) of y.
+  void (*column_sums)(const void* y, int64_t width, float* sums, int64_t begin, int64_t end);
   void (*to_float32)(const void* x, float* out, int64_t begin, int64_t end);
   void (*from_float32)(const float* x, void* out, int64_t begin, int64_t end);
   /// low[t, j] = scale * sum_i x[t, i] * a[j, i], for rows t of x and all `rank` rows of a.

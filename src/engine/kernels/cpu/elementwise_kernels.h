@@ -162,6 +162,29 @@ void sum_rows(const void* rows, const int64_t* indices, int64_t count, float mul
   });
 }
 
+/// Rows are taken by fours, so that the sums pass through memory a quarter as often.
+template <typename T>
+void column_sums(const void* y, int64_t width, float* sums, int64_t begin, int64_t end) {
+  constexpr int64_t kRows = 4;
+  const T* data = static_cast<const T*>(y);
+  int64_t row = begin;
+  for (; row + kRows <= end; row += kRows) {
+    const T* first = data + row * width;
+    for_vectors(width, [&](int64_t i, auto lanes) {
+      F32 total = load_lanes(sums + i, lanes);
+      for (int64_t r = 0; r < kRows; ++r) {
+        total += load_lanes(first + r * width + i, lanes);
+      }
+      store_lanes(sums + i, total, lanes);
+    });
+  }
+  for (; row < end; ++row) {
+    for_vectors(width, [&](int64_t i, auto lanes) {
+      store_lanes(sums + i, load_lanes(sums + i, lanes) + load_lanes(data + row * width + i, lanes), lanes);
+    });
+  }
+}
+
 template <typename T>
 void to_float32(const void* x, float* out, int64_t begin, int64_t end) {
   const T* source = static_cast<const T*>(x) + begin;

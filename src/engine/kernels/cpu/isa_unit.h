@@ -38,6 +38,7 @@ constexpr TypedKernels kTyped = {
     .adamw_master_wide_gradient = adamw<float, float, float, T>,
     .sgd = sgd<T>,
     .gradient_sums = gradient_sums<T>,
+    .column_sums = column_sums<T>,
     .to_float32 = to_float32<T>,
     .from_float32 = from_float32<T>,
     .project_down = project_down<T>,

@@ -123,7 +123,9 @@ Tensors outputs_of_all(const Tensors& in, at::ScalarType dtype) {
   return testing::run(
       [](const Tensors& x) -> Tensors {
         const auto [sum, normed] = add_rms_norm(x[0], swiglu(x[0], x[1]), x[2], 1e-5, 0.5);
-        const at::Tensor low = lora_linear(add_scaled(sum, normed, 0.3), x[3], std::nullopt, {x[4], x[5], 1.0, 0.0});
+        const auto [second, layer_normed] = add_layer_norm(sum, engine::gelu(normed), x[2], x[2], 1e-5);
+        const at::Tensor low =
+            lora_linear(add_scaled(second, layer_normed, 0.3), x[3], std::nullopt, {x[4], x[5], 1.0, 0.0});
         const at::Tensor positions = at::arange(0, x[0].size(0), 2, at::kLong);
         return {normed, linear_cross_entropy_sum(low, x[3], positions, positions.remainder(x[3].size(0)), 2.0)};
       },

@@ -21,6 +21,11 @@ void check_launches();
 void launch(const NormForward& task, Dtype dtype, Stream stream);
 /// `task.parts` blocks share the rows when the gradient of the weight is wanted.
 void launch(const NormBackward& task, Dtype dtype, Stream stream);
+/// `residual`: of x, either `dtype` or float32. With `grad_affine` wanted, `task.parts` blocks share the rows.
+void launch(const LayerNormForward& task, Dtype dtype, Dtype residual, Stream stream);
+void launch(const LayerNormBackward& task, Dtype dtype, Dtype residual, Stream stream);
+void launch(const GeluForward& task, Dtype dtype, Stream stream);
+void launch(const GeluBackward& task, Dtype dtype, Stream stream);
 void launch(const SwigluForward& task, Dtype dtype, Stream stream);
 void launch(const SwigluBackward& task, Dtype dtype, Stream stream);
 void launch(const AddScaled& task, Dtype dtype, Stream stream);

@@ -72,6 +72,15 @@ TEST_F(Device, NormsAndElementwiseOperations) {
             return {sum, normed};
           },
           {x, block, weight}, {true, true, true}, precision, "add_rms_norm");
+      expect_same(
+          [](const Tensors& in) -> Tensors {
+            const auto [sum, normed] = add_layer_norm(in[0], in[1], in[2], in[3], 1e-12);
+            return {sum, normed, layer_norm(in[0], in[2], in[3], 1e-12)};
+          },
+          {x, block, weight, weight.flip(0)}, {true, true, true, true}, precision, "layer_norm");
+      expect_same(
+          [](const Tensors& in) -> Tensors { return {engine::gelu(in[0]), engine::gelu(in[0], GeluForm::kTanh)}; }, {x},
+          {true}, precision, "gelu");
       expect_same([](const Tensors& in) -> Tensors { return {swiglu(in[0], in[1])}; }, {x, block}, {true, true},
                   precision, "swiglu");
       expect_same([](const Tensors& in) -> Tensors { return {add_scaled(in[0], in[1], 0.3)}; }, {x, block},
@@ -125,9 +134,13 @@ TEST_F(Device, Attention) {
     int64_t groups;
     int64_t head_dim;
     int64_t window;
+    bool causal = true;
   };
-  const std::vector<Case> cases = {
-      {{1}, 1, 1, 8, 0}, {{1, 1}, 4, 2, 16, 0}, {{200, 1, 77}, 6, 2, 64, 0}, {{150, 20}, 4, 2, 24, 16}};
+  const std::vector<Case> cases = {{{1}, 1, 1, 8, 0},
+                                   {{1, 1}, 4, 2, 16, 0},
+                                   {{200, 1, 77}, 6, 2, 64, 0},
+                                   {{150, 20}, 4, 2, 24, 16},
+                                   {{197, 1, 77}, 3, 3, 64, 0, false}};
   for (const Case& c : cases) {
     const PackedBatch batch = make_batch(c.lengths);
     const PackedBatch moved = on_gpu(batch);
@@ -136,7 +149,8 @@ TEST_F(Device, Attention) {
                                    .key_value_heads = c.groups,
                                    .head_dim = c.head_dim,
                                    .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim)),
-                                   .sliding_window = c.window};
+                                   .sliding_window = c.window,
+                                   .causal = c.causal};
     const auto operation = [&](const Tensors& in) -> Tensors {
       const bool gpu = in[0].is_cuda();
       const RotaryTable rotary{angle.cos().to(in[0].device()), angle.sin().to(in[0].device())};

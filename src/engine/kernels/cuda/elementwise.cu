@@ -1,8 +1,19 @@
 #include "engine/kernels/cuda/elementwise_bodies.h"
+#include "engine/kernels/cuda/gelu_bodies.h"
 #include "engine/kernels/cuda/launch.cuh"
 
 namespace assay::engine::cuda {
 namespace {
+
+template <typename T, int kLanes>
+__global__ void gelu_forward_kernel(const __grid_constant__ GeluForward task) {
+  gelu_forward<T, kLanes>(task, Grid{});
+}
+
+template <typename T, int kLanes>
+__global__ void gelu_backward_kernel(const __grid_constant__ GeluBackward task) {
+  gelu_backward<T, kLanes>(task, Grid{});
+}
 
 template <typename T, int kLanes>
 __global__ void swiglu_forward_kernel(const __grid_constant__ SwigluForward task) {
@@ -49,6 +60,20 @@ void launch_elements(const Task& task, Kernel packed, Kernel single, Stream stre
 }
 
 }  // namespace
+
+void launch(const GeluForward& task, Dtype dtype, Stream stream) {
+  with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    launch_elements<T>(task, gelu_forward_kernel<T, kLanesOf<T>>, gelu_forward_kernel<T, 1>, stream);
+  });
+}
+
+void launch(const GeluBackward& task, Dtype dtype, Stream stream) {
+  with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    launch_elements<T>(task, gelu_backward_kernel<T, kLanesOf<T>>, gelu_backward_kernel<T, 1>, stream);
+  });
+}
 
 void launch(const SwigluForward& task, Dtype dtype, Stream stream) {
   with_type(dtype, [&](auto zero) {

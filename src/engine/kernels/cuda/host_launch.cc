@@ -12,7 +12,9 @@
 
 #include "engine/kernels/cuda/cuda_kernels.h"
 #include "engine/kernels/cuda/elementwise_bodies.h"
+#include "engine/kernels/cuda/gelu_bodies.h"
 #include "engine/kernels/cuda/launch_rules.h"
+#include "engine/kernels/cuda/layer_norm_bodies.h"
 #include "engine/kernels/cuda/loss_bodies.h"
 #include "engine/kernels/cuda/norm_bodies.h"
 #include "engine/kernels/cuda/optimizer_bodies.h"
@@ -96,6 +98,19 @@ void with_lanes(const Task& task, Dtype dtype, const Body& body) {
   });
 }
 
+/// Calls body(T{}, R{}, Lanes<n>): the residual stream is of the dtype T or float32.
+template <typename Task, typename Body>
+void with_lanes_between(const Task& task, Dtype dtype, Dtype residual, const Body& body) {
+  with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto choose = [&](auto wide) {
+      using R = decltype(wide);
+      in_packs<T, R>(task) ? body(zero, wide, Lanes<kLanesOf<T>>{}) : body(zero, wide, Lanes<1>{});
+    };
+    residual == dtype ? choose(zero) : choose(float{});
+  });
+}
+
 /// Runs body(tensor, stretch, team, block) for every block of a list.
 template <typename Body>
 void for_blocks(const TensorList& list, const Body& body) {
@@ -148,6 +163,45 @@ void launch(const NormBackward& task, Dtype dtype, Stream) {
         }
       }
     });
+  });
+}
+
+void launch(const LayerNormForward& task, Dtype dtype, Dtype residual, Stream) {
+  with_lanes_between(task, dtype, residual, [&](auto zero, auto wide, auto lanes) {
+    run_team([&](HostTeam& team) {
+      for (int64_t row = 0; row < task.rows; ++row) {
+        layer_norm_forward_row<decltype(zero), decltype(wide), decltype(lanes)::kCount>(task, row, team);
+      }
+    });
+  });
+}
+
+void launch(const LayerNormBackward& task, Dtype dtype, Dtype residual, Stream) {
+  with_lanes_between(task, dtype, residual, [&](auto zero, auto wide, auto lanes) {
+    run_team([&](HostTeam& team) {
+      for (int64_t part = 0; part < task.parts; ++part) {
+        float* sums = task.grad_affine == nullptr ? nullptr : task.grad_affine + 2 * part * task.width;
+        if (sums != nullptr && team.rank() == 0) {
+          std::fill_n(sums, 2 * task.width, 0.0F);
+        }
+        team.wait();
+        for (int64_t row = part; row < task.rows; row += task.parts) {
+          layer_norm_backward_row<decltype(zero), decltype(wide), decltype(lanes)::kCount>(task, row, sums, team);
+        }
+      }
+    });
+  });
+}
+
+void launch(const GeluForward& task, Dtype dtype, Stream) {
+  with_lanes(task, dtype, [&](auto zero, auto lanes) {
+    run_team([&](HostTeam& team) { gelu_forward<decltype(zero), decltype(lanes)::kCount>(task, team); });
+  });
+}
+
+void launch(const GeluBackward& task, Dtype dtype, Stream) {
+  with_lanes(task, dtype, [&](auto zero, auto lanes) {
+    run_team([&](HostTeam& team) { gelu_backward<decltype(zero), decltype(lanes)::kCount>(task, team); });
   });
 }
 

@@ -34,6 +34,33 @@ bool in_packs(const NormBackward& task) {
          aligned({task.grad_y, task.extra, task.x, task.weight, task.grad_x, task.grad_block});
 }
 
+/// T: block and result; R: the residual stream. The parameters are float32.
+template <typename T, typename R>
+bool in_packs(const LayerNormForward& task) {
+  constexpr int64_t kResidualBytes = kLanesOf<T> * static_cast<int64_t>(sizeof(R));
+  constexpr int64_t kFloatBytes = kLanesOf<T> * static_cast<int64_t>(sizeof(float));
+  return task.width % kLanesOf<T> == 0 && aligned({task.block, task.y}) &&
+         aligned({task.x, task.sum}, kResidualBytes) && aligned({task.weight, task.bias}, kFloatBytes);
+}
+
+template <typename T, typename R>
+bool in_packs(const LayerNormBackward& task) {
+  constexpr int64_t kResidualBytes = kLanesOf<T> * static_cast<int64_t>(sizeof(R));
+  constexpr int64_t kFloatBytes = kLanesOf<T> * static_cast<int64_t>(sizeof(float));
+  return task.width % kLanesOf<T> == 0 && aligned({task.grad_y, task.grad_block}) &&
+         aligned({task.extra, task.x, task.grad_x}, kResidualBytes) && aligned({task.weight}, kFloatBytes);
+}
+
+template <typename T>
+bool in_packs(const GeluForward& task) {
+  return aligned({task.x, task.y});
+}
+
+template <typename T>
+bool in_packs(const GeluBackward& task) {
+  return aligned({task.grad_y, task.x, task.grad_x});
+}
+
 template <typename T>
 bool in_packs(const SwigluForward& task) {
   return aligned({task.gate, task.up, task.y});

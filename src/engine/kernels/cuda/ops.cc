@@ -152,6 +152,10 @@ void add_masked(const at::Tensor& y, const at::Tensor& update, const at::Tensor&
 
 const CudaOps kCudaOps = {.norm_forward = norm_forward,
                           .norm_backward = norm_backward,
+                          .layer_norm_forward = layer_norm_forward,
+                          .layer_norm_backward = layer_norm_backward,
+                          .gelu_forward = gelu_forward,
+                          .gelu_backward = gelu_backward,
                           .swiglu_forward = swiglu_forward,
                           .swiglu_backward = swiglu_backward,
                           .add_scaled = add_scaled,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/kernels/cpu/cpu_kernels.h"
+#include "engine/kernels/cuda/vision_ops.h"
 #include "engine/kernels/optimizer_step.h"
 #include "engine/kernels/update_scale.h"
 
@@ -45,6 +46,10 @@ struct CudaOps {
   NormOutputs (*norm_forward)(const at::Tensor& x_TH, const at::Tensor& block_TH, const at::Tensor& weight_H,
                               double eps, double multiplier);
   NormGradients (*norm_backward)(const NormInputs& inputs);
+  LayerNormOutputs (*layer_norm_forward)(const LayerNormInputs& inputs);
+  LayerNormGradients (*layer_norm_backward)(const LayerNormSaved& saved);
+  at::Tensor (*gelu_forward)(const at::Tensor& x, bool tanh_form);
+  at::Tensor (*gelu_backward)(const at::Tensor& grad_y, const at::Tensor& x, bool tanh_form);
   at::Tensor (*swiglu_forward)(const at::Tensor& gate_TI, const at::Tensor& up_TI);
   /// Gradients of gate and up.
   std::tuple<at::Tensor, at::Tensor> (*swiglu_backward)(const at::Tensor& grad_TI, const at::Tensor& gate_TI,

@@ -43,6 +43,55 @@ struct NormBackward {
   float multiplier;
 };
 
+/// y = (x - mean) / sqrt(variance + eps) * weight + bias, with x = residual + block when `block` is given (then `sum`
+/// receives x). x and sum are of the residual stream's dtype, which may be float32 beside a 16-bit result.
+struct LayerNormForward {
+  const void* x;
+  const void* block;  ///< null: plain norm of x
+  const float* weight;
+  const float* bias;
+  void* sum;
+  void* y;
+  float* mean;               ///< one of each row
+  float* inverse_deviation;  ///< one of each row
+  int64_t rows;
+  int64_t width;
+  float eps;
+};
+
+/// Gradient of the layer norm of x, plus `extra` (null: none), into `grad_x`, and rounded to the dtype of `grad_y` into
+/// `grad_block` (null: not wanted). `grad_affine` (null: not wanted) receives `parts` times two rows of float32: sums
+/// for the weight and sums for the bias.
+struct LayerNormBackward {
+  const void* grad_y;
+  const void* extra;
+  const void* x;
+  const float* weight;
+  const float* mean;
+  const float* inverse_deviation;
+  void* grad_x;
+  void* grad_block;
+  float* grad_affine;
+  int64_t parts;
+  int64_t rows;
+  int64_t width;
+};
+
+struct GeluForward {
+  const void* x;
+  void* y;
+  int64_t count;
+  bool tanh_form;
+};
+
+struct GeluBackward {
+  const void* grad_y;
+  const void* x;
+  void* grad_x;
+  int64_t count;
+  bool tanh_form;
+};
+
 struct SwigluForward {
   const void* gate;
   const void* up;
