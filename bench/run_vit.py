@@ -1,0 +1,185 @@
+"""Training steps of ViT-B/16 beside transformers: the same weights, images and settings, in turns A B A B.
+
+script/bench vit calls this with the programs built. The losses of both are compared before anything else counts.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import sys
+from dataclasses import dataclass
+
+from harness import intervals, machine, page, process
+from harness.machine import ROOT
+from harness.table import markdown_table
+
+PEER = ROOT / "bench" / "peers" / "vit.py"
+#: Largest relative difference of any step's loss.
+LOSS_TOLERANCE = {"fp32": 1e-4, "amp": 0.02, "bf16": 0.02}
+#: A step is a forward and a backward, which takes twice as much; checkpointing runs the layers' forward once more.
+FORWARDS_PER_STEP = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    batch: int
+    mode: str = "amp"
+    gradient_checkpointing: bool = False
+
+    @property
+    def options(self):
+        checkpointing = ["--gradient-checkpointing"] if self.gradient_checkpointing else []
+        return ["--batch", str(self.batch), "--mode", self.mode, *checkpointing]
+
+
+ROWS = (
+    Row("amp-8", 8),
+    Row("amp-32", 32),
+    Row("amp-8-checkpointing", 8, gradient_checkpointing=True),
+    Row("bf16-8", 8, "bf16"),
+    Row("fp32-8", 8, "fp32"),
+)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="script/bench vit", description=__doc__)
+    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of bench_vit_step")
+    parser.add_argument("--rows", default="", help=f"of {', '.join(row.name for row in ROWS)}; all without it")
+    parser.add_argument("--turns", type=int, default=5, help="runs of each program a row")
+    parser.add_argument("--steps", type=int, default=3, help="measured steps of a run, after one that is not")
+    parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT / "build" / "bench-data")
+    arguments = parser.parse_args()
+    wanted = [name for name in arguments.rows.split(",") if name]
+    unknown = set(wanted) - {row.name for row in ROWS}
+    if unknown:
+        parser.error(f"no row is called {', '.join(sorted(unknown))}")
+    arguments.selected = [row for row in ROWS if not wanted or row.name in wanted]
+    return arguments
+
+
+def prepare(data_dir, images):
+    """(model folder, data file): ViT-B/16 with random weights and random images, made once."""
+    model_dir, data_file = data_dir / "vit-b16", data_dir / f"images-{images}.safetensors"
+    if not (model_dir / "config.json").exists() or not data_file.exists():
+        import torch
+        from safetensors.torch import save_file
+        from transformers import ViTConfig, ViTForImageClassification
+
+        data_dir.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(0)
+        ViTForImageClassification(ViTConfig(num_labels=1000)).save_pretrained(model_dir)
+        pixels, labels = torch.randn(images, 3, 224, 224), torch.randint(10, (images,))
+        save_file({"pixels": pixels, "labels": labels}, data_file)
+    return model_dir, data_file
+
+
+def run(command):
+    # Beside busy neighbours a thread that spins while it waits slows both programs down.
+    finished = process.run(command, {"OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""})
+    if finished.exit_code != 0:
+        raise RuntimeError(f"{command[0]} ended with exit code {finished.exit_code}:\n{finished.tail()}")
+    result = json.loads(finished.stdout.splitlines()[-1])
+    measured = result["step_seconds"][1:]
+    return {**result, "seconds": statistics.median(measured), "rss": finished.max_rss_bytes, "finished": finished}
+
+
+def loss_difference(row, ours, theirs):
+    worst = max(abs(a - b) / abs(b) for a, b in zip(ours["losses"], theirs["losses"], strict=True))
+    if worst > LOSS_TOLERANCE[row.mode]:
+        raise RuntimeError(f"{row.name}: losses differ by {worst:.2%}, at most {LOSS_TOLERANCE[row.mode]:.2%} is right")
+    return worst
+
+
+def measure(row, arguments, model_dir, data_file):
+    """The turns of a row: [(ours, theirs, difference of the losses)]."""
+    common = ["--model", model_dir, "--data", data_file, "--steps", str(arguments.steps + 1), *row.options]
+    turns = []
+    for turn in range(1, arguments.turns + 1):
+        ours = run([arguments.bin_dir / "bench_vit_step", *common])
+        theirs = run([sys.executable, PEER, *common])
+        turns.append((ours, theirs, loss_difference(row, ours, theirs)))
+        print(
+            f"    turn {turn}/{arguments.turns}: {ours['seconds']:.2f} s a step, peer {theirs['seconds']:.2f} s, ratio"
+            f" {theirs['seconds'] / ours['seconds']:.2f}, losses differ by {turns[-1][2]:.3%}",
+            flush=True,
+        )
+    return turns
+
+
+def cells(row, turns):
+    pairs = [(ours["seconds"], theirs["seconds"]) for ours, theirs, _ in turns]
+    interval = intervals.bootstrap_interval(pairs)
+    mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
+    flops = turns[0][0]["forward_flops_per_image"] * FORWARDS_PER_STEP * row.batch
+    memory = [statistics.median(turn[side]["rss"] for turn in turns) / 2**30 for side in (0, 1)]
+    busy = statistics.median(turn[side]["finished"].others_cores for turn in turns for side in (0, 1))
+    return [
+        row.name,
+        f"{row.batch / mine:.2f}",
+        f"{row.batch / other:.2f}",
+        f"{intervals.median_ratio(pairs):.2f}",
+        f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "",
+        f"{flops / mine / 1e9:.0f}",
+        f"{memory[0]:.2f}",
+        f"{memory[1]:.2f}",
+        f"{max(turn[2] for turn in turns):.3%}",
+        f"{busy:.2f}",
+    ]
+
+
+HEADER = [
+    "row",
+    "images/s",
+    "peer",
+    "ratio",
+    "95 %",
+    "model GFLOP/s",
+    "GiB",
+    "peer GiB",
+    "losses differ by",
+    "others' cores",
+]
+
+
+def report(rows, versions, arguments):
+    return (
+        f"# ViT-B/16 training steps beside transformers, {datetime.date.today()}\n\n"
+        f"Commit {machine.git_commit()}, {machine.cpu_name()}; peer: {versions}, {arguments.turns} turns of"
+        f" {arguments.steps} measured steps after one that is not.\n\n"
+        f"    {machine.command_line('vit')}\n\n"
+        f"{markdown_table(HEADER, rows)}\n\n"
+        "amp: float32 parameters, products in bfloat16. Images/s and the ratio are of median step times (data at hand,"
+        " optimiser included), the interval is a bootstrap over turns. Model GFLOP/s count three forward passes of the"
+        " model as it is defined; GiB is the process's resident peak. Others' cores: what the rest of the machine kept"
+        " busy meanwhile.\n"
+    )
+
+
+def main():
+    arguments = parse_arguments()
+    arguments.bin_dir = arguments.bin_dir.resolve()
+    model_dir, data_file = prepare(arguments.data_dir.resolve(), max(row.batch for row in ROWS))
+    rows, versions, failed = [], "", False
+    for row in arguments.selected:
+        print(f"==> {row.name}", flush=True)
+        try:
+            turns = measure(row, arguments, model_dir, data_file)
+        except RuntimeError as error:
+            print(f"    {error}", file=sys.stderr, flush=True)
+            rows.append([row.name, f"failed: {str(error).splitlines()[0]}", *[""] * (len(HEADER) - 2)])
+            failed = True
+            continue
+        versions = turns[0][1]["versions"]
+        rows.append(cells(row, turns))
+    page.publish(report(rows, versions, arguments), arguments.output_dir, "vit")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+    sys.exit(main())
