@@ -1,0 +1,17 @@
+// One rank of a ViT training from its plan to its end.
+#pragma once
+
+#include "engine/train/event_writer.h"
+#include "engine/train/termination.h"
+#include "job/event.h"
+#include "job/vit_plan.h"
+
+namespace assay::engine {
+
+/// Carries out this rank's part of `plan` and writes all its events but the last, which is returned: how the rank
+/// ended, failures included. Which rank it is stands in its environment. `start_seconds` is the monotonic clock at the
+/// start of main(). Throws only ControllerGone.
+job::Ended run_vit_plan(const job::VitPlan& plan, EventWriter& events, TerminationWatcher& termination,
+                        double start_seconds);
+
+}  // namespace assay::engine
