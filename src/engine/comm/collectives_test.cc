@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/comm/gloo/gloo_communicator.h"
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
@@ -37,8 +38,14 @@ Group make_shm_thread(int size) {
   return make_thread_group(size, {.execution = Execution::kThread, .arena_bytes = 64 << 20});
 }
 
-const Backend kBackends[] = {
-    {"self", make_self, 1}, {"shm_caller", make_shm_caller, 4}, {"shm_thread", make_shm_thread, 4}};
+Group make_gloo(int size) {
+  return make_gloo_thread_group(size);
+}
+
+const Backend kBackends[] = {{"self", make_self, 1},
+                             {"shm_caller", make_shm_caller, 4},
+                             {"shm_thread", make_shm_thread, 4},
+                             {"gloo", make_gloo, 4}};
 
 std::vector<std::tuple<Backend, int>> cases() {
   std::vector<std::tuple<Backend, int>> all;
@@ -79,6 +86,11 @@ class CollectivesTest : public ::testing::TestWithParam<std::tuple<Backend, int>
  protected:
   Group group() const { return std::get<0>(GetParam()).make(size()); }
   int size() const { return std::get<1>(GetParam()); }
+  /// Of wide values gloo makes sums in an order of its own; everything else is exact.
+  static bool same(const at::Tensor& got, const at::Tensor& want) {
+    const bool own_order = std::get<0>(GetParam()).name == "gloo" && got.element_size() >= 4;
+    return own_order ? at::allclose(got, want, 1e-6, 1e-6) : at::equal(got, want);
+  }
 };
 
 constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble};
@@ -95,7 +107,7 @@ TEST_P(CollectivesTest, AllReduce) {
           for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMax}) {
             all.copy_(values(rank.rank(), length, dtype));
             rank.all_reduce(all, op, "test")->wait();
-            EXPECT_TRUE(at::equal(all, expected(size(), length, dtype, op)))
+            EXPECT_TRUE(same(all, expected(size(), length, dtype, op)))
                 << dtype << " " << length << " memory " << static_cast<int>(memory) << " op " << static_cast<int>(op);
           }
         });

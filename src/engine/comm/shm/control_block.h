@@ -6,32 +6,17 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/comm/call.h"
+#include "engine/comm/announcement.h"
 
 namespace assay::engine {
 
 inline constexpr int kMaxRanks = 64;
-inline constexpr size_t kLabelBytes = 96;
 inline constexpr size_t kCacheLine = 64;
 
 /// A number that only grows, and that others can sleep on (futex).
 struct alignas(kCacheLine) SharedCounter {
   std::atomic<uint32_t> value;
   std::atomic<uint32_t> sleepers;
-};
-
-/// What a rank calls, for its peers to check, and where they find its buffer.
-struct Announcement {
-  int64_t number;
-  CallKind kind;
-  ReduceOp op;
-  int8_t dtype;  ///< at::ScalarType; -1: no buffer
-  bool staged;   ///< the buffer is private memory: tiles of it pass through the arena
-  int32_t root;
-  int64_t elements;
-  int64_t offset;  ///< in the announcer's arena
-  uint64_t label_hash;
-  char label[kLabelBytes];  ///< cut to fit
 };
 
 struct RankSlot {

@@ -113,9 +113,9 @@ void Meeting::check_same(const Call& call) const {
   for (int rank = 1; rank < static_cast<int>(world_ranks_.size()); ++rank) {
     const Announcement& other = announced(rank, call);
     if (!same_call(first, other)) {
-      fail(fmt::format("the ranks do not call the same in collective {}{}: rank {} calls {}, rank {} calls {}",
-                       call.number, name_.empty() ? "" : " of group " + name_, world_rank(0), describe(first),
-                       world_rank(rank), describe(other)));
+      fail(fmt::format("the ranks do not call the same in collective {}{}: {}", call.number,
+                       name_.empty() ? "" : " of group " + name_,
+                       describe_difference(world_rank(0), first, world_rank(rank), other)));
     }
   }
 }

@@ -67,10 +67,4 @@ class Meeting {
   uint32_t phase_ = 0;
 };
 
-/// An announcement of `call` without a place.
-Announcement announcement_of(const Call& call);
-/// "all_gather of blocks.3 (1024 elements of float32)"
-std::string describe(const Announcement& announcement);
-bool same_call(const Announcement& a, const Announcement& b);
-
 }  // namespace assay::engine

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <future>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -51,9 +52,13 @@ class ShmCommunicator final : public BaseCommunicator {
         meeting_(seat_.block(), seat_.rank, seat_.world_ranks, seat_.name, seat_.job),
         collectives_(seat_.rank, seat_.size(), seat_.arenas, meeting_),
         messages_(seat_.rank, seat_.size(), seat_.arenas, meeting_, meter()),
-        sequencer_(wants_thread(seat_.job->options.execution, static_cast<int>(seat_.arenas->peers.size()))) {}
+        sequencer_(std::in_place,
+                   wants_thread(seat_.job->options.execution, static_cast<int>(seat_.arenas->peers.size()))) {}
 
-  ~ShmCommunicator() override { meeting_.leave(); }
+  ~ShmCommunicator() override {
+    sequencer_.reset();  // carries out what is queued
+    meeting_.leave();
+  }
 
   std::string_view backend() const override { return "shm"; }
 
@@ -72,7 +77,7 @@ class ShmCommunicator final : public BaseCommunicator {
       return messages_.recv(std::move(call));
     }
     // The task must not keep the buffers once its Work is done.
-    return sequencer_.run(std::packaged_task<void()>([this, call = std::move(call)]() mutable {
+    return sequencer_->run(std::packaged_task<void()>([this, call = std::move(call)]() mutable {
       const Call own = std::exchange(call, {});
       const double start = MonotonicSeconds();
       collectives_.run(own);
@@ -85,7 +90,7 @@ class ShmCommunicator final : public BaseCommunicator {
   Meeting meeting_;
   ShmCollectives collectives_;
   ShmMessages messages_;
-  Sequencer sequencer_;  // last: its thread uses all of the above
+  std::optional<Sequencer> sequencer_;
 };
 
 /// What members of a new group must agree on, and where its first member's control segment is.

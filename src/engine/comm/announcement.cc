@@ -1,10 +1,10 @@
+#include "engine/comm/announcement.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
-
-#include "engine/comm/shm/meeting.h"
 
 namespace assay::engine {
 
@@ -30,6 +30,10 @@ std::string describe(const Announcement& announcement) {
                         announcement.op == ReduceOp::kSum ? "" : fmt::format(", {}", to_string(announcement.op)));
   }
   return announcement.root < 0 ? text : fmt::format("{} from rank {}", text, announcement.root);
+}
+
+std::string describe_difference(int a_rank, const Announcement& a, int b_rank, const Announcement& b) {
+  return fmt::format("rank {} calls {}, rank {} calls {}", a_rank, describe(a), b_rank, describe(b));
 }
 
 bool same_call(const Announcement& a, const Announcement& b) {

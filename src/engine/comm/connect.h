@@ -1,0 +1,24 @@
+// From a rank's environment to its communicator.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/comm/comm_options.h"
+#include "engine/comm/communicator.h"
+#include "engine/comm/rank_environment.h"
+
+namespace assay::engine {
+
+/// The group of all ranks. `backend`: "shm" (ranks of one machine), "gloo", "nccl" (builds with CUDA and NCCL), or
+/// "auto": "self" for one rank, "shm" where all ranks are on one machine, else "gloo". Every rank calls it once.
+/// Throws CommError when the ranks do not find each other, or the backend is not one that can be had here.
+std::unique_ptr<Communicator> connect_ranks(const RankEnvironment& environment, std::string_view backend,
+                                            const CommOptions& options = {});
+
+/// Options with what the environment variables ASSAY_COMM_TIMEOUT (seconds), ASSAY_COMM_STOPPED_TIMEOUT and
+/// ASSAY_COMM_THREAD (0, 1) ask for. An error names the variable.
+Result<CommOptions> read_comm_options();
+
+}  // namespace assay::engine

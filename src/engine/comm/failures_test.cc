@@ -1,0 +1,144 @@
+// What the other ranks see of a rank that does not do its part.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/text.h"
+#include "engine/comm/shm/shm_communicator.h"
+#include "engine/comm/testing.h"
+
+namespace assay::engine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::run_ranks_to_end;
+
+constexpr CommOptions kOptions = {.deadline_seconds = 0.3, .arena_bytes = 16 << 20};
+
+std::vector<std::string> messages(const std::vector<std::exception_ptr>& errors) {
+  std::vector<std::string> texts;
+  for (const std::exception_ptr& error : errors) {
+    try {
+      if (error) {
+        std::rethrow_exception(error);
+      }
+      texts.emplace_back();
+    } catch (const CommError& lost) {
+      texts.emplace_back(lost.what());
+    }
+  }
+  return texts;
+}
+
+TEST(FailuresTest, DifferentCallsAreOneErrorForAll) {
+  const auto group = make_thread_group(2, kOptions);
+  const auto texts = messages(run_ranks_to_end(group, [](Communicator& rank) {
+    const at::Tensor full = at::zeros({8}, at::kFloat);
+    const at::Tensor shard = at::zeros({4}, at::kFloat);
+    rank.barrier("start");
+    if (rank.rank() == 0) {
+      rank.all_gather(full, shard, "blocks.3")->wait();
+    } else {
+      rank.reduce_scatter(shard, full, ReduceOp::kSum, "blocks.2 gradients")->wait();
+    }
+  }));
+  EXPECT_THAT(texts,
+              Each("the ranks do not call the same in collective 2: rank 0 calls all_gather of blocks.3 (8 "
+                   "elements of Float), rank 1 calls reduce_scatter of blocks.2 gradients (8 elements of Float)"));
+}
+
+TEST(FailuresTest, DifferentSizesLabelsAndOperationsAreFound) {
+  struct Case {
+    int64_t elements;
+    ReduceOp op;
+    std::string label;
+  };
+  for (const Case& other : {Case{5, ReduceOp::kSum, "x"}, Case{4, ReduceOp::kMax, "x"}, Case{4, ReduceOp::kSum, "y"}}) {
+    const auto group = make_thread_group(2, kOptions);
+    const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+      const Case own = rank.rank() == 0 ? Case{4, ReduceOp::kSum, "x"} : other;
+      rank.all_reduce(at::zeros({own.elements}, at::kFloat), own.op, own.label)->wait();
+    }));
+    EXPECT_THAT(texts, Each(HasSubstr("do not call the same in collective 1: rank 0 calls all_reduce of x")));
+  }
+}
+
+TEST(FailuresTest, MessagesOfDifferentSizeAreAnError) {
+  const auto group = make_thread_group(2, kOptions);
+  const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+    if (rank.rank() == 0) {
+      rank.send(at::zeros({4}, at::kFloat), 1, "activations")->wait();
+    } else {
+      rank.recv(at::zeros({5}, at::kFloat), 0, "activations")->wait();
+    }
+  }));
+  EXPECT_THAT(texts, Each(AllOf(HasSubstr("message 1 from rank 0 to rank 1"), HasSubstr("5 elements"))));
+}
+
+TEST(FailuresTest, ARankThatDoesNotComeIsNamedWhenTimeIsUp) {
+  const auto group = make_thread_group(3, kOptions);
+  const double start = MonotonicSeconds();
+  const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+    if (rank.rank() != 1) {
+      rank.all_reduce(at::zeros({4}, at::kFloat), ReduceOp::kSum, "blocks.3")->wait();
+    }
+  }));
+  EXPECT_LT(MonotonicSeconds() - start, 5);
+  for (const int rank : {0, 2}) {
+    EXPECT_THAT(texts[static_cast<size_t>(rank)],
+                AllOf(HasSubstr("rank 1 (process "), HasSubstr("was lost in collective 1 (all_reduce of blocks.3)")));
+  }
+}
+
+TEST(FailuresTest, ARankThatLeavesIsNamedAtOnce) {
+  auto group = make_thread_group(2, {.deadline_seconds = 60, .arena_bytes = 16 << 20});
+  std::thread leaver([&] { group[1].reset(); });
+  leaver.join();
+  const double start = MonotonicSeconds();
+  try {
+    group[0]->barrier("end of epoch");
+    ADD_FAILURE() << "the barrier passed without rank 1";
+  } catch (const CommError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("was lost in collective 1 (barrier of end of epoch): it has left the group"));
+  }
+  EXPECT_LT(MonotonicSeconds() - start, 5);
+  EXPECT_THROW(group[0]->barrier("again"), CommError);
+}
+
+TEST(FailuresTest, GroupsSayTheirNameAndShareTheFailure) {
+  const auto group = make_thread_group(2, kOptions);
+  const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+    const auto data = rank.split({0, 1}, "data");
+    if (rank.rank() == 0) {
+      data->barrier("alone");
+    } else {
+      rank.barrier("elsewhere");
+    }
+  }));
+  EXPECT_THAT(texts, Each(texts[0]));
+  EXPECT_THAT(texts[0], HasSubstr("was lost in collective"));
+}
+
+TEST(FailuresTest, SplitIntoGroupsThatDisagreeIsAnError) {
+  const auto group = make_thread_group(2, kOptions);
+  const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+    rank.split(rank.rank() == 0 ? std::vector<int>{0, 1} : std::vector<int>{1}, "odd");
+  }));
+  EXPECT_THAT(texts[0], HasSubstr("ranks 0 and 1 do not name the same members"));
+}
+
+TEST(FailuresTest, AFullArenaIsOutOfMemoryWithoutHarm) {
+  const auto group = make_thread_group(1, {.arena_bytes = 1 << 20});
+  EXPECT_THROW((void)group[0]->allocate(1 << 20, at::kFloat), c10::OutOfMemoryError);
+  EXPECT_EQ(group[0]->allocate(1 << 10, at::kFloat).numel(), 1 << 10);
+}
+
+}  // namespace
+}  // namespace assay::engine

@@ -1,0 +1,2 @@
+// Stands for a header of gloo that the torch wheel lacks; nothing of it is used.
+#pragma once

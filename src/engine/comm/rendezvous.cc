@@ -1,0 +1,96 @@
+#include "engine/comm/rendezvous.h"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "base/text.h"
+#include "engine/comm/communicator.h"
+
+namespace assay::engine {
+namespace {
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+}  // namespace
+
+Rendezvous::Rendezvous(const RankEnvironment& environment, const CommOptions& options)
+    : environment_(environment), deadline_seconds_(options.deadline_seconds) {
+  try {
+    connect(options);
+    agree("world size", std::to_string(environment.world_size), "WORLD_SIZE");
+    agree("job", environment.job, "the job's id");
+    register_rank();
+  } catch (const c10::Error& error) {
+    throw CommError(fmt::format("rank {} cannot use the meeting place {}: {}", environment.rank, place(),
+                                error.what_without_backtrace()));
+  }
+}
+
+std::string Rendezvous::place() const {
+  return fmt::format("{}:{}", environment_.address, environment_.port);
+}
+
+void Rendezvous::connect(const CommOptions& options) {
+  c10d::TCPStoreOptions store;
+  store.port = static_cast<uint16_t>(environment_.port);
+  store.isServer = environment_.rank == 0 && !environment_.store_is_served;
+  store.waitWorkers = false;
+  store.timeout = milliseconds(options.deadline_seconds);
+  try {
+    auto tcp = c10::make_intrusive<c10d::TCPStore>(environment_.address, store);
+    store_ = c10::make_intrusive<c10d::PrefixStore>(fmt::format("assay/{}", environment_.restart), tcp);
+  } catch (const c10::Error& error) {
+    if (store.isServer) {
+      const bool in_use = std::string_view(error.what_without_backtrace()).find("EADDRINUSE") != std::string::npos;
+      throw CommError(
+          fmt::format("rank 0 cannot listen at {}: {} (set MASTER_PORT to a free port)", place(),
+                      in_use ? "the port is in use, perhaps by another job" : error.what_without_backtrace()));
+    }
+    throw CommError(
+        fmt::format("rank {} finds nobody at {} within {} (is rank 0 running, and are MASTER_ADDR and "
+                    "MASTER_PORT right?)",
+                    environment_.rank, place(), FormatSeconds(options.deadline_seconds)));
+  }
+}
+
+/// The first rank to come says what `key` is; who has something else belongs to another job.
+void Rendezvous::agree(const std::string& key, const std::string& own, const std::string& what) {
+  const std::string first = store_->compareSet(key, "", own.empty() ? "none" : own);
+  if (first != (own.empty() ? "none" : own)) {
+    throw CommError(
+        fmt::format("rank {} was started with {} {}, but {} belongs to ranks with {}: two jobs cannot meet "
+                    "at one place (set MASTER_PORT to a free port)",
+                    environment_.rank, what, own.empty() ? "none" : own, place(), first));
+  }
+}
+
+void Rendezvous::register_rank() {
+  if (store_->add(fmt::format("rank {}", environment_.rank), 1) > 1) {
+    throw CommError(fmt::format("rank {} is at {} already: it was started twice, or two jobs meet at one place",
+                                environment_.rank, place()));
+  }
+}
+
+std::vector<std::string> Rendezvous::exchange(std::string_view key, const std::string& own) {
+  const auto name = [&](int rank) { return fmt::format("{} of {}", key, rank); };
+  std::vector<std::string> all;
+  try {
+    store_->set(name(environment_.rank), own);
+    for (int rank = 0; rank < environment_.world_size; ++rank) {
+      all.push_back(store_->get_to_str(name(rank)));
+    }
+  } catch (const c10::Error& error) {
+    throw CommError(fmt::format("rank {} did not come to {} within {}: rank {} waited for it ({})", all.size(), place(),
+                                FormatSeconds(deadline_seconds_), environment_.rank,
+                                std::string_view(error.what_without_backtrace()).substr(0, 100)));
+  }
+  return all;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,42 @@
+// Where the ranks of a job find each other: a c10d store at an address.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <string>
+#include <string_view>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
+
+#include "engine/comm/comm_options.h"
+#include "engine/comm/rank_environment.h"
+
+namespace assay::engine {
+
+/// One rank's connection. Rank 0 serves the store unless torchrun does, so it must stay until no rank needs it.
+class Rendezvous {
+ public:
+  /// Connects and registers this rank. Throws CommError, in one line, when the port is in use, nobody answers, another
+  /// job meets there, or this rank is there already.
+  Rendezvous(const RankEnvironment& environment, const CommOptions& options);
+
+  /// What every rank gave for `key`, by rank; waits for all of them.
+  std::vector<std::string> exchange(std::string_view key, const std::string& own);
+
+  /// The store, with a prefix of this job's own.
+  const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
+  const RankEnvironment& environment() const { return environment_; }
+
+ private:
+  void connect(const CommOptions& options);
+  void agree(const std::string& key, const std::string& own, const std::string& what);
+  void register_rank();
+  /// "127.0.0.1:29500"
+  std::string place() const;
+
+  RankEnvironment environment_;
+  double deadline_seconds_;
+  c10::intrusive_ptr<c10d::Store> store_;
+};
+
+}  // namespace assay::engine
