@@ -1,7 +1,6 @@
 #include "data/prepare.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include "data/datasets.h"
 #include "data/jsonl_file.h"
 #include "data/model_catalogue.h"
+#include "data/parallel.h"
 #include "data/token_file.h"
 #include "data/tokenize_rows.h"
 
@@ -22,11 +22,6 @@ namespace {
 /// A change of the masks or of the file's format must change this.
 constexpr std::string_view kCacheVersion = "1";
 constexpr uint64_t kShortestCut = 256;
-
-int UsableThreads() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(CPU_COUNT(&set), 1) : 1;
-}
 
 /// A file of that name comes before a data set of that id.
 Result<std::unique_ptr<RowSource>> OpenRows(const DataSpec& spec, const std::string& share_dir) {

@@ -1,12 +1,10 @@
 #include "data/tokenize_rows.h"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
 #include <optional>
-#include <thread>
 #include <vector>
 
+#include "data/parallel.h"
 #include "data/row_encoder.h"
 #include "data/token_file.h"
 
@@ -15,20 +13,6 @@ namespace {
 
 /// Rows held in memory at once. A row of the longest data sets is a megabyte of text.
 constexpr int64_t kBatchRows = 64;
-
-void ParallelFor(int64_t count, int threads, const std::function<void(int64_t)>& body) {
-  std::atomic<int64_t> next = 0;
-  const auto work = [&] {
-    for (int64_t i = next++; i < count; i = next++) {
-      body(i);
-    }
-  };
-  std::vector<std::jthread> helpers;
-  for (int i = 1; i < threads && i < count; ++i) {
-    helpers.emplace_back(work);
-  }
-  work();
-}
 
 /// The encoder, and what it has seen so far.
 class BatchEncoder {

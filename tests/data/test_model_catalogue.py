@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageClassification
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "share/models"
 PUBLISHED = {
@@ -33,16 +33,34 @@ PUBLISHED = {
     "smollm2-135m": 134_515_008,
     "smollm2-360m": 361_821_120,
 }
+VISION = {
+    "facebook/deit-small-patch16-224": 22_050_664,
+    "facebook/deit-tiny-patch16-224": 5_717_416,
+    "google/vit-base-patch16-224": 86_567_656,
+    "google/vit-huge-patch14-224-in21k": 658_745_683,
+    "google/vit-large-patch16-224": 304_326_632,
+    "vit-digits": 320_554,
+}
 
 
 def test_no_configuration_is_left_out():
-    assert sorted(PUBLISHED) == sorted(path.parent.name for path in MODELS.glob("*/config.json"))
+    folders = sorted(str(path.parent.relative_to(MODELS)) for path in MODELS.rglob("config.json"))
+    assert sorted([*PUBLISHED, *VISION]) == folders
+
+
+def count_parameters(name, kind):
+    config = AutoConfig.from_pretrained(MODELS / name)
+    with torch.device("meta"):
+        model = kind.from_config(config)
+    model.tie_weights()
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_parameters(name):
-    config = AutoConfig.from_pretrained(MODELS / name)
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
-    model.tie_weights()
-    assert sum(parameter.numel() for parameter in model.parameters()) == PUBLISHED[name]
+    assert count_parameters(name, AutoModelForCausalLM) == PUBLISHED[name]
+
+
+@pytest.mark.parametrize("name", sorted(VISION))
+def test_parameters_of_vision_models(name):
+    assert count_parameters(name, AutoModelForImageClassification) == VISION[name]
