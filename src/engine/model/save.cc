@@ -156,7 +156,12 @@ void save_model(const CausalLM& model, const std::string& output_dir) {
 }
 
 void save_image_classifier(const ImageClassifier& model, const std::string& output_dir) {
-  save_checkpoint({.parameters = model.parameters(),
+  save_image_classifier(model, model.parameters(), output_dir);
+}
+
+void save_image_classifier(const ImageClassifier& model, std::vector<NamedTensor> parameters,
+                           const std::string& output_dir) {
+  save_checkpoint({.parameters = std::move(parameters),
                    .config_json = model.config().json,
                    .architecture = kVitArchitecture,
                    .source_dir = model.config().source_dir,

@@ -190,7 +190,8 @@ LayerResult Vit::forward_layer(size_t index, const LayerState& input, const Pack
                      config_.layer_norm_eps);
   const at::Tensor hidden_TI = layer.intermediate.forward(mlp_input_TH, norm_again(layer.norm_after, middle_TH));
   const at::Tensor block_TH =
-      layer.down.forward(engine::gelu(hidden_TI, config_.activation), gelu_again(hidden_TI, config_.activation));
+      layer.down.forward(engine::gelu(hidden_TI, config_.activation), gelu_again(hidden_TI, config_.activation),
+                         again ? Output::kUnset : Output::kComputed);
   return {{middle_TH, hooks_.leave(unit, block_TH, again)}, entry_TH};
 }
 

@@ -8,10 +8,12 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "engine/comm/rank_environment.h"
 #include "engine/kernels/ceilings.h"
 #include "engine/kernels/memory.h"
 #include "engine/train/device.h"
@@ -19,7 +21,8 @@
 #include "engine/train/failure.h"
 #include "engine/train/run.h"
 #include "engine/train/termination.h"
-#include "job/tune_plan.h"
+#include "engine/train/vit_run.h"
+#include "job/plan.h"
 #include "version.h"
 
 namespace assay::engine {
@@ -34,10 +37,24 @@ constexpr char kUsage[] =
     "\n"
     "assay starts this program; to run a fine-tune by hand, use `assay tune`.\n";
 
-Result<job::TunePlan> read_plan(const std::string& path) {
+Result<job::Plan> read_plan(const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(path));
-  Result<job::TunePlan> plan = job::TunePlanFromJson(json);
+  Result<job::Plan> plan = job::PlanFromJson(json);
   return plan.ok() ? plan : plan.status().WithContext(path);
+}
+
+job::Ended carry_out(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination,
+                     double start_seconds) {
+  if (const auto* vit = std::get_if<job::VitPlan>(&plan); vit != nullptr) {
+    return run_vit_plan(*vit, events, termination, start_seconds);
+  }
+  return run_plan(std::get<job::TunePlan>(plan), events, termination, start_seconds);
+}
+
+/// Of ranks that carried out a plan together only the first says so.
+bool is_reported(const job::Ended& ended) {
+  const Result<RankEnvironment> environment = read_rank_environment();
+  return ended.kind != job::EndKind::kDone || !environment.ok() || environment->rank == 0;
 }
 
 /// Standard output belongs to the events alone: what libraries print there goes to standard error instead.
@@ -53,8 +70,8 @@ int take_standard_output() {
   TerminationWatcher termination(events);
   job::Ended ended;
   try {
-    if (Result<job::TunePlan> plan = read_plan(plan_path); plan.ok()) {
-      ended = run_plan(*plan, events, termination, start_seconds);
+    if (Result<job::Plan> plan = read_plan(plan_path); plan.ok()) {
+      ended = carry_out(*plan, events, termination, start_seconds);
     } else {
       ended.kind = job::EndKind::kInvalid;
       ended.reason = plan.status().message();
@@ -67,6 +84,9 @@ int take_standard_output() {
   }
   // Without the library's exit handlers the process ends 60 ms sooner; the event is the last thing it has to say.
   const auto lock = termination.defer();
+  if (!is_reported(ended)) {
+    ::_exit(exit_code(ended.kind));
+  }
   events.write_last_and_exit(ended, exit_code(ended.kind));
 }
 

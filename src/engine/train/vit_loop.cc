@@ -1,0 +1,282 @@
+#include "engine/train/vit_loop.h"
+
+#include <ATen/core/Reduction.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "engine/model/status_error.h"
+#include "engine/train/vit_schedule.h"
+
+namespace assay::engine {
+namespace {
+
+struct StepUse {
+  PhaseUse data;
+  PhaseUse transfer;
+  PhaseUse forward;
+  PhaseUse backward;
+  PhaseUse optimizer;
+};
+
+/// Warm-up of the fair protocol ends when the last steps took about the same time.
+class Stability {
+ public:
+  void add(double seconds) { seconds_.push_back(seconds); }
+  bool reached() const {
+    constexpr size_t kSteps = 3;
+    constexpr double kSpread = 0.05;
+    if (seconds_.size() < kSteps) {
+      return false;
+    }
+    const auto [least, most] = std::minmax_element(seconds_.end() - kSteps, seconds_.end());
+    return *most <= *least * (1 + kSpread);
+  }
+
+ private:
+  std::vector<double> seconds_;
+};
+
+class VitLoop {
+ public:
+  VitLoop(const job::VitPlan& plan, VitSession& session, PhaseMeter& meter, EventWriter& events, c10::Device device)
+      : plan_(plan), session_(session), meter_(meter), events_(events), device_(device) {}
+
+  VitLoopResult run() {
+    const double start = MonotonicSeconds();
+    VitLoopResult result;
+    int64_t step = 0;
+    if (plan_.protocol == "fair") {
+      step = warm_up();
+      result.warmup = {.steps = step, .seconds = MonotonicSeconds() - start};
+    }
+    for (int64_t counted = 1; counted <= session_.planned_steps; ++counted) {
+      run_step(++step, counted);
+      evaluate_after(counted, step);
+    }
+    result.train_runtime = MonotonicSeconds() - start;
+    write_collectives();
+    return result;
+  }
+
+ private:
+  bool first_rank() const { return session_.world->rank() == 0; }
+
+  /// The sum over all ranks of each of `values`.
+  std::vector<double> sums(std::vector<double> values) {
+    at::Tensor buffer = at::tensor(values, at::kDouble).to(device_);
+    if (session_.world->size() > 1) {
+      session_.world->all_reduce(buffer, ReduceOp::kSum, "sums of the loop")->wait();
+    }
+    const at::Tensor host = buffer.to(at::kCPU);
+    return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
+  }
+
+  /// Steps until every rank's times are stable; returns how many.
+  int64_t warm_up() {
+    Stability stability;
+    int64_t step = 0;
+    bool all_stable = false;
+    while (!all_stable && step < plan_.max_warmup_steps) {
+      stability.add(run_step(++step, 1));
+      all_stable = sums({stability.reached() ? 0.0 : 1.0})[0] == 0;
+    }
+    session_.world->reset_stats();
+    return step;
+  }
+
+  ImageBatch batch_of(int64_t step, int64_t micro, StepUse& use) {
+    ImageBatch batch;
+    meter_.measure("data", use.data, [&] { batch = session_.batches->micro_batch(step, micro); });
+    meter_.measure("transfer", use.transfer,
+                   [&] { batch = {batch.pixels_BCHW.to(device_), batch.labels_B.to(device_)}; });
+    return batch;
+  }
+
+  /// The mean loss of this rank's part.
+  double accumulate(int64_t step, StepUse& use) {
+    const int64_t micro_batches = plan_.gradient_accumulation_steps;
+    double loss_sum = 0;
+    for (int64_t micro = 0; micro < micro_batches; ++micro) {
+      const ImageBatch batch = batch_of(step, micro, use);
+      at::Tensor loss;
+      meter_.measure("forward", use.forward, [&] { loss = session_.model().loss(batch.pixels_BCHW, batch.labels_B); });
+      const bool last = micro + 1 == micro_batches;
+      meter_.measure("backward", use.backward, [&] {
+        session_.engine->backward(loss / static_cast<double>(micro_batches), last, plan_.knobs.no_sync);
+      });
+      loss_sum += loss.item<double>();
+    }
+    return loss_sum / static_cast<double>(micro_batches);
+  }
+
+  /// Step `step`, whose learning rate is that of step `counted`; returns its seconds.
+  double run_step(int64_t step, int64_t counted) {
+    meter_.set_step(step);
+    const double start = MonotonicSeconds();
+    const double exposed = communication().exposed_seconds;
+    const double busy = communication().busy_seconds;
+    StepUse use;
+    job::Step event;
+    event.step = step;
+    event.learning_rate = vit_learning_rate(plan_, counted, session_.planned_steps);
+    const double loss = accumulate(step, use);
+    StepReport report;
+    meter_.measure("optimizer step", use.optimizer, [&] {
+      session_.engine->step(event.learning_rate, plan_.max_grad_norm);
+      report = session_.engine->last_step();
+    });
+    event.seconds = MonotonicSeconds() - start;
+    const CollectiveStats now = communication();
+    event.loss = sums({loss})[0] / session_.world->size();
+    event.grad_norm = report.gradient_norm;
+    event.loss_scale = report.loss_scale;
+    event.skipped = report.skipped;
+    write_step(event, use, now.busy_seconds - busy, now.exposed_seconds - exposed);
+    check_loss(event);
+    return event.seconds;
+  }
+
+  void check_loss(const job::Step& event) const {
+    if (!std::isfinite(event.loss)) {
+      throw StatusError(Status::FailedPrecondition(
+          fmt::format("the loss of step {} is {}: training stopped (use a smaller learning rate, or more precision "
+                      "than {})",
+                      event.step, event.loss, plan_.precision)));
+    }
+  }
+
+  /// All collectives of this rank in the groups of all ranks.
+  CollectiveStats communication() const {
+    CollectiveStats total;
+    for (const auto& [name, group] : session_.groups->named(*session_.world)) {
+      for (const CollectiveStats& stats : group->stats()) {
+        total.busy_seconds += stats.busy_seconds;
+        total.exposed_seconds += stats.exposed_seconds;
+      }
+    }
+    return total;
+  }
+
+  void write_step(job::Step event, const StepUse& use, double busy, double exposed) {
+    event.samples = plan_.batch_size * session_.world->size();
+    event.forward_seconds = use.forward.seconds;
+    event.backward_seconds = use.backward.seconds;
+    event.optimizer_seconds = use.optimizer.seconds;
+    event.forward_peak_bytes = use.forward.peak_bytes;
+    event.backward_peak_bytes = use.backward.peak_bytes;
+    event.optimizer_peak_bytes = use.optimizer.peak_bytes;
+    if (first_rank()) {
+      events_.write(event);
+    }
+    events_.write(job::RankStep{.rank = session_.world->rank(),
+                                .step = event.step,
+                                .seconds = event.seconds,
+                                .data_seconds = use.data.seconds,
+                                .transfer_seconds = use.transfer.seconds,
+                                .forward_seconds = use.forward.seconds,
+                                .backward_seconds = use.backward.seconds,
+                                .optimizer_seconds = use.optimizer.seconds,
+                                .communication_seconds = busy,
+                                .exposed_communication_seconds = exposed,
+                                .loss_scale = event.loss_scale,
+                                .skipped = event.skipped});
+  }
+
+  void evaluate_after(int64_t counted, int64_t step) {
+    const int64_t per_epoch = session_.batches->steps_per_epoch();
+    if (!session_.evaluation) {
+      return;
+    }
+    const bool last = counted == session_.planned_steps;
+    const bool epoch_ends = per_epoch > 0 && counted % per_epoch == 0;
+    if (last || (epoch_ends && plan_.evaluate_every_epoch)) {
+      evaluate(per_epoch > 0 ? (counted + per_epoch - 1) / per_epoch : 0, step);
+    }
+  }
+
+  /// Ranks take images in turn. All run as many batches, since each may need the others' shards of the weights; what a
+  /// rank has too many does not count.
+  void evaluate(int64_t epoch, int64_t step) {
+    const double start = MonotonicSeconds();
+    const int64_t ranks = session_.world->size();
+    const int64_t images = session_.evaluation->images();
+    const int64_t of_rank = (images + ranks - 1) / ranks;
+    session_.model().set_training(false);
+    std::vector<double> totals = {0, 0, 0};
+    PhaseUse use;
+    meter_.measure("evaluation", use, [&] {
+      const at::NoGradGuard no_grad;
+      for (int64_t begin = 0; begin < of_rank; begin += plan_.batch_size) {
+        add_batch(begin, std::min(of_rank, begin + plan_.batch_size), totals);
+      }
+    });
+    session_.model().set_training(true);
+    totals = sums(totals);
+    if (first_rank()) {
+      events_.write(job::Evaluation{.epoch = epoch,
+                                    .step = step,
+                                    .loss = totals[0] / totals[2],
+                                    .accuracy = totals[1] / totals[2],
+                                    .samples = std::llround(totals[2]),
+                                    .seconds = MonotonicSeconds() - start});
+    }
+  }
+
+  /// Adds losses, right answers and images of this rank's positions [begin, end).
+  void add_batch(int64_t begin, int64_t end, std::vector<double>& totals) {
+    const int64_t images = session_.evaluation->images();
+    std::vector<int64_t> indices;
+    int64_t real = 0;
+    for (int64_t position = begin; position < end; ++position) {
+      const int64_t index = position * session_.world->size() + session_.world->rank();
+      real += index < images ? 1 : 0;
+      indices.push_back(std::min(index, images - 1));
+    }
+    const ImageBatch batch = session_.evaluation->batch(indices);
+    const at::Tensor logits = session_.model().logits(batch.pixels_BCHW.to(device_)).narrow(0, 0, real).to(at::kFloat);
+    const at::Tensor labels = batch.labels_B.to(device_).narrow(0, 0, real);
+    if (real > 0) {
+      totals[0] += at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum).item<double>();
+      totals[1] += static_cast<double>(logits.argmax(-1).eq(labels).sum().item<int64_t>());
+      totals[2] += static_cast<double>(real);
+    }
+  }
+
+  void write_collectives() {
+    for (const auto& [name, group] : session_.groups->named(*session_.world)) {
+      for (const CollectiveStats& stats : group->stats()) {
+        events_.write(job::CollectiveTotals{.rank = session_.world->rank(),
+                                            .operation = stats.kind == "recv" ? "receive" : std::string(stats.kind),
+                                            .group = name,
+                                            .group_size = group->size(),
+                                            .calls = stats.calls,
+                                            .payload_bytes = stats.bytes,
+                                            .seconds = stats.busy_seconds,
+                                            .exposed_seconds = stats.exposed_seconds});
+      }
+    }
+  }
+
+  const job::VitPlan& plan_;
+  VitSession& session_;
+  PhaseMeter& meter_;
+  EventWriter& events_;
+  c10::Device device_;
+};
+
+}  // namespace
+
+VitLoopResult run_vit_loop(const job::VitPlan& plan, VitSession& session, PhaseMeter& meter, EventWriter& events,
+                           c10::Device device) {
+  return VitLoop(plan, session, meter, events, device).run();
+}
+
+}  // namespace assay::engine

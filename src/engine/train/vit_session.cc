@@ -1,0 +1,102 @@
+#include "engine/train/vit_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/comm/connect.h"
+#include "engine/model/status_error.h"
+#include "engine/train/checkpointing.h"
+#include "job/tune_plan.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr char kOptimizer[] = "adamw_torch";
+
+std::unique_ptr<Communicator> join(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {
+  CommOptions options = value_or_throw(read_comm_options());
+  options.deadline_seconds = plan.timeout_seconds;
+  return connect_ranks(environment, device.is_cuda() && environment.world_size > 1 ? "nccl" : "auto", options);
+}
+
+/// The classes that the plan asks for: those of the training images, or as many as it says.
+std::vector<std::string> classes_of(const job::VitPlan& plan) {
+  std::vector<std::string> names;
+  if (!plan.train_file.empty()) {
+    names = value_or_throw(data::ImageFile::Open(plan.train_file)).classes();
+  }
+  if (plan.num_labels == 0) {
+    return {};
+  }
+  const auto wanted = static_cast<size_t>(plan.num_labels);
+  for (size_t label = names.size(); label < wanted; ++label) {
+    names.push_back(fmt::format("LABEL_{}", label));
+  }
+  return names;
+}
+
+LoadedImageClassifier load_model(const job::VitPlan& plan, c10::Device device) {
+  return load_image_classifier(plan.model_dir, {.dtype = at::kFloat,
+                                                .compute_dtype = compute_dtype_of(plan),
+                                                .device = device,
+                                                .seed = plan.seed,
+                                                .labels = classes_of(plan)});
+}
+
+/// `auto` keeps whatever a memory cap leaves room for; without a cap all of it.
+int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
+  const int64_t layers = model.config().num_layers;
+  const int64_t wanted = value_or_throw(job::CheckpointedLayers(plan.gradient_checkpointing));
+  if (wanted != job::kAutoCheckpointing) {
+    return std::min(wanted, layers);
+  }
+  if (plan.memory_cap_bytes == 0) {
+    return 0;
+  }
+  int64_t model_bytes = 0;
+  for (const auto& [name, parameter] : model.parameters()) {
+    constexpr int64_t kCopies = 4;  // the parameter, its gradient and two moments
+    model_bytes += kCopies * static_cast<int64_t>(parameter.nbytes());
+  }
+  const StepNeed need{.activations = model.activation_cost(plan.batch_size / plan.gradient_accumulation_steps),
+                      .gradient_bytes = 0,
+                      .accumulates = false};
+  return fewest_checkpointed_layers(need, std::max<int64_t>(0, plan.memory_cap_bytes - model_bytes));
+}
+
+void check_optimizer(const job::VitPlan& plan) {
+  if (plan.optimizer != kOptimizer) {
+    throw StatusError(Status::Unsupported(
+        fmt::format("optimizer '{}' is not supported over ranks, only '{}'", plan.optimizer, kOptimizer)));
+  }
+}
+
+}  // namespace
+
+VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {
+  check_optimizer(plan);
+  const ShardPolicy policy = policy_of(plan);
+  VitSession session;
+  session.world = join(plan, environment, device);
+  session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
+  session.loaded = load_model(plan, device);
+  for (const auto& [name, parameter] : session.model().parameters()) {
+    session.parameters += parameter.numel();
+  }
+  session.checkpointed_layers = layers_to_checkpoint(plan, session.model());
+  session.model().set_checkpointed_layers(session.checkpointed_layers);
+  const ImageModelConfig& config = session.model().config();
+  session.batches = std::make_unique<ImageBatches>(plan, config, session.world->rank(), session.world->size());
+  if (!plan.eval_file.empty()) {
+    session.evaluation.emplace(plan.eval_file, plan, config);
+  }
+  session.planned_steps =
+      plan.max_steps > 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
+  session.engine = std::make_unique<ShardEngine>(session.model(), policy, session.groups->groups(),
+                                                 OptimizerOptions{.weight_decay = plan.weight_decay});
+  return session;
+}
+
+}  // namespace assay::engine
