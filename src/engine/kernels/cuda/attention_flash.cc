@@ -99,8 +99,8 @@ struct FlashAttention : torch::autograd::Function<FlashAttention> {
     const DeterministicAlgorithms deterministic;
     const auto [grad_q, grad_k, grad_v] = at::_flash_attention_backward(
         grads[0].contiguous(), saved[0], saved[1], saved[2], saved[3], saved[4], span.row_offsets_R1,
-        span.row_offsets_R1, span.longest_row, span.longest_row, /*dropout_p=*/0.0, span.causal, saved[5],
-        saved[6], span.scale, span.left(), span.right());
+        span.row_offsets_R1, span.longest_row, span.longest_row, /*dropout_p=*/0.0, span.causal, saved[5], saved[6],
+        span.scale, span.left(), span.right());
     return {grad_q, grad_k, grad_v, {}};
   }
 };
@@ -120,8 +120,7 @@ at::Tensor attention_flash(const at::Tensor& q_TND, const at::Tensor& k_TKD, con
   const at::Tensor q = rotated(q_TND.view({tokens, options.query_heads, options.head_dim}), rotary, batch);
   const at::Tensor k = rotated(k_TKD.view({tokens, options.key_value_heads, options.head_dim}), rotary, batch);
   const at::Tensor v = v_TKD.view({tokens, options.key_value_heads, options.head_dim});
-  const Span span{batch.row_offsets_R1, batch.longest_row, options.scale, options.sliding_window,
-                  options.causal};
+  const Span span{batch.row_offsets_R1, batch.longest_row, options.scale, options.sliding_window, options.causal};
   return FlashAttention::apply(q, k, v, span).view({tokens, options.query_heads * options.head_dim});
 }
 
