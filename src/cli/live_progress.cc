@@ -56,6 +56,10 @@ void LiveProgress::OnStep(const job::Step& step) {
   }
   last_plain_line_ = train_seconds_;
   const int64_t peak = std::max({step.forward_peak_bytes, step.backward_peak_bytes, step.optimizer_peak_bytes});
+  if (step.skipped) {
+    line_.PrintAbove(fmt::format("{}step {} skipped: its gradients overflow at a loss scale of {}", prefix_, step.step,
+                                 step.loss_scale));
+  }
   line_.Update(fmt::format("{}step {}/{}  loss {:.4f}  {} tokens/s  {}  {} left", prefix_, step.step, planned_steps_,
                            step.loss, FormatNumber(static_cast<double>(step.real_tokens) / step.seconds),
                            FormatBytes(static_cast<double>(peak)), FormatSeconds(SecondsLeft(step))));

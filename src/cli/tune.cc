@@ -136,6 +136,11 @@ void AddTrainingOptions(CLI::App& app, job::TunePlan& plan) {
       ->default_str("on")
       ->type_name("[off|on|auto|N]")
       ->check([](const std::string& text) { return job::CheckpointedLayers(text).status().message(); });
+  app.add_option("--loss-scale", plan.loss_scale,
+                 "Of float16: auto (adapted when gradients overflow; off in other dtypes), off, or a number to stay at")
+      ->type_name("auto|off|N")
+      ->check([](const std::string& text) { return job::LossScale(text).status().message(); })
+      ->capture_default_str();
   app.add_option("--optim", plan.optimizer, "Optimiser")->capture_default_str();
   app.add_option("--learning-rate", plan.learning_rate, "Peak learning rate")
       ->check(CLI::NonNegativeNumber)

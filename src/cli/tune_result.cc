@@ -54,6 +54,20 @@ Totals Summarise(const job::RunRecord& record) {
   return totals;
 }
 
+int64_t SkippedSteps(const std::vector<job::Step>& steps) {
+  return std::count_if(steps.begin(), steps.end(), [](const job::Step& step) { return step.skipped; });
+}
+
+/// Empty when the loss was never scaled.
+std::string DescribeLossScale(const std::vector<job::Step>& steps) {
+  const auto scaled = [](const job::Step& step) { return step.loss_scale != 1; };
+  if (std::none_of(steps.begin(), steps.end(), scaled)) {
+    return "";
+  }
+  return fmt::format("{} at first, {} at last; {} of {} steps skipped: gradients overflowed", steps.front().loss_scale,
+                     steps.back().loss_scale, SkippedSteps(steps), steps.size());
+}
+
 template <typename Field>
 nlohmann::json Column(const std::vector<job::Step>& steps, Field field) {
   nlohmann::json column = nlohmann::json::array();
@@ -97,6 +111,8 @@ nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& r
       {"losses", Column(steps, &job::Step::loss)},
       {"grad_norms", Column(steps, &job::Step::grad_norm)},
       {"learning_rates", Column(steps, &job::Step::learning_rate)},
+      {"loss_scales", Column(steps, &job::Step::loss_scale)},
+      {"skipped_steps", SkippedSteps(steps)},
       {"step_seconds", StepSeconds(steps)},
       {"median_step_seconds", totals.median_step_seconds},
       {"real_tokens_per_second", totals.real_tokens_per_second},
@@ -142,6 +158,9 @@ std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& rec
   if (!steps.empty()) {
     table.AddRow({"steps", fmt::format("{}", steps.size())});
     table.AddRow({"loss", fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss)});
+    if (const std::string scale = DescribeLossScale(steps); !scale.empty()) {
+      table.AddRow({"loss scale", scale});
+    }
     table.AddRow({"step time, median", FormatSeconds(totals.median_step_seconds)});
     table.AddRow({"throughput", fmt::format("{} real tokens/s", FormatNumber(totals.real_tokens_per_second))});
     table.AddRow({"tokens", fmt::format("{} real, {} supervised; a padded batch would have added {}",

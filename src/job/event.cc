@@ -62,6 +62,8 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("loss", event.loss);
   visit("grad_norm", event.grad_norm);
   visit("learning_rate", event.learning_rate);
+  visit("loss_scale", event.loss_scale);
+  visit("skipped", event.skipped);
   visit("seconds", event.seconds);
   visit("forward_seconds", event.forward_seconds);
   visit("backward_seconds", event.backward_seconds);

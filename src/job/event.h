@@ -46,7 +46,9 @@ struct Step {
   double loss = 0;       ///< mean over the window's supervised tokens
   double grad_norm = 0;  ///< before clipping
   double learning_rate = 0;
-  double seconds = 0;  ///< wall time of the whole step
+  double loss_scale = 1;  ///< that the loss was multiplied by for backward; 1: no scaling
+  bool skipped = false;   ///< the scaled gradients overflowed: nothing was updated, and grad_norm is not finite
+  double seconds = 0;     ///< wall time of the whole step
   double forward_seconds = 0;
   double backward_seconds = 0;
   double optimizer_seconds = 0;

@@ -1,6 +1,7 @@
 #include "job/tune_plan.h"
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,7 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("model_max_length", plan.model_max_length);
   visit("dtype", plan.dtype);
   visit("gradient_checkpointing", plan.gradient_checkpointing);
+  visit("loss_scale", plan.loss_scale);
   visit("optimizer", plan.optimizer);
   visit("learning_rate", plan.learning_rate);
   visit("weight_decay", plan.weight_decay);
@@ -69,6 +71,22 @@ Result<int64_t> CheckpointedLayers(std::string_view text) {
                                    "': it must be off, on, auto or a number of layers");
   }
   return layers;
+}
+
+Result<double> LossScale(std::string_view text) {
+  if (text == "off") {
+    return 0.0;
+  }
+  if (text == "auto") {
+    return kAutoLossScale;
+  }
+  double scale = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
+  if (error != std::errc() || end != text.data() + text.size() || !(scale > 0) || !std::isfinite(scale)) {
+    return Status::InvalidArgument("loss_scale is '" + std::string(text) +
+                                   "': it must be auto, off or a positive number");
+  }
+  return scale;
 }
 
 json ToJson(const TunePlan& plan) {

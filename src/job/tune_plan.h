@@ -38,6 +38,10 @@ struct TunePlan {
   /// off | on (every layer) | auto (as few layers as the memory allows) | a number of layers
   std::string gradient_checkpointing = "off";
 
+  /// auto (adapted to the gradients in float16, off in other dtypes) | off | a number that it stays at. A step whose
+  /// gradients overflow with it changes nothing.
+  std::string loss_scale = "auto";
+
   std::string optimizer = "adamw_torch";  ///< a name of engine/optim's table
   double learning_rate = 1e-5;
   double weight_decay = 0.0;
@@ -62,6 +66,10 @@ struct TunePlan {
 inline constexpr int64_t kAutoCheckpointing = -1;
 /// TunePlan::gradient_checkpointing as a number of layers: all that there are for "on", kAutoCheckpointing for "auto".
 Result<int64_t> CheckpointedLayers(std::string_view text);
+
+inline constexpr double kAutoLossScale = -1;
+/// TunePlan::loss_scale as a number: 0 for "off", kAutoLossScale for "auto".
+Result<double> LossScale(std::string_view text);
 
 /// JSON both ways. Reading refuses an unknown key and a newer schema by name.
 nlohmann::json ToJson(const TunePlan& plan);

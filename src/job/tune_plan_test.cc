@@ -21,6 +21,7 @@ TunePlan UnusualPlan() {
   plan.model_max_length = 1024;
   plan.dtype = "float16";
   plan.gradient_checkpointing = "auto";
+  plan.loss_scale = "512";
   plan.optimizer = "sgd";
   plan.learning_rate = 3e-4;
   plan.weight_decay = 0.1;
@@ -53,6 +54,16 @@ TEST(TunePlanTest, EveryFieldSurvivesJson) {
   EXPECT_EQ(ToJson(*read), unusual);
   EXPECT_EQ(read->lora.target_modules, UnusualPlan().lora.target_modules);
   EXPECT_EQ(read->seed, UnusualPlan().seed);
+}
+
+TEST(TunePlanTest, LossScalesAreAutoOffOrPositive) {
+  EXPECT_EQ(*LossScale("auto"), kAutoLossScale);
+  EXPECT_EQ(*LossScale("off"), 0.0);
+  EXPECT_EQ(*LossScale("1024"), 1024.0);
+  EXPECT_EQ(*LossScale("1e3"), 1000.0);
+  for (const char* wrong : {"", "0", "-1", "on", "12x", "inf", "nan"}) {
+    EXPECT_THAT(LossScale(wrong).status().message(), HasSubstr("it must be auto, off or a positive number")) << wrong;
+  }
 }
 
 TEST(TunePlanTest, MissingKeysTakeTheDefaults) {

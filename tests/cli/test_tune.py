@@ -43,6 +43,26 @@ def test_gradient_checkpointing_names_what_it_takes(assay, model, rows):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "scale", "skipped"),
+    [
+        (["--dtype", "float16"], 65536, 0),
+        (["--dtype", "float16", "--loss-scale", "off"], 1, 0),
+        (["--dtype", "float16", "--loss-scale", "1e30"], 1e30, 3),
+        (["--dtype", "float32"], 1, 0),
+    ],
+    ids=["auto", "off", "too large", "float32"],
+)
+def test_the_loss_scale_and_the_steps_that_it_cost(assay, model, rows, options, scale, skipped):
+    result = json.loads(assay.ok(*tune(model, rows, *options, "--output", "json")))
+    assert result["loss_scales"] == [scale] * 3
+    assert result["skipped_steps"] == skipped
+
+
+def test_loss_scale_names_what_it_takes(assay, model, rows):
+    assert "auto, off or a positive number" in assay.refused(*tune(model, rows, "--loss-scale", "some"))
+
+
 def test_full_model_saves_and_loads_back(assay, model, rows, tmp_path):
     out = tmp_path / "out"
     assay.ok(*tune(model, rows, "--save", "final", "--output-dir", out))

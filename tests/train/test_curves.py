@@ -81,6 +81,27 @@ def test_bfloat16(models, tmp_path, family, method):
     assert_same_curve(run, steps, 2e-2, 1e-1)
 
 
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_float16_follows_float32(models, tmp_path, method):
+    """Torch has no float16 training without float32 weights, which is what ours keeps: so its float32 curve."""
+    adapter = reference.save_adapter(models["llama"], tmp_path / "adapter") if method == "lora" else None
+    rows = tiny.make_rows(11)
+    run, _, _ = both(models, tmp_path, "llama", CASES["accumulated"], rows, adapter)
+    tokens = tiny.save_rows(rows, tmp_path / "rows.tok")
+    lora = {"method": "lora", "lora": {"adapter_dir": adapter}} if adapter else {}
+    half = train(
+        tmp_path,
+        model_dir=models["llama"],
+        tokens_file=tokens,
+        dtype="float16",
+        **{**BASE, **CASES["accumulated"]},
+        **lora,
+    )
+    assert_same_curve(half, run.steps, 1e-2, 5e-2)
+    assert half.column("loss_scale") == [65536.0] * STEPS
+    assert not any(half.column("skipped"))
+
+
 @pytest.mark.parametrize("layers", ["on", "1", "auto"])
 @pytest.mark.parametrize("method", ["full", "lora"])
 def test_gradient_checkpointing_changes_nothing(models, tmp_path, method, layers):

@@ -209,6 +209,7 @@ def test_memory_budget(plan, tmp_path):
         ({"dtype": "float64"}, ["float64", "bfloat16"]),
         ({"optimizer": "lion_8bit"}, ["lion_8bit", "not supported yet"]),
         ({"optimizer": "adamw"}, ["adamw"]),
+        ({"loss_scale": "on"}, ["loss_scale", "auto, off"]),
         ({"lr_scheduler_type": "cosin"}, ["cosine"]),
         ({"auto_stop_method": "SOON"}, ["SOON", "WARMUP_60S_STABLE_120S_OR_10_STEPS"]),
         ({"device": "tpu"}, ["tpu"]),

@@ -107,6 +107,36 @@ TEST(Attention, RepeatsBitForBitWithAnyNumberOfThreads) {
   }
 }
 
+TEST(Attention, ASecondCallTakesWhatTheFirstKept) {
+  const Case c{{70, 9}, 4, 2, 32};
+  const PackedBatch batch = make_batch(c.lengths);
+  const RotaryTable rotary = make_rotary(batch.longest_row, c.head_dim);
+  const auto outputs = [&](KeptAttention* kept) {
+    return testing::run(
+        [&](const Tensors& in) -> Tensors {
+          return {attention(in[0], in[1], in[2], batch, &rotary, options_of(c), kept)};
+        },
+        random_inputs(c, batch.tokens()), {true, true, true}, at::kBFloat16);
+  };
+  const Tensors want = outputs(nullptr);
+  KeptAttention kept;
+  {
+    const at::NoGradGuard no_grad;
+    Tensors in = random_inputs(c, batch.tokens());
+    for (at::Tensor& x : in) {
+      x = x.to(at::kBFloat16);
+    }
+    EXPECT_TRUE(attention(in[0], in[1], in[2], batch, &rotary, options_of(c), &kept).equal(want[0]));
+  }
+  ASSERT_TRUE(kept.out_TND.defined());
+  kept.out_TND[0][0] = 77.0;  // so that a result computed again would show
+  const Tensors got = outputs(&kept);
+  EXPECT_FALSE(kept.out_TND.defined());
+  EXPECT_EQ(got[0][0][0].item<double>(), 77.0);
+  EXPECT_TRUE(got[0].narrow(0, 1, 78).equal(want[0].narrow(0, 1, 78)));
+  EXPECT_TRUE(got[3].equal(want[3])) << "the gradient of the values needs the statistics alone";
+}
+
 TEST(Attention, RefusesARowLongerThanTheRotaryTable) {
   const Case c{{20}, 1, 1, 8};
   const PackedBatch batch = make_batch(c.lengths);

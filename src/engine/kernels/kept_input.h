@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/packed_weight.h"
 #include "engine/kernels/recompute.h"
 
 namespace assay::engine {
@@ -25,6 +26,22 @@ inline at::Tensor kept_input(const AutogradContext* ctx, const at::Tensor& saved
     return saved;
   }
   return c10::static_intrusive_pointer_cast<Recompute>(again->second.toCapsule())->take();
+}
+
+inline constexpr char kPackedKey[] = "packed_weight";
+
+/// Leaves the packed weight (null: none) for backward.
+inline void keep_packed(AutogradContext* ctx, const PackedWeightPtr& packed) {
+  if (packed) {
+    ctx->saved_data[kPackedKey] = c10::IValue::make_capsule(packed);
+  }
+}
+
+/// What keep_packed() was given.
+inline PackedWeightPtr kept_packed(const AutogradContext* ctx) {
+  const auto packed = ctx->saved_data.find(kPackedKey);
+  return packed == ctx->saved_data.end() ? PackedWeightPtr()
+                                         : c10::static_intrusive_pointer_cast<PackedWeight>(packed->second.toCapsule());
 }
 
 }  // namespace assay::engine

@@ -14,8 +14,9 @@ namespace {
 /// At most this many logits exist at once: 512 rows of a vocabulary of 49,152. Measured on SmolLM2's head (49,152 x
 /// 576, Zen 4): in bfloat16 433 rows run as fast as 866, and 217 lose an eighth in the gradient of the hidden states.
 constexpr int64_t kChunkLogits = int64_t{24} << 20;
-/// With a trainable head every further chunk is one more pass over its gradient and one more rounding.
-constexpr int64_t kTrainableChunkLogits = int64_t{48} << 20;
+/// With a trainable head every further chunk is one more pass over its gradient and one more rounding, so chunks are
+/// larger: 48 Mi logits of 16 bits, half as many in float32.
+constexpr int64_t kTrainableChunkBytes = int64_t{96} << 20;
 /// A GPU needs products of some thousand rows to be busy; these logits are 256 MiB in bfloat16.
 constexpr int64_t kCudaChunkLogits = int64_t{128} << 20;
 
@@ -71,7 +72,8 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
 
 /// Tokens to a chunk: as many as the memory bound allows, and all chunks about equally large.
 int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH, bool want_weight) {
-  const int64_t on_cpu = want_weight ? kTrainableChunkLogits : kChunkLogits;
+  const int64_t on_cpu =
+      want_weight ? kTrainableChunkBytes / static_cast<int64_t>(weight_VH.element_size()) : kChunkLogits;
   const int64_t logits = weight_VH.is_cuda() ? kCudaChunkLogits : on_cpu;
   const int64_t most = std::max<int64_t>(1, logits / weight_VH.size(0));
   const int64_t chunks = std::max<int64_t>(1, (supervised + most - 1) / most);
@@ -79,7 +81,7 @@ int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH, bool want_we
 }
 
 LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_VH, const at::Tensor& targets_S,
-                         double logits_divisor, bool want_hidden, bool want_weight) {
+                         double logits_divisor, bool want_hidden, bool want_weight, const PackedWeightPtr& packed) {
   LossAndGradients result;
   const int64_t supervised = hidden_SH.size(0);
   const int64_t chunk = chunk_rows(supervised, weight_VH, want_weight);
@@ -90,11 +92,12 @@ LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_V
   for (int64_t begin = 0; begin < supervised; begin += chunk) {
     const int64_t rows = std::min(chunk, supervised - begin);
     const at::Tensor hidden_CH = hidden_SH.narrow(0, begin, rows);
-    at::Tensor logits_CV = product_nt(hidden_CH, weight_VH);
+    at::Tensor logits_CV = packed ? packed->product_nt(hidden_CH, {}) : product_nt(hidden_CH, weight_VH);
     result.loss +=
         cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, want_hidden || want_weight);
     if (want_hidden) {
-      result.hidden_SH.narrow(0, begin, rows).copy_(product_nn(logits_CV, weight_VH));
+      result.hidden_SH.narrow(0, begin, rows)
+          .copy_(packed ? packed->product_nn(logits_CV) : product_nn(logits_CV, weight_VH));
     }
     if (want_weight) {
       result.weight_VH = add_product_tn(result.weight_VH, logits_CV, hidden_CH);
@@ -109,9 +112,9 @@ LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_V
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                             const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
-                            bool want_hidden, bool want_weight) {
+                            bool want_hidden, bool want_weight, const PackedWeightPtr& packed) {
     const LossAndGradients result = compute(hidden_TH.index_select(0, positions_S), weight_VH.contiguous(),
-                                            targets_S.contiguous(), logits_divisor, want_hidden, want_weight);
+                                            targets_S.contiguous(), logits_divisor, want_hidden, want_weight, packed);
     ctx->save_for_backward({result.hidden_SH, result.weight_VH, positions_S});
     ctx->saved_data["tokens"] = hidden_TH.size(0);
     return result.loss;
@@ -119,7 +122,7 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    variable_list result(7);
+    variable_list result(8);
     if (ctx->needs_input_grad(0)) {
       const at::Tensor scaled_SH = (saved[0] * grads[0]).to(saved[0].scalar_type());
       result[0] = at::zeros({ctx->saved_data["tokens"].toInt(), scaled_SH.size(1)}, scaled_SH.options());
@@ -136,10 +139,11 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
 }  // namespace
 
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
-                                    const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor) {
+                                    const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
+                                    const PackedWeightPtr& packed) {
   const bool grad = at::GradMode::is_enabled();
   return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor,
-                                   grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad());
+                                   grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad(), packed);
 }
 
 int64_t linear_cross_entropy_bytes(int64_t supervised, const at::Tensor& weight_VH) {

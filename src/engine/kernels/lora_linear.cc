@@ -18,7 +18,9 @@ at::Tensor dropout_mask(const at::Tensor& x, double dropout) {
 struct LoraLinear : torch::autograd::Function<LoraLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight_OI,
                             const at::Tensor& a_rI, const at::Tensor& b_Or, const std::optional<at::Tensor>& bias_O,
-                            double scale, double dropout, const RecomputePtr& again, Output output) {
+                            double scale, double dropout, const RecomputePtr& again, Output output,
+                            const PackedWeightPtr& packed) {
+    keep_packed(ctx, packed);
     const Dropped x_TI{x.contiguous(), dropout_mask(x, dropout), 1.0 / (1.0 - dropout)};
     const at::Tensor low_Tr = project_down(x_TI, thin(a_rI), 1.0);
     const bool wants_x = weight_OI.requires_grad() || a_rI.requires_grad();
@@ -30,7 +32,8 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
     if (output == Output::kUnset) {
       return at::empty({x.size(0), weight_OI.size(0)}, x.options());
     }
-    const at::Tensor y_TO = product_nt(x_TI.data_TI, weight_OI, bias_O.value_or(at::Tensor()));
+    const at::Tensor bias = bias_O.value_or(at::Tensor());
+    const at::Tensor y_TO = packed ? packed->product_nt(x_TI.data_TI, bias) : product_nt(x_TI.data_TI, weight_OI, bias);
     project_up(low_Tr, thin(b_Or.t()), scale, {y_TO, {}});
     return y_TO;
   }
@@ -40,7 +43,7 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
     const at::Tensor &weight_OI = saved[2], &a_rI = saved[3], &b_Or = saved[4], &low_Tr = saved[5];
     const double scale = ctx->saved_data["scale"].toDouble();
     const Dropped grad_TO{grads[0].contiguous(), {}};
-    variable_list result(9);
+    variable_list result(10);
     const bool want_x = ctx->needs_input_grad(0);
     const bool want_weight = ctx->needs_input_grad(1);
     const bool want_a = ctx->needs_input_grad(2);
@@ -51,7 +54,8 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
       grad_low_Tr = project_down(grad_TO, thin(b_Or.t()), scale);
     }
     if (want_x) {
-      result[0] = product_nn(grad_TO.data_TI, weight_OI);
+      const PackedWeightPtr packed = kept_packed(ctx);
+      result[0] = packed ? packed->product_nn(grad_TO.data_TI) : product_nn(grad_TO.data_TI, weight_OI);
       project_up(grad_low_Tr, thin(a_rI), 1.0, {result[0], x_TI.mask_TI, x_TI.keep_scale});
     }
     if (want_weight) {
@@ -74,8 +78,10 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
 }  // namespace
 
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                       const LoraTensors& lora, const RecomputePtr& again, Output output) {
-  return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.scale, lora.dropout, again, output);
+                       const LoraTensors& lora, const RecomputePtr& again, Output output,
+                       const PackedWeightPtr& packed) {
+  return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.scale, lora.dropout, again, output,
+                           packed);
 }
 
 }  // namespace assay::engine

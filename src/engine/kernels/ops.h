@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/kernels/packed_batch.h"
+#include "engine/kernels/packed_weight.h"
 #include "engine/kernels/recompute.h"
 
 namespace assay::engine {
@@ -102,13 +103,16 @@ at::Tensor swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI);
 enum class Output { kComputed, kUnset };
 
 /// x W^T + b. With `again`, backward makes x again where it needs it, and x is not kept. Weight and bias may be float32
-/// beside a 16-bit x: they are rounded for each product, and their gradients are float32.
+/// beside a 16-bit x: they are rounded for each product, and their gradients are float32. `packed`, where given, is of
+/// this weight, which is frozen then.
 at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                  const RecomputePtr& again = {}, Output output = Output::kComputed);
+                  const RecomputePtr& again = {}, Output output = Output::kComputed,
+                  const PackedWeightPtr& packed = {});
 
 /// A frozen or trainable linear layer with a low-rank update, as one operation:
 /// x W^T + b + scale * dropout(x) A^T B^T. A and B may be float32 beside a 16-bit x (peft's default); the update is
-/// then accumulated in float32 and rounded once. `dropout` is 0 outside training. `again` and `output` as in linear().
+/// then accumulated in float32 and rounded once. `dropout` is 0 outside training. `again`, `output` and `packed` as in
+/// linear().
 struct LoraTensors {
   at::Tensor a_rI;
   at::Tensor b_Or;
@@ -116,14 +120,15 @@ struct LoraTensors {
   double dropout = 0.0;
 };
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                       const LoraTensors& lora, const RecomputePtr& again = {}, Output output = Output::kComputed);
+                       const LoraTensors& lora, const RecomputePtr& again = {}, Output output = Output::kComputed,
+                       const PackedWeightPtr& packed = {});
 
 /// Sum over the supervised tokens of the cross-entropy of softmax(h W^T / logits_divisor), a float32 scalar (0 when
 /// there is none). Works in chunks of tokens and makes the gradients in the forward pass, so the [S, V] logits never
-/// exist as a whole (Hsu et al. 2024, "Liger Kernel").
+/// exist as a whole (Hsu et al. 2024, "Liger Kernel"). `packed` as in linear().
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                                     const at::Tensor& positions_S, const at::Tensor& targets_S,
-                                    double logits_divisor = 1.0);
+                                    double logits_divisor = 1.0, const PackedWeightPtr& packed = {});
 
 /// The most bytes of tensors that linear_cross_entropy_sum() holds beside its inputs, its results for backward
 /// included, for `supervised` tokens and a head that is trained or not as `weight_VH` requires grad or not.

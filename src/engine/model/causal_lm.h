@@ -22,7 +22,8 @@ struct Linear {
   at::Tensor weight_OI;
   std::optional<at::Tensor> bias_O;
   std::optional<LoraTensors> lora;
-  bool training = true;  ///< dropout of the adapter is active
+  bool training = true;      ///< dropout of the adapter is active
+  PackedWeightPtr packed{};  ///< of the weight; null: it is used as it is
 
   /// With `again`, backward makes x again instead of keeping it; `output` as in linear() of the kernels.
   at::Tensor forward(const at::Tensor& x_TI, const RecomputePtr& again = {}, Output output = Output::kComputed) const;
@@ -66,6 +67,11 @@ class CausalLM {
   /// Of the decoder layers that keep activations, the first `count` keep only their input and run again in backward.
   /// Gradients are the same to the bit.
   virtual void set_checkpointed_layers(int64_t count) = 0;
+  /// Packs the frozen weights of linear layers and head where that makes products faster (see packed_weight.h). Call it
+  /// once it is decided what is frozen; frozen weights must not change afterwards.
+  virtual void pack_frozen_weights() {}
+  /// Bytes that pack_frozen_weights() would add, in the course of the first step.
+  virtual int64_t packed_bytes() const { return 0; }
   /// Whether dropout is active; on at first.
   virtual void set_training(bool on) = 0;
 };

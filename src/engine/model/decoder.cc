@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/model/attention_dropout.h"
+#include "engine/model/safetensors.h"
 
 namespace assay::engine {
 namespace {
@@ -249,9 +250,9 @@ at::Tensor Decoder::logits(const PackedBatch& batch) {
 
 at::Tensor Decoder::loss_sum(const PackedBatch& batch) {
   const at::Tensor hidden_TH = final_norm(run_layers(batch));
-  return hooks_.leave(last_unit(),
-                      engine::linear_cross_entropy_sum(hidden_TH, head_VH(), batch.supervised_positions_S,
-                                                       batch.supervised_targets_S, config_.logits_divisor));
+  return hooks_.leave(
+      last_unit(), engine::linear_cross_entropy_sum(hidden_TH, head_VH(), batch.supervised_positions_S,
+                                                    batch.supervised_targets_S, config_.logits_divisor, packed_head_));
 }
 
 ActivationCost Decoder::activation_cost(int64_t tokens) const {
@@ -324,6 +325,32 @@ std::vector<Linear*> Decoder::linears() {
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
+}
+
+void Decoder::pack_frozen_weights() {
+  const auto pack = [](const at::Tensor& weight_OI) {
+    return PackedWeight::suits(weight_OI) ? c10::make_intrusive<PackedWeight>(weight_OI, release_mapped_pages)
+                                          : PackedWeightPtr();
+  };
+  for (Linear* linear : linears()) {
+    linear->packed = pack(linear->weight_OI);
+  }
+  packed_head_ = pack(head_VH());
+}
+
+int64_t Decoder::packed_bytes() const {
+  constexpr int64_t kDirections = 2;
+  int64_t bytes = 0;
+  const auto count = [&](const at::Tensor& weight_OI) {
+    bytes += PackedWeight::suits(weight_OI) ? kDirections * static_cast<int64_t>(weight_OI.nbytes()) : 0;
+  };
+  for (const DecoderLayer& layer : layers_) {
+    for (const Linear* linear : layer.linears()) {
+      count(linear->weight_OI);
+    }
+  }
+  count(head_VH());
+  return bytes;
 }
 
 void Decoder::set_training(bool on) {

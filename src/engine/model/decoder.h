@@ -38,6 +38,8 @@ class Decoder : public CausalLM, public Shardable {
   const ModelConfig& config() const override { return config_; }
   ActivationCost activation_cost(int64_t tokens) const override;
   void set_checkpointed_layers(int64_t count) override { checkpointed_layers_ = count; }
+  void pack_frozen_weights() override;
+  int64_t packed_bytes() const override;
   void set_training(bool on) override;
 
   /// "model.embed_tokens", "model.layers.0" and so on, and "lm_head" with the last norm. Adapters that are put on
@@ -66,6 +68,7 @@ class Decoder : public CausalLM, public Shardable {
   std::vector<DecoderLayer> layers_;  ///< never resized: linears() hands out pointers into it
   at::Tensor final_norm_H_;
   at::Tensor head_VH_;  ///< undefined when tied
+  PackedWeightPtr packed_head_;
   RotaryCache rotary_;
   HookedUnits hooks_;
   int64_t checkpointed_layers_ = 0;

@@ -4,13 +4,13 @@ namespace assay::engine {
 
 at::Tensor Linear::forward(const at::Tensor& x_TI, const RecomputePtr& again, Output output) const {
   if (!lora) {
-    return engine::linear(x_TI, weight_OI, bias_O, again, output);
+    return engine::linear(x_TI, weight_OI, bias_O, again, output, packed);
   }
   LoraTensors active = *lora;
   if (!training) {
     active.dropout = 0.0;
   }
-  return engine::lora_linear(x_TI, weight_OI, bias_O, active, again, output);
+  return engine::lora_linear(x_TI, weight_OI, bias_O, active, again, output, packed);
 }
 
 }  // namespace assay::engine

@@ -11,6 +11,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -24,6 +27,33 @@ namespace assay::engine {
 namespace {
 
 std::atomic<int64_t> mapped_bytes{0};
+
+/// The stretches of address space that are mapped files now, by where they begin.
+class MappedRanges {
+ public:
+  void add(const char* begin, size_t size) {
+    const std::lock_guard lock(mutex_);
+    sizes_[begin] = size;
+  }
+  void remove(const char* begin) {
+    const std::lock_guard lock(mutex_);
+    sizes_.erase(begin);
+  }
+  bool hold(const char* begin, size_t size) {
+    const std::lock_guard lock(mutex_);
+    const auto after = sizes_.upper_bound(begin);
+    return after != sizes_.begin() && begin + size <= std::prev(after)->first + std::prev(after)->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const char*, size_t> sizes_;
+};
+
+MappedRanges& mapped_ranges() {
+  static auto* ranges = new MappedRanges;  // never destroyed: tensors in static storage may outlive everything else
+  return *ranges;
+}
 
 /// Tensor data begins at a multiple of this, so that vector loads of mapped weights cross no cache line needlessly.
 constexpr size_t kDataAlignment = 64;
@@ -75,10 +105,12 @@ class SafetensorsFile::Mapping {
     }
     data_ = static_cast<char*>(pages);
     mapped_bytes += static_cast<int64_t>(size_);
+    mapped_ranges().add(data_, size_);
   }
 
   ~Mapping() {
     if (data_ != nullptr) {
+      mapped_ranges().remove(data_);
       ::munmap(data_, size_);
       mapped_bytes -= static_cast<int64_t>(size_);
     }
@@ -136,6 +168,19 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
 
 int64_t mapped_safetensors_bytes() {
   return mapped_bytes;
+}
+
+void release_mapped_pages(const at::Tensor& tensor) {
+  const auto* data = static_cast<const char*>(tensor.const_data_ptr());
+  if (!mapped_ranges().hold(data, tensor.nbytes())) {
+    return;
+  }
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + tensor.nbytes()) / page * page;
+  if (begin < end) {
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
 }
 
 }  // namespace assay::engine

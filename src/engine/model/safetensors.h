@@ -64,4 +64,8 @@ std::string safetensors_dtype_name(at::ScalarType dtype);
 /// Bytes of the files that are mapped now.
 int64_t mapped_safetensors_bytes();
 
+/// Takes the whole pages inside `tensor` out of this process's memory when it is part of a mapped file; reading brings
+/// them back. Nothing of `tensor` may have been written to: that would be lost.
+void release_mapped_pages(const at::Tensor& tensor);
+
 }  // namespace assay::engine

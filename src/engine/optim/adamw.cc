@@ -59,4 +59,12 @@ void Adamw::forget_last_step() {
   }
 }
 
+int64_t Adamw::untouched_bytes() const {
+  int64_t bytes = 0;
+  for (const Slot& slot : slots_) {
+    bytes += slot.steps == 0 ? 2 * static_cast<int64_t>(slot.update.first_moment.nbytes()) : 0;
+  }
+  return bytes;
+}
+
 }  // namespace assay::engine

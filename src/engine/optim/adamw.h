@@ -16,6 +16,7 @@ class Adamw : public Optimizer {
   Adamw(std::vector<std::pair<std::string, at::Tensor>> parameters, const OptimizerOptions& options);
   void step(double learning_rate, const GradientRule& rule) override;
   void forget_last_step() override;
+  int64_t untouched_bytes() const override;
 
  private:
   struct Slot {

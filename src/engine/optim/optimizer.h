@@ -33,6 +33,9 @@ class Optimizer {
 
   /// The rule made the last step() change nothing: it does not count as one. Call it then, before the next.
   virtual void forget_last_step() = 0;
+
+  /// Bytes of states that are allocated but that no step has written to: memory that the system has yet to find.
+  virtual int64_t untouched_bytes() const = 0;
 };
 
 /// An entry of the table of optimisers: a name the reference knows, and whether this version has it.

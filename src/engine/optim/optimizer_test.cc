@@ -50,6 +50,14 @@ TEST(Adamw, MovesByTheLearningRateUnderAConstantGradient) {
   EXPECT_NEAR(parameter[0].item<double>(), 0.8, 1e-6);
 }
 
+TEST(Adamw, TellsWhatStatesNoStepHasWritten) {
+  at::Tensor parameter = parameter_with_gradient(1.0, 0.5);
+  auto optimizer = make_optimizer("adamw_torch", {{"w.weight", parameter}}, {});
+  EXPECT_EQ(optimizer->untouched_bytes(), 2 * 4 * static_cast<int64_t>(sizeof(float)));
+  optimizer->step(0.1, {});
+  EXPECT_EQ(optimizer->untouched_bytes(), 0);
+}
+
 TEST(Adamw, DecaysOnlyWhatDecays) {
   at::Tensor weight = parameter_with_gradient(1.0, 0.0);
   at::Tensor bias = parameter_with_gradient(1.0, 0.0);

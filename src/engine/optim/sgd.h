@@ -15,6 +15,7 @@ class Sgd : public Optimizer {
   Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const OptimizerOptions& options);
   void step(double learning_rate, const GradientRule& rule) override;
   void forget_last_step() override {}  // it keeps no count
+  int64_t untouched_bytes() const override { return 0; }
 
  private:
   OptimizerOptions options_;

@@ -24,11 +24,14 @@ int64_t free_bytes(c10::Device device) {
              : static_cast<int64_t>(c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
 }
 
-int64_t available_bytes(const job::TunePlan& plan, c10::Device device) {
+/// A budget counts what is allocated, the machine what was written to.
+int64_t available_bytes(const job::TunePlan& plan, c10::Device device, int64_t untouched_bytes) {
   if (plan.memory_budget_bytes > 0) {
     return std::max<int64_t>(0, plan.memory_budget_bytes - mapped_weight_bytes() - LiveTensorBytes());
   }
-  return static_cast<int64_t>(kUsableShare * static_cast<double>(free_bytes(device)));
+  const int64_t untouched_on_host = device.is_cpu() ? untouched_bytes : 0;
+  const int64_t usable = static_cast<int64_t>(kUsableShare * static_cast<double>(free_bytes(device)));
+  return std::max<int64_t>(0, usable - untouched_on_host);
 }
 
 int64_t gradient_bytes(const CausalLM& model, const std::vector<Linear*>& linears) {
@@ -87,14 +90,14 @@ int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan) {
 }
 
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, c10::Device device,
-                                      CausalLM& model) {
+                                      int64_t untouched_bytes, CausalLM& model) {
   const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan)),
                       .gradient_bytes = gradient_bytes(model, model.linears()),
                       .accumulates = plan.gradient_accumulation_steps > 1};
   CheckpointingChoice choice{.layers = need.activations.layers};
   const int64_t wanted = value_or_throw(job::CheckpointedLayers(plan.gradient_checkpointing));
   if (wanted == job::kAutoCheckpointing) {
-    choice.available_bytes = available_bytes(plan, device);
+    choice.available_bytes = available_bytes(plan, device, untouched_bytes);
     choice.checkpointed_layers = fewest_checkpointed_layers(need, choice.available_bytes);
   } else {
     choice.checkpointed_layers = std::min(choice.layers, wanted);

@@ -39,8 +39,8 @@ struct CheckpointingChoice {
 
 /// Carries out plan.gradient_checkpointing for a loaded model with its adapters and optimiser: decides, and sets it on
 /// `model`. `auto` fits the step into what the plan's budget leaves, or into nine tenths of the memory that `device`
-/// has free.
+/// has free, less the `untouched_bytes` that the optimiser has allocated but not yet written.
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, c10::Device device,
-                                      CausalLM& model);
+                                      int64_t untouched_bytes, CausalLM& model);
 
 }  // namespace assay::engine

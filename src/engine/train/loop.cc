@@ -1,10 +1,14 @@
 #include "engine/train/loop.h"
 
 #include <ATen/ops/scalar_tensor.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
 
 #include "base/text.h"
 #include "engine/kernels/gradient_rule.h"
+#include "engine/model/status_error.h"
 #include "engine/train/batch.h"
 
 namespace assay::engine {
@@ -33,33 +37,60 @@ void count(const std::vector<PackedBatch>& batches, job::Step& event) {
   }
 }
 
-/// Adds the gradients of one micro-batch; returns its sum of cross-entropies.
-double accumulate(const LoopParts& parts, const PackedBatch& batch, int64_t window_supervised, StepUse& use) {
+/// Adds the gradients of one micro-batch, each token's loss multiplied by `factor`; returns its sum of cross-entropies.
+double accumulate(const LoopParts& parts, const PackedBatch& batch, double factor, StepUse& use) {
   at::Tensor loss;
   parts.meter.measure("forward", use.forward, [&] { loss = parts.model.loss_sum(batch); });
   if (batch.supervised() > 0) {
-    parts.meter.measure("backward", use.backward, [&] {
-      const at::Tensor seed = at::scalar_tensor(1.0 / static_cast<double>(window_supervised), loss.options());
-      torch::autograd::backward({loss}, {seed});
-    });
+    parts.meter.measure("backward", use.backward,
+                        [&] { torch::autograd::backward({loss}, {at::scalar_tensor(factor, loss.options())}); });
   }
   return loss.item<double>();
 }
 
-/// Clips, updates and drops the gradients; returns their norm before clipping.
-double update(const LoopOptions& options, const LoopParts& parts, double learning_rate) {
+/// Clips, updates and drops the gradients, unless they overflowed: then it only drops them.
+void update(const LoopOptions& options, const LoopParts& parts, job::Step& event) {
   std::vector<at::Tensor> gradients;
   for (const at::Tensor& parameter : parts.trainable) {
     if (parameter.grad().defined()) {
       gradients.push_back(parameter.grad());
     }
   }
-  const GradientRule rule{.max_norm = options.max_grad_norm, .stats = gradient_stats(gradients)};
-  parts.optimizer.step(learning_rate, rule);
+  const GradientRule rule{.scale = 1.0 / event.loss_scale,
+                          .max_norm = options.max_grad_norm,
+                          .skip_non_finite = parts.scaler != nullptr,
+                          .stats = gradient_stats(gradients)};
+  parts.optimizer.step(event.learning_rate, rule);
   for (const at::Tensor& parameter : parts.trainable) {
     parameter.mutable_grad().reset();
   }
-  return gradient_norm(rule.stats);
+  event.grad_norm = gradient_norm(rule.stats, rule.scale);
+  if (parts.scaler != nullptr) {
+    event.skipped = has_non_finite(rule.stats);
+    parts.scaler->update(event.skipped);
+    if (event.skipped) {
+      parts.optimizer.forget_last_step();
+    }
+  }
+}
+
+/// An overflow is cured by a smaller scale; what else makes numbers infinite or NaN would go on for ever.
+void check_loss(const job::Step& event) {
+  if (!std::isfinite(event.loss)) {
+    throw StatusError(Status::FailedPrecondition(
+        fmt::format("the loss of step {} is {} before any scaling, which no loss scale can cure (use bfloat16 or "
+                    "float32, or a smaller learning rate)",
+                    event.step, event.loss)));
+  }
+}
+
+void check_overflow(const job::Step& event) {
+  constexpr double kLeastScale = 0x1p-16;
+  if (event.skipped && event.loss_scale <= kLeastScale) {
+    throw StatusError(Status::FailedPrecondition(
+        fmt::format("the gradients of step {} are not finite even at a loss scale of {:.2g} (use bfloat16 or float32)",
+                    event.step, event.loss_scale)));
+  }
 }
 
 void put(const StepUse& use, job::Step& event) {
@@ -71,23 +102,29 @@ void put(const StepUse& use, job::Step& event) {
   event.optimizer_peak_bytes = use.optimizer.peak_bytes;
 }
 
-job::Step run_step(const LoopOptions& options, const LoopParts& parts, int64_t step) {
+/// Step `step`; `skipped` of those before it changed nothing.
+job::Step run_step(const LoopOptions& options, const LoopParts& parts, int64_t step, int64_t skipped) {
   const double start = MonotonicSeconds();
   parts.meter.set_step(step);
   const std::vector<PackedBatch> batches = pack_window(options, parts, step);
   job::Step event;
   event.step = step;
-  event.learning_rate = parts.schedule.learning_rate(step);
+  event.learning_rate = parts.schedule.learning_rate(step - skipped);
+  event.loss_scale = parts.scaler == nullptr ? 1.0 : parts.scaler->scale();
   count(batches, event);
 
   StepUse use;
+  const double factor = event.loss_scale / static_cast<double>(event.supervised_tokens);
   for (const PackedBatch& batch : batches) {
-    event.loss += accumulate(parts, batch, event.supervised_tokens, use);
+    event.loss += accumulate(parts, batch, factor, use);
   }
   if (event.supervised_tokens > 0) {
     event.loss /= static_cast<double>(event.supervised_tokens);
-    parts.meter.measure("optimizer step", use.optimizer,
-                        [&] { event.grad_norm = update(options, parts, event.learning_rate); });
+    if (parts.scaler != nullptr) {
+      check_loss(event);
+    }
+    parts.meter.measure("optimizer step", use.optimizer, [&] { update(options, parts, event); });
+    check_overflow(event);
   }
   put(use, event);
   event.seconds = MonotonicSeconds() - start;
@@ -100,8 +137,10 @@ LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
                     const std::function<void(const job::Step&)>& on_step) {
   const double start = MonotonicSeconds();
   LoopResult result;
+  int64_t skipped = 0;
   for (int64_t step = 1; result.stopped_by.empty(); ++step) {
-    const job::Step event = run_step(options, parts, step);
+    const job::Step event = run_step(options, parts, step, skipped);
+    skipped += event.skipped ? 1 : 0;
     result.train_runtime = MonotonicSeconds() - start;
     on_step(event);
     result.stopped_by = parts.stop.after_step(step, event.seconds, result.train_runtime);

@@ -9,6 +9,7 @@
 
 #include "data/token_file.h"
 #include "engine/model/causal_lm.h"
+#include "engine/optim/loss_scaler.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 #include "engine/train/order.h"
@@ -29,6 +30,7 @@ struct LoopParts {
   const std::vector<at::Tensor>& trainable;
   Optimizer& optimizer;
   const Schedule& schedule;
+  LossScaler* scaler;  ///< null: the loss is not scaled
   const data::TokenFile& rows;
   RowOrder& order;
   StopRule& stop;
@@ -47,6 +49,10 @@ struct LoopResult {
 /// transformers.Trainer (num_items_in_batch) does. A window without any supervised token has loss 0 and gradient norm
 /// 0 and changes no parameter; the schedule moves on. (The reference divides by zero there and makes every parameter
 /// NaN.)
+///
+/// With a scaler a step whose gradients are not finite changes nothing, and the schedule stays where it is, as with
+/// torch.amp.GradScaler in transformers.Trainer. Throws StatusError when the loss itself is not finite then, or when
+/// gradients are not finite however small the scale got: no scale can cure that.
 LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
                     const std::function<void(const job::Step&)>& on_step);
 

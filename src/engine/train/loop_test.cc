@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "engine/model/config.h"
+#include "engine/model/status_error.h"
 
 namespace assay::engine {
 namespace {
@@ -46,7 +47,7 @@ class LoopTest : public testing::Test {
  protected:
   /// Trains `model` by SGD at rate 0.5 for `steps` steps and returns their events.
   std::vector<job::Step> train(const std::vector<data::TokenRow>& rows, OrderOptions order_options, int64_t steps,
-                               LoopOptions options = {}) {
+                               LoopOptions options = {}, LossScaler* scaler = nullptr) {
     auto folder = TemporaryDirectory::Create("loop_test");
     EXPECT_TRUE(folder.ok());
     const std::string path = folder->path() + "/rows.tok";
@@ -58,7 +59,7 @@ class LoopTest : public testing::Test {
     RowOrder order(order_options);
     const std::vector<at::Tensor> trainable = {model_.weight};
     const auto optimizer = make_optimizer("sgd", model_.parameters(), {});
-    const auto schedule = Schedule::create("constant", 0.5, 0, steps);
+    const auto schedule = Schedule::create(schedule_, 0.5, 0, steps);
     StopRule stop({.last_step = steps, .last_step_is_max_steps = true});
     PhaseMeter meter(c10::kCPU);
     std::vector<job::Step> events;
@@ -67,6 +68,7 @@ class LoopTest : public testing::Test {
                         .trainable = trainable,
                         .optimizer = *optimizer,
                         .schedule = *schedule,
+                        .scaler = scaler,
                         .rows = *file,
                         .order = order,
                         .stop = stop,
@@ -79,6 +81,7 @@ class LoopTest : public testing::Test {
   float weight() const { return model_.weight.item<float>(); }
 
   OneWeight model_;
+  const char* schedule_ = "constant";
   LoopResult result_;
 };
 
@@ -123,6 +126,44 @@ TEST_F(LoopTest, ASilentMicroBatchDoesNotDisturbItsWindow) {
   const auto events = train({kSilent, kLong}, {.batch_size = 1, .accumulation_steps = 2}, 1);
   EXPECT_DOUBLE_EQ(events[0].loss, 5.0);
   EXPECT_NEAR(weight(), 4.5, 1e-5);
+}
+
+// The gradient of four supervised tokens is the scale: beyond 2^127 it is infinite in float32.
+TEST_F(LoopTest, SkipsStepsThatOverflowAndUnscalesTheOthers) {
+  schedule_ = "linear";
+  LossScaler scaler({.initial = 0x1p129});
+  const auto events = train({kLong}, {.batch_size = 1}, 4, {}, &scaler);
+  for (const size_t overflowed : {0, 1}) {
+    EXPECT_TRUE(events[overflowed].skipped);
+    EXPECT_EQ(events[overflowed].loss, 5.0);
+    EXPECT_EQ(events[overflowed].learning_rate, 0.5) << "the schedule waits";
+  }
+  EXPECT_EQ(events[0].loss_scale, 0x1p129);
+  EXPECT_EQ(events[1].loss_scale, 0x1p128);
+  EXPECT_FALSE(events[2].skipped);
+  EXPECT_EQ(events[2].loss_scale, 0x1p127);
+  EXPECT_EQ(events[2].learning_rate, 0.5);
+  EXPECT_EQ(events[2].grad_norm, HUGE_VAL) << "the sum of such squares is beyond float32, and clips to nothing";
+  EXPECT_EQ(weight(), 5.0F);
+}
+
+TEST_F(LoopTest, AScaleChangesNothingElse) {
+  LossScaler scaler({.initial = 1024, .growth_interval = 1});
+  const auto events = train({kLong}, {.batch_size = 1}, 2, {.max_grad_norm = 0.1}, &scaler);
+  EXPECT_EQ(events[1].loss_scale, 2048);
+  EXPECT_NEAR(events[1].grad_norm, 1.0, 1e-6) << "the norm is of the unscaled gradients";
+  EXPECT_NEAR(weight(), 5.0 - 2 * 0.5 * 0.1, 1e-5);
+}
+
+TEST_F(LoopTest, NamesALossThatNoScaleCures) {
+  LossScaler scaler({});
+  model_.weight.detach().fill_(NAN);
+  try {
+    train({kLong}, {.batch_size = 1}, 1, {}, &scaler);
+    FAIL() << "a loss that is NaN went on";
+  } catch (const StatusError& error) {
+    EXPECT_THAT(error.status().message(), testing::StartsWith("the loss of step 1 is nan before any scaling"));
+  }
 }
 
 TEST_F(LoopTest, CutsRowsToTheMaximumLength) {

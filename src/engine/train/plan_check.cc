@@ -63,6 +63,7 @@ Status check_plan(const job::TunePlan& plan) {
   ASSAY_RETURN_IF_ERROR(check_choice("save", plan.save, "none", "final"));
   ASSAY_RETURN_IF_ERROR(check_optimizer_name(plan.optimizer));
   ASSAY_RETURN_IF_ERROR(job::CheckpointedLayers(plan.gradient_checkpointing).status());
+  ASSAY_RETURN_IF_ERROR(job::LossScale(plan.loss_scale).status());
   ASSAY_RETURN_IF_ERROR(check_bounds({
       {"batch_size", static_cast<double>(plan.batch_size), 1},
       {"gradient_accumulation_steps", static_cast<double>(plan.gradient_accumulation_steps), 1},

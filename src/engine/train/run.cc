@@ -77,6 +77,7 @@ class Run {
                           .trainable = session.trainable,
                           .optimizer = *session.optimizer,
                           .schedule = session.schedule,
+                          .scaler = session.scaler ? &*session.scaler : nullptr,
                           .rows = session.rows,
                           .order = session.order,
                           .stop = stop,

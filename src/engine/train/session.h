@@ -10,6 +10,7 @@
 #include "data/token_file.h"
 #include "engine/adapter/lora.h"
 #include "engine/model/causal_lm.h"
+#include "engine/optim/loss_scaler.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 #include "engine/train/checkpointing.h"
@@ -27,6 +28,7 @@ struct Session {
   data::TokenFile rows;
   RowOrder order;
   int64_t planned_steps = 0;
+  std::optional<LossScaler> scaler;  ///< unset: the loss is not scaled
   CheckpointingChoice checkpointing;
   Schedule schedule;
 };
