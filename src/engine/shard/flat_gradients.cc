@@ -5,36 +5,37 @@
 namespace assay::engine {
 
 FlatGradients::FlatGradients(ShardContext& context, const FlatLayout& layout, at::ScalarType dtype,
-                             const std::string& unit)
+                             const std::string& unit, bool offload)
     : context_(context),
       layout_(layout),
       dtype_(dtype),
       label_(unit + " gradients"),
+      offload_(offload),
       written_(layout.parameters().size()),
       used_(layout.parameters().size()) {
-  if (!split()) {
+  if (layout.ranks() == 1 && !offload) {
     return;
   }
   whole_ = std::make_unique<FlatBuffer>(context.allocate, layout.elements(), dtype, MemoryKind::kCommunication,
                                         context.ledger);
   whole_->release();
-  shard_ = std::make_unique<FlatBuffer>(context.allocate, layout.shard_elements(), dtype, MemoryKind::kGradients,
-                                        context.ledger);
+  shard_ =
+      std::make_unique<FlatBuffer>(offload ? context.allocate_host : context.allocate, layout.shard_elements(), dtype,
+                                   offload ? MemoryKind::kOffloaded : MemoryKind::kGradients, context.ledger);
   shard_->release();
 }
 
 void FlatGradients::put_into(const at::Tensor& part_of_bucket) {
-  in_bucket_ = part_of_bucket;
+  place_in_bucket_ = part_of_bucket;
 }
 
 void FlatGradients::add(size_t parameter, const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
-  if (split()) {
+  if (!in_bucket()) {
     whole_->allocate();
   }
   const FlatParameter& p = layout_.parameters()[parameter];
-  const at::Tensor& flat = split() ? whole_->flat() : in_bucket_;
-  const at::Tensor place = flat.narrow(0, p.offset, p.elements).view(p.shape);
+  const at::Tensor place = flat().narrow(0, p.offset, p.elements).view(p.shape);
   if (written_[parameter]) {
     place.add_(gradient);
   } else {
@@ -46,17 +47,17 @@ void FlatGradients::add(size_t parameter, const at::Tensor& gradient) {
 
 void FlatGradients::close() {
   const at::NoGradGuard no_grad;
-  if (split()) {
+  if (!in_bucket()) {
     whole_->allocate();
   }
-  const at::Tensor& flat = split() ? whole_->flat() : in_bucket_;
+  const at::Tensor whole = flat();
   for (const FlatLayout::Gap& gap : layout_.gaps()) {
-    flat.narrow(0, gap.offset, gap.elements).zero_();
+    whole.narrow(0, gap.offset, gap.elements).zero_();
   }
   for (size_t i = 0; i < written_.size(); ++i) {
     if (!written_[i]) {
       const FlatParameter& p = layout_.parameters()[i];
-      flat.narrow(0, p.offset, p.elements).zero_();
+      whole.narrow(0, p.offset, p.elements).zero_();
       written_[i] = true;
     }
   }
@@ -64,22 +65,26 @@ void FlatGradients::close() {
 
 void FlatGradients::begin_reduce() {
   close();
-  if (shard_holds_sum_) {
+  stage_ = Stage::kScattering;
+  if (offload_ || shard_holds_sum_) {
     target_ = whole_->flat().narrow(0, context_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
   } else {
     shard_->allocate();
     target_ = shard_->flat();
   }
-  work_ = context_.groups.shard->reduce_scatter(target_, whole_->flat(), ReduceOp::kAverage, label_);
-  stage_ = Stage::kScattering;
+  if (layout_.ranks() > 1) {
+    work_ = context_.groups.shard->reduce_scatter(target_, whole_->flat(), ReduceOp::kAverage, label_);
+  }
 }
 
 bool FlatGradients::advance_reduce() {
   if (stage_ == Stage::kIdle) {
     return true;
   }
-  work_->wait();
-  work_.reset();
+  if (work_ != nullptr) {
+    work_->wait();
+    work_.reset();
+  }
   if (stage_ == Stage::kScattering && context_.replicas() > 1) {
     work_ = context_.groups.replicate->all_reduce(target_, ReduceOp::kAverage, label_);
     stage_ = Stage::kAveraging;
@@ -90,9 +95,12 @@ bool FlatGradients::advance_reduce() {
 }
 
 void FlatGradients::take_reduced() {
+  const at::NoGradGuard no_grad;
   if (shard_holds_sum_) {
-    const at::NoGradGuard no_grad;
-    shard_->flat().add_(target_);
+    shard_->flat().add_(target_.to(shard_->flat().device()));
+  } else if (offload_) {
+    shard_->allocate();
+    shard_->flat().copy_(target_);
   }
   shard_holds_sum_ = true;
   target_ = at::Tensor();
@@ -102,14 +110,14 @@ void FlatGradients::take_reduced() {
 }
 
 at::Tensor FlatGradients::reduced() const {
-  if (!split()) {
-    return in_bucket_;
+  if (in_bucket()) {
+    return place_in_bucket_;
   }
   return shard_holds_sum_ ? shard_->flat() : at::Tensor();
 }
 
 void FlatGradients::reset() {
-  if (split()) {
+  if (!in_bucket()) {
     whole_->release();
     shard_->release();
   }

@@ -13,16 +13,18 @@
 
 namespace assay::engine {
 
-/// Collects gradients in a flat buffer as backward makes them. When ranks split them: averages them over all ranks,
-/// keeps this rank's shard and adds it to that of earlier micro-batches; the whole buffer exists from the first
-/// gradient to the end of the reduction. When nobody does, they lie in a bucket, which is averaged as one.
+/// Collects gradients in a flat buffer as backward makes them. Usually, when nobody splits them, they lie in a bucket,
+/// which is averaged as one. Else they are averaged over all ranks unit by unit, and this rank's shard is kept, in host
+/// memory where the optimiser is, and added to that of earlier micro-batches; the whole buffer exists from the first
+/// gradient to the end of the reduction.
 class FlatGradients {
  public:
-  FlatGradients(ShardContext& context, const FlatLayout& layout, at::ScalarType dtype, const std::string& unit);
+  FlatGradients(ShardContext& context, const FlatLayout& layout, at::ScalarType dtype, const std::string& unit,
+                bool offload);
 
   at::ScalarType dtype() const { return dtype_; }
-  bool split() const { return layout_.ranks() > 1; }
-  /// When nobody splits them: where they lie, layout().elements() of dtype().
+  bool in_bucket() const { return whole_ == nullptr; }
+  /// Of those in a bucket: where they lie, all elements of the layout in dtype().
   void put_into(const at::Tensor& part_of_bucket);
 
   /// Adds to what is there since the last reduction or reset.
@@ -30,7 +32,7 @@ class FlatGradients {
   /// Zeroes what no gradient was added to. Call before a reduction.
   void close();
 
-  /// Starts the reduction of split gradients.
+  /// Starts the reduction of gradients that are not in a bucket.
   void begin_reduce();
   /// Waits for the collective under way and starts the next one, if any. True when the reduction is complete and the
   /// whole buffer is given up.
@@ -44,6 +46,7 @@ class FlatGradients {
   void reset();
 
  private:
+  at::Tensor flat() const { return in_bucket() ? place_in_bucket_ : whole_->flat(); }
   void take_reduced();
 
   enum class Stage { kIdle, kScattering, kAveraging };
@@ -52,7 +55,8 @@ class FlatGradients {
   const FlatLayout& layout_;
   at::ScalarType dtype_;
   std::string label_;
-  at::Tensor in_bucket_;
+  bool offload_;
+  at::Tensor place_in_bucket_;
   std::unique_ptr<FlatBuffer> whole_;
   std::unique_ptr<FlatBuffer> shard_;
   bool shard_holds_sum_ = false;  ///< of earlier reductions

@@ -19,7 +19,8 @@ struct FlatGroup {
       : weights(context, unit, parameters, placement) {
     if (weights.trainable()) {
       gradients = std::make_unique<FlatGradients>(context, weights.layout(),
-                                                  context.policy.reduce_dtype.value_or(weights.dtype()), unit);
+                                                  context.policy.reduce_dtype.value_or(weights.dtype()), unit,
+                                                  placement.offload_optimizer);
     }
   }
 };

@@ -35,7 +35,9 @@ FlatWeights::FlatWeights(ShardContext& context, const std::string& unit, const s
   const at::ScalarType master = trainable_ && policy.float32_master && is_16_bit(compute) ? at::kFloat : compute;
   const bool alone = context.shard_ranks() == 1;
   const bool master_is_full = alone && (!trainable_ || (master == compute && !placement.offload_optimizer));
-  kept_ = policy.keep_weights || placement.keep_gathered || (master_is_full && !placement.offload_parameters);
+  // Weights that would rest whole in the dtype they are read in need no gathering.
+  const bool rest_is_full = alone && !placement.offload_parameters && (master_is_full || placement.offload_optimizer);
+  kept_ = policy.keep_weights || placement.keep_gathered || rest_is_full;
   full_ = std::make_unique<FlatBuffer>(context.allocate, layout_.elements(), compute, MemoryKind::kParameters,
                                        context.ledger);
   at::Tensor whole = full_->flat();

@@ -27,7 +27,8 @@ void Float8Gather::begin(const at::Tensor& shard) {
   const int64_t rank = context_.shard_rank();
   const at::Tensor scale = scales_.flat().narrow(0, rank, 1);
   const at::Tensor wide = shard.to(scales_.flat().device(), at::kFloat);
-  scale.copy_(wide.abs().amax().clamp_min(kSmallestMaximum).div(kLargestE4m3).view({1}));
+  const at::Tensor largest = at::maximum(wide.amax(), wide.amin().neg());
+  scale.copy_(largest.clamp_min(kSmallestMaximum).div(kLargestE4m3).view({1}));
   const at::Tensor own = bytes_.flat().narrow(0, rank * layout_.shard_elements(), layout_.shard_elements());
   own.view(at::kFloat8_e4m3fn).copy_(wide / scale);
   if (layout_.ranks() > 1) {

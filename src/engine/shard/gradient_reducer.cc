@@ -11,23 +11,22 @@ GradientReducer::GradientReducer(ShardContext& context, std::vector<std::unique_
       }
     }
   }
-  const auto trainable = [](ShardUnit& unit, std::vector<FlatGroup*>& groups) {
-    for (const auto& group : unit.groups) {
+  for (const auto& unit : units) {
+    for (const auto& group : unit->groups) {
       if (group->gradients != nullptr) {
-        groups.push_back(group.get());
+        groups_.push_back(group.get());
       }
     }
-  };
-  for (const auto& unit : units) {
-    trainable(*unit, groups_);
   }
-  if (context.shard_ranks() == 1) {
-    std::vector<FlatGroup*> by_readiness;
-    for (ShardUnit* unit : order_) {
-      trainable(*unit, by_readiness);
+  std::vector<FlatGroup*> in_buckets;
+  for (const ShardUnit* unit : order_) {
+    for (const auto& group : unit->groups) {
+      if (group->gradients != nullptr && group->gradients->in_bucket()) {
+        in_buckets.push_back(group.get());
+      }
     }
-    buckets_.emplace(context, by_readiness);
   }
+  buckets_.emplace(context, in_buckets);
 }
 
 void GradientReducer::ready(ShardUnit& unit) {
@@ -42,7 +41,7 @@ void GradientReducer::begin(ShardUnit& unit) {
     if (group->gradients == nullptr) {
       continue;
     }
-    if (buckets_) {
+    if (group->gradients->in_bucket()) {
       buckets_->ready(*group);
       continue;
     }
@@ -60,9 +59,7 @@ void GradientReducer::finish() {
     while (!group->gradients->advance_reduce()) {
     }
   }
-  if (buckets_) {
-    buckets_->wait();
-  }
+  buckets_->wait();
   under_way_.clear();
   next_ = 0;
 }

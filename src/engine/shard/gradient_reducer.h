@@ -33,7 +33,7 @@ class GradientReducer {
   ShardContext& context_;
   std::vector<ShardUnit*> order_;
   std::vector<FlatGroup*> groups_;
-  std::optional<GradientBuckets> buckets_;  ///< where nobody splits gradients
+  std::optional<GradientBuckets> buckets_;  ///< always there after construction
   std::vector<FlatGroup*> under_way_;
   size_t next_ = 0;
 };

@@ -166,6 +166,10 @@ TEST(ModelSharding, ForecastsOfVitBAreThoseOfItsSize) {
   EXPECT_EQ(forecast_of_vit_b("torch_ddp", "fp32", 1), (MemoryByKind{330, 330, 0, 660, 0, 0}));
   EXPECT_EQ(forecast_of_vit_b("torch_ddp", "fp32", 4), (MemoryByKind{330, 330, 0, 660, 0, 0}));
   EXPECT_EQ(forecast_of_vit_b("low_level_zero", "fp16", 1), (MemoryByKind{165, 165, 330, 660, 0, 0}));
+  const MemoryByKind gemini = forecast_of_vit_b("gemini", "fp16", 1);
+  EXPECT_EQ(gemini[0], 165);
+  EXPECT_EQ(gemini[1] + gemini[2] + gemini[3], 0) << "states and gradients are in host memory";
+  EXPECT_LE(gemini[4], 2 * 14) << "gradients of two layers on their way there";
   const MemoryByKind full_shard = forecast_of_vit_b("FULL_SHARD", "fp32", 4);
   EXPECT_EQ(full_shard[3], 165) << "moments: a quarter of 660 MiB";
   EXPECT_LE(full_shard[0], 83 + 4 * 28) << "parameters: a quarter and a few of the 27 MiB layers";

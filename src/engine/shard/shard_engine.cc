@@ -166,8 +166,18 @@ std::vector<bool> ShardEngine::used_parameters() {
   return used;
 }
 
+at::Tensor ShardEngine::own_stats() const {
+  std::vector<at::Tensor> on_device;
+  std::vector<at::Tensor> on_host;
+  for (const at::Tensor& gradient : reducer_->reduced()) {
+    (gradient.device() == context_.device ? on_device : on_host).push_back(gradient);
+  }
+  const at::Tensor stats = gradient_stats(on_device).to(context_.device);
+  return on_host.empty() ? stats : stats + gradient_stats(on_host).to(context_.device);
+}
+
 at::Tensor ShardEngine::stats_over_ranks(std::vector<bool>& used) {
-  at::Tensor stats = gradient_stats(reducer_->reduced());
+  const at::Tensor stats = own_stats();
   const bool agree = context_.policy.ranks_differ_in_use;
   if (context_.shard_ranks() == 1 && !(agree && context_.replicas() > 1)) {
     return stats;

@@ -90,6 +90,7 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   void finish_backward();
   void step_over();
   std::vector<bool> used_parameters();
+  at::Tensor own_stats() const;
   at::Tensor stats_over_ranks(std::vector<bool>& used);
   void resolve_step();
 

@@ -122,7 +122,7 @@ TEST_P(EveryStrategy, FollowsTheCourseIn16And8Bits) {
     policy.loss_scale.initial = 256;
     const Course got = train_sharded(GetParam().ranks, policy, setting);
     for (size_t i = 0; i < want.losses.size(); ++i) {
-      EXPECT_NEAR(got.losses[i], want.losses[i], 0.05) << precision << ", step " << i;
+      EXPECT_NEAR(got.losses[i], want.losses[i], policy.gather_float8 ? 0.2 : 0.05) << precision << ", step " << i;
     }
     EXPECT_LT(got.losses.back(), got.losses.front()) << precision;
   }

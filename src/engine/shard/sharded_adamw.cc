@@ -7,9 +7,10 @@
 
 namespace assay::engine {
 
-/// What one step() launches: stretches by step number, and the copies that the kernel does not make.
+/// What one step() launches: stretches by where they are and by step number, and the copies that the kernel does not
+/// make.
 struct ShardedAdamw::Updates {
-  std::map<int64_t, std::vector<AdamwTensors>> by_step;
+  std::map<std::pair<c10::DeviceType, int64_t>, std::vector<AdamwTensors>> by_device_and_step;
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;  ///< target, source
 };
 
@@ -54,12 +55,13 @@ void ShardedAdamw::add_group(size_t group, const std::vector<bool>& used, size_t
       continue;
     }
     const auto part = [&](const at::Tensor& flat) { return flat.narrow(0, slice.in_shard, slice.elements); };
-    updates.by_step[state.steps[slice.parameter]].push_back({.parameter = part(master),
-                                                             .gradient = part(gradient),
-                                                             .first_moment = part(state.first_moment),
-                                                             .second_moment = part(state.second_moment),
-                                                             .decay = decays_[group][slice.parameter],
-                                                             .copy = copy.defined() ? part(copy) : at::Tensor()});
+    updates.by_device_and_step[{master.device().type(), state.steps[slice.parameter]}].push_back(
+        {.parameter = part(master),
+         .gradient = part(gradient),
+         .first_moment = part(state.first_moment),
+         .second_moment = part(state.second_moment),
+         .decay = decays_[group][slice.parameter],
+         .copy = copy.defined() ? part(copy) : at::Tensor()});
   }
 }
 
@@ -72,15 +74,17 @@ void ShardedAdamw::step(double learning_rate, const GradientRule& rule, const st
     add_group(i, used, first_used, updates);
     first_used += groups_[i]->weights.layout().parameters().size();
   }
-  for (const auto& [step, tensors] : updates.by_step) {
+  for (const auto& [device_and_step, tensors] : updates.by_device_and_step) {
+    GradientRule local = rule;
+    local.stats = rule.stats.to(tensors.front().parameter.device());
     adamw_step(tensors,
                {.learning_rate = learning_rate,
                 .beta1 = options_.beta1,
                 .beta2 = options_.beta2,
                 .eps = options_.eps,
                 .weight_decay = options_.weight_decay,
-                .step = step},
-               rule);
+                .step = device_and_step.second},
+               local);
   }
   for (const auto& [target, source] : updates.copies) {
     target.copy_(source.to(target.scalar_type()), /*non_blocking=*/true);

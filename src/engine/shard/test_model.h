@@ -41,7 +41,7 @@ class TestModel : public Shardable {
     embedding_VH_ = make({options.vocabulary, h});
     for (int64_t i = 0; i < options.layers; ++i) {
       layers_.push_back({at::ones({h}, options.device).requires_grad_(), make({2 * h, h}), make({2 * h, h}),
-                         make({h, 2 * h}), make({5}), make({h})});
+                         make({h, 2 * h}), options.unused && i == 1 ? make({5}) : at::Tensor(), make({h})});
       layers_.back().gate_IH.requires_grad_(!options.frozen);
       layers_.back().up_IH.requires_grad_(!options.frozen);
     }
