@@ -146,7 +146,8 @@ def test_a_killed_rank_ends_the_others_in_seconds(backend, victim):
         _, err, code = finish(process, 20)
         assert code == 1
         assert f"rank {victim}" in err and "lost in collective" in err and "all_reduce of blocks.3" in err, err
-        assert len(err.splitlines()) == 1
+        # c10d may log about its store before our one line.
+        assert len([line for line in err.splitlines() if line.startswith("comm_probe: ")]) == 1
     assert time.monotonic() - killed < 12
     processes[victim].communicate()
     assert set(os.listdir("/dev/shm")) <= before

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -39,8 +40,12 @@ std::vector<int> roll_call(c10d::Store& store, int rank, int size) {
   return missing;
 }
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, std::min<size_t>(text.find('\n'), 160));
+/// The first sentence of what gloo says, without the place in its source that it begins with.
+std::string first_sentence(std::string_view text) {
+  if (text.starts_with('[') && text.find("] ") != std::string_view::npos) {
+    text.remove_prefix(text.find("] ") + 2);
+  }
+  return std::string(text.substr(0, std::min(text.find('\n'), text.find(". "))));
 }
 
 }  // namespace
@@ -65,10 +70,10 @@ std::string describe_loss(const c10::intrusive_ptr<c10d::Store>& store, int rank
     names.push_back("rank 0, whose store is gone,");
   }
   if (names.empty()) {
-    return fmt::format("{} failed on every rank: {}", where, first_line(reason));
+    return fmt::format("{} failed on every rank: {}", where, first_sentence(reason));
   }
   return fmt::format("{} {} lost in {}: {}", Join(names, " and "), names.size() == 1 ? "was" : "were", where,
-                     first_line(reason));
+                     first_sentence(reason));
 }
 
 }  // namespace assay::engine
