@@ -3,41 +3,28 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/json.h"
-#include "base/subprocess.h"
 #include "base/text.h"
 #include "launch/classify.h"
 #include "launch/oom_count.h"
+#include "launch/rank_group.h"
+#include "launch/rank_variables.h"
 
 namespace assay::launch {
 namespace {
 
-/// The last lines that the worker wrote for people.
-class Tail {
- public:
-  void Add(std::string_view line) {
-    constexpr size_t kMaxLines = 20;
-    constexpr size_t kMaxLineBytes = 1000;
-    lines_.emplace_back(line.substr(0, kMaxLineBytes));
-    if (lines_.size() > kMaxLines) {
-      lines_.pop_front();
-    }
-  }
-  std::string Text() const { return Join({lines_.begin(), lines_.end()}, "\n"); }
-
- private:
-  std::deque<std::string> lines_;
-};
-
 std::map<std::string, std::string> WorkerEnvironment(const job::Plan& plan, const LaunchOptions& options) {
   // Threads that spin while they wait take the cores from whoever shares the machine, and from the sampler.
   std::map<std::string, std::string> environment = {{"OMP_WAIT_POLICY", "passive"}};
-  if (const int64_t threads = job::ThreadsOf(plan); threads > 0) {
+  const auto ranks = static_cast<int>(job::RanksOf(plan));
+  const int64_t said = job::ThreadsOf(plan);
+  const int64_t threads = said > 0 || ranks == 1 ? said : ThreadsPerRank(ranks);
+  if (threads > 0) {
     environment["OMP_NUM_THREADS"] = std::to_string(threads);
     environment["MKL_NUM_THREADS"] = std::to_string(threads);
   }
@@ -47,7 +34,7 @@ std::map<std::string, std::string> WorkerEnvironment(const job::Plan& plan, cons
   return environment;
 }
 
-/// One run: what is set up before the worker starts, and what is gathered until it ends.
+/// One run: what is set up before the workers start, and what is gathered until they end.
 class Run {
  public:
   Run(const job::Plan& plan, const LaunchOptions& options)
@@ -59,16 +46,13 @@ class Run {
     const std::string plan_file = directory.path() + "/plan.json";
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(plan_file, DumpJsonPretty(job::ToJson(plan_))));
     const int64_t kills_before = OutOfMemoryKills();
-    ASSAY_ASSIGN_OR_RETURN(Subprocess process, Start(worker, plan_file));
-    ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, process.Wait(options_.grace_seconds));
-    record_.samples = measure::ToColumns(sampler_.Stop());
-    record_.max_rss_bytes = end.max_rss_bytes;
-    record_.cpu_seconds = end.cpu_seconds;
-    record_.stderr_tail = tail_.Text();
-    Classify({end, InterruptRequested(), OutOfMemoryKills() > kills_before}, record_);
-    record_.wall_seconds = MonotonicSeconds() - start;
-    record_.overhead_seconds = record_.wall_seconds - WorkSeconds();
-    return std::move(record_);
+    ASSAY_RETURN_IF_ERROR(Start(worker, plan_file));
+    ASSAY_RETURN_IF_ERROR(ranks_.Wait({options_.own_end_seconds, options_.grace_seconds}));
+    job::RunRecord record = Gather(OutOfMemoryKills() > kills_before);
+    record.samples = measure::ToColumns(sampler_.Stop());
+    record.wall_seconds = MonotonicSeconds() - start;
+    record.overhead_seconds = record.wall_seconds - WorkSeconds(record);
+    return record;
   }
 
  private:
@@ -76,51 +60,75 @@ class Run {
     return {.hz = options.sample_hz, .nvml = job::IsForCpu(plan) ? nullptr : measure::Nvml::Load(), .gpus = {}};
   }
 
-  Result<Subprocess> Start(const std::string& worker, const std::string& plan_file) {
-    SubprocessOptions child;
-    child.argv = {worker, "--plan", plan_file};
-    child.environment = WorkerEnvironment(plan_, options_);
-    child.on_stdout_line = [this](std::string_view line) { TakeLine(line); };
-    child.on_stderr_line = [this](std::string_view line) { tail_.Add(line); };
-    child.on_tick = [this] {
+  Status Start(const std::string& worker, const std::string& plan_file) {
+    const auto ranks = static_cast<int>(job::RanksOf(plan_));
+    MeetingPlace place;
+    if (ranks > 1) {
+      ASSAY_ASSIGN_OR_RETURN(place, ChooseMeetingPlace());
+    }
+    const auto child_of = [&](int rank) {
+      SubprocessOptions child;
+      child.argv = {worker, "--plan", plan_file};
+      child.environment = WorkerEnvironment(plan_, options_);
+      if (ranks > 1) {
+        child.environment.merge(RankVariables(place, rank, ranks));
+      }
+      return child;
+    };
+    RankProcess::Callbacks callbacks;
+    callbacks.on_event = options_.on_event;
+    callbacks.on_tick = [this] {
       if (options_.on_tick) {
         options_.on_tick(sampler_.Latest());
       }
     };
-    Result<Subprocess> process = Subprocess::Start(std::move(child));
-    if (process.ok()) {
-      sampling_start_ = MonotonicSeconds();
-      sampler_.Start(process->pid());
-    }
-    return process;
+    ASSAY_RETURN_IF_ERROR(ranks_.Start(ranks, child_of, std::move(callbacks), MonotonicSeconds()));
+    sampler_.Start(ranks_.pids());
+    return Status::Ok();
   }
 
-  void TakeLine(std::string_view line) {
-    Result<job::Event> event = job::EventFromJsonLine(line);
-    if (!event.ok()) {
-      tail_.Add(line);
-      return;
+  /// Rank 0's record, with the end of the rank that failed first.
+  job::RunRecord Gather(bool kernel_out_of_memory) {
+    job::RunRecord record = std::move(ranks_.rank(0).record());
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      record.max_rss_bytes = std::max(record.max_rss_bytes, ranks_.rank(rank).record().max_rss_bytes);
+      record.cpu_seconds += ranks_.rank(rank).record().cpu_seconds;
     }
-    if (options_.on_event) {
-      options_.on_event(*event);
+    const int failed = std::max(ranks_.FirstToFail(), 0);
+    if (failed > 0) {
+      TakeLastWords(ranks_.rank(failed).record(), record);
     }
-    record_.events.push_back(*std::move(event));
-    record_.event_seconds.push_back(MonotonicSeconds() - sampling_start_);
+    Classify({ranks_.rank(failed).end(), InterruptRequested(), kernel_out_of_memory}, record);
+    if (ranks_.size() > 1 && !record.reason.empty()) {
+      record.reason = fmt::format("rank {}: {}", failed, record.reason);
+    }
+    return record;
+  }
+
+  /// How far the run had come is in rank 0's events; why it ended, in those of the rank that failed.
+  static void TakeLastWords(const job::RunRecord& failed, job::RunRecord& record) {
+    record.stderr_tail = failed.stderr_tail;
+    if (!record.events.empty() && std::holds_alternative<job::Ended>(record.events.back())) {
+      record.events.pop_back();
+      record.event_seconds.pop_back();
+    }
+    if (const auto* ended = job::FindEvent<job::Ended>(failed)) {
+      record.events.emplace_back(*ended);
+      record.event_seconds.push_back(failed.event_seconds.back());
+    }
   }
 
   /// Loading and training, as the worker timed them.
-  double WorkSeconds() const {
-    const auto* loaded = job::FindEvent<job::Loaded>(record_);
-    const auto* ended = job::FindEvent<job::Ended>(record_);
+  static double WorkSeconds(const job::RunRecord& record) {
+    const auto* loaded = job::FindEvent<job::Loaded>(record);
+    const auto* ended = job::FindEvent<job::Ended>(record);
     return (loaded == nullptr ? 0 : loaded->seconds) + (ended == nullptr ? 0 : ended->train_runtime);
   }
 
   const job::Plan& plan_;
   const LaunchOptions& options_;
   measure::Sampler sampler_;
-  double sampling_start_ = 0;
-  Tail tail_;
-  job::RunRecord record_;
+  RankGroup ranks_;
 };
 
 }  // namespace

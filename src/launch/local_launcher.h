@@ -1,4 +1,4 @@
-// Runs one worker as a child process of this machine, watches it, and says how it ended.
+// Runs the workers of a plan, one a rank, as child processes of this machine, watches them, and says how they ended.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 #include "job/event.h"
-#include "job/run_record.h"
 #include "job/plan.h"
+#include "job/run_record.h"
 #include "measure/sampler.h"
 
 namespace assay::launch {
@@ -17,7 +17,9 @@ struct LaunchOptions {
   std::string worker = {};                              ///< path of the worker; empty: FindWorker()
   std::map<std::string, std::string> environment = {};  ///< added to what the launcher sets
   double sample_hz = 10;                                ///< of the resource sampler
-  double grace_seconds = 3;                             ///< between SIGTERM and SIGKILL on Ctrl-C
+  double grace_seconds = 3;                             ///< between SIGTERM and SIGKILL
+  /// When a rank fails, the others have so long to find out and to end themselves, before SIGTERM.
+  double own_end_seconds = 5;
   /// Each event as it comes, from the calling thread.
   std::function<void(const job::Event&)> on_event = {};
   /// About every 100 ms, from the calling thread: what the worker uses now.
@@ -27,8 +29,12 @@ struct LaunchOptions {
 /// $ASSAY_WORKER, else `assay-worker` beside our own program. An error says what to do when it is not there.
 Result<std::string> FindWorker();
 
-/// Runs the worker on `plan` and waits for its end, whatever that is: an error means that it could not be started.
-/// Blocks; may be called from several threads at once. On Ctrl-C the worker is stopped and the record says so.
+/// Runs the worker on `plan`, one process for each of its ranks, and waits for the end, whatever that is: an error
+/// means that they could not be started. Several ranks know themselves by the variables that torchrun sets, and share
+/// the CPU threads of the machine. The record has rank 0's events, the sums of what all ranks used (the largest
+/// `max_rss_bytes`), and the end of the rank that failed first, which its reason names; the others are then ended
+/// within seconds. Blocks; may be called from several threads at once. On Ctrl-C the worker is stopped and the record
+/// says so.
 Result<job::RunRecord> RunWorker(const job::Plan& plan, const LaunchOptions& options);
 
 /// The record's end as a Status: ok when done; kOutOfMemory, kInvalidArgument, kAborted, else kInternal.

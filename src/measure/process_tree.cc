@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -28,8 +29,10 @@ std::optional<ProcessStat> ProcessTree::Member::Read() {
   return stat;
 }
 
-ProcessTree::ProcessTree(pid_t root) : root_pid_(root) {
-  members_.emplace(root, Member(root));
+ProcessTree::ProcessTree(std::vector<pid_t> roots) : roots_(std::move(roots)) {
+  for (const pid_t root : roots_) {
+    members_.emplace(root, Member(root));
+  }
   FindDescendants();
 }
 
@@ -44,7 +47,7 @@ bool ProcessTree::Refresh() {
     }
     tree.cpu_seconds += stat->own_cpu_seconds + stat->children_cpu_seconds;
     tree.rss_bytes += stat->rss_bytes;
-    if (member->first == root_pid_) {
+    if (member->first == roots_.front()) {
       root_lives = true;
       root_use_ = {stat->own_cpu_seconds, stat->rss_bytes};
     }
@@ -57,7 +60,9 @@ bool ProcessTree::Refresh() {
 }
 
 void ProcessTree::FindDescendants() {
-  AddDescendants(root_pid_);
+  for (const pid_t root : roots_) {
+    AddDescendants(root);
+  }
 }
 
 void ProcessTree::AddDescendants(pid_t pid) {

@@ -1,4 +1,4 @@
-// A process and its descendants, watched from outside.
+// A process, or several that belong together, with their descendants, watched from outside.
 #pragma once
 
 #include <sys/types.h>
@@ -6,6 +6,7 @@
 #include <ctime>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "measure/proc_file.h"
 
@@ -20,9 +21,10 @@ struct ProcessUse {
 /// Used by one thread.
 class ProcessTree {
  public:
-  explicit ProcessTree(pid_t root);
+  /// The trees of all `roots` count as one; the first is what root() tells of.
+  explicit ProcessTree(std::vector<pid_t> roots);
 
-  /// False once the root has ended, also while it is a zombie.
+  /// False once the first root has ended, also while it is a zombie.
   bool Refresh();
   /// Looks for new descendants. Costs a read for each thread of each process.
   void FindDescendants();
@@ -46,7 +48,7 @@ class ProcessTree {
 
   void AddDescendants(pid_t pid);
 
-  pid_t root_pid_;
+  std::vector<pid_t> roots_;
   std::map<pid_t, Member> members_;
   ProcessUse root_use_;
   ProcessUse tree_use_;

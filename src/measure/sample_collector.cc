@@ -52,13 +52,14 @@ ProcFile OpenIfNamed(const std::string& path) {
 
 }  // namespace
 
-SampleCollector::SampleCollector(pid_t pid, std::shared_ptr<const Nvml> nvml, std::vector<int> gpus)
-    : tree_(pid),
-      io_(ProcPath(pid, "io")),
-      status_(ProcPath(pid, "status")),
+SampleCollector::SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr<const Nvml> nvml,
+                                 std::vector<int> gpus)
+    : tree_(pids),
+      io_(ProcPath(pids.front(), "io")),
+      status_(ProcPath(pids.front(), "status")),
       meminfo_("/proc/meminfo"),
       system_stat_("/proc/stat"),
-      cgroup_memory_(OpenIfNamed(MemoryUsageFile(FindCgroup(pid, "memory")))),
+      cgroup_memory_(OpenIfNamed(MemoryUsageFile(FindCgroup(pids.front(), "memory")))),
       nvml_(std::move(nvml)) {
   for (const int index : nvml_ != nullptr ? gpus : std::vector<int>()) {
     series_.gpus.emplace_back().index = index;

@@ -18,8 +18,9 @@ namespace assay::measure {
 /// Used by one thread at a time.
 class SampleCollector {
  public:
-  /// `nvml` may be null, then `gpus` (NVML indices) is ignored.
-  SampleCollector(pid_t pid, std::shared_ptr<const Nvml> nvml, std::vector<int> gpus);
+  /// What `pids` and their descendants use counts together; what is told of one process is of the first. `nvml` may be
+  /// null, then `gpus` (NVML indices) is ignored.
+  SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr<const Nvml> nvml, std::vector<int> gpus);
 
   /// Appends a sample, at `time_s` after the start. False, and nothing is appended, once the process has ended. With
   /// `refresh_slow` the readings that cost most are made too; without, their columns repeat the last value.

@@ -30,10 +30,10 @@ std::vector<int> GpusToSample(const SamplerOptions& options) {
 /// The thread and what it shares. The collector belongs to the thread from the constructor's end until Finish.
 class Sampler::Worker {
  public:
-  Worker(pid_t pid, const SamplerOptions& options)
+  Worker(const std::vector<pid_t>& pids, const SamplerOptions& options)
       : period_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1 / options.hz))),
         slow_every_(std::max<int64_t>(1, std::llround(options.hz / kSlowHz))),
-        collector_(pid, options.nvml, GpusToSample(options)),
+        collector_(pids, options.nvml, GpusToSample(options)),
         begin_(Clock::now()) {
     if (CollectNow(true)) {
       thread_ = std::thread([this] { Run(); });
@@ -112,9 +112,9 @@ Sampler::~Sampler() {
   Stop();
 }
 
-void Sampler::Start(pid_t pid) {
+void Sampler::Start(const std::vector<pid_t>& pids) {
   Stop();
-  worker_ = std::make_unique<Worker>(pid, options_);
+  worker_ = std::make_unique<Worker>(pids, options_);
 }
 
 SampleSeries Sampler::Stop() {

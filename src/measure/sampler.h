@@ -1,4 +1,4 @@
-// Samples what a running process tree and its machine use.
+// Samples what running process trees and their machine use.
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +26,8 @@ struct LiveSample {
   double gpu_memory_used_bytes = 0;  ///< sum over GPUs
 };
 
-/// A thread that samples one process, from Start to Stop. These functions belong to one thread of the caller's. Nothing
-/// here fails: the series of a process that vanishes ends with its last sample alive.
+/// A thread that samples one process, or the ranks of one run, from Start to Stop. These functions belong to one thread
+/// of the caller's. Nothing here fails: the series of a process that vanishes ends with its last sample alive.
 class Sampler {
  public:
   explicit Sampler(SamplerOptions options = {});
@@ -35,8 +35,10 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
   ~Sampler();  ///< stops
 
-  /// Takes the first sample before it returns.
-  void Start(pid_t pid);
+  /// Takes the first sample before it returns. The trees of all `pids` count together (memory that several share is
+  /// counted for each); series of a single process, and the end of sampling, are the first one's.
+  void Start(const std::vector<pid_t>& pids);
+  void Start(pid_t pid) { Start(std::vector<pid_t>{pid}); }
   /// Takes a last sample, ends the thread and gives what was seen; empty when not started.
   SampleSeries Stop();
   LiveSample Latest() const;

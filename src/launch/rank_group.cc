@@ -1,0 +1,81 @@
+#include "launch/rank_group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+namespace assay::launch {
+Status RankGroup::Start(int ranks, const std::function<SubprocessOptions(int rank)>& child_of,
+                        RankProcess::Callbacks callbacks, double clock_start) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto process = std::make_unique<RankProcess>();
+    ASSAY_RETURN_IF_ERROR(
+        process->Start(child_of(rank), rank == 0 ? std::move(callbacks) : RankProcess::Callbacks(), clock_start));
+    ranks_.push_back(std::move(process));
+  }
+  return Status::Ok();
+}
+
+std::vector<pid_t> RankGroup::pids() const {
+  std::vector<pid_t> pids;
+  for (const auto& rank : ranks_) {
+    pids.push_back(rank->pid());
+  }
+  return pids;
+}
+
+Status RankGroup::Wait(const Patience& patience) {
+  std::vector<Status> results(ranks_.size());
+  {
+    std::vector<std::jthread> others;
+    for (size_t rank = 1; rank < ranks_.size(); ++rank) {
+      others.emplace_back([&, rank] { results[rank] = WaitFor(*ranks_[rank], patience); });
+    }
+    results[0] = WaitFor(*ranks_[0], patience);
+  }
+  const auto failed = std::find_if(results.begin(), results.end(), [](const Status& status) { return !status.ok(); });
+  return failed == results.end() ? Status::Ok() : *failed;
+}
+
+Status RankGroup::WaitFor(RankProcess& rank, const Patience& patience) {
+  Status status = rank.Wait(patience.grace_seconds);
+  std::unique_lock lock(mutex_);
+  reaped_.push_back(&rank);
+  ended_.notify_all();
+  if (!rank.succeeded() && !std::exchange(failing_, true)) {
+    EndOthers(lock, patience);
+  }
+  return status;
+}
+
+void RankGroup::EndOthers(std::unique_lock<std::mutex>& lock, const Patience& patience) {
+  const auto all_reaped = [this] { return reaped_.size() == ranks_.size(); };
+  const auto signal_others = [this](int signal) {
+    for (const auto& rank : ranks_) {
+      if (std::find(reaped_.begin(), reaped_.end(), rank.get()) == reaped_.end()) {
+        rank->Kill(signal);
+      }
+    }
+  };
+  if (!ended_.wait_for(lock, std::chrono::duration<double>(patience.own_end_seconds), all_reaped)) {
+    signal_others(SIGTERM);
+  }
+  if (!ended_.wait_for(lock, std::chrono::duration<double>(patience.grace_seconds), all_reaped)) {
+    signal_others(SIGKILL);
+  }
+}
+
+int RankGroup::FirstToFail() const {
+  int first = -1;
+  for (int rank = 0; rank < size(); ++rank) {
+    const RankProcess& process = *ranks_[static_cast<size_t>(rank)];
+    if (!process.succeeded() && (first < 0 || process.end_time() < ranks_[static_cast<size_t>(first)]->end_time())) {
+      first = rank;
+    }
+  }
+  return first;
+}
+
+}  // namespace assay::launch

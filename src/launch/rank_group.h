@@ -1,0 +1,50 @@
+// The processes of all ranks of a run: started together, and ended together.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/status.h"
+#include "launch/rank_process.h"
+
+namespace assay::launch {
+
+/// Start, then Wait, from one thread.
+class RankGroup {
+ public:
+  /// Starts `ranks` processes as `child_of(rank)` says; `callbacks` are for rank 0 alone.
+  Status Start(int ranks, const std::function<SubprocessOptions(int rank)>& child_of, RankProcess::Callbacks callbacks,
+               double clock_start);
+
+  struct Patience {
+    double own_end_seconds;  ///< that the others have to find out, and to end themselves, when one fails
+    double grace_seconds;    ///< between SIGTERM and SIGKILL
+  };
+
+  /// Blocks until every process has been reaped. When one fails, the others are ended too. Rank 0's callbacks come from
+  /// the calling thread.
+  Status Wait(const Patience& patience);
+
+  int size() const { return static_cast<int>(ranks_.size()); }
+  RankProcess& rank(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
+  std::vector<pid_t> pids() const;
+  /// The rank that failed first; -1: none did.
+  int FirstToFail() const;
+
+ private:
+  Status WaitFor(RankProcess& rank, const Patience& patience);
+  void EndOthers(std::unique_lock<std::mutex>& lock, const Patience& patience);
+
+  std::vector<std::unique_ptr<RankProcess>> ranks_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::vector<const RankProcess*> reaped_;  // protected by mutex_
+  bool failing_ = false;                    // protected by mutex_
+};
+
+}  // namespace assay::launch
