@@ -84,8 +84,13 @@ def run(command):
     if finished.exit_code != 0:
         raise RuntimeError(f"{command[0]} ended with exit code {finished.exit_code}:\n{finished.tail()}")
     result = json.loads(finished.stdout.splitlines()[-1])
-    measured = result["step_seconds"][1:]
-    return {**result, "seconds": statistics.median(measured), "rss": finished.max_rss_bytes, "finished": finished}
+    return {
+        **result,
+        "seconds": statistics.median(result["step_seconds"][1:]),
+        "cpu": statistics.median(result["cpu_seconds"][1:]),
+        "rss": finished.max_rss_bytes,
+        "finished": finished,
+    }
 
 
 def loss_difference(row, ours, theirs):
@@ -114,6 +119,7 @@ def measure(row, arguments, model_dir, data_file):
 def cells(row, turns):
     pairs = [(ours["seconds"], theirs["seconds"]) for ours, theirs, _ in turns]
     interval = intervals.bootstrap_interval(pairs)
+    cpu = intervals.median_ratio([(ours["cpu"], theirs["cpu"]) for ours, theirs, _ in turns])
     mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
     flops = turns[0][0]["forward_flops_per_image"] * FORWARDS_PER_STEP * row.batch
     memory = [statistics.median(turn[side]["rss"] for turn in turns) / 2**30 for side in (0, 1)]
@@ -124,6 +130,7 @@ def cells(row, turns):
         f"{row.batch / other:.2f}",
         f"{intervals.median_ratio(pairs):.2f}",
         f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "",
+        f"{cpu:.2f}",
         f"{flops / mine / 1e9:.0f}",
         f"{memory[0]:.2f}",
         f"{memory[1]:.2f}",
@@ -138,6 +145,7 @@ HEADER = [
     "peer",
     "ratio",
     "95 %",
+    "CPU ratio",
     "model GFLOP/s",
     "GiB",
     "peer GiB",
@@ -154,7 +162,9 @@ def report(rows, versions, arguments):
         f"    {machine.command_line('vit')}\n\n"
         f"{markdown_table(HEADER, rows)}\n\n"
         "amp: float32 parameters, products in bfloat16. Images/s and the ratio are of median step times (data at hand,"
-        " optimiser included), the interval is a bootstrap over turns. Model GFLOP/s count three forward passes of the"
+        " optimiser included), the interval is a bootstrap over turns;"
+        " the CPU ratio is of the CPU time that all threads of a program spent on a step, which busy neighbours disturb"
+        " less. Model GFLOP/s count three forward passes of the"
         " model as it is defined; GiB is the process's resident peak. Others' cores: what the rest of the machine kept"
         " busy meanwhile.\n"
     )

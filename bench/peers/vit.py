@@ -31,19 +31,30 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.0, foreach=True)
     data = load_file(arguments.data)
     pixels, labels = data["pixels"][: arguments.batch].to(dtype), data["labels"][: arguments.batch]
-    seconds, losses = [], []
+    seconds, cpu_seconds, losses = [], [], []
     for _ in range(arguments.steps):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         with torch.autocast("cpu", torch.bfloat16, enabled=arguments.mode == "amp"):
             loss = model(pixel_values=pixels, labels=labels).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         seconds.append(time.perf_counter() - start)
+        cpu_seconds.append(time.process_time() - cpu_start)
         losses.append(loss.item())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     versions = f"transformers {transformers.__version__}, torch {torch.__version__}"
-    print(json.dumps({"step_seconds": seconds, "losses": losses, "max_rss_bytes": peak, "versions": versions}))
+    print(
+        json.dumps(
+            {
+                "step_seconds": seconds,
+                "cpu_seconds": cpu_seconds,
+                "losses": losses,
+                "max_rss_bytes": peak,
+                "versions": versions,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

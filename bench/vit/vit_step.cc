@@ -1,6 +1,7 @@
 // Training steps of an image classifier on one batch that it is given, over and over; prints one JSON object. The peer
 // is bench/peers/vit.py.
 #include <ATen/ATen.h>
+#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -40,6 +41,13 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Of all threads of this process.
+double cpu_seconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 nlohmann::json run(const Options& options) {
   const LoadedImageClassifier loaded = load_image_classifier(options.model_dir, precision(options.mode));
   Vit& model = *loaded.model;
@@ -50,9 +58,11 @@ nlohmann::json run(const Options& options) {
   const auto parameters = model.parameters();
   const auto optimizer = make_optimizer("adamw_torch", parameters, OptimizerOptions{});
   nlohmann::json step_seconds = nlohmann::json::array();
+  nlohmann::json cpu_seconds = nlohmann::json::array();
   nlohmann::json losses = nlohmann::json::array();
   for (int64_t step = 0; step < options.steps; ++step) {
     const double start = seconds_now();
+    const double cpu_start = cpu_seconds_now();
     const at::Tensor loss = model.loss(pixels, labels);
     loss.backward();
     optimizer->step(5e-5, GradientRule{});
@@ -60,9 +70,11 @@ nlohmann::json run(const Options& options) {
       parameter.mutable_grad().reset();
     }
     step_seconds.push_back(seconds_now() - start);
+    cpu_seconds.push_back(cpu_seconds_now() - cpu_start);
     losses.push_back(loss.item<double>());
   }
   return {{"step_seconds", step_seconds},
+          {"cpu_seconds", cpu_seconds},
           {"losses", losses},
           {"peak_tensor_bytes", PeakTensorBytes()},
           {"forward_flops_per_image", model.forward_flops()}};
