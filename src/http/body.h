@@ -55,6 +55,8 @@ class BodySource {
   virtual ~BodySource() = default;
   /// Known before the first byte: it becomes Content-Length.
   virtual int64_t bytes() const = 0;
+  /// In place of a number of bytes: the body cannot be given, and the transfer ends with TransportError::kRejected.
+  static constexpr size_t kRefused = SIZE_MAX;
   /// Fills `out` from its front and returns how much; 0 only at the end.
   virtual size_t Read(std::span<std::byte> out) = 0;
   /// Back to the first byte: a kept connection turned out to be dead, and the request is sent again on a new one.

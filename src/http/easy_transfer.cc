@@ -197,6 +197,9 @@ size_t EasyTransfer::OnRead(char* data, size_t size, size_t count, void* self) {
   // Under a cap all transfers take turns, so turns are small.
   const size_t room = transfer->bucket_.unlimited() ? size * count : std::min(size * count, kCappedTurnBytes);
   const size_t bytes = transfer->source_->Read({reinterpret_cast<std::byte*>(data), room});
+  if (bytes == BodySource::kRefused) {
+    return CURL_READFUNC_ABORT;
+  }
   transfer->bucket_.Take(static_cast<int64_t>(bytes));
   return bytes;
 }

@@ -43,11 +43,21 @@ using CancelFlag = const std::atomic<bool>*;
 /// Bytes that moved since the last call; called from any thread, cheap.
 using ProgressCallback = std::function<void(int64_t bytes)>;
 
+/// Bytes of an object, and their checksum where it was computed (a value of no bytes where not).
+struct PartChecksum {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  Checksum checksum;
+};
+
 struct ReadOptions {
   std::string if_match{};  ///< etag the object must still have; an object that changed is FailedPrecondition
   bool verify = true;      ///< check against the object's checksum where the range lets us
   CancelFlag cancel = nullptr;
   ProgressCallback progress{};
+  /// Of Read() and ReadWhole() of remote stores: told of each range that lies in its memory, once it was checked, in
+  /// any order, on the thread that reads; again where the whole turns out to be damaged and is read again.
+  std::function<void(const PartChecksum&)> on_range{};
 };
 
 /// One piece of an object and the memory it lands in; the memory's size is the range's length.
@@ -79,15 +89,19 @@ struct ResumableUpload {
   std::vector<UploadedPart> parts{};  ///< the finished ones
 };
 
-/// Remembers an upload in parts while it runs. Called on the thread that writes.
+/// Remembers an upload in parts while it runs. Called on the thread that writes, but for BeforePublish().
 class UploadJournal {
  public:
   virtual ~UploadJournal() = default;
   /// The upload stands; with what it goes on from when it was begun earlier.
   virtual void OnBegin(const ResumableUpload& upload) = 0;
   virtual void OnPart(const UploadedPart& part) = 0;
-  /// All parts are there. An error gives the upload up: what was sent is not of one version.
+  /// Everything but the last bytes, or the request that publishes them, has been sent. An error gives the write up:
+  /// what was sent is not of one version. Every store asks; where an object goes in one request, on a thread of the
+  /// store.
   virtual Status BeforePublish() = 0;
+  /// False: nothing is written down, so an upload that fails is aborted whatever ended it.
+  virtual bool remembers() const { return true; }
 };
 
 struct WriteOptions {
@@ -101,8 +115,8 @@ struct WriteOptions {
   std::optional<Checksum> expected{};
   CancelFlag cancel = nullptr;
   ProgressCallback progress{};
-  /// Of Write(), where the store has `resumable_uploads`: told of an upload in parts. With a journal, an upload that
-  /// the network ended is kept. Not owned.
+  /// Of Write(), where the store has `resumable_uploads`: told of an upload in parts, and an upload that the network
+  /// ended is kept. Of other stores, asked only whether to publish. Not owned.
   UploadJournal* journal = nullptr;
   /// Of Write(): an upload of the same content, kept from an earlier try. What the store still holds of it is not sent
   /// again; one that the store does not know any more is begun anew. Not owned.
@@ -177,7 +191,9 @@ class ObjectStore {
   /// InvalidArgument.
   virtual Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                                   const ReadOptions& options) = 0;
-  /// The whole object, whatever its size, in memory from `allocate(size)`: called once, before the bytes come.
+  /// The whole object, whatever its size, in memory from `allocate(size)`: called once, before the bytes come. Remote
+  /// stores call it on their I/O thread, where all their transfers wait for it: it must be quick (take address space,
+  /// not touch it) and must not use the store.
   virtual Result<ObjectInfo> ReadWhole(const std::string& key,
                                        const std::function<MutableBytes(int64_t size)>& allocate,
                                        const ReadOptions& options) = 0;
@@ -201,6 +217,12 @@ class ObjectStore {
   /// Within the store, without the bytes passing through here. Where `options` names no metadata, the copy has the
   /// content type and the metadata of what it was copied from.
   virtual Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) = 0;
+  /// Likewise from another bucket of the same service and the same account. Nothing where this store cannot tell that
+  /// it is one, or may not: then the bytes must pass through here.
+  virtual Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from,
+                                                     const std::string& to, const WriteOptions& options) {
+    return std::optional<ObjectInfo>();
+  }
   /// The concatenation of objects of the store.
   virtual Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                                      const WriteOptions& options) = 0;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import time
 
@@ -86,6 +87,81 @@ def test_a_get_that_is_killed_leaves_nothing_under_the_name(cli, big, tmp_path):
     assert not target.exists()
     cli.run("get", "s3://test/big", target)
     assert target.read_bytes() == big.read_bytes()
+
+
+def start_slow_get(cli, target, *flags):
+    """A get that has had time to receive parts."""
+    process = cli.start("get", "s3://test/big", target, "--bandwidth", "24MiB", "--connections", 2, *flags)
+    time.sleep(1.8)
+    assert process.poll() is None
+    return process
+
+
+def test_a_get_goes_on_after_a_kill(cli, big, tmp_path):
+    cli.run("put", big, "s3://test/big")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    process = start_slow_get(cli, folder / "big")
+    process.kill()
+    process.wait()
+    assert not (folder / "big").exists() and (folder / ".assay").exists()
+    again = json.loads(cli.run("get", "s3://test/big", folder / "big", "--output", "json").stdout)
+    assert 8 << 20 <= again[0]["resumed_bytes"] < BYTES
+    assert (folder / "big").read_bytes() == big.read_bytes()
+    assert [path.name for path in folder.iterdir()] == ["big"]
+
+
+def test_a_get_begins_anew_when_the_object_changed(cli, big, tmp_path):
+    cli.run("put", big, "s3://test/big")
+    target = tmp_path / "out" / "big"
+    target.parent.mkdir()
+    process = start_slow_get(cli, target)
+    process.kill()
+    process.wait()
+    big.write_bytes(os.urandom(BYTES - 1000))
+    cli.run("put", big, "s3://test/big")
+    again = json.loads(cli.run("get", "s3://test/big", target, "--output", "json").stdout)
+    assert again[0]["resumed_bytes"] == 0
+    assert target.read_bytes() == big.read_bytes()
+
+
+def test_what_a_crash_left_damaged_is_fetched_again(cli, big, tmp_path):
+    cli.run("put", big, "s3://test/big")
+    target = tmp_path / "out" / "big"
+    target.parent.mkdir()
+    process = start_slow_get(cli, target)
+    process.kill()
+    process.wait()
+    [part] = [path for path in (target.parent / ".assay" / "uploads").iterdir() if path.suffix == ""]
+    content = bytearray(part.read_bytes())
+    content[: 1 << 20] = bytes(1 << 20)
+    part.write_bytes(content)
+    cli.run("get", "s3://test/big", target)
+    assert target.read_bytes() == big.read_bytes()
+
+
+def test_ctrl_c_in_a_get_leaves_nothing(cli, big, tmp_path):
+    cli.run("put", big, "s3://test/big")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    process = start_slow_get(cli, folder / "big")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130 and list(folder.rglob("*")) == []
+
+
+@pytest.mark.parametrize("flags", [["--part-size", "5MiB"], ["--part-size", "64MiB"], ["--no-resume"]])
+def test_a_source_that_is_cut_short_is_one_line(cli, big, flags):
+    process = cli.start("put", big, "s3://test/big", "--bandwidth", "16MiB", "--connections", 2, *flags)
+    deadline = time.monotonic() + 60
+    while str(big) not in pathlib.Path(f"/proc/{process.pid}/maps").read_text():
+        assert process.poll() is None and time.monotonic() < deadline
+    time.sleep(0.5)
+    os.truncate(big, 1000)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2 and errors.count(b"\n") == 1 and b"changed" in errors, errors
+    assert uploads(cli) == []
+    cli.refused("stat", "s3://test/big")
 
 
 def test_a_full_disk_leaves_nothing(cli, big):

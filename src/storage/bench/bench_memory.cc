@@ -72,6 +72,26 @@ void BenchMemory::Clear() const {
   std::memset(bytes_.data(), 0, bytes_.size());
 }
 
+PagesAhead::PagesAhead(std::vector<MutableBytes> memory)
+    : thread_([memory = std::move(memory)](const std::stop_token& stop) {
+        constexpr size_t kStepBytes = 2 * kHugePageBytes;
+        for (MutableBytes rest : memory) {
+          while (!rest.empty() && !stop.stop_requested()) {
+            const MutableBytes step = rest.first(std::min(rest.size(), kStepBytes));
+            if (::madvise(step.data(), step.size(), MADV_POPULATE_WRITE) != 0) {
+              return;
+            }
+            rest = rest.subspan(step.size());
+          }
+        }
+      }) {}
+
+Status WarmMemory(int64_t bytes) {
+  ASSAY_ASSIGN_OR_RETURN(const BenchMemory memory, BenchMemory::Allocate(bytes));
+  memory.Clear();
+  return Status::Ok();
+}
+
 double ProcessCpuSeconds() {
   struct rusage usage;
   ::getrusage(RUSAGE_SELF, &usage);

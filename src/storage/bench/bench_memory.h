@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <thread>
+#include <vector>
 
 #include "base/status.h"
 #include "storage/object_store.h"
@@ -26,6 +28,20 @@ class BenchMemory {
   MutableBytes mapped_;
   MutableBytes bytes_;  ///< of it
 };
+
+/// Takes pages of new memory on a thread of its own, in order, so that whoever fills the memory finds them there. Ends
+/// early with its owner. Where the system cannot do that ahead, they are taken on first use as ever.
+class PagesAhead {
+ public:
+  explicit PagesAhead(std::vector<MutableBytes> memory);
+
+ private:
+  std::jthread thread_;
+};
+
+/// Takes `bytes` of new memory and gives them back. A virtual machine may have handed its free pages to its host, which
+/// takes many times longer to return one than the system needs to clear it: afterwards that is over.
+Status WarmMemory(int64_t bytes);
 
 /// Seconds of processor time of this process so far.
 double ProcessCpuSeconds();

@@ -36,7 +36,8 @@ struct StoreBenchRow {
 };
 
 /// Puts and gets in turns. After every get the content is compared, outside of the time; a difference is an error.
-/// Memory that receives objects is taken once and used again, that of tensors is new each time.
+/// Memory that receives objects is taken once and used again, that of tensors is new each time; before each repeat as
+/// much as may be needed is taken and given back (WarmMemory).
 Result<std::vector<StoreBenchRow>> RunStoreBench(ObjectStore& store, const StoreBenchPlan& plan);
 
 }  // namespace assay::storage

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/json.h"
 
@@ -68,11 +69,14 @@ Result<std::vector<BenchMemory>> ReadTensors(ObjectStore& store, const std::stri
   ASSAY_ASSIGN_OR_RETURN(const std::vector<TensorRange> ranges, ReadHeader(store, key, data_offset));
   std::vector<BenchMemory> tensors;
   std::vector<ReadPiece> pieces;
+  std::vector<MutableBytes> memories;
   for (const TensorRange& range : ranges) {
     ASSAY_ASSIGN_OR_RETURN(BenchMemory memory, BenchMemory::Allocate(range.end - range.begin));
     pieces.push_back({data_offset + range.begin, memory.bytes()});
+    memories.push_back(memory.bytes());
     tensors.push_back(std::move(memory));
   }
+  const PagesAhead pages(std::move(memories));
   ASSAY_RETURN_IF_ERROR(store.Read(key, pieces, options).status());
   return tensors;
 }

@@ -3,11 +3,15 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "base/files.h"
 #include "storage/copy/part_journal.h"
+#include "storage/copy/range_journal.h"
 #include "storage/copy/read_through.h"
 #include "storage/file/file_store.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/checksum_parts.h"
 
 namespace assay::storage {
 namespace {
@@ -19,6 +23,22 @@ ReadOptions ReadOptionsOf(const ObjectCopyOptions& options) {
   return read;
 }
 
+/// Objects from this size on go on after a crash where they are received into a file.
+constexpr int64_t kResumableBytes = int64_t{32} << 20;
+
+/// Lets a file be published only if it is still what it was when it was mapped.
+class UnchangedFile final : public UploadJournal {
+ public:
+  explicit UnchangedFile(const MappedObject& file) : file_(file) {}
+  void OnBegin(const ResumableUpload&) override {}
+  void OnPart(const UploadedPart&) override {}
+  Status BeforePublish() override { return file_.CheckUnchanged(); }
+  bool remembers() const override { return false; }
+
+ private:
+  const MappedObject& file_;
+};
+
 /// From a file: sent from the mapped pages.
 Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, ObjectStore& target,
                               const std::string& to, const ObjectCopyOptions& options) {
@@ -28,6 +48,8 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
   if (!options.journal_folder.empty() && target.capabilities().resumable_uploads) {
     ASSAY_ASSIGN_OR_RETURN(journal, PartJournal::Open(options.journal_folder, mapped, files.Uri(from), target.Uri(to)));
   }
+  UnchangedFile unchanged(mapped);
+  write.journal = &unchanged;
   if (journal) {
     write.journal = journal.get();
     write.resume = journal->earlier();
@@ -41,10 +63,73 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
   return CopiedObject{*std::move(written), journal ? journal->resumed_bytes() : 0};
 }
 
+/// Fetches what `journal` does not have. Returns the checksum of all.
+Result<std::optional<Checksum>> FetchMissing(ObjectStore& source, const ObjectInfo& info, ReadOptions read,
+                                             MutableBytes memory, RangeJournal& journal, int64_t& resumed_bytes) {
+  std::vector<PartChecksum> ranges = journal.Check(memory);
+  std::vector<ReadPiece> missing;
+  int64_t end = 0;
+  const auto add_gap = [&](int64_t until) {
+    if (until > end) {
+      missing.push_back({end, memory.subspan(static_cast<size_t>(end), static_cast<size_t>(until - end))});
+    }
+  };
+  for (const PartChecksum& range : ranges) {
+    add_gap(range.offset);
+    end = range.offset + range.bytes;
+    resumed_bytes += range.bytes;
+  }
+  add_gap(info.size);
+  if (read.progress) {
+    read.progress(resumed_bytes);
+  }
+  read.on_range = [&](const PartChecksum& range) {
+    journal.Add(range);
+    if (!range.checksum.value.empty()) {
+      ranges.push_back(range);
+    }
+  };
+  if (!missing.empty()) {
+    ASSAY_RETURN_IF_ERROR(source.Read(info.key, missing, read).status());
+  }
+  const auto whole = CombineParts(std::move(ranges), info.size);
+  if (whole && info.checksum && whole->kind == info.checksum->kind && *whole != *info.checksum) {
+    journal.Remove();
+    return ChecksumMismatchStatus("read", source.Uri(info.key), *info.checksum, *whole);
+  }
+  return whole ? whole : info.checksum;
+}
+
+/// To a file, going on from what an earlier run has received of the same version.
+Result<CopiedObject> ReceiveRest(ObjectStore& source, const ObjectInfo& info, const FileStore& files,
+                                 const std::string& to, const std::string& id, RangeJournal& journal,
+                                 const ObjectCopyOptions& options) {
+  ReadOptions read = ReadOptionsOf(options);
+  read.if_match = info.etag;
+  read.progress = options.write.progress;
+  CopiedObject copied;
+  const auto fill = [&](MutableBytes memory) {
+    return FetchMissing(source, info, read, memory, journal, copied.resumed_bytes);
+  };
+  Result<ObjectInfo> written = files.WriteInPlaceAgain(to, info.size, id, CopyOptions(info, options.write), fill);
+  if (written.ok() || written.status().code() != ErrorCode::kIo) {
+    journal.Remove();
+  }
+  ASSAY_ASSIGN_OR_RETURN(copied.info, std::move(written));
+  return copied;
+}
+
 /// To a file: received into its mapped pages.
 Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, const FileStore& files,
                                  const std::string& to, const ObjectCopyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  if (info.size >= kResumableBytes && !options.journal_folder.empty()) {
+    const std::string id = Sha256Hex(source.Uri(from) + '\n' + to).substr(0, 32);
+    ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RangeJournal> journal, RangeJournal::Open(files.NotesPath(id), info));
+    if (journal) {
+      return ReceiveRest(source, info, files, to, id, *journal, options);
+    }
+  }
   ReadOptions read = ReadOptionsOf(options);
   read.if_match = info.etag;
   read.progress = options.write.progress;
@@ -117,6 +202,13 @@ Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, Ob
   }
   if (const auto* files = dynamic_cast<const FileStore*>(&target)) {
     return ReceiveFile(source, from, *files, to, options);
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> within, target.CopyFrom(source, from, to, options.write));
+  if (within) {
+    if (options.write.progress) {
+      options.write.progress(within->size);
+    }
+    return CopiedObject{*std::move(within), 0};
   }
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   return info.size <= kSmallBytes ? CopySmall(source, info, target, to, options)

@@ -12,17 +12,20 @@ struct ObjectCopyOptions {
   /// Without metadata, the copy has the source's content type and metadata, where both stores keep such.
   WriteOptions write;
   bool verify = true;
-  /// Where parts of unfinished uploads are remembered (part_journal.h); empty: nowhere.
+  /// Where parts of unfinished uploads are remembered (part_journal.h). Empty: nowhere, and nothing is remembered
+  /// beside unfinished files either (range_journal.h).
   std::string journal_folder;
 };
 
 struct CopiedObject {
   ObjectInfo info;
-  int64_t resumed_bytes = 0;  ///< that an earlier try had sent
+  int64_t resumed_bytes = 0;  ///< that an earlier try had sent or received
 };
 
-/// Within one store the store copies. A file is sent from where it lies, and one that is too large for one request can
-/// be gone on with after a crash. What becomes a file is received where it will lie, under no name until it is whole.
+/// Within one store, and between buckets of one service where the stores can tell, the store copies. A file is sent
+/// from where it lies, and one that is too large for one request can be gone on with after a crash; one that another
+/// program changes or cuts short meanwhile is an error. What becomes a file is received where it will lie, under no
+/// name until it is whole; from 32 MiB on that too can be gone on with, as long as the object stays the same.
 /// Everything else streams through memory in windows of 32 MiB, checked against the source's checksum before it is
 /// published. Safe from several threads.
 Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, ObjectStore& target,

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "storage/copy/copy_object.h"
 #include "storage/copy/copy_tree.h"
 #include "storage/copy/part_journal.h"
+#include "storage/copy/range_journal.h"
 #include "storage/copy/read_through.h"
 #include "storage/copy/same_content.h"
 #include "storage/file/file_store.h"
@@ -194,6 +196,51 @@ TEST_F(CopyTest, AJournalIsReadBackAndIgnoresATornLine) {
   }
   const auto journal = PartJournal::Open(folder, *mapped, "file:///k", "s3://b/k");
   EXPECT_EQ((*journal)->earlier(), nullptr);
+}
+
+TEST_F(CopyTest, ARangeJournalKnowsItsVersionAndWhatTheFileHolds) {
+  const std::string content = Pattern(1000);
+  const ObjectInfo object = {.key = "k", .size = 1000, .etag = "e1"};
+  const std::string path = folder_.path() + "/notes";
+  const auto range = [&content](int64_t offset, int64_t bytes) {
+    return PartChecksum{offset, bytes,
+                        ChecksumOf(ChecksumKind::kCrc32c,
+                                   AsBytes(content).subspan(static_cast<size_t>(offset), static_cast<size_t>(bytes)))};
+  };
+  {
+    const auto journal = RangeJournal::Open(path, object);
+    ASSERT_TRUE(journal.ok() && *journal != nullptr);
+    (*journal)->Add(range(600, 400));
+    (*journal)->Add(range(0, 200));
+    (*journal)->Add(range(100, 200));
+    const auto other = RangeJournal::Open(path, object);
+    ASSERT_TRUE(other.ok());
+    EXPECT_EQ(*other, nullptr) << "held by the first";
+  }
+  std::ofstream(path, std::ios::app) << "{\"offset\":300,\"by";
+  const auto offsets = [&](const std::string& file) {
+    std::vector<int64_t> found;
+    for (const PartChecksum& part : (*RangeJournal::Open(path, object))->Check(AsBytes(file))) {
+      found.push_back(part.offset);
+    }
+    return found;
+  };
+  EXPECT_THAT(offsets(content), ElementsAre(0, 600));
+  std::string damaged = content;
+  damaged[700] ^= 1;
+  EXPECT_THAT(offsets(damaged), ElementsAre(0));
+  const ObjectInfo changed = {.key = "k", .size = 1000, .etag = "e2"};
+  EXPECT_THAT((*RangeJournal::Open(path, changed))->Check(AsBytes(content)), IsEmpty());
+  EXPECT_THAT(offsets(content), IsEmpty()) << "forgotten";
+}
+
+TEST_F(CopyTest, AFileThatIsCutShortReadsAsZerosAndIsNotPublished) {
+  Put(files_, "k", Pattern(100'000));
+  const auto mapped = files_.Map("k");
+  ASSERT_TRUE(mapped.ok());
+  ASSERT_EQ(::truncate((folder_.path() + "/files/k").c_str(), 10), 0);
+  EXPECT_EQ(mapped->bytes()[90'000], std::byte{0});
+  EXPECT_EQ(mapped->CheckUnchanged().code(), ErrorCode::kFailedPrecondition);
 }
 
 TEST_F(CopyTest, AFileThatChangesWhileItIsSentIsNotPublished) {

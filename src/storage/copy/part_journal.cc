@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "storage/copy/checksum_json.h"
 
 namespace assay::storage {
 namespace {
@@ -17,20 +18,9 @@ namespace {
 nlohmann::json PartJson(const UploadedPart& part) {
   nlohmann::json json = {{"part", part.number}, {"bytes", part.bytes}, {"etag", part.etag}};
   if (part.checksum) {
-    json["checksum"] = {{"kind", NameOf(part.checksum->kind)}, {"value", part.checksum->Base64()}};
+    json["checksum"] = ChecksumJson(*part.checksum);
   }
   return json;
-}
-
-std::optional<Checksum> ChecksumFrom(const nlohmann::json& json) {
-  std::string kind_name;
-  std::string text;
-  if (!json.is_object() || !ReadField(json, "kind", kind_name).ok() || !ReadField(json, "value", text).ok()) {
-    return std::nullopt;
-  }
-  const auto kind = ChecksumKindOf(kind_name);
-  const auto value = Base64Decode(text);
-  return kind && value && value->size() == DigestBytes(*kind) ? std::optional(Checksum{*kind, *value}) : std::nullopt;
 }
 
 std::optional<UploadedPart> PartFrom(const nlohmann::json& json) {
@@ -41,7 +31,7 @@ std::optional<UploadedPart> PartFrom(const nlohmann::json& json) {
     return std::nullopt;
   }
   part.number = static_cast<int>(number);
-  part.checksum = ChecksumFrom(json.value("checksum", nlohmann::json()));
+  part.checksum = ChecksumFromJson(json.value("checksum", nlohmann::json()));
   return part.checksum ? std::optional(std::move(part)) : std::nullopt;
 }
 
@@ -109,8 +99,7 @@ void PartJournal::OnPart(const UploadedPart& part) {
 void PartJournal::Append(const std::string& line) {
   // A journal that cannot be written (a full disk) costs a resumption, not the upload.
   const std::string text = line + '\n';
-  [[maybe_unused]] const ssize_t written =
-      RetryOnSignal([&] { return ::write(file_.get(), text.data(), text.size()); });
+  [[maybe_unused]] const bool written = WriteAll(file_.get(), std::as_bytes(std::span(text)));
 }
 
 void PartJournal::Remove() {

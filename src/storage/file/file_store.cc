@@ -169,6 +169,9 @@ Result<ObjectInfo> FileStore::WriteWith(const std::string& key, std::span<const 
   const FileTransfer transfer = {
       .fd = staged.fd(), .uri = Uri(key), .threads = threads, .cancel = options.cancel, .progress = &options.progress};
   ASSAY_ASSIGN_OR_RETURN(const uint32_t crc, WriteBuffers(transfer, 0, buffers));
+  if (options.journal != nullptr) {
+    ASSAY_RETURN_IF_ERROR(options.journal->BeforePublish());
+  }
   const Checksum checksum = MakeCrc32c(crc);
   if (options.expected.has_value() && options.expected->kind != ChecksumKind::kCrc32c) {
     ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, buffers, Uri(key)));
@@ -301,6 +304,31 @@ Result<ObjectInfo> FileStore::WriteInPlace(const std::string& key, int64_t size,
                                            const Fill& fill) const {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
   ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Create(options_.root, key));
+  return FillAndFinish(staged, key, size, options, fill);
+}
+
+Result<ObjectInfo> FileStore::WriteInPlaceAgain(const std::string& key, int64_t size, const std::string& id,
+                                                const WriteOptions& options, const Fill& fill) const {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Reopen(options_.root, key, id));
+  struct stat status;
+  if (::fstat(staged.fd(), &status) != 0 || (status.st_size > size && ::ftruncate(staged.fd(), size) != 0)) {
+    return ErrnoStatus(errno, "write", Uri(key));
+  }
+  Status filled;
+  Result<ObjectInfo> info = FillAndFinish(staged, key, size, options, [&](MutableBytes memory) {
+    Result<std::optional<Checksum>> checksum = fill(memory);
+    filled = checksum.status();
+    return checksum;
+  });
+  if (filled.code() == ErrorCode::kIo) {
+    staged.Keep();
+  }
+  return info;
+}
+
+Result<ObjectInfo> FileStore::FillAndFinish(StagedFile& staged, const std::string& key, int64_t size,
+                                            const WriteOptions& options, const Fill& fill) const {
   // Writing to a mapped page that the disk has no room for would end the program.
   if (const int error = size == 0 ? 0 : ::posix_fallocate(staged.fd(), 0, size); error != 0) {
     return ErrnoStatus(error, "write", Uri(key));

@@ -62,6 +62,12 @@ class FileStore final : public ObjectStore {
   using Fill = std::function<Result<std::optional<Checksum>>(MutableBytes memory)>;
   Result<ObjectInfo> WriteInPlace(const std::string& key, int64_t size, const WriteOptions& options,
                                   const Fill& fill) const;
+  /// Likewise, in the unfinished file `id` (staged_file.h), which keeps what was filled when `fill` fails with kIo or
+  /// the program ends: the next call finds it in its memory. One call at a time for an id.
+  Result<ObjectInfo> WriteInPlaceAgain(const std::string& key, int64_t size, const std::string& id,
+                                       const WriteOptions& options, const Fill& fill) const;
+  /// A file for notes on what the unfinished file `id` holds.
+  std::string NotesPath(const std::string& id) const { return StagedNotesPath(options_.root, id); }
 
  private:
   class Writer;
@@ -75,6 +81,8 @@ class FileStore final : public ObjectStore {
   Result<ObjectInfo> ReadFrom(OpenObject object, std::span<const ReadPiece> pieces, const ReadOptions& options) const;
   Result<ObjectInfo> WriteWith(const std::string& key, std::span<const Bytes> buffers, const WriteOptions& options,
                                int threads) const;
+  Result<ObjectInfo> FillAndFinish(StagedFile& staged, const std::string& key, int64_t size,
+                                   const WriteOptions& options, const Fill& fill) const;
   /// Records the attributes of a staged file that is written to its end, syncs and publishes it.
   Result<ObjectInfo> Finish(StagedFile& staged, const std::string& key, std::optional<Checksum> checksum,
                             const WriteOptions& options) const;

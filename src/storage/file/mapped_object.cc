@@ -19,10 +19,12 @@ Result<FileMapping> FileMapping::Make(int fd, int64_t bytes, Access access, cons
   if (memory == MAP_FAILED) {
     return ErrnoStatus(errno, "map", uri);
   }
-  return FileMapping({static_cast<std::byte*>(memory), static_cast<size_t>(bytes)});
+  const MutableBytes mapped(static_cast<std::byte*>(memory), static_cast<size_t>(bytes));
+  return access == Access::kRead ? FileMapping(mapped, TruncationGuard(mapped)) : FileMapping(mapped);
 }
 
 FileMapping::~FileMapping() {
+  guard_.reset();
   if (!memory_.empty()) {
     ::munmap(memory_.data(), memory_.size());
   }

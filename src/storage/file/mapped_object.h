@@ -2,35 +2,41 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/file_descriptor.h"
 #include "base/status.h"
+#include "storage/file/truncation_guard.h"
 #include "storage/object_store.h"
 
 namespace assay::storage {
 
-/// A mapped range of a file, unmapped with its owner.
+/// A mapped range of a file, unmapped with its owner. What is mapped for reading is guarded (truncation_guard.h): pages
+/// that another program cuts off read as zeros.
 class FileMapping {
  public:
   enum class Access { kRead, kWrite };
 
   /// The first `bytes` of `fd`, which may be closed afterwards. `uri` is for the error.
   static Result<FileMapping> Make(int fd, int64_t bytes, Access access, const std::string& uri);
-  FileMapping(FileMapping&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
+  FileMapping(FileMapping&& other) noexcept
+      : memory_(std::exchange(other.memory_, {})), guard_(std::move(other.guard_)) {}
   FileMapping& operator=(FileMapping&&) = delete;
   ~FileMapping();
 
   MutableBytes memory() const { return memory_; }
 
  private:
-  explicit FileMapping(MutableBytes memory) : memory_(memory) {}
+  explicit FileMapping(MutableBytes memory, std::optional<TruncationGuard> guard = std::nullopt)
+      : memory_(memory), guard_(std::move(guard)) {}
   MutableBytes memory_;
+  std::optional<TruncationGuard> guard_;
 };
 
-/// One version of an object, mapped for reading. While another program cuts the file short, reading beyond its new end
-/// raises SIGBUS.
+/// One version of an object, mapped for reading. What is read is of that version when CheckUnchanged() says so
+/// afterwards.
 class MappedObject {
  public:
   MappedObject(FileDescriptor fd, FileMapping mapping, ObjectInfo info, std::string uri)
@@ -38,7 +44,7 @@ class MappedObject {
 
   const ObjectInfo& info() const { return info_; }
   Bytes bytes() const { return mapping_.memory(); }
-  /// FailedPrecondition where another program has written into the file since it was mapped.
+  /// FailedPrecondition where another program has written into the file, or cut it short, since it was mapped.
   Status CheckUnchanged() const;
 
  private:

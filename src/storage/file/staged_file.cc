@@ -17,6 +17,7 @@ namespace assay::storage {
 namespace {
 
 constexpr std::string_view kKeySuffix = ".key";
+constexpr std::string_view kNotesSuffix = ".notes";
 
 std::string StagingFolder(const std::string& root) {
   return root + "/" + std::string(kOwnFolder) + "/uploads";
@@ -29,6 +30,29 @@ std::string KeyLinkOf(const std::string& path) {
 void RemoveBoth(const std::string& path) {
   ::unlink(path.c_str());
   ::unlink(KeyLinkOf(path).c_str());
+  ::unlink((path + std::string(kNotesSuffix)).c_str());
+}
+
+/// An open file under `path` with its link; `flags` beside reading, writing and creating.
+Result<FileDescriptor> OpenWithLink(const std::string& folder, const std::string& path, const std::string& key,
+                                    int flags) {
+  const bool reopen = (flags & O_EXCL) == 0;
+  int error = ENOENT;
+  // Another store may remove the empty folder between the two steps; it cannot do so for long.
+  for (int attempt = 0; attempt < 100 && error == ENOENT; ++attempt) {
+    ASSAY_RETURN_IF_ERROR(MakeDirectories(folder));
+    error = ::symlink(key.c_str(), KeyLinkOf(path).c_str()) == 0 || (reopen && errno == EEXIST) ? 0 : errno;
+  }
+  if (error != 0) {
+    return ErrnoStatus(error, "write into folder", folder);
+  }
+  FileDescriptor fd = OpenFile(path.c_str(), O_RDWR | O_CREAT | flags);
+  if (!fd.valid()) {
+    error = errno;
+    RemoveBoth(path);
+    return ErrnoStatus(error, "write into folder", folder);
+  }
+  return fd;
 }
 
 std::optional<std::string> ReadLink(const std::string& path) {
@@ -50,22 +74,22 @@ bool IsUploadId(std::string_view text) {
 Result<StagedFile> StagedFile::Create(const std::string& root, const std::string& key) {
   const std::string folder = StagingFolder(root);
   const std::string path = folder + "/" + RandomUid();
-  int error = ENOENT;
-  // Another store may remove the empty folder between the two steps; it cannot do so for long.
-  for (int attempt = 0; attempt < 100 && error == ENOENT; ++attempt) {
-    ASSAY_RETURN_IF_ERROR(MakeDirectories(folder));
-    error = ::symlink(key.c_str(), KeyLinkOf(path).c_str()) == 0 ? 0 : errno;
-  }
-  if (error != 0) {
-    return ErrnoStatus(error, "write into folder", folder);
-  }
-  FileDescriptor fd = OpenFile(path.c_str(), O_RDWR | O_CREAT | O_EXCL);
-  if (!fd.valid()) {
-    error = errno;
-    RemoveBoth(path);
-    return ErrnoStatus(error, "write into folder", folder);
-  }
+  ASSAY_ASSIGN_OR_RETURN(FileDescriptor fd, OpenWithLink(folder, path, key, O_EXCL));
   return StagedFile(std::move(fd), path);
+}
+
+Result<StagedFile> StagedFile::Reopen(const std::string& root, const std::string& key, const std::string& id) {
+  const std::string path = StagedPath(root, id);
+  ASSAY_ASSIGN_OR_RETURN(FileDescriptor fd, OpenWithLink(StagingFolder(root), path, key, 0));
+  return StagedFile(std::move(fd), path);
+}
+
+std::string StagedPath(const std::string& root, const std::string& id) {
+  return StagingFolder(root) + "/" + id;
+}
+
+std::string StagedNotesPath(const std::string& root, const std::string& id) {
+  return StagedPath(root, id) + std::string(kNotesSuffix);
 }
 
 StagedFile::~StagedFile() {

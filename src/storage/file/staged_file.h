@@ -16,6 +16,8 @@ class StagedFile {
  public:
   /// Makes the root and the folder of uploads where missing.
   static Result<StagedFile> Create(const std::string& root, const std::string& key);
+  /// The file of that id (32 lower-case hexadecimal digits), with what it holds where it is there already.
+  static Result<StagedFile> Reopen(const std::string& root, const std::string& key, const std::string& id);
   StagedFile(StagedFile&&) noexcept = default;
   StagedFile& operator=(StagedFile&&) noexcept = delete;
   ~StagedFile();
@@ -24,6 +26,8 @@ class StagedFile {
   const std::string& path() const { return path_; }
   bool valid() const { return fd_.valid(); }
 
+  /// The file stays, for Reopen().
+  void Keep() { fd_.Reset(); }
   /// Frees the disk space now.
   void Discard();
 
@@ -32,6 +36,11 @@ class StagedFile {
   FileDescriptor fd_;
   std::string path_;
 };
+
+/// The path of the file of that id.
+std::string StagedPath(const std::string& root, const std::string& id);
+/// Where notes on a file that can be reopened are kept; removed with it.
+std::string StagedNotesPath(const std::string& root, const std::string& id);
 
 Result<std::vector<UnfinishedUpload>> ListStaged(const std::string& root, const std::string& prefix);
 Status AbortStaged(const std::string& root, const std::string& key, const std::string& upload_id);

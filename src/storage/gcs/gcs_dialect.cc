@@ -210,10 +210,11 @@ Outgoing GcsDialect::Remove(const std::string& key) const {
   return Make("DELETE", QueryBuilder(urls_.Object(key)));
 }
 
-Outgoing GcsDialect::Rewrite(const ObjectInfo& from, const std::string& to, const WriteCondition& condition,
-                             const std::string& resource, const std::string& rewrite_token) const {
+Outgoing GcsDialect::Rewrite(const std::string& from_bucket, const ObjectInfo& from, const std::string& to,
+                             const WriteCondition& condition, const std::string& resource,
+                             const std::string& rewrite_token) const {
   return MakeWithJson("POST",
-                      QueryBuilder(urls_.Rewrite(from.key, to))
+                      QueryBuilder(urls_.Rewrite(from_bucket, from.key, to))
                           .Add("rewriteToken", rewrite_token)
                           .Add("ifSourceGenerationMatch", from.etag)
                           .Add("destinationKmsKeyName", options_.encryption_key_id)

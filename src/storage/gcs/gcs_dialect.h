@@ -41,9 +41,11 @@ class GcsDialect : public Dialect {
 
   // Beyond what all stores have.
 
-  /// `resource`: of the new object; empty: as the source's. `rewrite_token`: of the answer before.
-  Outgoing Rewrite(const ObjectInfo& from, const std::string& to, const WriteCondition& condition,
-                   const std::string& resource, const std::string& rewrite_token) const;
+  /// `from`: an object in `from_bucket`; `resource`: of the new object; empty: as the source's. `rewrite_token`: of the
+  /// answer before.
+  Outgoing Rewrite(const std::string& from_bucket, const ObjectInfo& from, const std::string& to,
+                   const WriteCondition& condition, const std::string& resource,
+                   const std::string& rewrite_token) const;
   /// At most 32 sources.
   Outgoing Compose(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options) const;
   Outgoing ListUploads(const std::string& prefix, const std::string& key_marker, const std::string& id_marker) const;

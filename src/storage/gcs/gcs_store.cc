@@ -122,6 +122,30 @@ Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, source.checksum, Uri(to)));
+  bool refused = false;
+  return Rewrite(gcs_.urls().bucket(), source, to, options, refused);
+}
+
+Result<std::optional<ObjectInfo>> GcsStore::CopyFrom(ObjectStore& source, const std::string& from,
+                                                     const std::string& to, const WriteOptions& options) {
+  auto* const other = dynamic_cast<GcsStore*>(&source);
+  if (other == nullptr || other->gcs_.urls().endpoint() != gcs_.urls().endpoint() ||
+      other->options().anonymous != this->options().anonymous || options.expected) {
+    return std::optional<ObjectInfo>();
+  }
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  bool refused = false;
+  Result<ObjectInfo> copied = Rewrite(other->gcs_.urls().bucket(), info, to, options, refused);
+  if (refused) {
+    return std::optional<ObjectInfo>();
+  }
+  ASSAY_RETURN_IF_ERROR(copied.status());
+  return std::optional(*std::move(copied));
+}
+
+Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo& source, const std::string& to,
+                                     const WriteOptions& options, bool& refused) {
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
   const std::string resource =
@@ -129,8 +153,8 @@ Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to
   GcsRewrite rewrite;
   while (!rewrite.done) {
     const CallResult result = RunOne(
-        context(), "copy " + Uri(from) + " to", to,
-        [&] { return gcs_.Rewrite(source, to, write.condition, resource, rewrite.token); },
+        context(), fmt::format("copy gs://{}/{} to", bucket, source.key), to,
+        [&] { return gcs_.Rewrite(bucket, source, to, write.condition, resource, rewrite.token); },
         [&](http::Response& answer) -> std::optional<Failure> {
           auto parsed = ParseGcsRewrite(answer.body);
           if (!parsed) {
@@ -141,6 +165,7 @@ Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to
         },
         options.cancel);
     if (!result.status.ok()) {
+      refused = result.failure && result.failure->kind == FailureClass::kDenied;
       return OursOr(result, to, write);
     }
   }

@@ -24,6 +24,9 @@ class GcsStore : public RemoteStore {
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   /// By as many rewrite requests as the service wants.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  /// From a bucket at the same address with the same options.
+  Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
+                                             const WriteOptions& options) override;
   /// In groups of 32 where there are more sources, through objects beside `to` that are removed again.
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
@@ -36,6 +39,9 @@ class GcsStore : public RemoteStore {
   /// Whether the endpoint knows uploads in parts: servers that stand in for the service may not. Tried once, by
   /// beginning one of `key`, where the endpoint is not the service's own.
   bool TakesParts(const std::string& key);
+  /// `refused` is set where the service does not let us.
+  Result<ObjectInfo> Rewrite(const std::string& bucket, const ObjectInfo& source, const std::string& to,
+                             const WriteOptions& options, bool& refused);
   Result<ObjectInfo> ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
                                  const WriteOptions& options);
   Result<std::vector<ObjectInfo>> ComposeGroups(std::span<const ObjectInfo> sources, const std::string& to,

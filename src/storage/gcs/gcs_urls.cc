@@ -20,8 +20,9 @@ std::string GcsUrls::Object(std::string_view key) const {
   return Objects() + "/" + http::PercentEncode(key);
 }
 
-std::string GcsUrls::Rewrite(std::string_view from, std::string_view to) const {
-  return Object(from) + "/rewriteTo/b/" + http::PercentEncode(bucket_) + "/o/" + http::PercentEncode(to);
+std::string GcsUrls::Rewrite(std::string_view from_bucket, std::string_view from, std::string_view to) const {
+  return endpoint_ + "/storage/v1/b/" + http::PercentEncode(from_bucket) + "/o/" + http::PercentEncode(from) +
+         "/rewriteTo/b/" + http::PercentEncode(bucket_) + "/o/" + http::PercentEncode(to);
 }
 
 std::string GcsUrls::Compose(std::string_view key) const {

@@ -18,8 +18,8 @@ class GcsUrls {
   std::string Objects() const;
   /// ".../storage/v1/b/bucket/o/key"
   std::string Object(std::string_view key) const;
-  /// ".../storage/v1/b/bucket/o/from/rewriteTo/b/bucket/o/to"
-  std::string Rewrite(std::string_view from, std::string_view to) const;
+  /// ".../storage/v1/b/from_bucket/o/from/rewriteTo/b/bucket/o/to"
+  std::string Rewrite(std::string_view from_bucket, std::string_view from, std::string_view to) const;
   std::string Compose(std::string_view key) const;
   /// ".../upload/storage/v1/b/bucket/o"
   std::string Upload() const;

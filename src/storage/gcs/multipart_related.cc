@@ -35,6 +35,9 @@ size_t MultipartRelatedSource::Read(std::span<std::byte> out) {
     count = ReadText(head_, read_, out);
   } else if (read_ < media_end) {
     count = media_.Read(out);
+    if (count == kRefused) {
+      return kRefused;
+    }
   } else {
     count = ReadText(tail_, read_ - media_end, out);
   }

@@ -209,6 +209,9 @@ Result<ObjectInfo> MemoryStore::Publish(const std::string& key, std::span<const 
     }
     to += buffer.size();
   }
+  if (options.journal != nullptr) {
+    ASSAY_RETURN_IF_ERROR(options.journal->BeforePublish());
+  }
   object->info.checksum = MakeCrc32c(crc);
   return PutUnderKey(std::move(object), options);
 }

@@ -49,7 +49,11 @@ size_t AwsChunkedSource::Read(std::span<std::byte> out) {
     filled = ReadText(out, head_.substr(static_cast<size_t>(position_)));
   }
   if (filled < out.size() && position_ + static_cast<int64_t>(filled) >= head_bytes && position_ < body_end) {
-    filled += body_.Read(out.subspan(filled));
+    const size_t body_bytes = body_.Read(out.subspan(filled));
+    if (body_bytes == kRefused) {
+      return kRefused;
+    }
+    filled += body_bytes;
   }
   const int64_t now = position_ + static_cast<int64_t>(filled);
   if (filled < out.size() && now >= body_end) {

@@ -19,12 +19,15 @@ class S3Address {
                                 const StoreOptions& options);
 
   const std::string& bucket() const { return bucket_; }
+  /// The service, without the bucket: "https://s3.eu-west-1.amazonaws.com/".
+  const std::string& service() const { return service_; }
   /// "https://bucket.s3.eu-west-1.amazonaws.com/"
   std::string BucketUrl(std::string_view query) const;
   std::string ObjectUrl(std::string_view key, std::string_view query = {}) const;
 
  private:
   std::string bucket_;
+  std::string service_;
   std::string base_;  ///< of the bucket, ends with '/'
 };
 

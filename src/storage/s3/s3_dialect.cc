@@ -283,13 +283,13 @@ Outgoing S3Dialect::Remove(const std::string& key) const {
   return Make("DELETE", address_.ObjectUrl(key));
 }
 
-Outgoing S3Dialect::Copy(const std::string& from, const std::string& from_etag, const std::string& to,
-                         const WriteOptions& options) const {
+Outgoing S3Dialect::Copy(const std::string& from_bucket, const std::string& from, const std::string& from_etag,
+                         const std::string& to, const WriteOptions& options) const {
   Outgoing outgoing = Make("PUT", address_.ObjectUrl(to));
   http::Headers& headers = outgoing.request.headers;
   AddNewObjectHeaders(headers, options, "");
   AddCondition(headers, options.condition);
-  headers.Add("x-amz-copy-source", fmt::format("/{}/{}", address_.bucket(), http::PercentEncode(from, "/")));
+  headers.Add("x-amz-copy-source", fmt::format("/{}/{}", from_bucket, http::PercentEncode(from, "/")));
   headers.Add("x-amz-copy-source-if-match", Quoted(from_etag));
   headers.Add("x-amz-metadata-directive", "REPLACE");
   return outgoing;

@@ -41,9 +41,9 @@ class S3Dialect : public Dialect {
 
   // Beyond what all stores have.
 
-  /// Metadata of the source where `options` names none.
-  Outgoing Copy(const std::string& from, const std::string& from_etag, const std::string& to,
-                const WriteOptions& options) const;
+  /// Of an object in `from_bucket`, of that etag. Metadata of the source where `options` names none.
+  Outgoing Copy(const std::string& from_bucket, const std::string& from, const std::string& from_etag,
+                const std::string& to, const WriteOptions& options) const;
   /// `length` bytes of `from` become a part.
   Outgoing CopyPart(const std::string& from, const std::string& from_etag, int64_t offset, int64_t length,
                     const std::string& to, const std::string& upload_id, int number) const;
@@ -52,6 +52,7 @@ class S3Dialect : public Dialect {
   Outgoing RemoveBatch(std::span<const std::string> keys) const;
   Outgoing ListUploads(const std::string& prefix, const std::string& key_marker, const std::string& id_marker) const;
   const S3Address& address() const { return address_; }
+  const std::string& region() const { return region_; }
 
  private:
   Outgoing Make(const char* method, std::string url) const;

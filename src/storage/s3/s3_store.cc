@@ -18,6 +18,10 @@ constexpr int64_t kMaxCopyBytes = int64_t{5} << 30;
 constexpr size_t kKeysPerDelete = 1000;
 constexpr char kDefaultRegion[] = "us-east-1";
 
+bool SameAccount(const StoreOptions& a, const StoreOptions& b) {
+  return a.profile == b.profile && a.anonymous == b.anonymous;
+}
+
 }  // namespace
 
 S3Store::S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
@@ -79,18 +83,47 @@ Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to,
     return S3Compose(context(), s3_, to, write).Run(std::span(&source, 1));
   }
   ObjectInfo info;
-  const CallResult result = RunOne(
-      context(), "copy " + Uri(from) + " to", to, [&] { return s3_.Copy(from, source.etag, to, write); },
+  ASSAY_RETURN_IF_ERROR(CopyOnce(s3_.address().bucket(), source, to, write, info).status);
+  return info;
+}
+
+CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source, const std::string& to,
+                             const WriteOptions& options, ObjectInfo& info) {
+  return RunOne(
+      context(), fmt::format("copy s3://{}/{} to", bucket, source.key), to,
+      [&] { return s3_.Copy(bucket, source.key, source.etag, to, options); },
       [&](http::Response& answer) {
         Dialect::Read<ObjectInfo> read = s3_.ReadCopy(answer);
         info = std::move(read.value);
+        info.key = to;
+        info.size = source.size;
         return read.failure;
       },
       options.cancel);
+}
+
+Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
+                                                    const WriteOptions& options) {
+  auto* const other = dynamic_cast<S3Store*>(&source);
+  if (other == nullptr || other->s3_.address().service() != s3_.address().service() ||
+      other->s3_.region() != s3_.region() || !SameAccount(other->options(), this->options())) {
+    return std::optional<ObjectInfo>();
+  }
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  if (info.size > kMaxCopyBytes || options.expected) {
+    return std::optional<ObjectInfo>();
+  }
+  ObjectInfo copy;
+  const CallResult result = CopyOnce(other->s3_.address().bucket(), info, to, CopyOptions(info, options), copy);
+  // Who may read here and write there need not be allowed to let the service do both.
+  const bool refused = result.failure && (result.failure->kind == FailureClass::kDenied ||
+                                          result.failure->code == ErrorCode::kUnsupported);
+  if (refused) {
+    return std::optional<ObjectInfo>();
+  }
   ASSAY_RETURN_IF_ERROR(result.status);
-  info.key = to;
-  info.size = source.size;
-  return info;
+  return std::optional(std::move(copy));
 }
 
 Result<ObjectInfo> S3Store::Compose(std::span<const std::string> from, const std::string& to,

@@ -19,12 +19,18 @@ class S3Store : public RemoteStore {
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
   /// By parts where the object is larger than one request may copy.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  /// From a bucket at the same address with the same options, up to what one request may copy.
+  Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
+                                             const WriteOptions& options) override;
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
   Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
  private:
+  /// One request; `info` gets what became of it.
+  CallResult CopyOnce(const std::string& bucket, const ObjectInfo& source, const std::string& to,
+                      const WriteOptions& options, ObjectInfo& info);
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<Status> statuses);
 
   const S3Dialect& s3_;

@@ -6,17 +6,12 @@
 #include <vector>
 
 #include "storage/integrity/checksum.h"
+#include "storage/object_store.h"
 
 namespace assay::storage {
 
 /// Whether the checksum of a concatenation follows from those of its pieces.
 bool IsCombinable(ChecksumKind kind);
-
-struct PartChecksum {
-  int64_t offset = 0;
-  int64_t bytes = 0;
-  Checksum checksum;
-};
 
 /// Of bytes 0 up to `total_bytes`, out of parts in any order; nothing where they do not cover that exactly or cannot be
 /// combined. A single part may have any kind.

@@ -9,10 +9,14 @@ ChecksumSource::ChecksumSource(std::vector<std::span<const std::byte>> pieces, C
 
 size_t ChecksumSource::Read(std::span<std::byte> out) {
   const size_t filled = spans_.Read(out);
+  read_bytes_ += static_cast<int64_t>(filled);
+  const bool last = filled > 0 && read_bytes_ == bytes();
+  if (last && guard_ && !guard_()) {
+    return kRefused;
+  }
   if (!checksum_) {
     stream_.Update(out.first(filled));
-    read_bytes_ += static_cast<int64_t>(filled);
-    if (read_bytes_ == bytes()) {
+    if (last) {
       checksum_ = stream_.Finish();
     }
   }

@@ -1,8 +1,10 @@
 // The body of an upload with its checksum.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "http/body.h"
@@ -20,6 +22,10 @@ class ChecksumSource : public http::BodySource {
   size_t Read(std::span<std::byte> out) override;
   void Rewind() override;
 
+  /// Asked before the last bytes are given: false refuses them. Called on the client's I/O thread.
+  using Guard = std::function<bool()>;
+  void set_guard(Guard guard) { guard_ = std::move(guard); }
+
   ChecksumKind kind() const { return kind_; }
   /// Of all bytes. Computes it now if they have not all been read; later reads do not compute it again.
   const Checksum& checksum();
@@ -30,6 +36,7 @@ class ChecksumSource : public http::BodySource {
   ChecksumKind kind_;
   ChecksumStream stream_;
   int64_t read_bytes_ = 0;
+  Guard guard_;
   std::optional<Checksum> checksum_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/terminal.h"
 #include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
@@ -79,12 +80,6 @@ constexpr TransportRow kTransport[] = {
     {http::TransportError::kRejected, FailureClass::kReset},
 };
 
-/// One line however many the store sent.
-std::string OneLine(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  return text;
-}
-
 std::string What(const Failure& failure) {
   std::string what = failure.http_status == 0 ? "" : std::to_string(failure.http_status);
   for (const std::string& part : {failure.store_code, failure.message}) {
@@ -92,7 +87,7 @@ std::string What(const Failure& failure) {
       what += (what.empty() ? "" : part == failure.store_code ? " " : ": ") + part;
     }
   }
-  return what.empty() ? std::string(NameOf(failure.kind)) : OneLine(what);
+  return what.empty() ? std::string(NameOf(failure.kind)) : what;
 }
 
 }  // namespace
@@ -169,15 +164,16 @@ Failure MakeFailure(FailureClass kind, ErrorCode code, std::string message) {
 Status DescribeFailure(std::string_view operation, std::string_view uri, const Failure& failure, int attempts) {
   std::string about;
   if (!failure.request_id.empty()) {
-    about = "request " + OneLine(failure.request_id);
+    about = "request " + failure.request_id;
   }
   if (attempts > 1) {
     about += fmt::format("{}{} attempts", about.empty() ? "" : ", ", attempts);
   }
   const std::string_view advice = failure.advice.empty() ? RowOf(failure.kind).advice : failure.advice;
+  // Codes, messages, regions and ids are the store's, keys are the user's: any may hold a newline.
   return {failure.code,
-          fmt::format("cannot {} {}: {}{}{}{}{}", operation, uri, What(failure), about.empty() ? "" : " (", about,
-                      about.empty() ? "" : ")", advice.empty() ? "" : fmt::format("; {}", advice))};
+          OneLine(fmt::format("cannot {} {}: {}{}{}{}{}", operation, uri, What(failure), about.empty() ? "" : " (",
+                              about, about.empty() ? "" : ")", advice.empty() ? "" : fmt::format("; {}", advice)))};
 }
 
 }  // namespace assay::storage

@@ -20,6 +20,15 @@ PutCall::PutCall(std::string operation, std::string key, std::vector<Bytes> piec
 
 void PutCall::Prepare(Attempt& attempt) {
   attempt.body = std::make_unique<ChecksumSource>(pieces_, kind_);
+  if (guard_) {
+    attempt.body->set_guard([this, &attempt] {
+      const Status status = guard_();
+      if (!status.ok()) {
+        attempt.refusal = MakeFailure(FailureClass::kPermanent, status.code(), status.message());
+      }
+      return status.ok();
+    });
+  }
   attempt.outgoing = make_(*attempt.body);
 }
 

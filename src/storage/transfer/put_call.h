@@ -22,6 +22,9 @@ class PutCall : public StoreCall {
   PutCall(std::string operation, std::string key, std::vector<Bytes> pieces, ChecksumKind kind, bool may_reissue,
           Make make, Take take, OnDone on_done);
 
+  /// Asked before the last bytes are sent; an error ends the call. Called on the client's I/O thread.
+  void set_guard(std::function<Status()> guard) { guard_ = std::move(guard); }
+
   std::string operation() const override { return operation_; }
   const std::string& key() const override { return key_; }
   void Prepare(Attempt& attempt) override;
@@ -39,6 +42,7 @@ class PutCall : public StoreCall {
   Make make_;
   Take take_;
   OnDone on_done_;
+  std::function<Status()> guard_;
 };
 
 }  // namespace assay::storage

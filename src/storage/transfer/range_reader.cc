@@ -34,6 +34,9 @@ void RangeReader::AddRange(RangeRequest request, RangeCallOptions options) {
   call->set_on_accepted([this](const RangeHead& head, PartChecksum part) {
     TakeHead(head);
     const int64_t bytes = part.bytes;
+    if (options_.on_range) {
+      options_.on_range(part);
+    }
     checksums_.push_back(std::move(part));
     if (options_.progress) {
       options_.progress(bytes);

@@ -27,7 +27,7 @@ class RangeReader {
   ~RangeReader();
 
   Result<ObjectInfo> ReadPieces(std::span<const ReadPiece> pieces);
-  /// `allocate` is called once, on another thread.
+  /// `allocate` is called once, on the client's I/O thread.
   Result<ObjectInfo> ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate);
 
  private:

@@ -96,11 +96,15 @@ WholePut::WholePut(const CallContext& context, std::string key, Pieces pieces, c
       token_(options.condition.kind == WriteCondition::Kind::kNone ? std::string() : TokenOf(options)) {}
 
 std::unique_ptr<StoreCall> WholePut::MakeCall() {
-  return std::make_unique<PutCall>(
+  auto call = std::make_unique<PutCall>(
       "write", key_, std::move(pieces_), context_.dialect->traits().checksum, false,
       [this](ChecksumSource& body) { return context_.dialect->Put(key_, body, options_, token_); },
       [this](http::Response& response, const Checksum& sent) { return Take(response, sent); },
       [this](const CallResult& end) { result_ = end; });
+  if (options_.journal != nullptr) {
+    call->set_guard([journal = options_.journal] { return journal->BeforePublish(); });
+  }
+  return call;
 }
 
 std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& sent) {
@@ -340,7 +344,7 @@ Result<ObjectInfo> MultipartUpload::SendComplete(const std::optional<Checksum>& 
 Status MultipartUpload::CheckBeforePublish() {
   const Status sent = runner_->RunAll();
   // What the network ended can be gone on with; what was refused or given up cannot.
-  keep_ = options_.journal != nullptr && sent.code() == ErrorCode::kIo;
+  keep_ = options_.journal != nullptr && options_.journal->remembers() && sent.code() == ErrorCode::kIo;
   ASSAY_RETURN_IF_ERROR(sent);
   return options_.journal == nullptr ? Status::Ok() : options_.journal->BeforePublish();
 }
