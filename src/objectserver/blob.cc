@@ -15,10 +15,14 @@ namespace {
 constexpr size_t kHugePageBytes = 2 << 20;
 constexpr size_t kCacheLineBytes = 64;
 constexpr size_t kMinPooledBytes = 1 << 20;
+// Of what is pooled: few capacities, so that most is used again.
+constexpr size_t kPooledMultipleBytes = 256 << 10;
 constexpr size_t kReadBytes = 256 << 10;
 
 size_t CapacityOf(size_t size) {
-  const size_t alignment = size >= kHugePageBytes ? kHugePageBytes : kCacheLineBytes;
+  const size_t alignment = size >= kHugePageBytes    ? kHugePageBytes
+                           : size >= kMinPooledBytes ? kPooledMultipleBytes
+                                                     : kCacheLineBytes;
   return (std::max<size_t>(size, 1) + alignment - 1) / alignment * alignment;
 }
 

@@ -12,10 +12,13 @@
 namespace assay::objectserver {
 namespace {
 
+// Of content without a known size; and what longer content is cut into, so that its memory serves objects and parts of
+// any size afterwards.
 constexpr int64_t kSegmentBytes = 1 << 20;
+constexpr int64_t kMaxSegmentBytes = 2 << 20;
 constexpr size_t kFileBufferBytes = 512 << 10;
 
-/// One buffer of the expected size, or as many of a megabyte as it takes.
+/// Segments of the expected size together, or as many of a megabyte as it takes.
 class MemoryWriter : public BlobWriter {
  public:
   MemoryWriter(std::shared_ptr<BufferPool> pool, std::optional<int64_t> expected_bytes)
@@ -25,7 +28,7 @@ class MemoryWriter : public BlobWriter {
     if (!buffer_ || used_ == buffer_->bytes().size()) {
       Flush();
       const int64_t left = expected_bytes_.value_or(0) - flushed_;
-      buffer_ = TakeBuffer(static_cast<size_t>(left > 0 ? left : kSegmentBytes));
+      buffer_ = TakeBuffer(static_cast<size_t>(left > 0 ? std::min(left, kMaxSegmentBytes) : kSegmentBytes));
       if (!buffer_) {
         return {};
       }
@@ -109,13 +112,8 @@ class FileWriter : public BlobWriter {
 
  private:
   Status Flush() {
-    std::span<const std::byte> rest = used_ > 0 ? buffer_->bytes().first(used_) : std::span<std::byte>();
-    while (!rest.empty()) {
-      const ssize_t written = RetryOnSignal([&] { return ::write(fd_.get(), rest.data(), rest.size()); });
-      if (written < 0) {
-        return ErrnoStatus(errno, "write", file_->path());
-      }
-      rest = rest.subspan(static_cast<size_t>(written));
+    if (used_ > 0 && !WriteAll(fd_.get(), buffer_->bytes().first(used_))) {
+      return ErrnoStatus(errno, "write", file_->path());
     }
     size_ += static_cast<int64_t>(used_);
     used_ = 0;

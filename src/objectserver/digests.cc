@@ -10,7 +10,7 @@ namespace {
 
 using storage::ChecksumKind;
 
-constexpr int64_t kMaxMd5Bytes = 1 << 20;
+constexpr int64_t kMaxMd5Bytes = 256 << 10;
 
 uint64_t FromBigEndian(const std::string& digest) {
   uint64_t value = 0;

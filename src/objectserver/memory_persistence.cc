@@ -1,7 +1,14 @@
+#include <unistd.h>
+
 #include "objectserver/persistence.h"
 
 namespace assay::objectserver {
 namespace {
+
+/// A quarter of the machine's memory: what large objects that are overwritten need for the next ones.
+size_t MaxKeptBytes() {
+  return static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) / 4;
+}
 
 class MemoryPersistence : public Persistence {
  public:
@@ -17,8 +24,7 @@ class MemoryPersistence : public Persistence {
   }
 
  private:
-  static constexpr size_t kMaxKeptBytes = size_t{1} << 30;
-  const std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>(kMaxKeptBytes);
+  const std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>(MaxKeptBytes());
 };
 
 }  // namespace
