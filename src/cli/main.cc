@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/subprocess.h"
+#include "base/terminal.h"
 #include "cli/verb.h"
 #include "version.h"
 
@@ -72,7 +73,8 @@ int Main(int argc, char** argv) {
     }
     const Status status = action();
     if (!status.ok()) {
-      fmt::print(stderr, "assay {}: {}\n", sub->get_name(), status.message());
+      // A key may hold a newline.
+      fmt::print(stderr, "assay {}: {}\n", sub->get_name(), OneLine(status.message()));
     }
     return ExitCode(status);
   }

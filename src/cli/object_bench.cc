@@ -137,7 +137,8 @@ Action AddObjectBench(CLI::App& app) {
       ->capture_default_str();
   AddOutputOption(app, options->output, {"table", "json"});
   options->store.AddTo(app);
-  return [options] { return Run(*options); };
+  options->store.decorators().AddBenchTo(app);
+  return [options] { return options->store.decorators().Counted([&] { return Run(*options); }); };
 }
 
 }  // namespace assay::cli

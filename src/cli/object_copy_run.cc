@@ -8,14 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/file_descriptor.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "cli/object_output.h"
 #include "cli/object_progress.h"
 #include "cli/options.h"
 #include "storage/copy/copy_object.h"
 #include "storage/copy/copy_tree.h"
-#include "storage/copy/read_through.h"
 #include "storage/store_checks.h"
 
 namespace assay::cli {
@@ -53,7 +52,7 @@ class CopyReport : public storage::TreeCopyListener {
     }
     if (event.outcome == Outcome::kFailed) {
       ++failed_;
-      progress_.Print("assay object: " + event.status.message());
+      progress_.Print("assay object: " + OneLine(event.status.message()));
     }
     if (flags_.output == "json") {
       json_.push_back({{"from", event.from},
@@ -94,28 +93,9 @@ class CopyReport : public storage::TreeCopyListener {
   int64_t failed_ = 0;
 };
 
-Status WriteAll(storage::Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = RetryOnSignal([&] { return ::write(STDOUT_FILENO, bytes.data(), bytes.size()); });
-    if (written < 0) {
-      return ErrnoStatus(errno, "write", "standard output");
-    }
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return Status::Ok();
-}
-
 Status ToStandardOutput(const CopyFlags& flags, const std::string& from) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, flags.store.Open(from));
-  ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<storage::ObjectInfo> info, place.store->Stat(place.key));
-  if (!info) {
-    return storage::MissingObjectStatus("read", place.store->Uri(place.key));
-  }
-  const InterruptFlag interrupt;
-  storage::ReadThroughOptions through;
-  through.read.cancel = interrupt.get();
-  return storage::ReadThrough(*place.store, *info, through, WriteAll);
+  return PrintObject(place);
 }
 
 Status FromStandardInput(const CopyFlags& flags, const std::string& to) {
@@ -164,14 +144,11 @@ Status CopyOne(const CopyFlags& flags, const ObjectPlace& from, const ObjectPlac
     return Status::InvalidArgument(
         fmt::format("'{}' is a bucket or a folder: add --recursive to copy all that is in it", from.uri));
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<storage::ObjectInfo> info, from.store->Stat(from.key));
-  if (!info) {
-    return storage::MissingObjectStatus("copy", from.store->Uri(from.key));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*from.store, from.key, "copy"));
   using Outcome = storage::TreeCopyEvent::Outcome;
   const std::string key = TargetKey(from, to);
-  storage::TreeCopyEvent event{from.store->Uri(from.key), to.store->Uri(key), info->size, 0, Outcome::kPlanned, {}};
-  report.OnPlan(1, info->size);
+  storage::TreeCopyEvent event{from.store->Uri(from.key), to.store->Uri(key), info.size, 0, Outcome::kPlanned, {}};
+  report.OnPlan(1, info.size);
   if (!flags.dry_run) {
     storage::ObjectCopyOptions copy = options;
     copy.write.progress = [&report](int64_t bytes) { report.OnBytes(bytes); };
@@ -200,21 +177,7 @@ Status CopyFolder(const CopyFlags& flags, const ObjectPlace& from, const ObjectP
   return status;
 }
 
-}  // namespace
-
-void CopyFlags::AddTo(CLI::App& app) {
-  app.add_flag("-r,--recursive", recursive, "A folder with all that is in it; what is equal there already is skipped");
-  app.add_flag("--dry-run,--dryrun", dry_run, "Print what would be copied, copy nothing");
-  app.add_flag("--always", always, "With --recursive: copy also what is equal");
-  app.add_flag("--no-resume", no_resume, "Keep no journal of parts to go on from after a crash");
-  app.add_flag("-q,--quiet", quiet, "Print failures only");
-  app.add_option("--jobs", jobs, "Objects at a time")->check(CLI::Range(1, 256))->capture_default_str();
-  AddOutputOption(app, output, {"text", "json"});
-  write.AddTo(app);
-  store.AddTo(app);
-}
-
-Status RunCopy(const CopyFlags& flags, const std::string& from, const std::string& to) {
+Status Copy(const CopyFlags& flags, const std::string& from, const std::string& to) {
   if (from == kStandardStream) {
     return FromStandardInput(flags, to);
   }
@@ -238,6 +201,25 @@ Status RunCopy(const CopyFlags& flags, const std::string& from, const std::strin
     report.Finish();
   }
   return status;
+}
+
+}  // namespace
+
+void CopyFlags::AddTo(CLI::App& app) {
+  app.add_flag("-r,--recursive", recursive, "A folder with all that is in it; what is equal there already is skipped");
+  app.add_flag("--dry-run,--dryrun", dry_run, "Print what would be copied, copy nothing");
+  app.add_flag("--always", always, "With --recursive: copy also what is equal");
+  app.add_flag("--no-resume", no_resume, "Keep no journal of parts to go on from after a crash");
+  app.add_flag("-q,--quiet", quiet, "Print failures only");
+  app.add_option("--jobs", jobs, "Objects at a time")->check(CLI::Range(1, 256))->capture_default_str();
+  AddOutputOption(app, output, {"text", "json"});
+  write.AddTo(app);
+  store.AddTo(app);
+  store.decorators().AddStatsTo(app);
+}
+
+Status RunCopy(const CopyFlags& flags, const std::string& from, const std::string& to) {
+  return flags.store.decorators().Counted([&] { return Copy(flags, from, to); });
 }
 
 }  // namespace assay::cli

@@ -18,8 +18,6 @@
 namespace assay::cli {
 namespace {
 
-constexpr int kListWorkers = 8;
-
 struct LsOptions {
   StoreFlags store;
   std::string uri;
@@ -98,7 +96,7 @@ Status Run(const LsOptions& options) {
   storage::ListOptions list;
   list.prefix = place.key;
   list.delimiter = options.recursive ? "" : "/";
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, kListWorkers, [&](storage::ListPage page) {
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
     return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("list", place.uri) : lister.Take(page);
   }));
   return lister.Finish();
@@ -114,7 +112,8 @@ Action AddObjectLs(CLI::App& app) {
   app.add_flag("--summarize", options->summarize, "Count and total size at the end");
   AddOutputOption(app, options->output, {"text", "json"});
   options->store.AddTo(app);
-  return [options] { return Run(*options); };
+  options->store.decorators().AddStatsTo(app);
+  return [options] { return options->store.decorators().Counted([&] { return Run(*options); }); };
 }
 
 }  // namespace assay::cli

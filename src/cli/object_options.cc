@@ -120,9 +120,10 @@ Result<ObjectPlace> StoreFlags::Open(const std::string& uri) const {
   ObjectPlace place;
   place.uri = folder ? uri + '/' : uri;
   ASSAY_ASSIGN_OR_RETURN(place.parsed, storage::ParseStoreUri(place.uri));
-  ASSAY_ASSIGN_OR_RETURN(const StoreOptions options, Load(place.parsed.scheme));
+  ASSAY_ASSIGN_OR_RETURN(StoreOptions options, Load(place.parsed.scheme));
+  decorators_->Observe(place.parsed, options);
   ASSAY_ASSIGN_OR_RETURN(storage::StoreAndKey opened, storage::OpenStore(place.uri, options));
-  place.store = std::move(opened.store);
+  ASSAY_ASSIGN_OR_RETURN(place.store, decorators_->Wrap(place.parsed, std::move(opened.store)));
   place.key = std::move(opened.key);
   return place;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "cli/object_decorators.h"
 #include "storage/object_store.h"
 #include "storage/open.h"
 #include "storage/options.h"
@@ -35,6 +36,8 @@ class StoreFlags {
   Result<ObjectPlace> Open(const std::string& uri) const;
   /// Both; one store where they are in the same bucket.
   Result<std::pair<ObjectPlace, ObjectPlace>> OpenBoth(const std::string& from, const std::string& to) const;
+  /// What Open() puts around the stores; none unless the verb adds its flags.
+  StoreDecorators& decorators() const { return *decorators_; }
 
  private:
   template <typename T>
@@ -44,6 +47,7 @@ class StoreFlags {
 
   std::string config_;
   std::vector<std::function<void(storage::StoreOptions&)>> given_;
+  std::unique_ptr<StoreDecorators> decorators_ = std::make_unique<StoreDecorators>();
 };
 
 /// Flags of what is written.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/terminal.h"
 #include "cli/object_options.h"
 #include "cli/object_verb.h"
 #include "storage/list_parallel.h"
@@ -12,7 +13,6 @@
 namespace assay::cli {
 namespace {
 
-constexpr int kListWorkers = 8;
 constexpr size_t kBatch = 1000;
 
 struct RmOptions {
@@ -23,15 +23,17 @@ struct RmOptions {
   bool quiet = false;
 };
 
-/// Removes `keys` and says so; the first failure is returned after all have been tried.
+/// Removes `keys` and says so, of several also which failed; the first failure is returned after all have been tried.
 Status RemoveBatch(const RmOptions& options, const ObjectPlace& place, const std::vector<std::string>& keys) {
   const std::vector<Status> statuses =
       options.dry_run ? std::vector<Status>(keys.size()) : place.store->RemoveMany(keys);
   Status first;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!statuses[i].ok()) {
-      fmt::print(stderr, "assay object rm: {}\n", statuses[i].message());
       first = first.ok() ? statuses[i] : first;
+      if (keys.size() > 1) {
+        fmt::print(stderr, "assay object: {}\n", OneLine(statuses[i].message()));
+      }
     } else if (!options.quiet) {
       fmt::print("{}delete: {}\n", options.dry_run ? "(dryrun) " : "", place.store->Uri(keys[i]));
     }
@@ -44,7 +46,7 @@ Status RemoveTree(const RmOptions& options, const ObjectPlace& place) {
   storage::ListOptions list;
   list.prefix = AsFolder(place.key);
   std::vector<std::string> keys;
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, kListWorkers, [&](storage::ListPage page) {
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
     for (storage::ObjectInfo& info : page.objects) {
       keys.push_back(std::move(info.key));
     }
@@ -91,7 +93,8 @@ Action AddObjectRm(CLI::App& app) {
   app.add_flag("--dry-run,--dryrun", options->dry_run, "Print what would be removed, remove nothing");
   app.add_flag("-q,--quiet", options->quiet, "Print failures only");
   options->store.AddTo(app);
-  return [options] { return Run(*options); };
+  options->store.decorators().AddStatsTo(app);
+  return [options] { return options->store.decorators().Counted([&] { return Run(*options); }); };
 }
 
 }  // namespace assay::cli

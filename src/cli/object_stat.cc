@@ -24,11 +24,8 @@ struct StatOptions {
 Status Run(const StatOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
   ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<storage::ObjectInfo> info, place.store->Stat(place.key));
-  if (!info) {
-    return storage::MissingObjectStatus("stat", place.store->Uri(place.key));
-  }
-  const nlohmann::json json = ObjectJson(place.store->Uri(place.key), *info);
+  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*place.store, place.key, "stat"));
+  const nlohmann::json json = ObjectJson(place.store->Uri(place.key), info);
   if (options.output == "json") {
     fmt::print("{}", DumpJsonPretty(json));
     return Status::Ok();

@@ -18,8 +18,6 @@
 namespace assay::cli {
 namespace {
 
-constexpr int kListWorkers = 8;
-
 struct VerifyOptions {
   StoreFlags store;
   std::string uri;
@@ -44,26 +42,24 @@ Result<std::vector<std::string>> KeysOf(const VerifyOptions& options, const Obje
   std::vector<std::string> keys;
   storage::ListOptions list;
   list.prefix = AsFolder(place.key);
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, kListWorkers, [&keys](storage::ListPage page) {
-    for (storage::ObjectInfo& info : page.objects) {
-      keys.push_back(std::move(info.key));
-    }
-    return Status::Ok();
-  }));
+  ASSAY_RETURN_IF_ERROR(
+      storage::ListInParallel(*place.store, list, storage::kListWorkers, [&keys](storage::ListPage page) {
+        for (storage::ObjectInfo& info : page.objects) {
+          keys.push_back(std::move(info.key));
+        }
+        return Status::Ok();
+      }));
   return keys;
 }
 
 Status Check(const ObjectPlace& place, const std::string& key, const storage::ReadOptions& read, Verdict& verdict) {
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<storage::ObjectInfo> info, place.store->Stat(key));
-  if (!info) {
-    return storage::MissingObjectStatus("verify", verdict.uri);
-  }
-  verdict.bytes = info->size;
-  verdict.checksum = ChecksumText(*info);
-  const auto kind = info->checksum ? info->checksum->kind : storage::ChecksumKind::kCrc32c;
-  ASSAY_ASSIGN_OR_RETURN(const storage::Checksum found, storage::ReadChecksum(*place.store, *info, kind, read));
-  return info->checksum && found != *info->checksum
-             ? storage::ChecksumMismatchStatus("verify", verdict.uri, *info->checksum, found)
+  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*place.store, key, "verify"));
+  verdict.bytes = info.size;
+  verdict.checksum = ChecksumText(info);
+  const auto kind = info.checksum ? info.checksum->kind : storage::ChecksumKind::kCrc32c;
+  ASSAY_ASSIGN_OR_RETURN(const storage::Checksum found, storage::ReadChecksum(*place.store, info, kind, read));
+  return info.checksum && found != *info.checksum
+             ? storage::ChecksumMismatchStatus("verify", verdict.uri, *info.checksum, found)
              : Status::Ok();
 }
 

@@ -40,8 +40,7 @@ class Model {
 
 class BadDay {
  public:
-  BadDay(const std::string& uri, uint64_t seed)
-      : random_(seed), served_(uri, ServeOptions(seed), {.stall_timeout_seconds = 1}) {}
+  BadDay(const std::string& uri, uint64_t seed) : random_(seed), served_(uri, ServeOptions(seed), Impatient()) {}
 
   Outcomes Run(int operations) {
     for (int i = 0; i < operations; ++i) {
@@ -73,6 +72,11 @@ class BadDay {
     serve.profile = std::string(ASSAY_SOURCE_DIR) + "/share/profiles/bad-day.yaml";
     serve.seed = seed;
     return serve;
+  }
+  static StoreOptions Impatient() {
+    StoreOptions options;
+    options.stall_timeout_seconds = 1;
+    return options;
   }
   ObjectStore& store() { return served_.store(); }
 

@@ -8,7 +8,10 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-from served import ASSAY, Server  # noqa: E402
+import served  # noqa: E402
+
+serve = served.serve
+ASSAY = served.ASSAY
 
 KEY, SECRET = "AKIAOFTESTS", "secret/of+tests"
 
@@ -63,19 +66,6 @@ def credentials(tmp_path):
     path = tmp_path / "credentials.yaml"
     path.write_text(f"keys:\n  - access_key_id: {KEY}\n    secret_access_key: '{SECRET}'\n")
     return path
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(*arguments, **options):
-        servers.append(Server(*arguments, **options))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.kill()
 
 
 @pytest.fixture

@@ -25,6 +25,17 @@ def test_mistakes_are_one_line(tmp_path):
     profile.write_text("latency:\n  rea: {median: 1ms, p99: 2ms}\n")
     message = refused("--profile", str(profile))
     assert "p.yaml:2" in message and "'read'" in message
+    for text, problem in (
+        ("latency: [1\n", "not valid YAML"),
+        ("[]\n", "must be a map"),
+        ("faults: 3\n", "must be a list"),
+        ("faults: [{fault: frob, rate: 0.1}]\n", "unknown fault 'frob'"),
+        ("faults: [{fault: reset, rate: 2}]\n", "between 0 and 1"),
+        ("bandwidth: {total: fast}\n", "fast"),
+    ):
+        profile.write_text(text)
+        message = refused("--profile", str(profile))
+        assert "p.yaml:" in message and problem in message
     assert "s3, gcs" in refused("--dialect", "azure")
 
 

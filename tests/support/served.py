@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 
+import pytest
+
 ASSAY = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin")) / "assay"
 
 
@@ -32,3 +34,17 @@ class Server:
     def kill(self):
         self.process.kill()
         self.process.wait(timeout=20)
+
+
+@pytest.fixture
+def serve():
+    """Starts servers with the given arguments; those still running at the end are killed."""
+    servers = []
+
+    def start(*arguments, **options):
+        servers.append(Server(*arguments, **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.kill()
