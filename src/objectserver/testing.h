@@ -31,6 +31,22 @@ struct Reply {
   }
 };
 
+/// Answers a request as a connection would ask it, the body in as many pieces as the server takes.
+inline http::ServerResponse Answer(Front& front, http::RequestHead head, std::string_view body) {
+  const std::unique_ptr<http::Exchange> exchange = front.Open(std::move(head));
+  while (!body.empty() && exchange->wants_body()) {
+    const std::span<std::byte> memory = exchange->BodyMemory(body.size());
+    if (memory.empty()) {
+      break;
+    }
+    const size_t count = std::min(memory.size(), body.size());
+    std::memcpy(memory.data(), body.data(), count);
+    exchange->BodyReceived(count);
+    body.remove_prefix(count);
+  }
+  return exchange->Finish({});
+}
+
 /// A store and its dialects, without sockets.
 class Harness {
  public:
@@ -56,18 +72,7 @@ class Harness {
     for (const http::Header& header : headers) {
       head.headers.Set(header.name, header.value);
     }
-    const std::unique_ptr<http::Exchange> exchange = front_->Open(std::move(head));
-    while (!body.empty() && exchange->wants_body()) {
-      const std::span<std::byte> memory = exchange->BodyMemory(body.size());
-      if (memory.empty()) {
-        break;
-      }
-      const size_t count = std::min(memory.size(), body.size());
-      std::memcpy(memory.data(), body.data(), count);
-      exchange->BodyReceived(count);
-      body.remove_prefix(count);
-    }
-    return ReplyOf(exchange->Finish({}));
+    return ReplyOf(Answer(*front_, std::move(head), body));
   }
 
   Store& store() { return *store_; }

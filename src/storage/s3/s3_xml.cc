@@ -60,6 +60,13 @@ void AddText(pugi::xml_node node, const char* name, const std::string& text) {
   node.append_child(name).text().set(text.c_str());
 }
 
+/// 0 for what is no number of a part.
+int PartNumber(std::string_view text) {
+  constexpr int64_t kMostParts = 10'000;
+  const int64_t number = ParseCount(text).value_or(0);
+  return number <= kMostParts ? static_cast<int>(number) : 0;
+}
+
 bool IsTrue(const pugi::xml_node& node, const char* name) {
   return node.child_value(name) == std::string("true");
 }
@@ -153,14 +160,14 @@ std::optional<PartsPage> ParseParts(std::string_view body) {
   PartsPage page;
   for (const pugi::xml_node node : root.children("Part")) {
     UploadedPart part;
-    part.number = static_cast<int>(ParseCount(node.child_value("PartNumber")).value_or(0));
+    part.number = PartNumber(node.child_value("PartNumber"));
     part.bytes = ParseCount(node.child_value("Size")).value_or(0);
     part.etag = EtagOf(node.child_value("ETag"));
     part.checksum = ChecksumChild(node);
     page.parts.push_back(std::move(part));
   }
   if (IsTrue(root, "IsTruncated")) {
-    page.next_number = static_cast<int>(ParseCount(root.child_value("NextPartNumberMarker")).value_or(0));
+    page.next_number = PartNumber(root.child_value("NextPartNumberMarker"));
   }
   return page;
 }
