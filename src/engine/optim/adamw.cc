@@ -1,32 +1,59 @@
 #include "engine/optim/adamw.h"
 
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 
 #include <map>
 
 namespace assay::engine {
 namespace {
 
-/// The states are not cleared: the first update writes them without reading, and clearing a model's worth of fresh
-/// memory takes as long as many updates.
-AdamwTensors make_states(const at::Tensor& parameter, bool decay) {
-  const bool wide = parameter.scalar_type() == at::kHalf;
-  AdamwTensors t{.parameter = wide ? parameter.to(at::kFloat) : parameter, .decay = decay};
-  t.first_moment = at::empty_like(t.parameter);
-  t.second_moment = at::empty_like(t.parameter);
-  if (wide) {
-    t.copy = parameter;
+/// Memory for a state of each tensor, as views of one flat tensor. It is not cleared: the first update writes states
+/// without reading them, and clearing a model's worth of fresh memory takes as long as many updates. In blocks of their
+/// own the allocator would write to the begin of each, and with huge pages that clears nearly all of it.
+std::vector<at::Tensor> fresh_states(const std::vector<at::Tensor>& like) {
+  constexpr int64_t kAlignment = 64;
+  const auto bytes_of = [](const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); };
+  int64_t total = 0;
+  for (const at::Tensor& tensor : like) {
+    total += (bytes_of(tensor) + kAlignment - 1) / kAlignment * kAlignment;
   }
-  return t;
+  std::vector<at::Tensor> states;
+  at::Tensor rest = like.empty() ? at::Tensor() : at::empty({total}, like.front().options().dtype(at::kByte));
+  for (const at::Tensor& tensor : like) {
+    const int64_t bytes = bytes_of(tensor);
+    states.push_back(rest.narrow(0, 0, bytes).view(tensor.scalar_type()).view(tensor.sizes()));
+    const int64_t used = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    rest = rest.narrow(0, used, rest.numel() - used);
+  }
+  return states;
+}
+
+/// What an update works on: the parameter itself, or its float32 master.
+at::Tensor updated_tensor(const at::Tensor& parameter) {
+  return parameter.scalar_type() == at::kHalf ? parameter.to(at::kFloat) : parameter;
 }
 
 }  // namespace
 
 Adamw::Adamw(std::vector<std::pair<std::string, at::Tensor>> parameters, const OptimizerOptions& options)
     : options_(options) {
+  std::vector<at::Tensor> updated;
+  for (const auto& [name, tensor] : parameters) {
+    updated.push_back(updated_tensor(tensor.detach()));
+  }
+  const std::vector<at::Tensor> first = fresh_states(updated);
+  const std::vector<at::Tensor> second = fresh_states(updated);
   slots_.reserve(parameters.size());
-  for (auto& [name, tensor] : parameters) {
-    slots_.push_back({tensor, make_states(tensor.detach(), applies_weight_decay(name))});
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, tensor] = parameters[i];
+    const bool has_master = tensor.scalar_type() == at::kHalf;
+    slots_.push_back({.parameter = tensor,
+                      .update = {.parameter = updated[i],
+                                 .gradient = {},
+                                 .first_moment = first[i],
+                                 .second_moment = second[i],
+                                 .decay = applies_weight_decay(name),
+                                 .copy = has_master ? tensor.detach() : at::Tensor()}});
   }
 }
 
