@@ -13,7 +13,7 @@ ODD_KEYS = [
     "unicode \u00e9 \u65e5\u672c\u8a9e \U0001f600",
     "double//slash",
     "/leading",
-    "//",
+    "//x",
     "tab\tand\nnewline",
     "dots/../and/./more",
     "quotes'\"<>",
