@@ -16,7 +16,7 @@ namespace assay::objectserver {
 struct Attributes {
   std::string content_type;
   /// Fields that come back as they were sent: Cache-Control, Content-Disposition, Content-Encoding, Content-Language,
-  /// Expires.
+  /// Expires; and what was said of encryption.
   std::map<std::string, std::string> system;
   std::map<std::string, std::string> metadata;  ///< the user's, names in lower case
   std::string storage_class = "STANDARD";

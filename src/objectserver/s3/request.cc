@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kMaxKeyBytes = 1024;
 constexpr size_t kMaxMetadataBytes = 2048;
+constexpr char kEncryptionHeader[] = "x-amz-server-side-encryption";
+constexpr char kEncryptionKeyHeader[] = "x-amz-server-side-encryption-aws-kms-key-id";
 constexpr std::string_view kReservedNames[] = {"metrics", "storage", "upload", "download", "token", "oauth2"};
 
 std::string Lower(std::string_view text) {
@@ -31,6 +33,30 @@ std::string WithoutAwsChunked(std::string_view encoding) {
     }
   }
   return Join(kept, ",");
+}
+
+/// What is said of encryption is remembered and told again; nothing is encrypted.
+std::optional<Error> ReadEncryption(const Request& request, Attributes& attributes) {
+  constexpr std::string_view kKinds[] = {"AES256", "aws:kms", "aws:kms:dsse"};
+  const auto kind = request.Header(kEncryptionHeader);
+  const auto key_id = request.Header(kEncryptionKeyHeader);
+  if (kind && std::ranges::find(kKinds, *kind) == std::end(kKinds)) {
+    return Error{"InvalidArgument",
+                 "The encryption method specified is not supported",
+                 0,
+                 {{"ArgumentName", kEncryptionHeader}, {"ArgumentValue", std::string(*kind)}}};
+  }
+  if (key_id && !kind.value_or("").starts_with("aws:kms")) {
+    return Error{"InvalidArgument",
+                 "Server Side Encryption with AWS KMS managed key requires HTTP header x-amz-server-side-encryption : "
+                 "aws:kms"};
+  }
+  for (const char* name : {kEncryptionHeader, kEncryptionKeyHeader}) {
+    if (const auto value = request.Header(name)) {
+      attributes.system[name] = *value;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -115,7 +141,7 @@ std::optional<Error> ReadAttributes(const Request& request, Attributes& attribut
   for (const char* name : {"x-amz-storage-class", "x-goog-storage-class"}) {
     attributes.storage_class = request.Header(name).value_or(attributes.storage_class);
   }
-  return std::nullopt;
+  return ReadEncryption(request, attributes);
 }
 
 http::ServerResponse Answer(const Request& request, int status) {

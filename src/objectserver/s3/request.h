@@ -38,7 +38,8 @@ std::optional<Error> ReadAddress(const std::vector<std::string>& domains, Reques
 /// Whether a bucket may have that name, beside the names that this server keeps for itself.
 bool IsBucketName(std::string_view name);
 
-/// Reads what a writer says of the new object: content type, fields that come back, metadata, storage class.
+/// Reads what a writer says of the new object: content type, fields that come back, metadata, storage class,
+/// encryption.
 std::optional<Error> ReadAttributes(const Request& request, Attributes& attributes);
 
 /// An empty answer with request id.
