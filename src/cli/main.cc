@@ -22,6 +22,7 @@ struct Verb {
 
 constexpr Verb kVerbs[] = {
     {"tune", "Fine-tune a model on your data", &AddTune},
+    {"train-vit", "Train a vision transformer on your images, on one rank or several", &AddTrainVit},
     {"run", "Measure one point of an experiment", &AddRun},
     {"explore", "Measure every point of a discovery space", &AddExplore},
     {"results", "Print what has been measured", &AddResults},

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "data/model_catalogue.h"
+#include "data/vision_models.h"
 
 namespace assay::cli {
 namespace {
@@ -34,6 +35,11 @@ Status Run(const std::string& output) {
     const std::string family(model.family);
     list.push_back({{"name", name}, {"family", family}, {"state", StatusText(model.status)}});
     table.AddRow({name, family, StatusText(model.status)});
+  }
+  for (const data::VisionModel& model : data::VisionModels()) {
+    const std::string name(model.name);
+    list.push_back({{"name", name}, {"family", "vit"}, {"state", StatusText(data::ModelStatus::kAvailable)}});
+    table.AddRow({name, "vit", StatusText(data::ModelStatus::kAvailable)});
   }
   fmt::print("{}", output == "json" ? DumpJsonPretty(list) : table.Render());
   return Status::Ok();
