@@ -37,15 +37,22 @@ void LiveProgress::OnEvent(const job::Event& event) {
         fmt::format("{}loading on {} ({} threads, {})", prefix_, started->device, started->threads, started->isa));
   } else if (const auto* loaded = std::get_if<job::Loaded>(&event)) {
     planned_steps_ = loaded->planned_steps;
-    line_.Update(fmt::format("{}{}: {} of {} parameters train, {} rows, loaded in {}", prefix_, loaded->model_type,
+    const std::string rows = loaded->rows > 0 ? fmt::format(", {} rows", loaded->rows) : "";
+    line_.Update(fmt::format("{}{}: {} of {} parameters train{}, loaded in {}", prefix_, loaded->model_type,
                              FormatNumber(static_cast<double>(loaded->trainable_parameters)),
-                             FormatNumber(static_cast<double>(loaded->parameters)), loaded->rows,
+                             FormatNumber(static_cast<double>(loaded->parameters)), rows,
                              FormatSeconds(loaded->seconds)));
   } else if (const auto* step = std::get_if<job::Step>(&event)) {
     OnStep(*step);
   } else if (const auto* saved = std::get_if<job::Saved>(&event)) {
     line_.PrintAbove(fmt::format("{}saved to {}", prefix_, saved->path));
   }
+}
+
+std::string LiveProgress::Rate(const job::Step& step) {
+  return step.real_tokens > 0
+             ? fmt::format("{} tokens/s", FormatNumber(static_cast<double>(step.real_tokens) / step.seconds))
+             : fmt::format("{} images/s", FormatNumber(static_cast<double>(step.samples) / step.seconds));
 }
 
 void LiveProgress::OnStep(const job::Step& step) {
@@ -60,9 +67,10 @@ void LiveProgress::OnStep(const job::Step& step) {
     line_.PrintAbove(fmt::format("{}step {} skipped: its gradients overflow at a loss scale of {}", prefix_, step.step,
                                  step.loss_scale));
   }
-  line_.Update(fmt::format("{}step {}/{}  loss {:.4f}  {} tokens/s  {}  {} left", prefix_, step.step, planned_steps_,
-                           step.loss, FormatNumber(static_cast<double>(step.real_tokens) / step.seconds),
-                           FormatBytes(static_cast<double>(peak)), FormatSeconds(SecondsLeft(step))));
+  // Steps of warm-up come on top of the planned ones.
+  const int64_t total = std::max(planned_steps_, step.step);
+  line_.Update(fmt::format("{}step {}/{}  loss {:.4f}  {}  {}  {} left", prefix_, step.step, total, step.loss,
+                           Rate(step), FormatBytes(static_cast<double>(peak)), FormatSeconds(SecondsLeft(step))));
 }
 
 double LiveProgress::SecondsLeft(const job::Step& step) const {

@@ -26,6 +26,7 @@ class LiveProgress {
 
  private:
   void OnStep(const job::Step& step);
+  static std::string Rate(const job::Step& step);
   double SecondsLeft(const job::Step& step) const;
 
   StatusLine line_;

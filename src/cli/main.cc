@@ -27,6 +27,7 @@ constexpr Verb kVerbs[] = {
     {"explore", "Measure every point of a discovery space", &AddExplore},
     {"results", "Print what has been measured", &AddResults},
     {"report", "Write what has been measured as one HTML file", &AddReport},
+    {"recommend", "Say which configuration is fastest within a memory cap", &AddRecommend},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
     {"models", "List the named models", &AddModels},
     {"object", "Objects in buckets: copy, list, check; and a server to test against", &AddObject},

@@ -1,6 +1,7 @@
 // assay report: a store's measurements as one HTML file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "cli/selection.h"
 #include "cli/verb.h"
 #include "experiment/point.h"
+#include "experiment/published.h"
 #include "report/html_report.h"
 
 namespace assay::cli {
@@ -17,6 +19,22 @@ struct ReportOptions {
   Selection selection;
   std::string output;
 };
+
+report::PublishedTable PublishedVit() {
+  report::PublishedTable table;
+  table.title = "Colossal-AI's ViT benchmark, ViT-B/16 with gradient checkpointing, 20 steps on one GPU";
+  table.note = fmt::format(
+      "Hardware: {}. Measured without warm-up, once, with a memory peak that includes initialisation; compare shapes "
+      "and ratios with the rows above, not seconds.",
+      experiment::kPublishedVitHardware);
+  table.columns = {"plugin, batch size", "images/s", "peak GiB", "s for 20 steps"};
+  for (const experiment::PublishedVitRow& row : experiment::PublishedVitRows()) {
+    table.rows.push_back({fmt::format("{}, {}", row.plugin, row.batch_size),
+                          fmt::format("{:.2f}", row.images_per_second), fmt::format("{:.2f}", row.peak_gib),
+                          fmt::format("{:.1f}", row.seconds)});
+  }
+  return table;
+}
 
 Status Run(const ReportOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto measurements, Select(options.selection, /*with_series=*/true));
@@ -28,6 +46,10 @@ Status Run(const ReportOptions& options) {
     input.space_description = space.description;
   }
   input.measurements = measurements;
+  if (std::ranges::any_of(measurements,
+                          [](const auto& m) { return m.experiment.starts_with("vit_plugin_benchmark"); })) {
+    input.published.push_back(PublishedVit());
+  }
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.output, report::RenderHtmlReport(input)));
   fmt::print("report of {} measurements: {}\n", measurements.size(), options.output);
   return Status::Ok();

@@ -18,6 +18,7 @@ Action AddRun(CLI::App& app);
 Action AddExplore(CLI::App& app);
 Action AddResults(CLI::App& app);
 Action AddReport(CLI::App& app);
+Action AddRecommend(CLI::App& app);
 Action AddExperiments(CLI::App& app);
 Action AddModels(CLI::App& app);
 Action AddObject(CLI::App& app);

@@ -25,6 +25,9 @@ struct BoundPoint {
 /// alphabetical order. Parameters at their default are left out.
 std::string ParameterizedId(const Experiment& experiment, const space::Entity& parameterization);
 
+/// What a parameterised id says, as ParameterizedId wrote it. kInvalidArgument when it is not one of `experiment`.
+Result<space::Entity> ParametersOf(const Experiment& experiment, const std::string& parameterized_id);
+
 /// The value of property `name` in the form that ids use; an existing relative path becomes absolute. kInvalidArgument
 /// for an unknown property (with the nearest known one) and a value outside its domain.
 Result<space::Value> CanonicalValue(const Experiment& experiment, const std::string& name, const space::Value& value);

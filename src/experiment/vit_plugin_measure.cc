@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "data/vision_models.h"
 #include "experiment/property_spec.h"
-#include "experiment/vit_flops.h"
 #include "experiment/vit_plugin_targets.h"
 #include "measure/sample_series.h"
 #include "measure/statistics.h"
@@ -245,12 +245,9 @@ class Run {
   }
 
   Status AddFlops() {
-    ASSAY_ASSIGN_OR_RETURN(VitShape shape, ReadVitShape(vit_.model_dir));
-    if (vit_.num_labels > 0) {
-      shape.labels = vit_.num_labels;
-    }
+    ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, data::ResolveVisionModel(vit_.model_dir, ""));
     constexpr double kTera = 1e12;
-    const double forward = VitForwardFlops(shape) * MeasuredImages() / seconds_ / kTera;
+    const double forward = model.shape.forward_flops() * MeasuredImages() / seconds_ / kTera;
     const bool checkpointed = vit_.gradient_checkpointing == "on";
     Set("model_tflops", 3 * forward);
     Set("hardware_tflops", (checkpointed ? 4 : 3) * forward);

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "data/model_catalogue.h"
+#include "data/vision_models.h"
 #include "experiment/model_hash.h"
 #include "experiment/property_spec.h"
 #include "experiment/vit_plugin_properties.h"
@@ -22,14 +22,8 @@ std::string CacheOf(const PlanContext& context) {
   return context.cache_dir.empty() ? UserCacheDirectory() : context.cache_dir;
 }
 
-Result<data::ModelRef> ImageModel(const space::Entity& point, const PlanContext& context) {
-  ASSAY_ASSIGN_OR_RETURN(data::ModelRef model, data::ResolveModel(TextOf(point, "model_name"), ShareOf(context)));
-  if (model.family != "vit") {
-    return Status::InvalidArgument(
-        fmt::format("{} is a {} model, and this experiment trains image models: choose a vit (assay models lists them)",
-                    model.name, model.family));
-  }
-  return model;
+Result<data::VisionModelRef> ImageModel(const space::Entity& point, const PlanContext& context) {
+  return data::ResolveVisionModel(TextOf(point, "model_name"), ShareOf(context));
 }
 
 Status CheckGpus(int64_t gpus) {
@@ -73,7 +67,7 @@ Result<RunPlan> PlanVitPlugin(const Experiment& experiment, const space::Entity&
   const double start = MonotonicSeconds();
   ASSAY_RETURN_IF_ERROR(CheckVitPluginInputs(experiment, point, context));
   ASSAY_ASSIGN_OR_RETURN(job::VitPlan vit, VitPlanOf(point));
-  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, ImageModel(point, context));
+  ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, ImageModel(point, context));
   vit.model_dir = model.dir;
   if (vit.threads == 0 && context.threads > 0) {
     vit.threads = std::max<int64_t>(1, context.threads / vit.number_ranks);

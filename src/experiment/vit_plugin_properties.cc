@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
 #include "base/text.h"
+#include "data/vision_models.h"
 #include "experiment/property_spec.h"
 #include "space/number.h"
 
@@ -18,12 +20,20 @@ using space::Value;
 const Value kNone = Value();
 constexpr int64_t kMaxRanks = 1025;
 
-Domain PluginNames() {
+/// Tensor and pipeline ranks are not there yet.
+std::vector<Value> PluginNames(bool with_hybrid) {
   std::vector<Value> names;
   for (const job::PluginInfo& plugin : job::Plugins()) {
-    names.emplace_back(std::string(plugin.name));
+    if (with_hybrid || plugin.name != "hybrid_parallel") {
+      names.emplace_back(std::string(plugin.name));
+    }
   }
-  return Choice(std::move(names));
+  return names;
+}
+
+bool IsVisionModel(std::string_view text) {
+  const auto models = data::VisionModels();
+  return std::ranges::any_of(models, [&](const data::VisionModel& model) { return model.name == text; });
 }
 
 Domain Fractions() {
@@ -37,10 +47,13 @@ Domain SizesOrNone(std::initializer_list<int64_t> sizes) {
 }
 
 void AddRequired(std::vector<PropertySpec>& specs) {
-  specs.push_back(Required("plugin", PluginNames(), "how ranks share the work"));
+  specs.push_back(
+      Supporting(Required("plugin", Choice(PluginNames(true)), "how ranks share the work"), PluginNames(false)));
   specs.push_back(Required("batch_size", Integers(1, 65537), "images of a data rank and step", "images"));
-  specs.push_back(Required("model_name", Domain::AnyText(),
-                           "an image model of the catalogue (assay models lists them), or a Hugging Face folder"));
+  specs.push_back(
+      NameOrPath(Required("model_name", Domain::AnyText(),
+                          "an image model of the catalogue (assay models lists them), or a Hugging Face folder"),
+                 &IsVisionModel));
   specs.push_back(Required("number_gpus", Integers(0, kMaxRanks), "0 runs on the CPU, with number_ranks ranks"));
 }
 

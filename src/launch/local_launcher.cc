@@ -98,6 +98,9 @@ class Run {
     if (failed > 0) {
       TakeLastWords(ranks_.rank(failed).record(), record);
     }
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      TakeRankEvents(ranks_.rank(rank).record(), record);
+    }
     Classify({ranks_.rank(failed).end(), InterruptRequested(), kernel_out_of_memory}, record);
     if (ranks_.size() > 1 && !record.reason.empty()) {
       record.reason = fmt::format("rank {}: {}", failed, record.reason);
@@ -115,6 +118,18 @@ class Run {
     if (const auto* ended = job::FindEvent<job::Ended>(failed)) {
       record.events.emplace_back(*ended);
       record.event_seconds.push_back(failed.event_seconds.back());
+    }
+  }
+
+  /// What another rank says of itself alone: events that name it.
+  static void TakeRankEvents(const job::RunRecord& rank, job::RunRecord& record) {
+    for (size_t i = 0; i < rank.events.size(); ++i) {
+      const job::Event& event = rank.events[i];
+      if (std::holds_alternative<job::RankStep>(event) || std::holds_alternative<job::MemoryLedger>(event) ||
+          std::holds_alternative<job::CollectiveTotals>(event)) {
+        record.events.push_back(event);
+        record.event_seconds.push_back(rank.event_seconds[i]);
+      }
     }
   }
 

@@ -31,10 +31,10 @@ Result<std::string> FindWorker();
 
 /// Runs the worker on `plan`, one process for each of its ranks, and waits for the end, whatever that is: an error
 /// means that they could not be started. Several ranks know themselves by the variables that torchrun sets, and share
-/// the CPU threads of the machine. The record has rank 0's events, the sums of what all ranks used (the largest
-/// `max_rss_bytes`), and the end of the rank that failed first, which its reason names; the others are then ended
-/// within seconds. Blocks; may be called from several threads at once. On Ctrl-C the worker is stopped and the record
-/// says so.
+/// the CPU threads of the machine. The record has rank 0's events, then those of other ranks that name their rank; the
+/// sums of what all ranks used (the largest `max_rss_bytes`); and the end of the rank that failed first, which its
+/// reason names: the others are then ended within seconds. Blocks; may be called from several threads at once. On
+/// Ctrl-C the worker is stopped and the record says so.
 Result<job::RunRecord> RunWorker(const job::Plan& plan, const LaunchOptions& options);
 
 /// The record's end as a Status: ok when done; kOutOfMemory, kInvalidArgument, kAborted, else kInternal.

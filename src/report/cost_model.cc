@@ -12,7 +12,7 @@
 namespace assay::report {
 namespace {
 
-std::optional<double> NumberIn(const space::Value& value) {
+std::optional<double> AsNumber(const space::Value& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) {
     return static_cast<double>(*integer);
   }
@@ -28,7 +28,7 @@ struct Samples {
 Samples SamplesOf(const std::vector<const Configuration*>& points, const Metric* metric) {
   Samples samples;
   for (const Configuration* point : points) {
-    const std::optional<double> batch = NumberIn(point->At(kBatchSizeProperty));
+    const std::optional<double> batch = AsNumber(point->At(kBatchSizeProperty));
     const std::optional<Estimate> estimate = metric == nullptr ? std::nullopt : EstimateOf(*point, *metric);
     if (batch && estimate) {
       samples.batch.push_back(*batch);

@@ -4,16 +4,26 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "samplestore/measurement.h"
 
 namespace assay::report {
+
+/// Figures that somebody else published, to stand beside the measured ones.
+struct PublishedTable {
+  std::string title;
+  std::string note;  ///< what it was measured on, and what to keep in mind
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  ///< the first cell names the row
+};
 
 struct ReportInput {
   std::string title;                                       ///< of the page; plain text, as everything here
   std::string space_description;                           ///< what was asked; may be empty or have several lines
   std::span<const samplestore::Measurement> measurements;  ///< with their series, where charts are to show them
   size_t planned_points = 0;                               ///< points times experiments of the space; 0: not known
+  std::vector<PublishedTable> published;                   ///< shown after the results
   std::string generated_at;                                ///< UTC, ISO 8601; empty: now
 };
 

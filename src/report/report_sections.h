@@ -26,6 +26,8 @@ void WriteCharts(Markup& html, const ReportContent& content);
 /// Lines over the batch size; nothing when no series has two sizes.
 void WriteCostModel(Markup& html, const ReportContent& content);
 void WriteTable(Markup& html, const ReportContent& content);
+/// Tables of others' figures.
+void WritePublished(Markup& html, const ReportContent& content);
 /// Every configuration with all its values and where they come from.
 void WriteDetails(Markup& html, const ReportContent& content);
 /// What the intervals and the columns mean.

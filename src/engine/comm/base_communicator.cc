@@ -78,7 +78,11 @@ WorkPtr BaseCommunicator::begin(Call call) {
     call.number = ++collectives_;
   }
   meter_->add_call(call);
-  return std::make_unique<MeteredWork>(start(std::move(call)), kind, meter_);
+  // A collective that runs on the calling thread is done, and paid for, when start() returns.
+  const double called = MonotonicSeconds();
+  WorkPtr work = start(std::move(call));
+  meter_->add_exposed(kind, MonotonicSeconds() - called);
+  return std::make_unique<MeteredWork>(std::move(work), kind, meter_);
 }
 
 void BaseCommunicator::check_peer(int peer, const Call& call) const {

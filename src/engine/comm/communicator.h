@@ -44,7 +44,7 @@ struct CollectiveStats {
   int64_t calls = 0;
   int64_t bytes = 0;           ///< of the full (unsharded) buffers
   double busy_seconds = 0;     ///< between a collective's start and its end
-  double exposed_seconds = 0;  ///< that callers spent inside wait()
+  double exposed_seconds = 0;  ///< that callers spent starting them and inside wait()
 };
 
 /// The ranks of one group. Every rank calls the same collectives in the same order with equal sizes and dtypes; one

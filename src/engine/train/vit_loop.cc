@@ -57,11 +57,15 @@ class VitLoop {
       step = warm_up();
       result.warmup = {.steps = step, .seconds = MonotonicSeconds() - start};
     }
+    session_.engine->ledger().reset_peak();
+    peak_bytes_ = 0;
     for (int64_t counted = 1; counted <= session_.planned_steps; ++counted) {
       run_step(++step, counted);
       evaluate_after(counted, step);
     }
     result.train_runtime = MonotonicSeconds() - start;
+    result.peak_bytes = peak_bytes_;
+    result.at_peak = session_.engine->ledger().at_peak();
     write_collectives();
     return result;
   }
@@ -88,7 +92,9 @@ class VitLoop {
       stability.add(run_step(++step, 1));
       all_stable = sums({stability.reached() ? 0.0 : 1.0})[0] == 0;
     }
-    session_.world->reset_stats();
+    for (const auto& [name, group] : session_.groups->named(*session_.world)) {
+      group->reset_stats();
+    }
     return step;
   }
 
@@ -173,6 +179,7 @@ class VitLoop {
     event.forward_peak_bytes = use.forward.peak_bytes;
     event.backward_peak_bytes = use.backward.peak_bytes;
     event.optimizer_peak_bytes = use.optimizer.peak_bytes;
+    peak_bytes_ = std::max({peak_bytes_, use.forward.peak_bytes, use.backward.peak_bytes, use.optimizer.peak_bytes});
     if (first_rank()) {
       events_.write(event);
     }
@@ -270,6 +277,7 @@ class VitLoop {
   PhaseMeter& meter_;
   EventWriter& events_;
   c10::Device device_;
+  int64_t peak_bytes_ = 0;
 };
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace assay::engine {
 struct VitLoopResult {
   double train_runtime = 0;  ///< seconds, warm-up included
   Warmup warmup;
+  int64_t peak_bytes = 0;  ///< of this rank's tensors in the counted steps
+  MemoryByKind at_peak{};  ///< what the sharding engine held at its own peak in them
 };
 
 /// Trains as the plan says and writes an event for each step (of rank 0, and one of every rank) and each evaluation.

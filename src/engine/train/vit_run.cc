@@ -19,6 +19,7 @@
 #include "engine/train/device.h"
 #include "engine/train/failure.h"
 #include "engine/train/phase_meter.h"
+#include "engine/train/vit_forecast.h"
 #include "engine/train/vit_loop.h"
 #include "engine/train/vit_session.h"
 
@@ -27,9 +28,8 @@ namespace {
 
 void refuse_unsupported(const job::VitPlan& plan) {
   throw_if_error(job::CheckVitPlan(plan));
-  if (plan.dry_run || plan.trace) {
-    throw StatusError(Status::Unsupported(
-        fmt::format("a plan with {} is not supported yet: leave it out", plan.dry_run ? "dry_run" : "trace")));
+  if (plan.trace) {
+    throw StatusError(Status::Unsupported("a plan with trace is not supported yet: leave it out"));
   }
   if (plan.save != "none") {
     throw_if_error(MakeDirectories(plan.output_dir));
@@ -38,7 +38,7 @@ void refuse_unsupported(const job::VitPlan& plan) {
 
 RankEnvironment environment_of(const job::VitPlan& plan) {
   RankEnvironment environment = value_or_throw(read_rank_environment());
-  if (environment.world_size != plan.number_ranks) {
+  if (!plan.dry_run && environment.world_size != plan.number_ranks) {
     throw StatusError(Status::InvalidArgument(
         fmt::format("the plan is for {} ranks, but WORLD_SIZE says {}: start as many as the plan has",
                     plan.number_ranks, environment.world_size)));
@@ -73,12 +73,21 @@ class VitRun {
     const RankEnvironment environment = environment_of(plan_);
     rank_ = environment.rank;
     prepare(environment);
+    if (plan_.dry_run) {
+      write_forecast(plan_.number_ranks);
+      return;
+    }
     VitSession session = load(environment);
     const VitLoopResult result = run_vit_loop(plan_, session, meter_, events_, device_);
     ended.stopped_by = plan_.max_steps > 0 ? "max_steps" : "epochs";
     ended.train_runtime = result.train_runtime;
     ended.warmup_steps = result.warmup.steps;
     ended.warmup_seconds = result.warmup.seconds;
+    const ActivationNeed need = activation_need(plan_, session.model(), session.checkpointed_layers);
+    write_ledger(ledger_event(result.at_peak, need.kept_bytes, result.peak_bytes), "steady");
+    if (rank_ == 0) {
+      write_forecast(environment.local_world_size);
+    }
     save(session);
   }
 
@@ -102,10 +111,24 @@ class VitRun {
     }
   }
 
+  void write_ledger(job::MemoryLedger event, const char* phase) {
+    event.rank = rank_;
+    event.phase = phase;
+    event.source = "measured";
+    events_.write(event);
+  }
+
+  void write_forecast(int64_t local_ranks) {
+    for (const job::MemoryLedger& event : forecast_memory(plan_, local_ranks)) {
+      events_.write(event);
+    }
+  }
+
   VitSession load(const RankEnvironment& environment) {
     std::optional<VitSession> session;
     PhaseUse use;
     meter_.measure("load", use, [&] { session = load_vit_session(plan_, environment, device_); });
+    write_ledger(ledger_event(session->engine->ledger().at_peak(), 0, use.peak_bytes), "init");
     if (rank_ == 0) {
       events_.write(topology(*session));
       events_.write(job::Loaded{.seconds = MonotonicSeconds() - start_seconds_,

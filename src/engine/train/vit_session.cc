@@ -45,7 +45,15 @@ LoadedImageClassifier load_model(const job::VitPlan& plan, c10::Device device) {
                                                 .labels = classes_of(plan)});
 }
 
-/// `auto` keeps whatever a memory cap leaves room for; without a cap all of it.
+void check_optimizer(const job::VitPlan& plan) {
+  if (plan.optimizer != kOptimizer) {
+    throw StatusError(Status::Unsupported(
+        fmt::format("optimizer '{}' is not supported over ranks, only '{}'", plan.optimizer, kOptimizer)));
+  }
+}
+
+}  // namespace
+
 int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
   const int64_t layers = model.config().num_layers;
   const int64_t wanted = value_or_throw(job::CheckpointedLayers(plan.gradient_checkpointing));
@@ -65,15 +73,6 @@ int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
                       .accumulates = false};
   return fewest_checkpointed_layers(need, std::max<int64_t>(0, plan.memory_cap_bytes - model_bytes));
 }
-
-void check_optimizer(const job::VitPlan& plan) {
-  if (plan.optimizer != kOptimizer) {
-    throw StatusError(Status::Unsupported(
-        fmt::format("optimizer '{}' is not supported over ranks, only '{}'", plan.optimizer, kOptimizer)));
-  }
-}
-
-}  // namespace
 
 VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {
   check_optimizer(plan);

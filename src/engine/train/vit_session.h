@@ -30,6 +30,10 @@ struct VitSession {
   Vit& model() { return *loaded.model; }
 };
 
+/// Layers of `model` that the plan checkpoints. `auto` keeps whatever a memory cap leaves room for; without a cap all
+/// of it.
+int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model);
+
 /// Joins the other ranks, loads the model and hands it to the sharding engine. Throws StatusError for whatever is wrong
 /// with the plan's files, CommError when the ranks do not find each other.
 VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device);

@@ -1,0 +1,77 @@
+#include "engine/train/vit_forecast.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/comm/local_communicator.h"
+#include "engine/model/load_image_classifier.h"
+#include "engine/optim/optimizer.h"
+#include "engine/shard/shard_engine.h"
+#include "engine/train/vit_session.h"
+#include "engine/train/vit_strategy.h"
+
+namespace assay::engine {
+namespace {
+
+int64_t of(const MemoryByKind& bytes, MemoryKind kind) {
+  return bytes[static_cast<size_t>(kind)];
+}
+
+int64_t on_device(const MemoryByKind& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) - of(bytes, MemoryKind::kOffloaded);
+}
+
+job::MemoryLedger predicted(job::MemoryLedger event, const char* phase) {
+  event.phase = phase;
+  event.source = "predicted";
+  return event;
+}
+
+}  // namespace
+
+ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers) {
+  const ActivationCost cost = model.activation_cost(plan.batch_size / plan.gradient_accumulation_steps);
+  ActivationNeed need;
+  need.kept_bytes =
+      (cost.layers - checkpointed_layers) * cost.layer_bytes + checkpointed_layers * cost.checkpointed_layer_bytes;
+  // A checkpointed layer is made again as a whole.
+  need.working_bytes = cost.working_bytes + (checkpointed_layers > 0 ? cost.layer_bytes : 0) + cost.loss_bytes;
+  return need;
+}
+
+job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak) {
+  job::MemoryLedger event;
+  event.parameters_bytes = of(bytes, MemoryKind::kParameters);
+  event.gradients_bytes = of(bytes, MemoryKind::kGradients);
+  event.master_bytes = of(bytes, MemoryKind::kMaster);
+  event.moments_bytes = of(bytes, MemoryKind::kMoments);
+  event.buckets_bytes = of(bytes, MemoryKind::kCommunication);
+  event.host_bytes = of(bytes, MemoryKind::kOffloaded);
+  const int64_t rest = std::max<int64_t>(0, peak - on_device(bytes));
+  event.activations_bytes = std::min(activations, rest);
+  event.temporaries_bytes = rest - event.activations_bytes;
+  event.peak_bytes = peak;
+  return event;
+}
+
+std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks) {
+  const ShardPolicy policy = policy_of(plan);
+  const auto world = make_fake_communicator({.rank = 0, .size = static_cast<int>(plan.number_ranks)});
+  const StrategyGroups groups(plan, policy, *world, local_ranks);
+  const LoadedImageClassifier loaded = load_image_classifier(
+      plan.model_dir, {.compute_dtype = compute_dtype_of(plan), .device = c10::kMeta, .seed = plan.seed});
+  ShardEngine engine(*loaded.model, policy, groups.groups(), OptimizerOptions{});
+  const MemoryByKind start = engine.ledger().at_peak();
+  engine.rehearse_step();
+  engine.ledger().reset_peak();
+  engine.rehearse_step();
+  // All activations are there when backward begins; the engine's own peak may come at another time.
+  const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
+  const int64_t at_backward = on_device(engine.ledger().now()) + need.kept_bytes + need.working_bytes;
+  const int64_t peak = std::max(engine.ledger().peak_total(), at_backward);
+  const job::MemoryLedger steady = peak == at_backward ? ledger_event(engine.ledger().now(), need.kept_bytes, peak)
+                                                       : ledger_event(engine.ledger().at_peak(), 0, peak);
+  return {predicted(ledger_event(start, 0, on_device(start)), "init"), predicted(steady, "steady")};
+}
+
+}  // namespace assay::engine

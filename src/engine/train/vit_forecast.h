@@ -1,0 +1,28 @@
+// What a rank of a ViT training holds at its peak: foretold, and put into the events' terms.
+#pragma once
+
+#include <vector>
+
+#include "engine/model/vit.h"
+#include "engine/shard/memory_ledger.h"
+#include "job/parallel_event.h"
+#include "job/vit_plan.h"
+
+namespace assay::engine {
+
+/// What one micro-batch keeps and needs with `checkpointed_layers` layers checkpointed.
+struct ActivationNeed {
+  int64_t kept_bytes = 0;     ///< from forward to backward
+  int64_t working_bytes = 0;  ///< beside that, while one layer runs
+};
+ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers);
+
+/// The engine's bytes by kind, `activations` and temporaries, which are the rest of `peak`.
+job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak);
+
+/// The peaks of initialisation and of a steady step of rank 0, without computing or sending anything: the sharding
+/// engine goes through its steps on parameters that have a shape alone, in a group that moves nothing; activations are
+/// those that the model says it keeps. `local_ranks` of the plan's ranks share a machine. Throws StatusError.
+std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks);
+
+}  // namespace assay::engine
