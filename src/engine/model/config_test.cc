@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "engine/model/status_error.h"
+#include "engine/model/vit_config.h"
 
 namespace assay::engine {
 namespace {
@@ -195,14 +197,23 @@ TEST(ModelConfigTest, NamesWhatIsWrongWithTheFolder) {
 }
 
 TEST(ModelConfigTest, ReadsEveryNamedModel) {
-  int read = 0;
-  for (const auto& folder : std::filesystem::directory_iterator(ASSAY_SOURCE_DIR "/share/models")) {
-    if (folder.is_directory()) {
-      EXPECT_NO_THROW(read_model_config(folder.path().string())) << folder.path();
-      ++read;
+  int language = 0;
+  int vision = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(ASSAY_SOURCE_DIR "/share/models")) {
+    if (file.path().filename() != "config.json") {
+      continue;
+    }
+    const std::string folder = file.path().parent_path().string();
+    if (ReadJsonFile(file.path().string()).value().at("model_type") == "vit") {
+      EXPECT_NO_THROW(read_vit_config(folder)) << folder;
+      ++vision;
+    } else {
+      EXPECT_NO_THROW(read_model_config(folder)) << folder;
+      ++language;
     }
   }
-  EXPECT_GT(read, 10);
+  EXPECT_GT(language, 10);
+  EXPECT_GT(vision, 5);
 }
 
 }  // namespace
