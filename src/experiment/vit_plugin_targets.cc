@@ -30,7 +30,7 @@ const std::vector<TargetSpec>& VitPluginTargets() {
       {"ledger_buckets_bytes", "B", kExact, "of the same: buffers of communication"},
       {"ledger_activations_bytes", "B", kExact, "of the same: kept from forward for backward"},
       {"ledger_temporaries_bytes", "B", kExact, "of the same: the rest"},
-      {"host_offload_bytes", "B", kExact, "state that a plugin keeps in host memory, beside the above"},
+      {"host_offload_bytes", "B", kExact, "state that a plugin keeps in host memory; on the CPU a part of the peak, on a GPU beside it"},
       {"max_rss_bytes", "B", kExact, "the kernel's high-water mark of resident memory; over ranks the largest"},
       {"data_seconds", "s", kExact, "median over steps of rank 0's time until the batch was there"},
       {"forward_seconds", "s", kExact, "median over steps of rank 0's forward passes"},

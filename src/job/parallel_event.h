@@ -64,7 +64,7 @@ struct MemoryLedger {
   int64_t temporaries_bytes = 0;  ///< the rest
   int64_t peak_bytes = 0;
   int64_t reserved_bytes = 0;  ///< what the allocator holds of the device; 0: not known
-  int64_t host_bytes = 0;      ///< offloaded state in host memory, beside the above
+  int64_t host_bytes = 0;      ///< offloaded state in host memory: part of the peak where the CPU is the device
 };
 
 /// All collectives of one kind in one group, over the measured steps.

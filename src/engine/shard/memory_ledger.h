@@ -33,13 +33,19 @@ class MemoryLedger {
   /// As they were when the total was highest since the last reset.
   const MemoryByKind& at_peak() const { return at_peak_; }
   const MemoryByKind& now() const { return live_; }
+  /// Highest total since the last reset where host memory is the device's own: with what is offloaded.
+  int64_t peak_with_offloaded() const { return peak_with_offloaded_; }
+  int64_t live_with_offloaded() const { return live_total_ + live(MemoryKind::kOffloaded); }
   void reset_peak();
 
  private:
+  void take_peak();
+
   MemoryByKind live_{};
   MemoryByKind at_peak_{};
   int64_t live_total_ = 0;
   int64_t peak_total_ = 0;
+  int64_t peak_with_offloaded_ = 0;
 };
 
 }  // namespace assay::engine

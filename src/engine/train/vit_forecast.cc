@@ -17,8 +17,9 @@ int64_t of(const MemoryByKind& bytes, MemoryKind kind) {
   return bytes[static_cast<size_t>(kind)];
 }
 
-int64_t on_device(const MemoryByKind& bytes) {
-  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) - of(bytes, MemoryKind::kOffloaded);
+/// On the CPU what is offloaded takes the same memory.
+int64_t in_all(const MemoryByKind& bytes, bool on_cpu) {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) - (on_cpu ? 0 : of(bytes, MemoryKind::kOffloaded));
 }
 
 job::MemoryLedger predicted(job::MemoryLedger event, const char* phase) {
@@ -39,7 +40,7 @@ ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64
   return need;
 }
 
-job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak) {
+job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak, bool on_cpu) {
   job::MemoryLedger event;
   event.parameters_bytes = of(bytes, MemoryKind::kParameters);
   event.gradients_bytes = of(bytes, MemoryKind::kGradients);
@@ -47,31 +48,33 @@ job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, i
   event.moments_bytes = of(bytes, MemoryKind::kMoments);
   event.buckets_bytes = of(bytes, MemoryKind::kCommunication);
   event.host_bytes = of(bytes, MemoryKind::kOffloaded);
-  const int64_t rest = std::max<int64_t>(0, peak - on_device(bytes));
+  const int64_t rest = std::max<int64_t>(0, peak - in_all(bytes, on_cpu));
   event.activations_bytes = std::min(activations, rest);
   event.temporaries_bytes = rest - event.activations_bytes;
   event.peak_bytes = peak;
   return event;
 }
 
-std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks) {
+std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks, bool on_cpu) {
   const ShardPolicy policy = policy_of(plan);
   const auto world = make_fake_communicator({.rank = 0, .size = static_cast<int>(plan.number_ranks)});
   const StrategyGroups groups(plan, policy, *world, local_ranks);
   const LoadedImageClassifier loaded = load_image_classifier(
       plan.model_dir, {.compute_dtype = compute_dtype_of(plan), .device = c10::kMeta, .seed = plan.seed});
   ShardEngine engine(*loaded.model, policy, groups.groups(), OptimizerOptions{});
-  const MemoryByKind start = engine.ledger().at_peak();
+  MemoryLedger& ledger = engine.ledger();
+  const MemoryByKind start = ledger.at_peak();
   engine.rehearse_step();
-  engine.ledger().reset_peak();
+  ledger.reset_peak();
   engine.rehearse_step();
-  // All activations are there when backward begins; the engine's own peak may come at another time.
+  // All activations are there when backward begins; the engine's own peak may come later, while a layer is at work.
   const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
-  const int64_t at_backward = on_device(engine.ledger().now()) + need.kept_bytes + need.working_bytes;
-  const int64_t peak = std::max(engine.ledger().peak_total(), at_backward);
-  const job::MemoryLedger steady = peak == at_backward ? ledger_event(engine.ledger().now(), need.kept_bytes, peak)
-                                                       : ledger_event(engine.ledger().at_peak(), 0, peak);
-  return {predicted(ledger_event(start, 0, on_device(start)), "init"), predicted(steady, "steady")};
+  const int64_t own_peak = on_cpu ? ledger.peak_with_offloaded() : ledger.peak_total();
+  const int64_t at_backward = in_all(ledger.now(), on_cpu) + need.kept_bytes;
+  const int64_t peak = std::max(own_peak, at_backward) + need.working_bytes;
+  const job::MemoryLedger steady = at_backward >= own_peak ? ledger_event(ledger.now(), need.kept_bytes, peak, on_cpu)
+                                                           : ledger_event(ledger.at_peak(), 0, peak, on_cpu);
+  return {predicted(ledger_event(start, 0, in_all(start, on_cpu), on_cpu), "init"), predicted(steady, "steady")};
 }
 
 }  // namespace assay::engine

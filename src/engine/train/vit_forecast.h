@@ -17,12 +17,13 @@ struct ActivationNeed {
 };
 ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers);
 
-/// The engine's bytes by kind, `activations` and temporaries, which are the rest of `peak`.
-job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak);
+/// The engine's bytes by kind, `activations` and temporaries, which are the rest of `peak`. Where the CPU is the
+/// device, offloaded state is part of the peak, and stands in host_bytes.
+job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak, bool on_cpu);
 
 /// The peaks of initialisation and of a steady step of rank 0, without computing or sending anything: the sharding
 /// engine goes through its steps on parameters that have a shape alone, in a group that moves nothing; activations are
 /// those that the model says it keeps. `local_ranks` of the plan's ranks share a machine. Throws StatusError.
-std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks);
+std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks, bool on_cpu);
 
 }  // namespace assay::engine

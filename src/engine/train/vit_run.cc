@@ -84,7 +84,7 @@ class VitRun {
     ended.warmup_steps = result.warmup.steps;
     ended.warmup_seconds = result.warmup.seconds;
     const ActivationNeed need = activation_need(plan_, session.model(), session.checkpointed_layers);
-    write_ledger(ledger_event(result.at_peak, need.kept_bytes, result.peak_bytes), "steady");
+    write_ledger(ledger_event(result.at_peak, need.kept_bytes, result.peak_bytes, device_.is_cpu()), "steady");
     if (rank_ == 0) {
       write_forecast(environment.local_world_size);
     }
@@ -119,7 +119,7 @@ class VitRun {
   }
 
   void write_forecast(int64_t local_ranks) {
-    for (const job::MemoryLedger& event : forecast_memory(plan_, local_ranks)) {
+    for (const job::MemoryLedger& event : forecast_memory(plan_, local_ranks, device_.is_cpu())) {
       events_.write(event);
     }
   }
@@ -128,7 +128,7 @@ class VitRun {
     std::optional<VitSession> session;
     PhaseUse use;
     meter_.measure("load", use, [&] { session = load_vit_session(plan_, environment, device_); });
-    write_ledger(ledger_event(session->engine->ledger().at_peak(), 0, use.peak_bytes), "init");
+    write_ledger(ledger_event(session->engine->ledger().at_peak(), 0, use.peak_bytes, device_.is_cpu()), "init");
     if (rank_ == 0) {
       events_.write(topology(*session));
       events_.write(job::Loaded{.seconds = MonotonicSeconds() - start_seconds_,
