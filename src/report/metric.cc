@@ -27,7 +27,7 @@ struct MetricSpec {
   MetricKind kind;
   std::string_view title;
   std::string_view short_title;
-  std::array<Source, 3> sources;  // the first that any valid measurement has is taken for all of them
+  std::array<Source, 4> sources;  // the first that any valid measurement has is taken for all of them
   Source series;                  // what the metric is computed from when there is no such property
   double (*of_series)(const std::vector<double>&);
 };
@@ -46,7 +46,8 @@ constexpr std::array kMetricSpecs = {
     MetricSpec{MetricKind::kThroughput, "Throughput", "throughput",
                {{{"real_tokens_per_second", "real tokens/s"},
                  {"dataset_tokens_per_second", "dataset tokens/s"},
-                 {"train_tokens_per_second", "planned tokens/s"}}}, {}, nullptr},
+                 {"train_tokens_per_second", "planned tokens/s"},
+                 {"images_per_second", "images/s"}}}, {}, nullptr},
     MetricSpec{MetricKind::kStepSeconds, "Median step time", "step",
                {{{"step_seconds_median", "s"}}}, {"step_seconds", "s"}, &MedianOf},
     MetricSpec{MetricKind::kPeakTensorMemory, "Peak tensor memory", "tensor",
