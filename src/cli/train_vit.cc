@@ -115,8 +115,8 @@ Status CompletePlan(const TrainVitOptions& options, LiveProgress& progress, job:
     return Status::InvalidArgument(plan.synthetic ? "--synthetic takes no --data"
                                                   : "there is no data: give --data DIR, --data digits or --synthetic");
   }
-  if (plan.output_dir.empty() && (plan.save != "none" || plan.trace)) {
-    return Status::InvalidArgument("--save and --trace need a folder: add --output-dir DIR");
+  if (plan.output_dir.empty() && plan.save != "none") {
+    return Status::InvalidArgument("--save needs a folder: add --output-dir DIR");
   }
   if (!plan.output_dir.empty()) {
     ASSAY_RETURN_IF_ERROR(CheckWritableDirectory(plan.output_dir));
@@ -237,11 +237,10 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
 }
 
 void AddOutputOptions(CLI::App& app, TrainVitOptions& options) {
-  app.add_option("--output-dir", options.plan.output_dir, "Where --save and --trace put their files")->type_name("DIR");
+  app.add_option("--output-dir", options.plan.output_dir, "Where --save puts its files")->type_name("DIR");
   app.add_option("--save", options.plan.save, "What is written at the end: the model")
       ->check(CLI::IsMember({"none", "final"}))
       ->capture_default_str();
-  app.add_flag("--trace", options.plan.trace, "Write what each rank did when, for Chrome's trace viewer");
   AddOutputOption(app, options.output, {"table", "json"});
 }
 

@@ -62,14 +62,13 @@ struct VitPlan {
   std::string protocol = "train";
   int64_t max_warmup_steps = 50;
   bool evaluate_every_epoch = true;  ///< else after the last epoch only
-  bool trace = false;                ///< each rank writes trace-RANK.json (Chrome's format) into output_dir
 
   std::string device = "auto";   ///< auto | cpu | cuda
   int64_t threads = 0;           ///< CPU threads a rank; 0: its share of those the process may use
   int64_t memory_cap_bytes = 0;  ///< a rank's tensor memory beyond it is an out-of-memory outcome; 0: no cap
   double timeout_seconds = 30;   ///< without progress in a collective, after which the run ends
   bool dry_run = false;          ///< nothing is computed or sent: the memory ledger and collectives are predicted
-  std::string output_dir;        ///< where `save` and `trace` put their files; empty when neither is asked for
+  std::string output_dir;        ///< where `save` puts its files; empty when it is none
   std::string save = "none";     ///< none | final: model.safetensors (or shards) and config.json
   int64_t max_shard_mib = 5120;  ///< of the files that `save` writes
 };

@@ -102,7 +102,8 @@ class Run {
       TakeRankEvents(ranks_.rank(rank).record(), record);
     }
     Classify({ranks_.rank(failed).end(), InterruptRequested(), kernel_out_of_memory}, record);
-    if (ranks_.size() > 1 && !record.reason.empty()) {
+    // A worker names its rank itself; a rank that was killed cannot.
+    if (ranks_.size() > 1 && !record.reason.empty() && !record.reason.starts_with("rank ")) {
       record.reason = fmt::format("rank {}: {}", failed, record.reason);
     }
     return record;

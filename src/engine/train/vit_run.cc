@@ -28,9 +28,6 @@ namespace {
 
 void refuse_unsupported(const job::VitPlan& plan) {
   throw_if_error(job::CheckVitPlan(plan));
-  if (plan.trace) {
-    throw StatusError(Status::Unsupported("a plan with trace is not supported yet: leave it out"));
-  }
   if (plan.save != "none") {
     throw_if_error(MakeDirectories(plan.output_dir));
   }
