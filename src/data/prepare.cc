@@ -8,11 +8,11 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "data/datasets.h"
 #include "data/jsonl_file.h"
 #include "data/model_catalogue.h"
-#include "data/parallel.h"
 #include "data/token_file.h"
 #include "data/tokenize_rows.h"
 

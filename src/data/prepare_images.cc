@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "data/image_file.h"
 #include "data/image_source.h"
-#include "data/parallel.h"
 #include "image/resize.h"
 
 namespace assay::data {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/parallel.h"
+#include "base/parallel.h"
 #include "data/row_encoder.h"
 #include "data/token_file.h"
 

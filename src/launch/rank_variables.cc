@@ -1,27 +1,16 @@
 #include "launch/rank_variables.h"
 
 #include <arpa/inet.h>
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 
 #include "base/file_descriptor.h"
+#include "base/parallel.h"
 #include "base/text.h"
 
 namespace assay::launch {
-namespace {
-
-int UsableCores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores)
-                                                            : static_cast<int>(std::thread::hardware_concurrency());
-}
-
-}  // namespace
 
 Result<MeetingPlace> ChooseMeetingPlace() {
   const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -50,7 +39,7 @@ std::map<std::string, std::string> RankVariables(const MeetingPlace& place, int 
 }
 
 int ThreadsPerRank(int ranks) {
-  return std::max(1, UsableCores() / ranks);
+  return std::max(1, UsableThreads() / ranks);
 }
 
 }  // namespace assay::launch

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/parallel.h"
+#include "base/parallel.h"
 #include "storage/store_checks.h"
 
 namespace assay::storage {

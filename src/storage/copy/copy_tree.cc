@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "storage/copy/same_content.h"
 #include "storage/list_parallel.h"
-#include "storage/parallel.h"
 #include "storage/store_checks.h"
 
 namespace assay::storage {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
-#include "storage/parallel.h"
+#include "base/parallel.h"
 #include "storage/store_checks.h"
 
 namespace assay::storage {

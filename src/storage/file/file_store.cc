@@ -6,14 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 
+#include "base/parallel.h"
 #include "storage/file/file_io.h"
 #include "storage/file/file_writer.h"
 #include "storage/file/folder_walk.h"
 #include "storage/file/object_attributes.h"
 #include "storage/key_cursor.h"
-#include "storage/parallel.h"
 #include "storage/store_checks.h"
 
 namespace assay::storage {
@@ -27,7 +26,7 @@ FileStoreOptions Settle(FileStoreOptions options) {
     options.root.pop_back();
   }
   if (options.threads <= 0) {
-    options.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8);
+    options.threads = std::clamp(UsableThreads(), 2, 8);
   }
   return options;
 }

@@ -7,7 +7,10 @@
 #include <thread>
 #include <vector>
 
-namespace assay::storage {
+namespace assay {
+
+/// CPU threads that this process may use, by its affinity mask; at least 1.
+int UsableThreads();
 
 /// Calls `work(0)` to `work(count - 1)`, each once, in `threads` threads of which the caller's is one; returns when all
 /// are done. `work` must not throw.
@@ -26,4 +29,4 @@ void ParallelFor(int64_t count, int threads, const Work& work) {
   run();
 }
 
-}  // namespace assay::storage
+}  // namespace assay
