@@ -50,6 +50,8 @@ def our_command(row, workload, places):
     command += ["--device", row.device]
     if row.gradient_checkpointing:
         command += ["--gradient-checkpointing=on"]
+    elif row.our_checkpointed_layers:
+        command += [f"--gradient-checkpointing={row.our_checkpointed_layers}"]
     if row.method == "lora":
         command += ["--adapter", workload.adapter]
     return [str(part) for part in command]

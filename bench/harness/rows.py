@@ -48,7 +48,8 @@ class Row:
     masked: float = 0.0  # part of each row, from its begin, that bears no loss
     warmup: int = 1  # steps before those that are measured
     steps: int = 2  # measured steps of a turn
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool = False  # of all layers, in both programs
+    our_checkpointed_layers: int = 0  # so many layers in ours alone, which buys memory with time
     neighbour: bool = False  # another process keeps one core busy
     environment: dict = field(default_factory=dict)
     measures: str = "throughput"  # throughput | start: seconds from the command to the first step
@@ -101,11 +102,19 @@ ROWS = (
     ),
     Row("lora-busy", "the first row beside a busy process", "lora", PEFT, 3.0, 5.0, **MIXED, neighbour=True),
     Row(
-        "granite", "Granite 3.1-2B shape, 8 layers, LoRA, 2 rows of 512", "lora", PEFT, 2.0, 3.0, model=GRANITE, batch=2
+        "granite",
+        "Granite 3.1-2B shape, 8 layers, LoRA, 2 rows of 512; ours checkpoints 5 layers",
+        "lora",
+        PEFT,
+        2.0,
+        3.0,
+        model=GRANITE,
+        batch=2,
+        our_checkpointed_layers=5,
     ),
     Row(
         "fp32-avx2",
-        "full, float32, AVX2 only, rows of 180 to 512, a third masked",
+        "full, float32, AVX2 only, rows of 180 to 512, a third masked; ours checkpoints 20 of 30 layers",
         "full",
         TRANSFORMERS,
         1.2,
@@ -113,6 +122,7 @@ ROWS = (
         **MIXED,
         dtype="float32",
         steps=1,
+        our_checkpointed_layers=20,
         environment=AVX2_ONLY,
     ),
     Row(
