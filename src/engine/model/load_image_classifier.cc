@@ -1,5 +1,6 @@
 #include "engine/model/load_image_classifier.h"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -55,6 +56,17 @@ ParameterSpec as_stored(const Weights& weights, const ParameterSpec& spec) {
   return stored;
 }
 
+/// Tensors that other parts of the model take count as taken.
+void pass_over_other_parts(Weights& weights, const VitConfig& config, at::ScalarType dtype) {
+  const Vit whole(
+      config,
+      [&](const ParameterSpec& spec) {
+        weights.pass_over(as_stored(weights, spec).name);
+        return at::empty(spec.shape, at::TensorOptions(dtype).device(c10::kMeta));
+      },
+      dtype);
+}
+
 }  // namespace
 
 LoadedImageClassifier load_image_classifier(const std::string& model_dir, const ImageClassifierOptions& options) {
@@ -74,10 +86,16 @@ LoadedImageClassifier load_image_classifier(const std::string& model_dir, const 
     at::Tensor parameter =
         random ? random_parameter(spec, config.initializer_range, options.dtype, options.seed).to(options.device)
                : weights->take(as_stored(*weights, spec), options.dtype, options.device);
-    return parameter.requires_grad_();
+    if (options.cut) {
+      parameter = options.cut(spec, parameter);
+    }
+    return parameter.defined() ? parameter.requires_grad_() : parameter;
   };
-  loaded.model = std::make_unique<Vit>(config, source, options.compute_dtype);
+  loaded.model = std::make_unique<Vit>(config, source, options.compute_dtype, options.part);
   if (weights) {
+    if (loaded.model->num_layers() < config.num_layers) {
+      pass_over_other_parts(*weights, config, options.dtype);
+    }
     for (const char* left_out : kLeftOut) {
       weights->pass_over(left_out);
       weights->pass_over(std::string(kBasePrefix) + left_out);

@@ -13,6 +13,9 @@ namespace assay::engine {
 struct ParameterRef {
   std::string name;  ///< in the Hugging Face checkpoint
   at::Tensor* tensor = nullptr;
+  /// Its gradient is part of the global norm here. Of parameters that ranks with other parts of the model have too,
+  /// one rank counts it.
+  bool counts_in_norm = true;
 };
 
 /// Parameters that are used together, one layer as a rule: what is gathered and freed at once. Units are listed in the

@@ -49,7 +49,8 @@ class Builder {
     linear.path = path;
     linear.weight_OI = parameters_({path + ".weight", {out, in}});
     if (bias) {
-      linear.bias_O = parameters_({path + ".bias", {out}, Initializer::kZeros});
+      const at::Tensor bias_O = parameters_({path + ".bias", {out}, Initializer::kZeros});
+      linear.bias_O = bias_O.defined() ? std::optional(bias_O) : std::nullopt;
     }
     return linear;
   }
@@ -118,16 +119,23 @@ RecomputePtr gelu_again(const at::Tensor& x_TI, GeluForm form) {
 
 }  // namespace
 
-Vit::Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype)
-    : config_(std::move(config)), dtype_(dtype) {
+Vit::Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype, VitPart part)
+    : config_(std::move(config)), dtype_(dtype), first_layer_(part.first_layer) {
+  const int64_t end = part.layers < 0 ? config_.num_layers : first_layer_ + part.layers;
+  TORCH_CHECK(first_layer_ >= 0 && first_layer_ < end && end <= config_.num_layers, "layers ", first_layer_, " to ",
+              end, " are no part of a model with ", config_.num_layers);
   const Builder builder(config_, parameters);
-  patches_ = builder.patches();
-  layers_.reserve(static_cast<size_t>(config_.num_layers));
-  for (int64_t i = 0; i < config_.num_layers; ++i) {
+  if (begins_model()) {
+    patches_ = builder.patches();
+  }
+  layers_.reserve(static_cast<size_t>(end - first_layer_));
+  for (int64_t i = first_layer_; i < end; ++i) {
     layers_.push_back(builder.layer(i));
   }
-  final_norm_ = builder.norm("vit.layernorm");
-  classifier_ = builder.linear("classifier", config_.num_labels, config_.hidden_size, true);
+  if (ends_model()) {
+    final_norm_ = builder.norm("vit.layernorm");
+    classifier_ = builder.linear("classifier", config_.num_labels, config_.hidden_size, true);
+  }
 }
 
 at::Tensor Vit::norm(const LayerNormParameters& norm, const at::Tensor& x_TH) const {
@@ -148,13 +156,13 @@ at::Tensor Vit::embed(const at::Tensor& pixels_BCHW) const {
 }
 
 at::Tensor Vit::class_rows(const at::Tensor& x_TH) const {
-  return x_TH.view({-1, config_.tokens(), config_.hidden_size}).select(1, 0).contiguous();
+  return x_TH.view({-1, config_.tokens(), x_TH.size(1)}).select(1, 0).contiguous();
 }
 
 at::Tensor Vit::attend(const VitLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& again,
                        const PackedBatch& batch) const {
-  const AttentionOptions options{.query_heads = config_.num_heads,
-                                 .key_value_heads = config_.num_heads,
+  const AttentionOptions options{.query_heads = heads(),
+                                 .key_value_heads = heads(),
                                  .head_dim = config_.head_dim(),
                                  .scale = 1.0 / std::sqrt(static_cast<double>(config_.head_dim())),
                                  .causal = false};
@@ -177,22 +185,24 @@ LayerResult Vit::forward_layer(size_t index, const LayerState& input, const Pack
   const VitLayer& layer = layers_[index];
   const int64_t unit = unit_of_layer(index);
   at::Tensor entry_TH;
-  const at::Tensor normed_TH = first_norm(layer, hooks_.enter(unit, input, again), entry_TH);
+  const at::Tensor normed_TH =
+      split_.enter(first_norm(layer, hooks_.enter(unit, input, again), entry_TH), layer.query.path);
   at::Tensor attended_TH = attend(layer, normed_TH, norm_again(layer.norm_before, entry_TH), batch);
   at::Tensor residual_TH = entry_TH;
-  if (index + 1 == layers_.size()) {
+  if (ends_model() && index + 1 == layers_.size()) {
     // The head reads the class tokens alone, and after the last attention no token reads another.
     attended_TH = class_rows(attended_TH);
     residual_TH = class_rows(residual_TH);
   }
   const auto [middle_TH, mlp_input_TH] =
-      add_layer_norm(residual_TH, layer.output.forward(attended_TH), layer.norm_after.weight_H, layer.norm_after.bias_H,
-                     config_.layer_norm_eps);
-  const at::Tensor hidden_TI = layer.intermediate.forward(mlp_input_TH, norm_again(layer.norm_after, middle_TH));
-  const at::Tensor block_TH =
-      layer.down.forward(engine::gelu(hidden_TI, config_.activation), gelu_again(hidden_TI, config_.activation),
-                         again ? Output::kUnset : Output::kComputed);
-  return {{middle_TH, hooks_.leave(unit, block_TH, again)}, entry_TH};
+      add_layer_norm(residual_TH, split_.sum(layer.output.forward(attended_TH), layer.output.path),
+                     layer.norm_after.weight_H, layer.norm_after.bias_H, config_.layer_norm_eps);
+  const at::Tensor hidden_TI = layer.intermediate.forward(split_.enter(mlp_input_TH, layer.intermediate.path),
+                                                          norm_again(layer.norm_after, middle_TH));
+  const Output output = again ? Output::kUnset : Output::kComputed;
+  const at::Tensor block_TH = layer.down.forward(engine::gelu(hidden_TI, config_.activation),
+                                                 gelu_again(hidden_TI, config_.activation), output);
+  return {{middle_TH, hooks_.leave(unit, split_.sum(block_TH, layer.down.path, output), again)}, entry_TH};
 }
 
 LayerState Vit::run_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
@@ -206,42 +216,57 @@ LayerState Vit::run_layer(size_t index, const LayerState& input, const std::shar
   return checkpointed(std::move(layer), input, /*uses_random_numbers=*/false);
 }
 
-at::Tensor Vit::logits(const at::Tensor& pixels_BCHW) {
-  const auto batch =
-      std::make_shared<const PackedBatch>(rows_of_images(pixels_BCHW.size(0), config_.tokens(), pixels_BCHW.device()));
-  LayerState state{embed(pixels_BCHW), {}};
+at::Tensor Vit::forward(const at::Tensor& input) {
+  const int64_t images = begins_model() ? input.size(0) : input.size(0) / config_.tokens();
+  const auto batch = std::make_shared<const PackedBatch>(rows_of_images(images, config_.tokens(), input.device()));
+  LayerState state{begins_model() ? embed(input) : input, {}};
   const int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
     state = run_layer(i, state, batch, static_cast<int64_t>(i) < to_checkpoint);
   }
-  state = hooks_.enter(last_unit(), state, false);
+  return ends_model() ? classify(state) : state.residual_TH + state.block_TH;
+}
+
+at::Tensor Vit::classify(const LayerState& last) const {
+  const LayerState state = hooks_.enter(last_unit(), last, false);
   const at::Tensor normed_BH = add_layer_norm(state.residual_TH, state.block_TH, final_norm_.weight_H,
                                               final_norm_.bias_H, config_.layer_norm_eps)
                                    .second;
   return hooks_.leave(last_unit(), classifier_.forward(normed_BH));
 }
 
+at::Tensor Vit::logits(const at::Tensor& pixels_BCHW) {
+  TORCH_CHECK(begins_model() && ends_model(), "a part of a model has no logits of pixels");
+  return forward(pixels_BCHW);
+}
+
+at::Tensor Vit::loss_of(const at::Tensor& logits_BC, const at::Tensor& labels_B) {
+  return at::cross_entropy_loss(logits_BC.to(at::kFloat), labels_B);
+}
+
 at::Tensor Vit::loss(const at::Tensor& pixels_BCHW, const at::Tensor& labels_B) {
-  return at::cross_entropy_loss(logits(pixels_BCHW).to(at::kFloat), labels_B);
+  return loss_of(logits(pixels_BCHW), labels_B);
 }
 
 ActivationCost Vit::activation_cost(int64_t images) const {
   const int64_t tokens = images * config_.tokens();
   const auto element = static_cast<int64_t>(c10::elementSize(dtype_));
-  const auto residual = static_cast<int64_t>(patches_.weight_HCPP.element_size());
+  const auto residual = static_cast<int64_t>(c10::elementSize(residual_dtype()));
   const int64_t hidden = config_.hidden_size;
-  const int64_t intermediate = config_.intermediate_size;
+  // Of this part of the features.
+  const int64_t attended = layers_.front().query.weight_OI.size(0);
+  const int64_t intermediate = layers_.front().intermediate.weight_OI.size(0);
   constexpr int64_t kStatistic = sizeof(float);
   ActivationCost cost;
-  cost.layers = config_.num_layers;
+  cost.layers = num_layers();
   // Both residual sums with their norms' mean and deviation; q, k, v, the attention's output and statistics; what GELU
   // takes in.
   cost.layer_bytes =
-      tokens * (residual * 2 * hidden + element * (4 * hidden + intermediate) + kStatistic * (4 + config_.num_heads));
+      tokens * (residual * 2 * hidden + element * (4 * attended + intermediate) + kStatistic * (4 + heads()));
   cost.checkpointed_layer_bytes = tokens * residual * hidden;
   // The activation made again, its gradient and that of what GELU takes in; the gradients that meet at a norm.
   cost.working_bytes = tokens * (element * (3 * intermediate + hidden) + residual * 2 * hidden);
-  cost.loss_bytes = images * config_.num_labels * 3 * static_cast<int64_t>(sizeof(float));
+  cost.loss_bytes = ends_model() ? images * config_.num_labels * 3 * static_cast<int64_t>(sizeof(float)) : 0;
   return cost;
 }
 
@@ -259,12 +284,16 @@ double Vit::forward_flops() const {
 std::vector<NamedTensor> Vit::parameters() const {
   std::vector<NamedTensor> named;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) { named.emplace_back(name, tensor); };
-  visit_patches(patches_, add);
+  if (begins_model()) {
+    visit_patches(patches_, add);
+  }
   for (const VitLayer& layer : layers_) {
     visit_layer(layer, add);
   }
-  visit_norm(final_norm_, add);
-  visit_linear(classifier_, add);
+  if (ends_model()) {
+    visit_norm(final_norm_, add);
+    visit_linear(classifier_, add);
+  }
   return named;
 }
 
@@ -273,15 +302,19 @@ std::vector<ParameterUnit> Vit::units() {
   const auto add = [&](const std::string& name, at::Tensor& tensor) {
     units.back().parameters.push_back({name, &tensor});
   };
-  units.push_back({"vit.embeddings", {}, {}});
-  visit_patches(patches_, add);
+  if (begins_model()) {
+    units.push_back({"vit.embeddings", {}, {}});
+    visit_patches(patches_, add);
+  }
   for (size_t i = 0; i < layers_.size(); ++i) {
-    units.push_back({fmt::format("vit.encoder.layer.{}", i), {}, {}});
+    units.push_back({fmt::format("vit.encoder.layer.{}", first_layer_ + static_cast<int64_t>(i)), {}, {}});
     visit_layer(layers_[i], add);
   }
-  units.push_back({"classifier", {}, {}});
-  visit_norm(final_norm_, add);
-  visit_linear(classifier_, add);
+  if (ends_model()) {
+    units.push_back({"classifier", {}, {}});
+    visit_norm(final_norm_, add);
+    visit_linear(classifier_, add);
+  }
   return units;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/model/families.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/image_classifier.h"
+#include "engine/model/split_hooks.h"
 #include "engine/model/unit_hooks.h"
 #include "engine/model/vit_config.h"
 
@@ -30,15 +31,39 @@ struct VitLayer {
   Linear intermediate, down;
 };
 
+/// Consecutive layers of the encoder. The embeddings go with the first of all layers, the last norm and the classifier
+/// with the last.
+struct VitPart {
+  int64_t first_layer = 0;
+  int64_t layers = -1;  ///< -1: all that follow
+};
+
 class Vit : public ImageClassifier, public Shardable {
  public:
   /// `dtype` is that of the products, of what they take in and of what they give. Parameters of another dtype than
   /// that are float32: they are rounded for each product, and norms, softmax, loss and the residual stream stay in
   /// float32 ("mixed precision"; Micikevicius et al. 2017).
-  Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype);
+  ///
+  /// `part`: what is built of the model. Query, key, value and the MLP's first product may have fewer rows than asked
+  /// for (whole heads), and the products after them as many columns; a bias may be undefined: there is none then. With
+  /// such weights set_split_hooks() must add the parts up.
+  Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype, VitPart part = {});
 
   at::Tensor logits(const at::Tensor& pixels_BCHW) override;
   at::Tensor loss(const at::Tensor& pixels_BCHW, const at::Tensor& labels_B) override;
+  /// The forward pass of the part that this model is: of pixels where it begins the model, else of the residual stream
+  /// [T, H] that the part before it gave. Logits where it ends the model, else the residual stream.
+  at::Tensor forward(const at::Tensor& input);
+  /// Mean cross-entropy in float32.
+  static at::Tensor loss_of(const at::Tensor& logits_BC, const at::Tensor& labels_B);
+
+  bool begins_model() const { return first_layer_ == 0; }
+  bool ends_model() const { return first_layer_ + num_layers() == config_.num_layers; }
+  int64_t first_layer() const { return first_layer_; }
+  /// Of this part.
+  int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
+  /// The dtype of the residual stream.
+  at::ScalarType residual_dtype() const { return layers_.front().norm_before.weight_H.scalar_type(); }
   std::vector<NamedTensor> parameters() const override;
   const VitConfig& config() const override { return config_; }
   ActivationCost activation_cost(int64_t images) const override;
@@ -46,13 +71,17 @@ class Vit : public ImageClassifier, public Shardable {
   void set_training(bool) override {}
   double forward_flops() const override;
 
-  /// "vit.embeddings", "vit.encoder.layer.0" and so on, and "classifier" with the last norm.
+  /// Of "vit.embeddings", "vit.encoder.layer.0" and so on, and "classifier" with the last norm, those that are here.
   std::vector<ParameterUnit> units() override;
   void set_unit_hooks(UnitHooks* hooks) override { hooks_.set(hooks); }
+  /// `hooks` must outlive the model's use; nullptr takes them off.
+  void set_split_hooks(SplitHooks* hooks) { split_.set(hooks); }
 
  private:
-  int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + 1; }
+  int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + (begins_model() ? 1 : 0); }
   int64_t last_unit() const { return unit_of_layer(layers_.size()); }
+  int64_t heads() const { return layers_.front().query.weight_OI.size(0) / config_.head_dim(); }
+  at::Tensor classify(const LayerState& state) const;
   at::Tensor embed(const at::Tensor& pixels_BCHW) const;
   at::Tensor attend(const VitLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& again,
                     const PackedBatch& batch) const;
@@ -66,11 +95,13 @@ class Vit : public ImageClassifier, public Shardable {
 
   VitConfig config_;
   at::ScalarType dtype_;
-  PatchEmbedding patches_;
-  std::vector<VitLayer> layers_;  ///< never resized: units() hands out pointers into it
-  LayerNormParameters final_norm_;
+  int64_t first_layer_;
+  PatchEmbedding patches_;          ///< where this part begins the model
+  std::vector<VitLayer> layers_;    ///< at least one; never resized: units() hands out pointers into it
+  LayerNormParameters final_norm_;  ///< with the classifier, where this part ends the model
   Linear classifier_;
   HookedUnits hooks_;
+  SplitProducts split_;
   int64_t checkpointed_layers_ = 0;
 };
 

@@ -67,7 +67,9 @@ void GradientReducer::finish() {
 std::vector<at::Tensor> GradientReducer::reduced() const {
   std::vector<at::Tensor> tensors;
   for (const FlatGroup* group : groups_) {
-    tensors.push_back(group->gradients->reduced());
+    if (group->counts_in_norm) {
+      tensors.push_back(group->gradients->reduced());
+    }
   }
   return tensors;
 }

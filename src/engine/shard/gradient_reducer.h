@@ -24,7 +24,7 @@ class GradientReducer {
 
   /// Trainable groups, in the order of the units.
   const std::vector<FlatGroup*>& groups() const { return groups_; }
-  /// The tensors that hold this rank's reduced gradients.
+  /// The tensors that hold this rank's reduced gradients, those that count in the norm.
   std::vector<at::Tensor> reduced() const;
 
  private:

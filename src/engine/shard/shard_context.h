@@ -10,11 +10,13 @@
 
 namespace assay::engine {
 
-/// The ranks that split one copy of everything, and the ranks that hold copies of this rank's part. Null: this rank
-/// alone. Both outlive the engine.
+/// The ranks that split one copy of everything, the ranks that hold copies of this rank's part, and the ranks that hold
+/// other parts of the same model (tensor and pipeline ranks), with which gradient norm and overflow are agreed on.
+/// Null: this rank alone. All outlive the engine.
 struct ShardGroups {
   Communicator* shard = nullptr;
   Communicator* replicate = nullptr;
+  Communicator* model = nullptr;
 };
 
 /// Which of a unit's data stays gathered or goes to host memory.
@@ -35,6 +37,7 @@ struct ShardContext {
 
   int64_t shard_rank() const { return groups.shard == nullptr ? 0 : groups.shard->rank(); }
   int64_t shard_ranks() const { return groups.shard == nullptr ? 1 : groups.shard->size(); }
+  int64_t model_ranks() const { return groups.model == nullptr ? 1 : groups.model->size(); }
   int64_t replicas() const { return groups.replicate == nullptr ? 1 : groups.replicate->size(); }
 };
 

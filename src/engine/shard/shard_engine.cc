@@ -135,12 +135,17 @@ void ShardEngine::gradient_ready(int64_t unit, size_t group, size_t parameter, c
 
 void ShardEngine::backward(const at::Tensor& loss, bool last, bool no_sync) {
   resolve_step();
+  const double scale = context_.policy.scale_loss ? scaler_.scale() : 1.0;
+  backward_from(loss, at::full_like(loss, scale), last, no_sync);
+}
+
+void ShardEngine::backward_from(const at::Tensor& output, const at::Tensor& gradient, bool last, bool no_sync) {
+  resolve_step();
   reduces_ = last || !(no_sync || context_.policy.accumulate_whole);
   for (const auto& unit : units_) {
     unit->expect_gradients();
   }
-  const double scale = context_.policy.scale_loss ? scaler_.scale() : 1.0;
-  torch::autograd::backward({loss}, {at::full_like(loss, scale)});
+  torch::autograd::backward({output}, {gradient});
   finish_backward();
 }
 
@@ -177,6 +182,14 @@ at::Tensor ShardEngine::own_stats() const {
 }
 
 at::Tensor ShardEngine::stats_over_ranks(std::vector<bool>& used) {
+  const at::Tensor stats = stats_over_data_ranks(used);
+  if (context_.model_ranks() > 1) {
+    context_.groups.model->all_reduce(stats, ReduceOp::kSum, "gradient norm of the model")->wait();
+  }
+  return stats;
+}
+
+at::Tensor ShardEngine::stats_over_data_ranks(std::vector<bool>& used) {
   const at::Tensor stats = own_stats();
   const bool agree = context_.policy.ranks_differ_in_use;
   if (context_.shard_ranks() == 1 && !(agree && context_.replicas() > 1)) {

@@ -54,6 +54,9 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   /// over all ranks, and add up over the backwards before a step(). `last` of the micro-batches of a step: others may
   /// put their reduction off, and always do so with `no_sync`.
   void backward(const at::Tensor& loss, bool last = true, bool no_sync = false);
+  /// The same from any output of a part of the model, whose `gradient` came from the rank with the part after it, loss
+  /// scale included.
+  void backward_from(const at::Tensor& output, const at::Tensor& gradient, bool last = true, bool no_sync = false);
 
   /// One update by the gradients since the last one. Does not wait for a device unless asked for (overflow, loss
   /// scales and norms are read when they are needed: see last_step()).
@@ -92,6 +95,7 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   std::vector<bool> used_parameters();
   at::Tensor own_stats() const;
   at::Tensor stats_over_ranks(std::vector<bool>& used);
+  at::Tensor stats_over_data_ranks(std::vector<bool>& used);
   void resolve_step();
 
   ShardContext context_;

@@ -77,14 +77,7 @@ void ShardedAdamw::step(double learning_rate, const GradientRule& rule, const st
   for (const auto& [device_and_step, tensors] : updates.by_device_and_step) {
     GradientRule local = rule;
     local.stats = rule.stats.to(tensors.front().parameter.device());
-    adamw_step(tensors,
-               {.learning_rate = learning_rate,
-                .beta1 = options_.beta1,
-                .beta2 = options_.beta2,
-                .eps = options_.eps,
-                .weight_decay = options_.weight_decay,
-                .step = device_and_step.second},
-               local);
+    adamw_step(tensors, adamw_scalars(options_, learning_rate, device_and_step.second), local);
   }
   for (const auto& [target, source] : updates.copies) {
     target.copy_(source.to(target.scalar_type()), /*non_blocking=*/true);
