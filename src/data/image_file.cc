@@ -8,19 +8,18 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "data/cache_file.h"
 #include "image/image.h"
 
 namespace assay::data {
 namespace {
 
-constexpr std::array<char, 8> kMagic = {'A', 'S', 'S', 'A', 'Y', 'I', 'M', 'G'};
-constexpr std::array<char, 8> kEndMagic = {'A', 'S', 'S', 'A', 'Y', 'E', 'N', 'D'};
-constexpr uint32_t kVersion = 1;
+constexpr CacheFileKind kKind = {.name = "image file", .magic = {'A', 'S', 'S', 'A', 'Y', 'I', 'M', 'G'}, .version = 1};
 /// Sides beyond it are nobody's; products of sizes then fit 64 bits.
 constexpr int64_t kMaxSide = 1 << 16;
 
 struct Header {
-  std::array<char, 8> magic;
+  FileMagic magic;
   uint32_t version;
   uint32_t zero;
   int64_t width;
@@ -33,7 +32,7 @@ struct Trailer {
   uint64_t images;
   uint64_t classes;
   uint64_t name_bytes;
-  std::array<char, 8> magic;
+  FileMagic magic;
 };
 static_assert(sizeof(Trailer) == 32);
 
@@ -41,36 +40,11 @@ constexpr uint64_t PaddedSize(uint64_t size) {
   return (size + 7) / 8 * 8;
 }
 
-template <typename T>
-std::span<const std::byte> BytesOf(const T& value) {
-  return std::as_bytes(std::span<const T, 1>(&value, 1));
-}
-
-Status Refuse(const std::string& path, std::string_view what) {
-  return Status::InvalidArgument(fmt::format("cannot read image file {}: {}", path, what));
-}
-
-Status Truncated(const std::string& path, size_t size) {
-  return Refuse(path, fmt::format("it is truncated or damaged ({} bytes do not hold what it says it holds); "
-                                  "remove it, it is made again from the data set",
-                                  size));
-}
-
 Status ReadHeader(const std::string& path, std::span<const std::byte> bytes, Header& header) {
-  if (bytes.size() < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic.data(), sizeof(kMagic)) != 0) {
-    return Refuse(path, "it is not an image file (it does not start with ASSAYIMG)");
-  }
-  if (bytes.size() < sizeof(Header) + sizeof(Trailer)) {
-    return Truncated(path, bytes.size());
-  }
+  ASSAY_RETURN_IF_ERROR(kKind.CheckStart(path, bytes, sizeof(Header) + sizeof(Trailer)));
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.version != kVersion) {
-    return Refuse(path, fmt::format("it has format version {}, this program reads version {}; remove it, it is made "
-                                    "again from the data set",
-                                    header.version, kVersion));
-  }
   if (header.width < 1 || header.width > kMaxSide || header.height < 1 || header.height > kMaxSide) {
-    return Truncated(path, bytes.size());
+    return kKind.Truncated(path, bytes.size());
   }
   return Status::Ok();
 }
@@ -89,7 +63,7 @@ Result<ImageFileWriter> ImageFileWriter::Create(const std::string& path, int64_t
     }
   }
   ASSAY_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  const Header header = {kMagic, kVersion, 0, width, height, {}};
+  const Header header = {kKind.magic, kKind.version, 0, width, height, {}};
   ASSAY_RETURN_IF_ERROR(file.Write(BytesOf(header)));
   return ImageFileWriter(std::move(file), static_cast<size_t>(image::kChannels * width * height), std::move(classes));
 }
@@ -116,7 +90,7 @@ Status ImageFileWriter::Finish() {
   for (const std::string& name : classes_) {
     names += name + "\n";
   }
-  const Trailer trailer = {labels_.size(), classes_.size(), names.size(), kEndMagic};
+  const Trailer trailer = {labels_.size(), classes_.size(), names.size(), kCacheFileEnd};
   ASSAY_RETURN_IF_ERROR(Pad(labels_.size() * image_bytes_));
   ASSAY_RETURN_IF_ERROR(file_.Write(std::as_bytes(std::span(labels_))));
   ASSAY_RETURN_IF_ERROR(Pad(labels_.size() * sizeof(int32_t)));
@@ -141,7 +115,7 @@ struct ImageFile::Mapping {
     std::memcpy(&trailer, bytes.data() + bytes.size() - sizeof(Trailer), sizeof(Trailer));
     // The counts are compared before they are multiplied: a damaged one must not overflow.
     const uint64_t size = bytes.size() - sizeof(Header) - sizeof(Trailer);
-    if (trailer.magic != kEndMagic || trailer.images < 1 || trailer.images > size / image_bytes() ||
+    if (trailer.magic != kCacheFileEnd || trailer.images < 1 || trailer.images > size / image_bytes() ||
         trailer.name_bytes > size) {
       return false;
     }
@@ -164,7 +138,7 @@ Result<ImageFile> ImageFile::Open(const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(mapping->file, MappedFile::Open(path));
   ASSAY_RETURN_IF_ERROR(ReadHeader(path, mapping->file->bytes(), mapping->header));
   if (!mapping->ReadIndex()) {
-    return Truncated(path, mapping->file->bytes().size());
+    return kKind.Truncated(path, mapping->file->bytes().size());
   }
   return ImageFile(std::move(mapping));
 }

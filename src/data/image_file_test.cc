@@ -63,7 +63,7 @@ TEST_F(ImageFileTest, EveryTruncationIsNoticed) {
 
 TEST_F(ImageFileTest, DamageIsNamed) {
   const std::string whole = WriteThree();
-  EXPECT_THAT(ErrorOf("ASSAYTOK" + whole.substr(8)), HasSubstr("not an image file"));
+  EXPECT_THAT(ErrorOf("ASSAYTOK" + whole.substr(8)), HasSubstr("does not start with ASSAYIMG"));
   std::string damaged = whole;
   damaged[8] = 9;
   EXPECT_THAT(ErrorOf(damaged), HasSubstr("format version 9"));

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "data/cache_file.h"
+
 namespace assay::data {
 namespace {
 
-constexpr char kMagic[8] = {'A', 'S', 'S', 'A', 'Y', 'T', 'O', 'K'};
-constexpr char kEndMagic[8] = {'A', 'S', 'S', 'A', 'Y', 'E', 'N', 'D'};
-constexpr uint32_t kVersion = 1;
+constexpr CacheFileKind kKind = {.name = "token file", .magic = {'A', 'S', 'S', 'A', 'Y', 'T', 'O', 'K'}, .version = 1};
 
 struct Header {
-  char magic[8];
+  FileMagic magic;
   uint32_t version;
   uint32_t zero;
 };
@@ -23,53 +23,26 @@ struct Trailer {
   uint64_t rows;
   uint64_t tokens;
   int64_t vocab_size;
-  char magic[8];
+  FileMagic magic;
 };
 static_assert(sizeof(Trailer) == 32);
 
-template <typename T>
-std::span<const std::byte> BytesOf(const T& value) {
-  return std::as_bytes(std::span<const T, 1>(&value, 1));
-}
-
-Status Refuse(const std::string& path, std::string_view what) {
-  return Status::InvalidArgument(fmt::format("cannot read token file {}: {}", path, what));
-}
-
-Status Truncated(const std::string& path, size_t size) {
-  return Refuse(path, fmt::format("it is truncated or damaged ({} bytes do not hold what it says it holds); "
-                                  "remove it, it is made again from the data set",
-                                  size));
-}
-
 /// Checks the header and the trailer of a file of `bytes` against its size.
 Status ReadFrame(const std::string& path, std::span<const std::byte> bytes, Trailer& trailer) {
-  Header header;
-  if (bytes.size() < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0) {
-    return Refuse(path, "it is not a token file (it does not start with ASSAYTOK)");
-  }
-  if (bytes.size() < sizeof(Header)) {
-    return Truncated(path, bytes.size());
-  }
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.version != kVersion) {
-    return Refuse(path, fmt::format("it has format version {}, this program reads version {}; remove it, it is made "
-                                    "again from the data set",
-                                    header.version, kVersion));
-  }
+  ASSAY_RETURN_IF_ERROR(kKind.CheckStart(path, bytes, sizeof(Header)));
   const size_t smallest = sizeof(Header) + sizeof(int64_t) + sizeof(Trailer);
   if (bytes.size() < smallest || bytes.size() % sizeof(int64_t) != 0) {
-    return Truncated(path, bytes.size());
+    return kKind.Truncated(path, bytes.size());
   }
   std::memcpy(&trailer, bytes.data() + bytes.size() - sizeof(Trailer), sizeof(Trailer));
   // The counts are compared before they are multiplied: a damaged one must not overflow.
   const uint64_t words = (bytes.size() - smallest) / sizeof(int64_t);
-  if (std::memcmp(trailer.magic, kEndMagic, sizeof(kEndMagic)) != 0 || trailer.rows > words || trailer.tokens > words ||
+  if (trailer.magic != kCacheFileEnd || trailer.rows > words || trailer.tokens > words ||
       trailer.tokens + 2 * trailer.rows != words) {
-    return Truncated(path, bytes.size());
+    return kKind.Truncated(path, bytes.size());
   }
   if (trailer.vocab_size <= 0 || trailer.vocab_size > INT32_MAX) {
-    return Refuse(path, fmt::format("it states a vocabulary of {} tokens", trailer.vocab_size));
+    return kKind.Refuse(path, fmt::format("it states a vocabulary of {} tokens", trailer.vocab_size));
   }
   return Status::Ok();
 }
@@ -78,8 +51,7 @@ Status ReadFrame(const std::string& path, std::span<const std::byte> bytes, Trai
 
 Result<TokenFileWriter> TokenFileWriter::Create(const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  const Header header = {
-      {kMagic[0], kMagic[1], kMagic[2], kMagic[3], kMagic[4], kMagic[5], kMagic[6], kMagic[7]}, kVersion, 0};
+  const Header header = {kKind.magic, kKind.version, 0};
   ASSAY_RETURN_IF_ERROR(file.Write(BytesOf(header)));
   return TokenFileWriter(std::move(file));
 }
@@ -97,8 +69,7 @@ Status TokenFileWriter::Append(const TokenRow& row) {
 }
 
 Status TokenFileWriter::Finish(int64_t vocab_size) {
-  Trailer trailer = {static_cast<uint64_t>(rows()), static_cast<uint64_t>(tokens()), vocab_size, {}};
-  std::memcpy(trailer.magic, kEndMagic, sizeof(kEndMagic));
+  const Trailer trailer = {static_cast<uint64_t>(rows()), static_cast<uint64_t>(tokens()), vocab_size, kCacheFileEnd};
   ASSAY_RETURN_IF_ERROR(file_.Write(std::as_bytes(std::span(offsets_))));
   ASSAY_RETURN_IF_ERROR(file_.Write(std::as_bytes(std::span(lines_))));
   ASSAY_RETURN_IF_ERROR(file_.Write(BytesOf(trailer)));
@@ -138,7 +109,7 @@ Result<TokenFile> TokenFile::Open(const std::string& path) {
   const auto& offsets = mapping->offsets;
   const bool strictly_rising = std::ranges::adjacent_find(offsets, std::greater_equal<>()) == offsets.end();
   if (offsets.front() != 0 || offsets.back() != static_cast<int64_t>(tokens) || !strictly_rising) {
-    return Truncated(path, bytes.size());
+    return kKind.Truncated(path, bytes.size());
   }
   return TokenFile(std::move(mapping));
 }

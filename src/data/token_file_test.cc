@@ -87,7 +87,7 @@ TEST_F(TokenFileTest, MissingFileIsOneLine) {
 
 TEST_F(TokenFileTest, OtherFilesAreRefused) {
   Overwrite("{\"output\": \"text\"}\n");
-  EXPECT_THAT(OpenError(), HasSubstr("not a token file"));
+  EXPECT_THAT(OpenError(), HasSubstr("does not start with ASSAYTOK"));
   Overwrite("");
   EXPECT_THAT(OpenError(), HasSubstr("rows.tokens"));
 }

@@ -37,15 +37,7 @@ ModelConfig parse_model_config(std::string_view json, const std::string& source)
 }
 
 ModelConfig read_model_config(const std::string& model_dir) {
-  if (!IsDirectory(model_dir)) {
-    throw StatusError(Status::NotFound(
-        fmt::format("model folder {} does not exist: name a folder that holds config.json", model_dir)));
-  }
-  const std::string path = model_dir + "/config.json";
-  if (!FileExists(path)) {
-    throw StatusError(
-        Status::NotFound(fmt::format("model folder {} has no config.json: it is not a Hugging Face model", model_dir)));
-  }
+  const std::string path = config_path(model_dir);
   ModelConfig config = parse_model_config(value_or_throw(ReadFile(path)), path);
   config.source_dir = model_dir;
   return config;

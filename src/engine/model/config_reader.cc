@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "engine/model/status_error.h"
 
@@ -110,6 +111,19 @@ std::optional<ConfigReader> ConfigReader::object(std::string_view key) const {
     fail_value(key, "an object", *value);
   }
   return ConfigReader(*value, fmt::format("{}: {}", source_, key));
+}
+
+std::string config_path(const std::string& model_dir) {
+  if (!IsDirectory(model_dir)) {
+    throw StatusError(Status::NotFound(
+        fmt::format("model folder {} does not exist: name a folder that holds config.json", model_dir)));
+  }
+  std::string path = model_dir + "/config.json";
+  if (!FileExists(path)) {
+    throw StatusError(
+        Status::NotFound(fmt::format("model folder {} has no config.json: it is not a Hugging Face model", model_dir)));
+  }
+  return path;
 }
 
 }  // namespace assay::engine

@@ -47,4 +47,7 @@ class ConfigReader {
   std::string source_;
 };
 
+/// Where the config.json of a Hugging Face model folder is. Throws StatusError when the folder or the file is missing.
+std::string config_path(const std::string& model_dir);
+
 }  // namespace assay::engine

@@ -35,6 +35,15 @@ at::Tensor updated_tensor(const at::Tensor& parameter) {
 
 }  // namespace
 
+AdamwScalars adamw_scalars(const OptimizerOptions& options, double learning_rate, int64_t step) {
+  return {.learning_rate = learning_rate,
+          .beta1 = options.beta1,
+          .beta2 = options.beta2,
+          .eps = options.eps,
+          .weight_decay = options.weight_decay,
+          .step = step};
+}
+
 Adamw::Adamw(std::vector<std::pair<std::string, at::Tensor>> parameters, const OptimizerOptions& options)
     : options_(options) {
   std::vector<at::Tensor> updated;
@@ -68,14 +77,7 @@ void Adamw::step(double learning_rate, const GradientRule& rule) {
     }
   }
   for (const auto& [step, tensors] : by_step) {
-    adamw_step(tensors,
-               {.learning_rate = learning_rate,
-                .beta1 = options_.beta1,
-                .beta2 = options_.beta2,
-                .eps = options_.eps,
-                .weight_decay = options_.weight_decay,
-                .step = step},
-               rule);
+    adamw_step(tensors, adamw_scalars(options_, learning_rate, step), rule);
   }
 }
 

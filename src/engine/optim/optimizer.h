@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "engine/kernels/gradient_rule.h"
+#include "engine/kernels/optimizer_step.h"
 
 namespace assay::engine {
 
@@ -21,6 +22,9 @@ struct OptimizerOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
 };
+
+/// The scalars of the update number `step`, from 1, of AdamW with these options.
+AdamwScalars adamw_scalars(const OptimizerOptions& options, double learning_rate, int64_t step);
 
 /// Updates a fixed set of parameters from their gradients. Not safe to use from two threads.
 class Optimizer {
