@@ -1,10 +1,9 @@
 #include "image/resize.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
+
+#include "image/resample_rows.h"
 
 namespace assay::image {
 namespace {
@@ -15,23 +14,6 @@ namespace {
 #else
 #define ASSAY_FOR_EACH_ISA
 #endif
-
-/// Weights are fractions of 2^kPrecisionBits: 32 bits less 8 of a pixel and 2 to spare.
-constexpr int kPrecisionBits = 22;
-constexpr int32_t kHalf = 1 << (kPrecisionBits - 1);
-
-/// For each output position the input positions that it is made of.
-struct Filter {
-  struct Span {
-    int64_t first;
-    int64_t count;
-  };
-  std::vector<Span> spans;
-  std::vector<int32_t> weights;  ///< `stride` for each output position
-  int64_t stride;
-
-  const int32_t* WeightsOf(int64_t out) const { return weights.data() + out * stride; }
-};
 
 /// The triangle filter that makes `out_size` positions of `in_size`. In double precision and in Pillow's order, so that
 /// the rounded weights are the same.
@@ -65,62 +47,31 @@ Filter MakeFilter(int64_t in_size, int64_t out_size) {
   return filter;
 }
 
-/// Rows that the horizontal pass works on at once: their pixels fill one vector.
-constexpr int64_t kRows = 4;
-using Bytes = uint8_t __attribute__((vector_size(4 * kRows)));
-using Words = uint32_t __attribute__((vector_size(4 * kRows)));
-using Sums = int32_t __attribute__((vector_size(16 * kRows)));
-
-/// One pixel and the byte behind it.
-inline uint32_t LoadPixel(const uint8_t* pixel) {
-  uint32_t word;
-  std::memcpy(&word, pixel, sizeof(word));
-  return word;
-}
-
-/// Makes kRows output rows of as many input rows, each of which can be read one byte beyond its end; the output can be
-/// written one byte beyond its end.
-ASSAY_FOR_EACH_ISA void ResizeRows(const std::array<const uint8_t*, kRows>& in, const Filter& filter,
-                                   const std::array<uint8_t*, kRows>& out) {
-  const auto out_width = static_cast<int64_t>(filter.spans.size());
-  for (int64_t x = 0; x < out_width; ++x) {
-    const auto [first, count] = filter.spans[x];
-    const int32_t* weights = filter.WeightsOf(x);
-    Sums sums = Sums{} + kHalf;
-    for (int64_t k = 0; k < count; ++k) {
-      const int64_t offset = kChannels * (first + k);
-      const Words words = {LoadPixel(in[0] + offset), LoadPixel(in[1] + offset), LoadPixel(in[2] + offset),
-                           LoadPixel(in[3] + offset)};
-      sums += __builtin_convertvector(std::bit_cast<Bytes>(words), Sums) * weights[k];
-    }
-    sums >>= kPrecisionBits;
-    sums = sums > 255 ? Sums{} + 255 : sums;
-    const Bytes pixels = __builtin_convertvector(sums, Bytes);
-    for (int64_t row = 0; row < kRows; ++row) {
-      std::memcpy(out[row] + kChannels * x, reinterpret_cast<const uint8_t*>(&pixels) + 4 * row, 4);
-    }
-  }
-}
-
-/// Rows are made in a buffer of their own, with the byte to spare. Behind the last input row there is none: it is read
-/// from a copy, and stands in for the rows that are missing in the last group.
+/// Rows are made in a buffer of their own, with bytes to spare. The last input rows have none behind them: they are
+/// read from a copy. Rows that are missing in the last group are stood in for by the last one.
 Image ResizeHorizontally(const Image& image, int64_t width) {
+  constexpr int64_t kRows = RowResampler::kRows;
+  constexpr int64_t kSpare = RowResampler::kSpareBytes;
   const Filter filter = MakeFilter(image.width, width);
+  const RowResampler resampler(filter);
   Image resized{.width = width, .height = image.height, .rgb = {}};
   const int64_t in_bytes = image.width * kChannels;
   const int64_t out_bytes = width * kChannels;
   resized.rgb.resize(static_cast<size_t>(out_bytes * image.height));
-  std::vector<uint8_t> last(image.rgb.end() - in_bytes, image.rgb.end());
-  last.push_back(0);
-  std::vector<uint8_t> made(static_cast<size_t>(kRows * (out_bytes + 1)));
+  std::vector<uint8_t> copies(static_cast<size_t>(kRows * (in_bytes + kSpare)));
+  std::vector<uint8_t> made(static_cast<size_t>(kRows * (out_bytes + kSpare)));
+  const uint8_t* end = image.rgb.data() + image.rgb.size();
   for (int64_t y = 0; y < image.height; y += kRows) {
-    std::array<const uint8_t*, kRows> in;
-    std::array<uint8_t*, kRows> out;
+    RowResampler::Inputs in;
+    RowResampler::Outputs out;
     for (int64_t row = 0; row < kRows; ++row) {
-      in[row] = y + row < image.height - 1 ? image.rgb.data() + (y + row) * in_bytes : last.data();
-      out[row] = made.data() + row * (out_bytes + 1);
+      in[row] = image.rgb.data() + std::min(y + row, image.height - 1) * in_bytes;
+      if (end - in[row] < in_bytes + kSpare) {
+        in[row] = std::copy_n(in[row], in_bytes, copies.data() + row * (in_bytes + kSpare)) - in_bytes;
+      }
+      out[row] = made.data() + row * (out_bytes + kSpare);
     }
-    ResizeRows(in, filter, out);
+    resampler.Resample(in, out);
     for (int64_t row = 0; row < std::min(kRows, image.height - y); ++row) {
       std::copy_n(out[row], out_bytes, resized.rgb.data() + (y + row) * out_bytes);
     }
