@@ -20,13 +20,10 @@ using space::Value;
 const Value kNone = Value();
 constexpr int64_t kMaxRanks = 1025;
 
-/// Tensor and pipeline ranks are not there yet.
-std::vector<Value> PluginNames(bool with_hybrid) {
+std::vector<Value> PluginNames() {
   std::vector<Value> names;
   for (const job::PluginInfo& plugin : job::Plugins()) {
-    if (with_hybrid || plugin.name != "hybrid_parallel") {
-      names.emplace_back(std::string(plugin.name));
-    }
+    names.emplace_back(std::string(plugin.name));
   }
   return names;
 }
@@ -47,8 +44,7 @@ Domain SizesOrNone(std::initializer_list<int64_t> sizes) {
 }
 
 void AddRequired(std::vector<PropertySpec>& specs) {
-  specs.push_back(
-      Supporting(Required("plugin", Choice(PluginNames(true)), "how ranks share the work"), PluginNames(false)));
+  specs.push_back(Required("plugin", Choice(PluginNames()), "how ranks share the work"));
   specs.push_back(Required("batch_size", Integers(1, 65537), "images of a data rank and step", "images"));
   specs.push_back(
       NameOrPath(Required("model_name", Domain::AnyText(),

@@ -71,7 +71,7 @@ struct MemoryLedger {
 struct CollectiveTotals {
   int64_t rank = 0;
   std::string operation = {};  ///< all_gather | reduce_scatter | all_reduce | broadcast | send | receive | barrier
-  std::string group = {};      ///< data | shard | replica | tensor | pipeline | expert | world
+  std::string group = {};  ///< data | shard | replica | tensor | pipeline | expert | model (tensor x pipeline) | world
   int64_t group_size = 1;
   int64_t calls = 0;
   /// Of the whole vector: the gathered one of all_gather, the one before of reduce_scatter. Bus bandwidth follows by

@@ -28,7 +28,7 @@ struct PluginKnobs {
   std::string placement = "static";  ///< gemini: static | auto (traced in the first step, within memory_cap_bytes)
   int64_t tp_size = 1;               ///< hybrid_parallel: tensor ranks
   int64_t pp_size = 1;               ///< hybrid_parallel: pipeline stages
-  int64_t microbatches = 0;          ///< hybrid_parallel: of 1F1B, a step; 0: one image each
+  int64_t microbatches = 0;          ///< hybrid_parallel: of a step; 0: one image each (one stage: one)
   int64_t shard_ranks = 0;           ///< HYBRID_*: ranks that share one copy; 0: all ranks of the machine
   /// What gradients and gathered parameters travel as: "" (as they are) | float32 | bfloat16 | float16 | float8.
   std::string communication_dtype;

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kKind[] = "vit";
+constexpr char kHybrid[] = "hybrid_parallel";
 
 // The one list of a plan's fields: `visit(name, field)` for each, the knobs apart.
 template <typename Plan, typename Visitor>
@@ -134,6 +135,23 @@ Status CheckBatch(const VitPlan& plan) {
   return Status::Ok();
 }
 
+/// What tensor and pipeline ranks rule out.
+Status CheckHybrid(const VitPlan& plan) {
+  if (plan.plugin != kHybrid) {
+    return Status::Ok();
+  }
+  if (plan.gradient_accumulation_steps != 1) {
+    return Status::InvalidArgument(
+        "hybrid_parallel cuts its batch by microbatches: leave gradient_accumulation_steps " +
+        std::to_string(plan.gradient_accumulation_steps) + " out");
+  }
+  if (plan.precision == "fp8" || plan.knobs.communication_dtype == "float8") {
+    return Status::InvalidArgument(
+        "hybrid_parallel gathers no weights that could travel in 8 bits: choose another precision than fp8");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Status CheckVitPlan(const VitPlan& plan) {
@@ -142,7 +160,16 @@ Status CheckVitPlan(const VitPlan& plan) {
   ASSAY_RETURN_IF_ERROR(CheckNumbers(plan));
   ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
   ASSAY_RETURN_IF_ERROR(CheckBatch(plan));
+  ASSAY_RETURN_IF_ERROR(CheckHybrid(plan));
   return CheckData(plan);
+}
+
+int64_t MicroBatches(const VitPlan& plan) {
+  if (plan.plugin != kHybrid) {
+    return plan.gradient_accumulation_steps;
+  }
+  const int64_t when_unset = plan.knobs.pp_size > 1 ? plan.batch_size : 1;
+  return plan.knobs.microbatches > 0 ? plan.knobs.microbatches : when_unset;
 }
 
 int64_t DataRanks(const VitPlan& plan) {

@@ -81,6 +81,9 @@ Status CheckVitPlan(const VitPlan& plan);
 /// times this.
 int64_t DataRanks(const VitPlan& plan);
 
+/// Pieces that a data rank's batch_size is cut into: gradient_accumulation_steps; of hybrid_parallel, microbatches.
+int64_t MicroBatches(const VitPlan& plan);
+
 /// JSON both ways, with "kind": "vit". Reading refuses an unknown key and a newer schema by name; it does not check
 /// values (CheckVitPlan).
 nlohmann::json ToJson(const VitPlan& plan);

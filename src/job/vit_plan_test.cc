@@ -156,6 +156,32 @@ TEST(CheckVitPlanTest, RefusesWhatCannotBeCarriedOut) {
   }
 }
 
+TEST(CheckVitPlanTest, RefusesWhatHybridParallelHasNot) {
+  VitPlan plan = GoodPlan();
+  plan.plugin = "hybrid_parallel";
+  plan.knobs = PluginKnobs{};
+  plan.gradient_accumulation_steps = 1;
+  ASSERT_EQ(CheckVitPlan(plan).message(), "");
+  plan.precision = "fp8";
+  EXPECT_THAT(CheckVitPlan(plan).message(), HasSubstr("choose another precision than fp8"));
+  plan.precision = "fp32";
+  plan.gradient_accumulation_steps = 2;
+  EXPECT_THAT(CheckVitPlan(plan).message(), HasSubstr("cuts its batch by microbatches"));
+}
+
+TEST(MicroBatchesTest, OfAPipelineAreOneImageEachUnlessGiven) {
+  VitPlan plan;
+  plan.batch_size = 8;
+  plan.gradient_accumulation_steps = 2;
+  EXPECT_EQ(MicroBatches(plan), 2);
+  plan.plugin = "hybrid_parallel";
+  EXPECT_EQ(MicroBatches(plan), 1);
+  plan.knobs.pp_size = 2;
+  EXPECT_EQ(MicroBatches(plan), 8);
+  plan.knobs.microbatches = 4;
+  EXPECT_EQ(MicroBatches(plan), 4);
+}
+
 TEST(DataRanksTest, LeavesOutTensorAndPipelineRanks) {
   VitPlan plan;
   plan.number_ranks = 8;

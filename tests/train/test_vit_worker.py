@@ -209,3 +209,61 @@ def test_bad_plans_end_with_one_line(plan, message, model_dir, tmp_path):
     plan = {"model_dir": str(model_dir), **plan}
     ended = of_kind(run(tmp_path, 1, expect=2, **plan)[0], "ended")[0]
     assert message in ended["reason"] and "\n" not in ended["reason"]
+
+
+HYBRID = {"plugin": "hybrid_parallel", "batch_size": 4, "learning_rate": 1e-3}
+
+
+@pytest.mark.parametrize(("tensor", "stages"), [(2, 1), (1, 2), (2, 2)])
+def test_hybrid_parallel_follows_one_rank(tensor, stages, model_dir, alone, tmp_path):
+    knobs = {"tp_size": tensor, "pp_size": stages, "microbatches": 2}
+    results = run(tmp_path, tensor * stages, model_dir=str(model_dir), knobs=knobs, **HYBRID)
+    assert losses(results[0]) == pytest.approx(alone, rel=1e-5)
+    topology = of_kind(results[0], "topology")[0]
+    assert (topology["data_ranks"], topology["tensor_ranks"], topology["pipeline_stages"]) == (1, tensor, stages)
+    totals = {(event["group"], event["operation"]) for event in of_kind(results[0], "collective")}
+    assert (("tensor", "all_reduce") in totals) == (tensor > 1)
+    assert (("pipeline", "send") in totals) == (stages > 1)
+
+
+def test_hybrid_parallel_evaluates_saves_and_foretells(model_dir, image_file, tmp_path):
+    plan = {
+        "model_dir": str(model_dir),
+        "train_file": str(image_file),
+        "eval_file": str(image_file),
+        "num_labels": 3,
+        "max_steps": 6,
+        "seed": 3,
+        **HYBRID,
+        "batch_size": 8,
+    }
+    evaluations, weights = [], []
+    for ranks, knobs in ((1, {"microbatches": 4}), (4, {"tp_size": 2, "pp_size": 2, "microbatches": 4})):
+        out = tmp_path / str(ranks)
+        events = run(tmp_path, ranks, knobs=knobs, save="final", output_dir=str(out), **plan)
+        evaluations.append(of_kind(events[0], "evaluation")[0])
+        weights.append(load_file(out / "model.safetensors"))
+        foretold = [event for event in of_kind(events[0], "memory") if event["source"] == "predicted"]
+        assert [event["phase"] for event in foretold] == ["init", "steady"]
+        assert all(event["rank"] in range(0, ranks, 2) and event["peak_bytes"] > 0 for event in foretold)
+    assert evaluations[0]["samples"] == evaluations[1]["samples"] == 50
+    assert evaluations[1]["loss"] == pytest.approx(evaluations[0]["loss"], rel=1e-4)
+    assert weights[0].keys() == weights[1].keys()
+    for name, tensor in weights[0].items():
+        if not name.endswith("attention.key.bias"):
+            assert torch.allclose(tensor, weights[1][name], rtol=1e-3, atol=1e-5), name
+
+
+@pytest.mark.parametrize(
+    ("knobs", "ranks", "message"),
+    [
+        ({"tp_size": 4, "pp_size": 1}, 4, "2 attention heads do not divide by tp_size 4"),
+        ({"tp_size": 1, "pp_size": 3}, 3, "2 layers are fewer than pp_size 3"),
+        ({"tp_size": 2, "pp_size": 2}, 2, "2 ranks do not divide into tp_size 2 x pp_size 2"),
+        ({"tp_size": 1, "pp_size": 2, "microbatches": 3}, 2, "batch_size 4 does not divide into microbatches 3"),
+    ],
+)
+def test_meshes_that_cannot_be_end_with_one_line(knobs, ranks, message, model_dir, tmp_path):
+    results = run(tmp_path, ranks, expect=2, model_dir=str(model_dir), knobs=knobs, **HYBRID)
+    ended = of_kind(results[0], "ended")[0]
+    assert message in ended["reason"] and "\n" not in ended["reason"]

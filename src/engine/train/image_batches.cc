@@ -50,14 +50,11 @@ ImageSet::ImageSet(const std::string& path, const job::VitPlan& plan, const Imag
 ImageBatch ImageSet::batch(const std::vector<int64_t>& indices) const {
   const auto count = static_cast<int64_t>(indices.size());
   const int64_t plane = file_.width() * file_.height();
-  ImageBatch batch{at::empty({count, kChannels, file_.height(), file_.width()}, at::kFloat),
-                   at::empty({count}, at::kLong)};
+  ImageBatch batch{at::empty({count, kChannels, file_.height(), file_.width()}, at::kFloat), labels(indices)};
   auto* pixels = batch.pixels_BCHW.mutable_data_ptr<float>();
-  auto* labels = batch.labels_B.mutable_data_ptr<int64_t>();
   at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const std::span<const uint8_t> bytes = file_.planes(indices[static_cast<size_t>(i)]);
-      labels[i] = file_.labels()[static_cast<size_t>(indices[static_cast<size_t>(i)])];
       for (int64_t at = 0; at < kChannels * plane; ++at) {
         const int64_t value = at / plane * kByteValues + bytes[static_cast<size_t>(at)];
         pixels[i * kChannels * plane + at] = values_[static_cast<size_t>(value)];
@@ -65,6 +62,15 @@ ImageBatch ImageSet::batch(const std::vector<int64_t>& indices) const {
     }
   });
   return batch;
+}
+
+at::Tensor ImageSet::labels(const std::vector<int64_t>& indices) const {
+  const at::Tensor labels_B = at::empty({static_cast<int64_t>(indices.size())}, at::kLong);
+  auto* labels = labels_B.mutable_data_ptr<int64_t>();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    labels[i] = file_.labels()[static_cast<size_t>(indices[i])];
+  }
+  return labels_B;
 }
 
 ImageBatches::ImageBatches(const job::VitPlan& plan, const ImageModelConfig& config, int64_t rank, int64_t ranks)
@@ -90,25 +96,31 @@ ImageBatches::ImageBatches(const job::VitPlan& plan, const ImageModelConfig& con
       OrderOptions{.rows = set_->images(), .batch_size = global_batch_, .shuffle = plan.shuffle, .seed = plan.seed});
 }
 
-ImageBatch ImageBatches::micro_batch(int64_t step, int64_t micro) {
-  const int64_t count = plan_.batch_size / plan_.gradient_accumulation_steps;
+ImageBatch ImageBatches::micro_batch(int64_t step, int64_t micro, bool want_pixels) {
+  const int64_t count = plan_.batch_size / job::MicroBatches(plan_);
   const int64_t first = rank_ * plan_.batch_size + micro * count;
   if (!set_) {
-    return draw(step, first, count);
+    return draw(step, first, count, want_pixels);
   }
   // The order's epochs end with the partial batch that is left out here.
   const int64_t epoch = (step - 1) / steps_per_epoch_;
   const int64_t step_of_order = epoch * order_->steps_per_epoch() + (step - 1) % steps_per_epoch_ + 1;
   const std::vector<int64_t> global = order_->micro_batches(step_of_order).front();
-  return set_->batch({global.begin() + first, global.begin() + first + count});
+  const std::vector<int64_t> own(global.begin() + first, global.begin() + first + count);
+  return want_pixels ? set_->batch(own) : ImageBatch{{}, set_->labels(own)};
 }
 
-ImageBatch ImageBatches::draw(int64_t step, int64_t first, int64_t count) const {
-  ImageBatch batch{at::empty({count, channels_, image_size_, image_size_}, at::kFloat), at::empty({count}, at::kLong)};
+ImageBatch ImageBatches::draw(int64_t step, int64_t first, int64_t count, bool want_pixels) const {
+  ImageBatch batch{{}, at::empty({count}, at::kLong)};
+  if (want_pixels) {
+    batch.pixels_BCHW = at::empty({count, channels_, image_size_, image_size_}, at::kFloat);
+  }
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t key = stream_key(plan_.seed, fmt::format("image {} of step {}", first + i, step));
-    at::Tensor image = batch.pixels_BCHW.select(0, i);
-    fill_normal(image, 1.0, key);
+    if (want_pixels) {
+      at::Tensor image = batch.pixels_BCHW.select(0, i);
+      fill_normal(image, 1.0, key);
+    }
     batch.labels_B.mutable_data_ptr<int64_t>()[i] =
         static_cast<int64_t>(key % static_cast<uint64_t>(plan_.synthetic_labels));
   }

@@ -27,6 +27,8 @@ class ImageSet {
 
   int64_t images() const { return file_.images(); }
   ImageBatch batch(const std::vector<int64_t>& indices) const;
+  /// Without pixels.
+  at::Tensor labels(const std::vector<int64_t>& indices) const;
 
  private:
   data::ImageFile file_;
@@ -45,11 +47,11 @@ class ImageBatches {
   /// Whole global batches in an epoch; 0 when images are drawn.
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
   /// This rank's part of micro-batch `micro` (from 0) of step `step` (from 1). Drawn images are a function of the
-  /// plan's seed, the step and their place in the global batch alone.
-  ImageBatch micro_batch(int64_t step, int64_t micro);
+  /// plan's seed, the step and their place in the global batch alone. Pixels stay undefined unless wanted.
+  ImageBatch micro_batch(int64_t step, int64_t micro, bool want_pixels = true);
 
  private:
-  ImageBatch draw(int64_t step, int64_t first, int64_t count) const;
+  ImageBatch draw(int64_t step, int64_t first, int64_t count, bool want_pixels) const;
 
   const job::VitPlan& plan_;
   int64_t image_size_;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "engine/comm/local_communicator.h"
 #include "engine/model/load_image_classifier.h"
 #include "engine/optim/optimizer.h"
+#include "engine/shard/pipeline_schedule.h"
 #include "engine/shard/shard_engine.h"
+#include "engine/train/model_parts.h"
 #include "engine/train/vit_session.h"
 #include "engine/train/vit_strategy.h"
 
@@ -22,16 +25,69 @@ int64_t in_all(const MemoryByKind& bytes, bool on_cpu) {
   return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) - (on_cpu ? 0 : of(bytes, MemoryKind::kOffloaded));
 }
 
-job::MemoryLedger predicted(job::MemoryLedger event, const char* phase) {
+job::MemoryLedger predicted(job::MemoryLedger event, int64_t rank, const char* phase) {
+  event.rank = rank;
   event.phase = phase;
   event.source = "predicted";
   return event;
 }
 
+/// The part of the model that `rank` has, as shapes alone.
+LoadedImageClassifier shapes_of_rank(const job::VitPlan& plan, int64_t model_rank) {
+  ImageClassifierOptions options{
+      .compute_dtype = compute_dtype_of(plan), .device = c10::kMeta, .seed = plan.seed, .labels = {}};
+  take_part(place_of(plan, model_rank), read_vit_config(plan.model_dir), options);
+  return load_image_classifier(plan.model_dir, options);
+}
+
+/// The peaks of initialisation and of a steady step of the world's rank `rank`.
+std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t rank, int64_t local_ranks, bool on_cpu) {
+  const ShardPolicy policy = policy_of(plan);
+  const auto world =
+      make_fake_communicator({.rank = static_cast<int>(rank), .size = static_cast<int>(plan.number_ranks)});
+  const StrategyGroups groups(plan, policy, *world, local_ranks);
+  const LoadedImageClassifier loaded = shapes_of_rank(plan, groups.model_rank());
+  ShardEngine engine(*loaded.model, policy, groups.groups(), OptimizerOptions{});
+  MemoryLedger& ledger = engine.ledger();
+  const MemoryByKind start = ledger.at_peak();
+  engine.rehearse_step();
+  ledger.reset_peak();
+  engine.rehearse_step();
+  // All activations are there when backward begins; the engine's own peak may come later, while a layer is at work.
+  const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
+  const int64_t own_peak = on_cpu ? ledger.peak_with_offloaded() : ledger.peak_total();
+  const int64_t at_backward = in_all(ledger.now(), on_cpu) + need.kept_bytes;
+  const int64_t peak = std::max(own_peak, at_backward) + need.working_bytes;
+  const job::MemoryLedger steady = at_backward >= own_peak ? ledger_event(ledger.now(), need.kept_bytes, peak, on_cpu)
+                                                           : ledger_event(ledger.at_peak(), 0, peak, on_cpu);
+  return {predicted(ledger_event(start, 0, in_all(start, on_cpu), on_cpu), rank, "init"),
+          predicted(steady, rank, "steady")};
+}
+
 }  // namespace
 
+ActivationCost activation_cost_in_flight(const job::VitPlan& plan, const Vit& model) {
+  const int64_t micro_batches = job::MicroBatches(plan);
+  ActivationCost cost = model.activation_cost(plan.batch_size / micro_batches);
+  // The stage follows from the layers: stages have at least one each.
+  int64_t stage = 0;
+  while (layers_of_stage(model.config().num_layers, stage, plan.knobs.pp_size).first < model.first_layer()) {
+    ++stage;
+  }
+  const int64_t held = micro_batches_in_flight(stage, plan.knobs.pp_size, micro_batches);
+  cost.layer_bytes *= held;
+  cost.checkpointed_layer_bytes *= held;
+  if (!model.ends_model()) {
+    // What is handed on to the next stage stays until its gradient comes.
+    const auto element = static_cast<int64_t>(c10::elementSize(model.residual_dtype()));
+    const VitConfig& config = model.config();
+    cost.loss_bytes = held * plan.batch_size / micro_batches * config.tokens() * config.hidden_size * element;
+  }
+  return cost;
+}
+
 ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers) {
-  const ActivationCost cost = model.activation_cost(plan.batch_size / plan.gradient_accumulation_steps);
+  const ActivationCost cost = activation_cost_in_flight(plan, model);
   ActivationNeed need;
   need.kept_bytes =
       (cost.layers - checkpointed_layers) * cost.layer_bytes + checkpointed_layers * cost.checkpointed_layer_bytes;
@@ -56,25 +112,16 @@ job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, i
 }
 
 std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks, bool on_cpu) {
-  const ShardPolicy policy = policy_of(plan);
-  const auto world = make_fake_communicator({.rank = 0, .size = static_cast<int>(plan.number_ranks)});
-  const StrategyGroups groups(plan, policy, *world, local_ranks);
-  const LoadedImageClassifier loaded = load_image_classifier(
-      plan.model_dir, {.compute_dtype = compute_dtype_of(plan), .device = c10::kMeta, .seed = plan.seed});
-  ShardEngine engine(*loaded.model, policy, groups.groups(), OptimizerOptions{});
-  MemoryLedger& ledger = engine.ledger();
-  const MemoryByKind start = ledger.at_peak();
-  engine.rehearse_step();
-  ledger.reset_peak();
-  engine.rehearse_step();
-  // All activations are there when backward begins; the engine's own peak may come later, while a layer is at work.
-  const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
-  const int64_t own_peak = on_cpu ? ledger.peak_with_offloaded() : ledger.peak_total();
-  const int64_t at_backward = in_all(ledger.now(), on_cpu) + need.kept_bytes;
-  const int64_t peak = std::max(own_peak, at_backward) + need.working_bytes;
-  const job::MemoryLedger steady = at_backward >= own_peak ? ledger_event(ledger.now(), need.kept_bytes, peak, on_cpu)
-                                                           : ledger_event(ledger.at_peak(), 0, peak, on_cpu);
-  return {predicted(ledger_event(start, 0, in_all(start, on_cpu), on_cpu), "init"), predicted(steady, "steady")};
+  check_divides(plan, read_vit_config(plan.model_dir));
+  std::vector<job::MemoryLedger> highest;
+  for (int64_t stage = 0; stage < plan.knobs.pp_size; ++stage) {
+    // The first tensor rank of a stage has the biases that the others have not.
+    std::vector<job::MemoryLedger> events = forecast_rank(plan, stage * plan.knobs.tp_size, local_ranks, on_cpu);
+    if (highest.empty() || events.back().peak_bytes > highest.back().peak_bytes) {
+      highest = std::move(events);
+    }
+  }
+  return highest;
 }
 
 }  // namespace assay::engine

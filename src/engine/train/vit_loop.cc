@@ -21,8 +21,7 @@ namespace {
 struct StepUse {
   PhaseUse data;
   PhaseUse transfer;
-  PhaseUse forward;
-  PhaseUse backward;
+  PipelineUse passes;
   PhaseUse optimizer;
 };
 
@@ -100,27 +99,28 @@ class VitLoop {
 
   ImageBatch batch_of(int64_t step, int64_t micro, StepUse& use) {
     ImageBatch batch;
-    meter_.measure("data", use.data, [&] { batch = session_.batches->micro_batch(step, micro); });
-    meter_.measure("transfer", use.transfer,
-                   [&] { batch = {batch.pixels_BCHW.to(device_), batch.labels_B.to(device_)}; });
+    const bool pixels = session_.model().begins_model();
+    meter_.measure("data", use.data, [&] { batch = session_.batches->micro_batch(step, micro, pixels); });
+    meter_.measure("transfer", use.transfer, [&] {
+      batch = {pixels ? batch.pixels_BCHW.to(device_) : batch.pixels_BCHW, batch.labels_B.to(device_)};
+    });
     return batch;
   }
 
-  /// The mean loss of this rank's part.
+  /// The mean loss of this data rank's part where this rank counts it, else 0.
   double accumulate(int64_t step, StepUse& use) {
-    const int64_t micro_batches = plan_.gradient_accumulation_steps;
-    double loss_sum = 0;
-    for (int64_t micro = 0; micro < micro_batches; ++micro) {
-      const ImageBatch batch = batch_of(step, micro, use);
-      at::Tensor loss;
-      meter_.measure("forward", use.forward, [&] { loss = session_.model().loss(batch.pixels_BCHW, batch.labels_B); });
-      const bool last = micro + 1 == micro_batches;
-      meter_.measure("backward", use.backward, [&] {
-        session_.engine->backward(loss / static_cast<double>(micro_batches), last, plan_.knobs.no_sync);
-      });
-      loss_sum += loss.item<double>();
-    }
-    return loss_sum / static_cast<double>(micro_batches);
+    const int64_t micro_batches = job::MicroBatches(plan_);
+    const bool no_sync = plan_.knobs.no_sync || session_.groups->stages() > 1;
+    const double loss = session_.pipeline->train(
+        *session_.engine, [&](int64_t micro) { return batch_of(step, micro, use); }, micro_batches,
+        plan_.batch_size / micro_batches, no_sync, meter_, use.passes);
+    return counts_loss() ? loss : 0.0;
+  }
+
+  /// One of the ranks with one model does: the first tensor rank of the last stage.
+  bool counts_loss() {
+    const Communicator* tensor = session_.groups->tensor();
+    return session_.model().ends_model() && (tensor == nullptr || tensor->rank() == 0);
   }
 
   /// Step `step`, whose learning rate is that of step `counted`; returns its seconds.
@@ -141,7 +141,7 @@ class VitLoop {
     });
     event.seconds = MonotonicSeconds() - start;
     const CollectiveStats now = communication();
-    event.loss = sums({loss})[0] / session_.world->size();
+    event.loss = sums({loss})[0] / static_cast<double>(session_.groups->data_ranks());
     event.grad_norm = report.gradient_norm;
     event.loss_scale = report.loss_scale;
     event.skipped = report.skipped;
@@ -172,14 +172,15 @@ class VitLoop {
   }
 
   void write_step(job::Step event, const StepUse& use, double busy, double exposed) {
-    event.samples = plan_.batch_size * session_.world->size();
-    event.forward_seconds = use.forward.seconds;
-    event.backward_seconds = use.backward.seconds;
+    event.samples = plan_.batch_size * session_.groups->data_ranks();
+    event.forward_seconds = use.passes.forward.seconds;
+    event.backward_seconds = use.passes.backward.seconds;
     event.optimizer_seconds = use.optimizer.seconds;
-    event.forward_peak_bytes = use.forward.peak_bytes;
-    event.backward_peak_bytes = use.backward.peak_bytes;
+    event.forward_peak_bytes = use.passes.forward.peak_bytes;
+    event.backward_peak_bytes = use.passes.backward.peak_bytes;
     event.optimizer_peak_bytes = use.optimizer.peak_bytes;
-    peak_bytes_ = std::max({peak_bytes_, use.forward.peak_bytes, use.backward.peak_bytes, use.optimizer.peak_bytes});
+    peak_bytes_ =
+        std::max({peak_bytes_, event.forward_peak_bytes, event.backward_peak_bytes, event.optimizer_peak_bytes});
     if (first_rank()) {
       events_.write(event);
     }
@@ -188,8 +189,8 @@ class VitLoop {
                                 .seconds = event.seconds,
                                 .data_seconds = use.data.seconds,
                                 .transfer_seconds = use.transfer.seconds,
-                                .forward_seconds = use.forward.seconds,
-                                .backward_seconds = use.backward.seconds,
+                                .forward_seconds = use.passes.forward.seconds,
+                                .backward_seconds = use.passes.backward.seconds,
                                 .optimizer_seconds = use.optimizer.seconds,
                                 .communication_seconds = busy,
                                 .exposed_communication_seconds = exposed,
@@ -209,11 +210,11 @@ class VitLoop {
     }
   }
 
-  /// Ranks take images in turn. All run as many batches, since each may need the others' shards of the weights; what a
-  /// rank has too many does not count.
+  /// Data ranks take images in turn. All run as many batches, since each may need the others' shards of the weights;
+  /// what a rank has too many does not count.
   void evaluate(int64_t epoch, int64_t step) {
     const double start = MonotonicSeconds();
-    const int64_t ranks = session_.world->size();
+    const int64_t ranks = session_.groups->data_ranks();
     const int64_t images = session_.evaluation->images();
     const int64_t of_rank = (images + ranks - 1) / ranks;
     session_.model().set_training(false);
@@ -243,14 +244,18 @@ class VitLoop {
     std::vector<int64_t> indices;
     int64_t real = 0;
     for (int64_t position = begin; position < end; ++position) {
-      const int64_t index = position * session_.world->size() + session_.world->rank();
+      const int64_t index = position * session_.groups->data_ranks() + session_.groups->data_rank();
       real += index < images ? 1 : 0;
       indices.push_back(std::min(index, images - 1));
     }
-    const ImageBatch batch = session_.evaluation->batch(indices);
-    const at::Tensor logits = session_.model().logits(batch.pixels_BCHW.to(device_)).narrow(0, 0, real).to(at::kFloat);
-    const at::Tensor labels = batch.labels_B.to(device_).narrow(0, 0, real);
-    if (real > 0) {
+    at::Tensor pixels;
+    if (session_.model().begins_model()) {
+      pixels = session_.evaluation->batch(indices).pixels_BCHW.to(device_);
+    }
+    const at::Tensor of_all = session_.pipeline->logits(pixels, end - begin);
+    if (real > 0 && counts_loss()) {
+      const at::Tensor logits = of_all.narrow(0, 0, real).to(at::kFloat);
+      const at::Tensor labels = session_.evaluation->labels(indices).narrow(0, 0, real).to(device_);
       totals[0] += at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum).item<double>();
       totals[1] += static_cast<double>(logits.argmax(-1).eq(labels).sum().item<int64_t>());
       totals[2] += static_cast<double>(real);

@@ -18,6 +18,7 @@
 #include "engine/shard/full_weights.h"
 #include "engine/train/device.h"
 #include "engine/train/failure.h"
+#include "engine/train/model_parts.h"
 #include "engine/train/phase_meter.h"
 #include "engine/train/vit_forecast.h"
 #include "engine/train/vit_loop.h"
@@ -157,8 +158,10 @@ class VitRun {
     }
     const std::string_view backend = session.world->backend();
     return {.world_size = session.world->size(),
-            .data_ranks = session.world->size(),
+            .data_ranks = session.groups->data_ranks(),
             .shard_ranks = session.groups->shard_ranks(),
+            .tensor_ranks = session.groups->tensor_ranks(),
+            .pipeline_stages = session.groups->stages(),
             .plugin = plan_.plugin,
             .precision = plan_.precision,
             .backend = std::string(backend == "shm" || backend == "self" ? "shared_memory" : backend),
@@ -173,7 +176,11 @@ class VitRun {
     const auto lock = termination_.defer();
     PhaseUse use;
     meter_.measure("save", use, [&] {
-      const std::vector<NamedTensor> weights = full_weights(*session.engine, rank_ == 0);
+      const bool first_data_rank = session.groups->data_rank() == 0;
+      std::vector<NamedTensor> weights = full_weights(*session.engine, first_data_rank);
+      if (first_data_rank) {
+        weights = gather_parts(std::move(weights), plan_, session.model().config(), session.groups->groups().model);
+      }
       if (rank_ == 0) {
         save_image_classifier(session.model(), weights, plan_.output_dir);
       }

@@ -8,6 +8,8 @@
 #include "engine/comm/connect.h"
 #include "engine/model/status_error.h"
 #include "engine/train/checkpointing.h"
+#include "engine/train/model_parts.h"
+#include "engine/train/vit_forecast.h"
 #include "job/tune_plan.h"
 
 namespace assay::engine {
@@ -37,12 +39,28 @@ std::vector<std::string> classes_of(const job::VitPlan& plan) {
   return names;
 }
 
-LoadedImageClassifier load_model(const job::VitPlan& plan, c10::Device device) {
-  return load_image_classifier(plan.model_dir, {.dtype = at::kFloat,
-                                                .compute_dtype = compute_dtype_of(plan),
-                                                .device = device,
-                                                .seed = plan.seed,
-                                                .labels = classes_of(plan)});
+LoadedImageClassifier load_model(const job::VitPlan& plan, const VitConfig& config, int64_t model_rank,
+                                 c10::Device device) {
+  ImageClassifierOptions options{.dtype = at::kFloat,
+                                 .compute_dtype = compute_dtype_of(plan),
+                                 .device = device,
+                                 .seed = plan.seed,
+                                 .labels = classes_of(plan)};
+  take_part(place_of(plan, model_rank), config, options);
+  return load_image_classifier(plan.model_dir, options);
+}
+
+/// The engine over this rank's part of the model, with what joins it to the other parts.
+void make_engine(const job::VitPlan& plan, const ShardPolicy& policy, VitSession& session) {
+  Shardable* units = &session.model();
+  if (Communicator* ranks = session.groups->tensor()) {
+    session.tensor = std::make_unique<TensorParallel>(session.model(), *ranks);
+    session.model().set_split_hooks(session.tensor.get());
+    units = session.tensor.get();
+  }
+  session.engine = std::make_unique<ShardEngine>(*units, policy, session.groups->groups(),
+                                                 OptimizerOptions{.weight_decay = plan.weight_decay});
+  session.pipeline = std::make_unique<Pipeline>(session.model(), session.groups->pipeline());
 }
 
 void check_optimizer(const job::VitPlan& plan) {
@@ -55,10 +73,10 @@ void check_optimizer(const job::VitPlan& plan) {
 }  // namespace
 
 int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
-  const int64_t layers = model.config().num_layers;
+  const int64_t layers = model.num_layers();
   const int64_t wanted = value_or_throw(job::CheckpointedLayers(plan.gradient_checkpointing));
   if (wanted != job::kAutoCheckpointing) {
-    return std::min(wanted, layers);
+    return std::clamp<int64_t>(wanted - model.first_layer(), 0, layers);
   }
   if (plan.memory_cap_bytes == 0) {
     return 0;
@@ -68,33 +86,30 @@ int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
     constexpr int64_t kCopies = 4;  // the parameter, its gradient and two moments
     model_bytes += kCopies * static_cast<int64_t>(parameter.nbytes());
   }
-  const StepNeed need{.activations = model.activation_cost(plan.batch_size / plan.gradient_accumulation_steps),
-                      .gradient_bytes = 0,
-                      .accumulates = false};
+  const StepNeed need{.activations = activation_cost_in_flight(plan, model), .gradient_bytes = 0, .accumulates = false};
   return fewest_checkpointed_layers(need, std::max<int64_t>(0, plan.memory_cap_bytes - model_bytes));
 }
 
 VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {
   check_optimizer(plan);
   const ShardPolicy policy = policy_of(plan);
+  const VitConfig config = read_vit_config(plan.model_dir);
+  check_divides(plan, config);
   VitSession session;
   session.world = join(plan, environment, device);
   session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
-  session.loaded = load_model(plan, device);
-  for (const auto& [name, parameter] : session.model().parameters()) {
-    session.parameters += parameter.numel();
-  }
+  session.loaded = load_model(plan, config, session.groups->model_rank(), device);
+  session.parameters = count_parameters(session.model().config());
   session.checkpointed_layers = layers_to_checkpoint(plan, session.model());
   session.model().set_checkpointed_layers(session.checkpointed_layers);
-  const ImageModelConfig& config = session.model().config();
-  session.batches = std::make_unique<ImageBatches>(plan, config, session.world->rank(), session.world->size());
+  session.batches = std::make_unique<ImageBatches>(plan, session.model().config(), session.groups->data_rank(),
+                                                   session.groups->data_ranks());
   if (!plan.eval_file.empty()) {
-    session.evaluation.emplace(plan.eval_file, plan, config);
+    session.evaluation.emplace(plan.eval_file, plan, session.model().config());
   }
   session.planned_steps =
       plan.max_steps > 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
-  session.engine = std::make_unique<ShardEngine>(session.model(), policy, session.groups->groups(),
-                                                 OptimizerOptions{.weight_decay = plan.weight_decay});
+  make_engine(plan, policy, session);
   return session;
 }
 

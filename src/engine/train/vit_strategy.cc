@@ -15,12 +15,6 @@ namespace {
 std::string strategy_name(const job::VitPlan& plan) {
   const job::PluginKnobs& knobs = plan.knobs;
   if (plan.plugin == "hybrid_parallel") {
-    if (knobs.tp_size * knobs.pp_size > 1) {
-      throw StatusError(Status::Unsupported(
-          fmt::format("plugin hybrid_parallel with tp_size {} and pp_size {}: tensor and pipeline ranks are not "
-                      "supported yet, set both to 1",
-                      knobs.tp_size, knobs.pp_size)));
-    }
     return knobs.zero_stage == 0 ? "torch_ddp" : "low_level_zero";
   }
   if (plan.plugin == "low_level_zero" && knobs.zero_stage == 2) {
@@ -65,28 +59,48 @@ at::ScalarType compute_dtype_of(const job::VitPlan& plan) {
 }
 
 StrategyGroups::StrategyGroups(const job::VitPlan& plan, const ShardPolicy& policy, Communicator& world,
-                               int64_t ranks_of_machine) {
+                               int64_t ranks_of_machine)
+    : world_(world) {
   if (world.size() == 1) {
     return;
   }
-  if (policy.split != SplitOver::kGroup) {
+  if (plan.knobs.tp_size * plan.knobs.pp_size > 1) {
+    lay_out_mesh(plan, policy);
+  } else if (policy.split != SplitOver::kGroup) {
     (policy.split == SplitOver::kAll ? groups_.shard : groups_.replicate) = &world;
-    return;
+  } else {
+    lay_out_groups(static_cast<int>(plan.knobs.shard_ranks > 0 ? plan.knobs.shard_ranks : ranks_of_machine));
   }
-  const auto width = static_cast<int>(plan.knobs.shard_ranks > 0 ? plan.knobs.shard_ranks : ranks_of_machine);
+}
+
+void StrategyGroups::lay_out_mesh(const job::VitPlan& plan, const ShardPolicy& policy) {
+  const MeshShape shape = value_or_throw(resolve_mesh(
+      {.data = 0, .pipeline = static_cast<int>(plan.knobs.pp_size), .tensor = static_cast<int>(plan.knobs.tp_size)},
+      world_.size()));
+  mesh_ = std::make_unique<Mesh>(world_, shape);
+  model_ = mesh_->joint_group({MeshAxis::kPipeline, MeshAxis::kTensor});
+  groups_.model = model_.get();
+  (policy.split == SplitOver::kAll ? groups_.shard : groups_.replicate) = axis(MeshAxis::kData);
+}
+
+Communicator* StrategyGroups::axis(MeshAxis axis) const {
+  return mesh_ && mesh_->group(axis).size() > 1 ? &mesh_->group(axis) : nullptr;
+}
+
+void StrategyGroups::lay_out_groups(int width) {
   std::vector<int> sharers;
   std::vector<int> copies;
-  for (int rank = 0; rank < world.size(); ++rank) {
-    if (rank / width == world.rank() / width) {
+  for (int rank = 0; rank < world_.size(); ++rank) {
+    if (rank / width == world_.rank() / width) {
       sharers.push_back(rank);
     }
-    if (rank % width == world.rank() % width) {
+    if (rank % width == world_.rank() % width) {
       copies.push_back(rank);
     }
   }
-  shard_ = world.split(sharers, "shard");
-  replicate_ = world.split(copies, "replica");
-  groups_ = {shard_.get(), replicate_.get()};
+  shard_ = world_.split(sharers, "shard");
+  replicate_ = world_.split(copies, "replica");
+  groups_ = {shard_.get(), replicate_.get(), nullptr};
 }
 
 std::vector<std::pair<std::string, Communicator*>> StrategyGroups::named(Communicator& world) const {
@@ -96,6 +110,15 @@ std::vector<std::pair<std::string, Communicator*>> StrategyGroups::named(Communi
   }
   if (replicate_) {
     groups.emplace_back("replica", replicate_.get());
+  }
+  for (const auto& [name, at] :
+       {std::pair{"data", MeshAxis::kData}, {"tensor", MeshAxis::kTensor}, {"pipeline", MeshAxis::kPipeline}}) {
+    if (Communicator* group = axis(at)) {
+      groups.emplace_back(name, group);
+    }
+  }
+  if (model_) {
+    groups.emplace_back("model", model_.get());
   }
   return groups;
 }

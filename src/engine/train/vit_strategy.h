@@ -9,19 +9,21 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
+#include "engine/comm/mesh.h"
 #include "engine/shard/policy.h"
 #include "engine/shard/shard_context.h"
 #include "job/vit_plan.h"
 
 namespace assay::engine {
 
-/// Throws StatusError for what this engine does not do: tensor and pipeline ranks.
+/// How the plan's data ranks share the work.
 ShardPolicy policy_of(const job::VitPlan& plan);
 
 /// What the model computes in beside its parameters.
 at::ScalarType compute_dtype_of(const job::VitPlan& plan);
 
-/// The groups that a policy splits `world` into. `world` outlives it.
+/// The groups that a plan splits `world` into: data ranks by its policy, and tensor ranks and pipeline stages within
+/// each of them. `world` outlives it.
 class StrategyGroups {
  public:
   StrategyGroups(const job::VitPlan& plan, const ShardPolicy& policy, Communicator& world, int64_t ranks_of_machine);
@@ -30,8 +32,25 @@ class StrategyGroups {
   /// All groups that carry collectives, `world` first, under the names that events have for them.
   std::vector<std::pair<std::string, Communicator*>> named(Communicator& world) const;
   int64_t shard_ranks() const { return groups_.shard == nullptr ? 1 : groups_.shard->size(); }
+  /// Those that read different images.
+  int64_t data_rank() const { return mesh_ ? mesh_->coordinate(MeshAxis::kData) : world_.rank(); }
+  int64_t data_ranks() const { return mesh_ ? mesh_->shape().data : world_.size(); }
+  /// Null where there is one.
+  Communicator* tensor() const { return axis(MeshAxis::kTensor); }
+  Communicator* pipeline() const { return axis(MeshAxis::kPipeline); }
+  int64_t tensor_ranks() const { return mesh_ ? mesh_->shape().tensor : 1; }
+  int64_t stages() const { return mesh_ ? mesh_->shape().pipeline : 1; }
+  /// Of the ranks with one model together, from 0.
+  int64_t model_rank() const { return groups_.model == nullptr ? 0 : groups_.model->rank(); }
 
  private:
+  Communicator* axis(MeshAxis axis) const;
+  void lay_out_mesh(const job::VitPlan& plan, const ShardPolicy& policy);
+  void lay_out_groups(int width);
+
+  Communicator& world_;
+  std::unique_ptr<Mesh> mesh_;
+  std::unique_ptr<Communicator> model_;
   std::unique_ptr<Communicator> shard_;
   std::unique_ptr<Communicator> replicate_;
   ShardGroups groups_;
