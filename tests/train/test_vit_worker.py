@@ -70,8 +70,8 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def run(folder, ranks=1, expect=0, **plan):
-    """The events of every rank, by rank."""
+def start(folder, ranks=1, **plan):
+    """A process for every rank, by rank."""
     plan = {
         "kind": "vit",
         "schema": 1,
@@ -103,8 +103,13 @@ def run(folder, ranks=1, expect=0, **plan):
                 [WORKER, "--plan", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
             )
         )
+    return processes
+
+
+def run(folder, ranks=1, expect=0, **plan):
+    """The events of every rank, by rank."""
     results = []
-    for process in processes:
+    for process in start(folder, ranks, **plan):
         stdout, stderr = process.communicate(timeout=120)
         assert process.returncode == expect, stderr
         results.append([json.loads(line) for line in stdout.splitlines()])
@@ -267,3 +272,16 @@ def test_meshes_that_cannot_be_end_with_one_line(knobs, ranks, message, model_di
     results = run(tmp_path, ranks, expect=2, model_dir=str(model_dir), knobs=knobs, **HYBRID)
     ended = of_kind(results[0], "ended")[0]
     assert message in ended["reason"] and "\n" not in ended["reason"]
+
+
+def test_a_rank_lost_in_a_pipeline_is_named_in_seconds(model_dir, tmp_path):
+    knobs = {"tp_size": 1, "pp_size": 2, "microbatches": 2}
+    plan = {"model_dir": str(model_dir), "knobs": knobs, "max_steps": 1_000_000, **HYBRID}
+    first, last = start(tmp_path, 2, **plan)
+    while '"event":"step"' not in first.stdout.readline():
+        assert first.poll() is None
+    last.kill()
+    last.communicate()
+    ended = json.loads(first.communicate(timeout=10)[0].splitlines()[-1])
+    assert f"rank 1 (process {last.pid}) was lost in message" in ended["reason"]
+    assert "of group pipeline" in ended["reason"]
