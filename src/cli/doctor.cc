@@ -10,12 +10,11 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "base/subprocess.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/verb.h"
-#include "launch/local_launcher.h"
+#include "launch/product_ceilings.h"
 #include "measure/ceilings.h"
 #include "measure/machine.h"
 #include "measure/nvml.h"
@@ -29,22 +28,6 @@ struct DoctorOptions {
   std::string output;
   bool quick = false;
 };
-
-/// What `assay-worker --ceilings` prints: libtorch's matrix products.
-Result<nlohmann::json> MeasureMatrixProducts() {
-  ASSAY_ASSIGN_OR_RETURN(const std::string worker, launch::FindWorker());
-  std::string output;
-  SubprocessOptions options;
-  options.argv = {worker, "--ceilings"};
-  options.on_stdout_line = [&output](std::string_view line) { output += line; };
-  ASSAY_ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(std::move(options)));
-  ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, process.Wait());
-  if (!end.exited || end.exit_code != 0) {
-    return Status::Internal(
-        fmt::format("{} --ceilings ended with {}: run it by hand to see why", worker, end.Describe()));
-  }
-  return ParseJson(output, worker + " --ceilings");
-}
 
 nlohmann::json ToJson(const measure::MemoryBandwidth& memory) {
   return {{"read_gb_per_s", memory.read_gb_per_s},
@@ -74,7 +57,7 @@ Result<nlohmann::json> MeasureCeilings(const DoctorOptions& options) {
   StatusLine progress(stderr);
   nlohmann::json ceilings;
   progress.Update("measuring matrix products");
-  ASSAY_ASSIGN_OR_RETURN(ceilings["matrix_products"], MeasureMatrixProducts());
+  ASSAY_ASSIGN_OR_RETURN(ceilings["matrix_products"], launch::MeasureProductCeilings());
   progress.Update("measuring memory bandwidth");
   ASSAY_ASSIGN_OR_RETURN(const auto memory, measure::MeasureMemoryBandwidth());
   ceilings["memory"] = ToJson(memory);

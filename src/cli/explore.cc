@@ -1,4 +1,4 @@
-// assay explore: every point of a discovery space, once.
+// assay explore: every point of a discovery space, once or in repeated turns.
 #include "explore/explore.h"
 
 #include <fmt/format.h>
@@ -19,6 +19,7 @@ struct ExploreVerbOptions {
   std::string store;
   int workers = 1;
   int64_t max_points = -1;
+  int repeats = 1;
 };
 
 double NumberOr(const space::Entity& values, const std::string& name, double fallback) {
@@ -81,6 +82,7 @@ Status Run(const ExploreVerbOptions& options) {
   explore_options.measure.context = DefaultPlanContext();
   explore_options.workers = options.workers;
   explore_options.max_points = options.max_points;
+  explore_options.repeats = options.repeats;
   explore::ExploreSummary summary;
   {
     LiveProgress progress;
@@ -103,6 +105,10 @@ Action AddExplore(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--max-points", options->max_points, "Measure at most so many points now; -1: all")
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--repeats", options->repeats,
+                 "Valid measurements that each point shall have, made in turns (A B C A B C); those of the store count")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   AddStoreOption(app, options->store);
   return [options] { return Run(*options); };

@@ -36,6 +36,17 @@ report::PublishedTable PublishedVit() {
   return table;
 }
 
+report::PublishedFixedCosts PublishedVitFixedCosts() {
+  constexpr char kBaseline[] = "torch_ddp";
+  constexpr int kBatchSize = 8;
+  return {.property = "plugin",
+          .baseline = kBaseline,
+          .baseline_batch_size = kBatchSize,
+          .baseline_step_seconds = experiment::PublishedStepSeconds(kBaseline, kBatchSize),
+          .fixed_seconds = {{"low_level_zero", experiment::PublishedFixedSeconds("low_level_zero")},
+                            {"gemini", experiment::PublishedFixedSeconds("gemini")}}};
+}
+
 Status Run(const ReportOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto measurements, Select(options.selection, /*with_series=*/true));
   report::ReportInput input;
@@ -49,6 +60,7 @@ Status Run(const ReportOptions& options) {
   if (std::ranges::any_of(measurements,
                           [](const auto& m) { return m.experiment.starts_with("vit_plugin_benchmark"); })) {
     input.published.push_back(PublishedVit());
+    input.published_fixed_costs = PublishedVitFixedCosts();
   }
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.output, report::RenderHtmlReport(input)));
   fmt::print("report of {} measurements: {}\n", measurements.size(), options.output);

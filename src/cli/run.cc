@@ -24,6 +24,7 @@ struct RunOptions {
   std::vector<std::string> properties;
   std::string store;
   std::string output;
+  std::string trace_dir;
   bool again = false;
 };
 
@@ -70,7 +71,8 @@ Status Run(const RunOptions& options) {
   LiveProgress progress;
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();
-  measure.replay = !options.again;
+  measure.context.trace_dir = options.trace_dir;
+  measure.replay = !options.again && options.trace_dir.empty();
   measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
   measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
   ASSAY_ASSIGN_OR_RETURN(const explore::PointResult result, explore::MeasurePoint(point, *store, measure));
@@ -95,6 +97,10 @@ Action AddRun(CLI::App& app) {
       ->type_name("NAME=VALUE")
       ->take_all();
   app.add_flag("--again", options->again, "Measure again although the store has this point");
+  app.add_option("--trace", options->trace_dir,
+                 "Measure the point, again if need be, and write what every rank did when to DIR/trace.json, for "
+                 "Chrome's trace viewer (experiments over ranks)")
+      ->type_name("DIR");
   AddStoreOption(app, options->store);
   AddOutputOption(app, options->output, {"table", "json"});
   return [options] { return Run(*options); };

@@ -30,6 +30,7 @@ struct TrainVitOptions {
   std::string memory_cap;
   std::string output;
   bool skip_corrupt = false;
+  bool trace = false;
 };
 
 Status ParseKnob(std::string_view text, bool& knob) {
@@ -115,9 +116,10 @@ Status CompletePlan(const TrainVitOptions& options, LiveProgress& progress, job:
     return Status::InvalidArgument(plan.synthetic ? "--synthetic takes no --data"
                                                   : "there is no data: give --data DIR, --data digits or --synthetic");
   }
-  if (plan.output_dir.empty() && plan.save != "none") {
-    return Status::InvalidArgument("--save needs a folder: add --output-dir DIR");
+  if (plan.output_dir.empty() && (plan.save != "none" || options.trace)) {
+    return Status::InvalidArgument("--save and --trace need a folder: add --output-dir DIR");
   }
+  plan.trace_dir = options.trace ? plan.output_dir : "";
   if (!plan.output_dir.empty()) {
     ASSAY_RETURN_IF_ERROR(CheckWritableDirectory(plan.output_dir));
   }
@@ -237,10 +239,11 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
 }
 
 void AddOutputOptions(CLI::App& app, TrainVitOptions& options) {
-  app.add_option("--output-dir", options.plan.output_dir, "Where --save puts its files")->type_name("DIR");
+  app.add_option("--output-dir", options.plan.output_dir, "Where --save and --trace put their files")->type_name("DIR");
   app.add_option("--save", options.plan.save, "What is written at the end: the model")
       ->check(CLI::IsMember({"none", "final"}))
       ->capture_default_str();
+  app.add_flag("--trace", options.trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
   AddOutputOption(app, options.output, {"table", "json"});
 }
 

@@ -12,17 +12,6 @@
 namespace assay::cli {
 namespace {
 
-template <typename Kind>
-std::vector<Kind> EventsOf(const job::RunRecord& record) {
-  std::vector<Kind> events;
-  for (const job::Event& event : record.events) {
-    if (const Kind* found = std::get_if<Kind>(&event)) {
-      events.push_back(*found);
-    }
-  }
-  return events;
-}
-
 /// Rank 0's steps that count: those after the warm-up.
 std::vector<job::Step> MeasuredSteps(const job::RunRecord& record) {
   std::vector<job::Step> steps = job::Steps(record);
@@ -47,7 +36,7 @@ double ImagesPerSecond(const job::VitPlan& plan, const std::vector<job::Step>& s
 template <typename Kind>
 nlohmann::json ListOf(const job::RunRecord& record) {
   nlohmann::json list = nlohmann::json::array();
-  for (const Kind& event : EventsOf<Kind>(record)) {
+  for (const Kind& event : job::EventsOf<Kind>(record)) {
     nlohmann::json object = nlohmann::json::parse(job::ToJsonLine(event));
     object.erase("event");
     list.push_back(std::move(object));
@@ -57,7 +46,7 @@ nlohmann::json ListOf(const job::RunRecord& record) {
 
 int64_t PeakBytes(const job::RunRecord& record) {
   int64_t peak = 0;
-  for (const auto& ledger : EventsOf<job::MemoryLedger>(record)) {
+  for (const auto& ledger : job::EventsOf<job::MemoryLedger>(record)) {
     peak = std::max(peak, ledger.source == "measured" ? ledger.peak_bytes : 0);
   }
   if (const auto* ended = job::FindEvent<job::Ended>(record)) {
@@ -96,6 +85,7 @@ nlohmann::json VitResultJson(const job::VitPlan& plan, const job::RunRecord& rec
       {"images_per_second", ImagesPerSecond(plan, MeasuredSteps(record))},
       {"peak_tensor_bytes", PeakBytes(record)},
       {"evaluations", ListOf<job::Evaluation>(record)},
+      {"rank_steps", ListOf<job::RankStep>(record)},
       {"memory", ListOf<job::MemoryLedger>(record)},
       {"collectives", ListOf<job::CollectiveTotals>(record)},
       {"wall_seconds", record.wall_seconds},
@@ -106,6 +96,9 @@ nlohmann::json VitResultJson(const job::VitPlan& plan, const job::RunRecord& rec
   }
   if (const auto* saved = job::FindEvent<job::Saved>(record)) {
     json["saved"] = saved->path;
+  }
+  if (!plan.trace_dir.empty() && record.end == job::RunEnd::kDone) {
+    json["trace"] = plan.trace_dir + "/trace.json";
   }
   return json;
 }
@@ -131,8 +124,11 @@ std::string VitResultTable(const job::VitPlan& plan, const job::RunRecord& recor
   if (const auto* saved = job::FindEvent<job::Saved>(record)) {
     table.AddRow({"saved", saved->path});
   }
+  if (!plan.trace_dir.empty() && record.end == job::RunEnd::kDone) {
+    table.AddRow({"trace", plan.trace_dir + "/trace.json"});
+  }
   std::string text = table.Render();
-  if (const auto evaluations = EventsOf<job::Evaluation>(record); !evaluations.empty()) {
+  if (const auto evaluations = job::EventsOf<job::Evaluation>(record); !evaluations.empty()) {
     text += '\n';
     text += EvaluationTable(evaluations);
   }

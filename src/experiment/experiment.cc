@@ -4,7 +4,17 @@
 
 #include <algorithm>
 
+#include "base/files.h"
+
 namespace assay::experiment {
+
+std::string PlanContext::ShareFolder() const {
+  return share_dir.empty() ? ShareDirectory() : share_dir;
+}
+
+std::string PlanContext::CacheFolder() const {
+  return cache_dir.empty() ? UserCacheDirectory() : cache_dir;
+}
 
 const PropertySpec* FindProperty(const Experiment& experiment, std::string_view name) {
   const std::vector<PropertySpec>& specs = experiment.properties();

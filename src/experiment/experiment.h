@@ -53,6 +53,11 @@ struct PlanContext {
   std::string share_dir = {};  ///< read-only data of the project; empty: ShareDirectory()
   std::string cache_dir = {};  ///< tokenised data sets and file hashes; empty: UserCacheDirectory()
   int64_t threads = 0;         ///< CPU threads a worker may use; 0: all
+  std::string trace_dir = {};  ///< where the run's trace is written; empty: none
+
+  /// The folders with their defaults.
+  std::string ShareFolder() const;
+  std::string CacheFolder() const;
 };
 
 /// A run whose losses a point's own are held against. It is made once for each plan of its kind and kept in a file.
@@ -62,10 +67,21 @@ struct ReferenceRun {
   std::string key = {};   ///< what else decides them: the model's hash
 };
 
+/// What utilisation is held against: the fastest matrix products of the machine.
+struct CeilingNeed {
+  std::string dtype;    ///< float32 | bfloat16 | float16
+  int64_t threads = 0;  ///< of the CPU that all ranks have together; 0: all
+  int64_t devices = 1;  ///< that have such a ceiling each: GPUs; 1: the CPU
+  bool on_gpu = false;
+  std::string cache_dir;  ///< where ceilings are kept
+};
+
 /// What a worker must do for one point, and what is known of it before it starts.
 struct RunPlan {
   job::Plan work;
   std::optional<ReferenceRun> reference;
+  std::optional<CeilingNeed> ceiling;
+  double ceiling_tflops = 0;                      ///< what was measured for it; 0: nothing
   std::vector<double> reference_losses;           ///< of the reference's steps, when there is one, once it was made
   std::map<std::string, std::string> provenance;  ///< model and data hashes, weights, data set
   double seconds = 0;                             ///< that making the plan took

@@ -8,6 +8,7 @@
 #include "data/token_file.h"
 #include "experiment/file_order_tokens.h"
 #include "experiment/fine_tuning_targets.h"
+#include "experiment/measured_values.h"
 #include "experiment/property_spec.h"
 #include "measure/sample_series.h"
 #include "measure/statistics.h"
@@ -36,16 +37,6 @@ Counts CountSteps(const std::vector<job::Step>& steps) {
   return counts;
 }
 
-template <typename T>
-std::vector<double> Column(const std::vector<job::Step>& steps, T job::Step::* field) {
-  std::vector<double> values;
-  values.reserve(steps.size());
-  for (const job::Step& step : steps) {
-    values.push_back(static_cast<double>(step.*field));
-  }
-  return values;
-}
-
 /// One run, seen as the definitions need it.
 class Run {
  public:
@@ -57,10 +48,8 @@ class Run {
     if (run.measured_.empty() || run.seconds_ <= 0) {
       return Status::Internal("the run has no step after its warm-up: give it more time");
     }
-    for (const job::Step& step : run.steps_) {
-      if (!std::isfinite(step.loss)) {
-        return Status::Internal(fmt::format("the loss of step {} is {}: the run diverged", step.step, step.loss));
-      }
+    if (const std::string divergence = DescribeDivergence(run.steps_); !divergence.empty()) {
+      return Status::Internal(divergence);
     }
     return run;
   }
@@ -71,13 +60,13 @@ class Run {
     ASSAY_RETURN_IF_ERROR(AddFileOrderSpeed());
     AddExactSpeeds();
     AddInterval();
-    AddStepTimes();
+    AddStepTimes(steps_, measured_, values_);
     AddMemory();
     AddUtilization();
     AddLearning();
     AddSeries();
-    ASSAY_RETURN_IF_ERROR(CheckFinite());
-    AddUnits();
+    ASSAY_RETURN_IF_ERROR(CheckFinite(values_));
+    AddUnits(FineTuningTargets(), values_);
     return std::move(values_);
   }
 
@@ -176,15 +165,6 @@ class Run {
     }
   }
 
-  void AddStepTimes() {
-    const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
-    constexpr double kQuantile = 0.9;
-    Set("step_seconds_median", measure::Median(seconds));
-    Set("step_seconds_mad", measure::MedianAbsoluteDeviation(seconds));
-    Set("step_seconds_p90", measure::Quantile(seconds, kQuantile));
-    Set("first_step_seconds", steps_.front().seconds);
-  }
-
   void AddMemory() {
     const auto largest = [&](int64_t job::Step::* field) {
       const std::vector<double> values = Column(steps_, field);
@@ -227,24 +207,6 @@ class Run {
     values_.series["grad_norm"] = Column(steps_, &job::Step::grad_norm);
     values_.series["step_real_tokens"] = Column(steps_, &job::Step::real_tokens);
     values_.series["step_padded_tokens"] = Column(steps_, &job::Step::padded_tokens);
-  }
-
-  Status CheckFinite() const {
-    for (const auto& [name, value] : values_.properties) {
-      const auto* number = std::get_if<double>(&value);
-      if (number != nullptr && !std::isfinite(*number)) {
-        return Status::Internal(fmt::format("{} is {}, which is no measurement: run the point again", name, *number));
-      }
-    }
-    return Status::Ok();
-  }
-
-  void AddUnits() {
-    for (const TargetSpec& target : FineTuningTargets()) {
-      if (!target.unit.empty() && values_.properties.contains(target.name)) {
-        values_.units[target.name] = target.unit;
-      }
-    }
   }
 
   const RunPlan& plan_;

@@ -16,13 +16,6 @@
 namespace assay::experiment {
 namespace {
 
-std::string ShareOf(const PlanContext& context) {
-  return context.share_dir.empty() ? ShareDirectory() : context.share_dir;
-}
-std::string CacheOf(const PlanContext& context) {
-  return context.cache_dir.empty() ? UserCacheDirectory() : context.cache_dir;
-}
-
 Result<int64_t> MemoryBudget(const space::Entity& point) {
   const std::string text = TextOf(point, "memory_budget");
   if (text.empty()) {
@@ -109,9 +102,12 @@ job::TunePlan TrainingOf(const space::Entity& point, const PlanContext& context)
 
 Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
   ASSAY_RETURN_IF_ERROR(CheckSupported(experiment, point));
+  if (!context.trace_dir.empty()) {
+    return Status::Unsupported(fmt::format("{} writes no trace: leave --trace out", experiment.id()));
+  }
   ASSAY_RETURN_IF_ERROR(MemoryBudget(point).status());
-  ASSAY_RETURN_IF_ERROR(data::ResolveModel(TextOf(point, "model_name"), ShareOf(context)).status());
-  ASSAY_RETURN_IF_ERROR(CheckDataset(TextOf(point, "dataset_id"), ShareOf(context)));
+  ASSAY_RETURN_IF_ERROR(data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()).status());
+  ASSAY_RETURN_IF_ERROR(CheckDataset(TextOf(point, "dataset_id"), context.ShareFolder()));
   return CheckGpu(point);
 }
 
@@ -121,7 +117,8 @@ Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity
   RunPlan plan;
   job::TunePlan& tune = plan.work.emplace<job::TunePlan>(TrainingOf(point, context));
   ASSAY_ASSIGN_OR_RETURN(tune.memory_budget_bytes, MemoryBudget(point));
-  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(TextOf(point, "model_name"), ShareOf(context)));
+  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
+                         data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   tune.model_dir = model.dir;
 
   data::DataSpec spec;
@@ -129,13 +126,13 @@ Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity
   spec.tokenizer_dir = model.tokenizer_dir;
   spec.max_length = tune.model_max_length;
   spec.model_vocab_size = model.vocab_size;
-  spec.share_dir = ShareOf(context);
-  spec.cache_dir = CacheOf(context);
+  spec.share_dir = context.ShareFolder();
+  spec.cache_dir = context.CacheFolder();
   spec.threads = context.threads;
   ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
   tune.tokens_file = tokens.tokens_file;
 
-  ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, CacheOf(context)));
+  ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
   plan.provenance = {
       {"model", model.name},  {"model_hash", model_hash},      {"weights", model.has_weights ? "file" : "random"},
       {"dataset", spec.data}, {"data_hash", tokens.data_hash}, {"tokenizer_hash", tokens.tokenizer_hash}};

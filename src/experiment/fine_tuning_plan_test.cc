@@ -136,6 +136,8 @@ TEST_F(FineTuningPlanTest, RefusesInputsThatAreNotThere) {
 TEST_F(FineTuningPlanTest, RefusesWhatIsNotSupportedYet) {
   EXPECT_EQ(InputError({{"bf16", true}}).code(), ErrorCode::kUnsupported);
   EXPECT_EQ(InputError({{"number_gpus", int64_t{2}}, {"gpu_model", std::string("X")}}).code(), ErrorCode::kUnsupported);
+  context_.trace_dir = Path("traces");
+  EXPECT_THAT(InputError({}).message(), HasSubstr("writes no trace"));
 }
 
 }  // namespace

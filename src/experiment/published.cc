@@ -1,6 +1,10 @@
 #include "experiment/published.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
+
+#include "measure/linear_fit.h"
 
 namespace assay::experiment {
 namespace {
@@ -30,10 +34,34 @@ constexpr std::array kRows = {
 };
 // clang-format on
 
+/// Speeds were printed with more digits than times.
+double StepSeconds(const PublishedVitRow& row) {
+  return row.batch_size / row.images_per_second;
+}
+
 }  // namespace
 
 std::span<const PublishedVitRow> PublishedVitRows() {
   return kRows;
+}
+
+double PublishedStepSeconds(std::string_view plugin, int batch_size) {
+  const auto* row = std::ranges::find_if(
+      kRows, [&](const PublishedVitRow& row) { return row.plugin == plugin && row.batch_size == batch_size; });
+  return StepSeconds(*row);
+}
+
+double PublishedFixedSeconds(std::string_view plugin) {
+  std::vector<double> batch;
+  std::vector<double> seconds;
+  for (const PublishedVitRow& row : kRows) {
+    if (row.plugin == plugin) {
+      batch.push_back(row.batch_size);
+      seconds.push_back(StepSeconds(row));
+    }
+  }
+  const auto fit = measure::FitLine(batch, seconds);
+  return fit ? fit->intercept : 0;
 }
 
 }  // namespace assay::experiment

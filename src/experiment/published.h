@@ -20,6 +20,13 @@ struct PublishedVitRow {
 /// be the hardware.
 std::span<const PublishedVitRow> PublishedVitRows();
 
+/// What a step of `plugin` took at `batch_size`, which is one of the rows.
+double PublishedStepSeconds(std::string_view plugin, int batch_size);
+
+/// What a step of `plugin` costs however small the batch, by a least-squares line through its rows: 115 ms for Low
+/// Level Zero, 211 ms for Gemini.
+double PublishedFixedSeconds(std::string_view plugin);
+
 inline constexpr std::string_view kPublishedVitHardware = "one NVIDIA Tesla T4 (16 GiB), fp32 / fp16";
 
 }  // namespace assay::experiment

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "data/vision_models.h"
+#include "experiment/measured_values.h"
 #include "experiment/property_spec.h"
 #include "experiment/vit_plugin_targets.h"
 #include "measure/sample_series.h"
@@ -15,30 +16,6 @@
 
 namespace assay::experiment {
 namespace {
-
-template <typename T>
-std::vector<T> EventsOf(const job::RunRecord& record) {
-  std::vector<T> events;
-  for (const job::Event& event : record.events) {
-    if (const T* found = std::get_if<T>(&event)) {
-      events.push_back(*found);
-    }
-  }
-  return events;
-}
-
-template <typename Row, typename T>
-std::vector<double> Column(const std::vector<Row>& rows, T Row::* field) {
-  std::vector<double> values;
-  for (const Row& row : rows) {
-    values.push_back(static_cast<double>(row.*field));
-  }
-  return values;
-}
-
-double Largest(const std::vector<double>& values) {
-  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
-}
 
 /// One run, seen as the definitions need it.
 class Run {
@@ -51,7 +28,7 @@ class Run {
         loaded_(job::FindEvent<job::Loaded>(record)),
         ended_(job::FindEvent<job::Ended>(record)),
         steps_(job::Steps(record)),
-        rank_steps_(EventsOf<job::RankStep>(record)) {
+        rank_steps_(job::EventsOf<job::RankStep>(record)) {
     if (ended_ != nullptr) {
       const auto counts = [&](const auto& step) { return step.step > ended_->warmup_steps; };
       std::ranges::copy_if(steps_, std::back_inserter(measured_), counts);
@@ -64,17 +41,15 @@ class Run {
     if (loaded_ == nullptr || ended_ == nullptr || measured_.empty() || seconds_ <= 0) {
       return Status::Internal("the run has no measured step: give it more");
     }
-    for (const job::Step& step : steps_) {
-      if (!std::isfinite(step.loss)) {
-        return Status::Internal(fmt::format("the loss of step {} is {}: the run diverged", step.step, step.loss));
-      }
+    if (const std::string divergence = DescribeDivergence(steps_); !divergence.empty()) {
+      return Status::FailedPrecondition(divergence);
     }
     return CheckGate();
   }
 
   Result<Measured> Values() {
     AddThroughput();
-    AddStepTimes();
+    AddStepTimes(steps_, measured_, values_);
     AddMemory();
     AddPhases();
     AddCollectives();
@@ -82,11 +57,8 @@ class Run {
     AddLearning();
     AddRest();
     AddSeries();
-    for (const TargetSpec& target : VitPluginTargets()) {
-      if (!target.unit.empty() && values_.properties.contains(target.name)) {
-        values_.units[target.name] = target.unit;
-      }
-    }
+    ASSAY_RETURN_IF_ERROR(CheckFinite(values_));
+    AddUnits(VitPluginTargets(), values_);
     return std::move(values_);
   }
 
@@ -128,6 +100,8 @@ class Run {
   void AddThroughput() {
     const double rate = MeasuredImages() / seconds_;
     SetCount("is_valid", 1);
+    SetCount("warmup_steps", ended_->warmup_steps);
+    SetCount("training_steps", static_cast<int64_t>(measured_.size()));
     Set("throughput",
         static_cast<double>(vit_.number_ranks * vit_.batch_size) * static_cast<double>(measured_.size()) / seconds_);
     Set("time_for_steps", seconds_);
@@ -143,22 +117,11 @@ class Run {
     }
   }
 
-  void AddStepTimes() {
-    const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
-    constexpr double kQuantile = 0.9;
-    Set("step_seconds_median", measure::Median(seconds));
-    Set("step_seconds_mad", measure::MedianAbsoluteDeviation(seconds));
-    Set("step_seconds_p90", measure::Quantile(seconds, kQuantile));
-    Set("first_step_seconds", steps_.front().seconds);
-    SetCount("warmup_steps", ended_->warmup_steps);
-    SetCount("training_steps", static_cast<int64_t>(measured_.size()));
-  }
-
   void AddMemory() {
     const bool published = vit_.protocol == "published";
     double init = 0;
     double steady = 0;
-    for (const job::MemoryLedger& ledger : EventsOf<job::MemoryLedger>(record_)) {
+    for (const job::MemoryLedger& ledger : job::EventsOf<job::MemoryLedger>(record_)) {
       const double peak = static_cast<double>(ledger.peak_bytes);
       if (ledger.source == "predicted") {
         if (ledger.rank == 0 && ledger.phase == "steady") {
@@ -226,7 +189,7 @@ class Run {
     };
     std::map<std::string, Totals> totals;
     double bytes = 0;
-    for (const job::CollectiveTotals& row : EventsOf<job::CollectiveTotals>(record_)) {
+    for (const job::CollectiveTotals& row : job::EventsOf<job::CollectiveTotals>(record_)) {
       if (row.rank == 0) {
         const double payload = static_cast<double>(row.payload_bytes);
         bytes += payload;
@@ -248,9 +211,17 @@ class Run {
     ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, data::ResolveVisionModel(vit_.model_dir, ""));
     constexpr double kTera = 1e12;
     const double forward = model.shape.forward_flops() * MeasuredImages() / seconds_ / kTera;
-    const bool checkpointed = vit_.gradient_checkpointing == "on";
+    // The layers are all but everything of a forward pass, and a checkpointed one runs twice.
+    const double again = loaded_->layers > 0
+                             ? static_cast<double>(loaded_->checkpointed_layers) / static_cast<double>(loaded_->layers)
+                             : 0;
     Set("model_tflops", 3 * forward);
-    Set("hardware_tflops", (checkpointed ? 4 : 3) * forward);
+    Set("hardware_tflops", (3 + again) * forward);
+    if (plan_.ceiling_tflops > 0) {
+      Set("ceiling_tflops", plan_.ceiling_tflops);
+      Set("model_flops_utilization", 100 * 3 * forward / plan_.ceiling_tflops);
+      Set("hardware_flops_utilization", 100 * (3 + again) * forward / plan_.ceiling_tflops);
+    }
     return Status::Ok();
   }
 

@@ -15,15 +15,8 @@
 namespace assay::experiment {
 namespace {
 
-std::string ShareOf(const PlanContext& context) {
-  return context.share_dir.empty() ? ShareDirectory() : context.share_dir;
-}
-std::string CacheOf(const PlanContext& context) {
-  return context.cache_dir.empty() ? UserCacheDirectory() : context.cache_dir;
-}
-
 Result<data::VisionModelRef> ImageModel(const space::Entity& point, const PlanContext& context) {
-  return data::ResolveVisionModel(TextOf(point, "model_name"), ShareOf(context));
+  return data::ResolveVisionModel(TextOf(point, "model_name"), context.ShareFolder());
 }
 
 Status CheckGpus(int64_t gpus) {
@@ -52,7 +45,25 @@ job::VitPlan ReferencePlan(const job::VitPlan& plan, int64_t steps) {
   reference.protocol = "train";
   reference.max_steps = steps;
   reference.memory_cap_bytes = 0;
+  reference.trace_dir.clear();
   return reference;
+}
+
+/// What products of this precision are made in.
+std::string ProductDtype(const std::string& precision) {
+  if (precision == "fp32") {
+    return "float32";
+  }
+  return precision == "fp16" || precision == "amp_fp16" ? "float16" : "bfloat16";
+}
+
+CeilingNeed CeilingOf(const job::VitPlan& plan, const PlanContext& context) {
+  const bool on_gpu = plan.device == "cuda";
+  return {.dtype = ProductDtype(plan.precision),
+          .threads = on_gpu ? 0 : plan.threads * plan.number_ranks,
+          .devices = on_gpu ? plan.number_ranks : 1,
+          .on_gpu = on_gpu,
+          .cache_dir = context.CacheFolder() + "/ceilings"};
 }
 
 }  // namespace
@@ -69,20 +80,26 @@ Result<RunPlan> PlanVitPlugin(const Experiment& experiment, const space::Entity&
   ASSAY_ASSIGN_OR_RETURN(job::VitPlan vit, VitPlanOf(point));
   ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, ImageModel(point, context));
   vit.model_dir = model.dir;
+  vit.trace_dir = context.trace_dir;
   if (vit.threads == 0 && context.threads > 0) {
     vit.threads = std::max<int64_t>(1, context.threads / vit.number_ranks);
   }
   RunPlan plan;
-  ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, CacheOf(context)));
+  ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
   if (const int64_t steps = IntegerOf(point, "gate_steps"); steps > 0) {
-    plan.reference = ReferenceRun{.work = ReferencePlan(vit, steps), .cache_dir = CacheOf(context) + "/references"};
+    plan.reference =
+        ReferenceRun{.work = ReferencePlan(vit, steps), .cache_dir = context.CacheFolder() + "/references"};
     plan.reference->key = model_hash;
   }
+  plan.ceiling = CeilingOf(vit, context);
   plan.provenance = {{"model", model.name},
                      {"model_hash", model_hash},
                      {"weights", model.has_weights ? "file" : "random"},
                      {"dataset", "synthetic"},
                      {"precision", vit.precision}};
+  if (!vit.trace_dir.empty()) {
+    plan.provenance["trace"] = vit.trace_dir + "/trace.json";
+  }
   plan.work = std::move(vit);
   plan.seconds = MonotonicSeconds() - start;
   return plan;

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "experiment/property_spec.h"
+#include "experiment/published.h"
 #include "experiment/testing.h"
 #include "experiment/vit_plugin_measure.h"
 #include "experiment/vit_plugin_properties.h"
@@ -61,6 +62,12 @@ TEST(VitPluginTest, RulesNameWhatCannotBe) {
   EXPECT_THAT(CheckVitPluginRules(VitPoint({{"number_gpus", int64_t{2}}})).reason, HasSubstr("each GPU has one rank"));
 }
 
+TEST(PublishedVitTest, FixedCostsFollowFromTheRows) {
+  EXPECT_NEAR(PublishedFixedSeconds("low_level_zero"), 0.115, 0.0005);
+  EXPECT_NEAR(PublishedFixedSeconds("gemini"), 0.211, 0.0005);
+  EXPECT_NEAR(PublishedStepSeconds("torch_ddp", 8), 0.335, 0.0005);
+}
+
 class VitMeasureTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -76,7 +83,7 @@ class VitMeasureTest : public ::testing::Test {
   /// Two warm-up steps, then `seconds`.
   job::RunRecord Record(const std::vector<double>& seconds) const {
     job::RunRecord record;
-    record.events.emplace_back(job::Loaded{.seconds = 0.5, .parameters = 1000});
+    record.events.emplace_back(job::Loaded{.seconds = 0.5, .parameters = 1000, .layers = 2, .checkpointed_layers = 1});
     std::vector<double> all = {3, 1};
     all.insert(all.end(), seconds.begin(), seconds.end());
     for (size_t i = 0; i < all.size(); ++i) {
@@ -133,6 +140,18 @@ TEST_F(VitMeasureTest, KeepsThePeaksOfInitialisationAndTrainingApart) {
   EXPECT_EQ(Value(measured, "ledger_moments_bytes"), 60);
 }
 
+TEST_F(VitMeasureTest, UtilisationIsHeldAgainstTheCeilingAndHardwareCountsWhatRunsTwice) {
+  EXPECT_FALSE(MeasureVitPlugin(point_, plan_, Record({1, 1})).value().properties.contains("ceiling_tflops"));
+  plan_.ceiling_tflops = 0.5;
+  const Measured measured = MeasureVitPlugin(point_, plan_, Record({1, 1})).value();
+  const double model = Value(measured, "model_tflops");
+  EXPECT_GT(model, 0);
+  EXPECT_DOUBLE_EQ(Value(measured, "model_flops_utilization"), 100 * model / 0.5);
+  // One of two layers is checkpointed: 3.5 forward passes instead of 3.
+  EXPECT_DOUBLE_EQ(Value(measured, "hardware_flops_utilization"), 100 * model * 3.5 / 3 / 0.5);
+  EXPECT_EQ(measured.units.at("model_flops_utilization"), "%");
+}
+
 TEST_F(VitMeasureTest, BusBandwidthIsWhatALinkCarries) {
   const Measured measured = MeasureVitPlugin(point_, plan_, Record({1, 1})).value();
   EXPECT_DOUBLE_EQ(Value(measured, "all_reduce_bus_gb_per_s"), 4e9 * 2 * 0.5 / 2 / 1e9);
@@ -147,11 +166,19 @@ TEST_F(VitMeasureTest, LossesThatDoNotFollowTheReferenceMakeThePointInvalid) {
   EXPECT_THAT(measured.status().message(), HasSubstr("does not train the same model"));
 }
 
-TEST_F(VitMeasureTest, RunsWithoutMeasuredStepsAndDivergedOnesAreErrors) {
+TEST_F(VitMeasureTest, ARunWithoutMeasuredStepsIsAnErrorAndADivergedOneInvalid) {
   EXPECT_THAT(MeasureVitPlugin(point_, plan_, Record({})).status().message(), HasSubstr("no measured step"));
   job::RunRecord record = Record({1, 1});
   record.events.emplace_back(job::Step{.step = 9, .loss = std::nan("")});
-  EXPECT_THAT(MeasureVitPlugin(point_, plan_, record).status().message(), HasSubstr("diverged"));
+  const Status diverged = MeasureVitPlugin(point_, plan_, record).status();
+  EXPECT_EQ(diverged.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(diverged.message(), HasSubstr("diverged"));
+}
+
+TEST_F(VitMeasureTest, AValueThatIsNotFiniteIsNoMeasurement) {
+  job::RunRecord record = Record({1, 1});
+  record.overhead_seconds = std::nan("");
+  EXPECT_THAT(MeasureVitPlugin(point_, plan_, record).status().message(), HasSubstr("overhead_seconds is nan"));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ Exploration::Exploration(const experiment::BoundSpace& space, samplestore::Sampl
                          const ExploreOptions& options, const ExploreCallbacks& callbacks)
     : space_(space), store_(store), options_(options), callbacks_(callbacks) {
   options_.workers = std::max(1, options_.workers);
+  options_.repeats = std::max(1, options_.repeats);
   summary_.operation_uid = RandomUid();
   options_.measure.operation_uid = summary_.operation_uid;
   if (options_.workers > 1 && options_.measure.context.threads == 0) {
@@ -44,7 +45,7 @@ Result<ExploreSummary> Exploration::Run() {
   threads.clear();
   summary_.seconds = MonotonicSeconds() - start;
   summary_.interrupted = InterruptRequested();
-  summary_.remaining = space_.size() - Finished(summary_);
+  summary_.remaining = total() - Finished(summary_);
   const Result<ExploreSummary> result = error_.ok() ? Result<ExploreSummary>(summary_) : Result<ExploreSummary>(error_);
   ASSAY_RETURN_IF_ERROR(store_.FinishOperation(summary_.operation_uid, ExitState(result)));
   return result;
@@ -70,20 +71,25 @@ std::optional<Exploration::Task> Exploration::NextTask() {
   if (InterruptRequested() || !error_.ok() || !summary_.stopped_by.ok() || limit_reached_) {
     return std::nullopt;
   }
-  if (next_index_ < space_.size()) {
-    return Task{next_index_++, false};
+  if (next_task_ < total()) {
+    const int64_t number = next_task_++;
+    return Task{.index = number % space_.size(), .round = number / space_.size()};
   }
   if (deferred_.empty()) {
     return std::nullopt;
   }
-  const Task task{deferred_.front(), true};
+  const Task task = deferred_.front();
   deferred_.pop_front();
   return task;
 }
 
 Status Exploration::Handle(const Task& task) {
   const experiment::BoundPoint point = space_.At(task.index);
+  bool repeat = false;
   if (options_.measure.replay) {
+    ASSAY_ASSIGN_OR_RETURN(repeat, NeedsRepeat(task, point));
+  }
+  if (options_.measure.replay && !repeat) {
     ASSAY_ASSIGN_OR_RETURN(const std::optional<PointResult> replayed, ReplayPoint(point, store_, options_.measure));
     if (replayed) {
       Finish(task, point, *replayed);
@@ -93,15 +99,31 @@ Status Exploration::Handle(const Task& task) {
   if (task.again) {
     std::this_thread::sleep_for(kBusyPause);
   }
-  return ReserveMeasurement() ? Measure(task, point) : Status::Ok();
+  return ReserveMeasurement() ? Measure(task, point, repeat) : Status::Ok();
 }
 
-Status Exploration::Measure(const Task& task, const experiment::BoundPoint& point) {
+Result<bool> Exploration::NeedsRepeat(const Task& task, const experiment::BoundPoint& point) const {
+  if (task.round == 0) {
+    return false;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto newest, store_.FindMeasured({point.parameterized_id, point.entity_id}));
+  if (!newest || newest->outcome != samplestore::Outcome::kValid) {
+    return false;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const int64_t valid, store_.Count({.parameterized_id = point.parameterized_id,
+                                                            .entity_id = point.entity_id,
+                                                            .outcome = samplestore::Outcome::kValid}));
+  return valid <= task.round;
+}
+
+Status Exploration::Measure(const Task& task, const experiment::BoundPoint& point, bool repeat) {
   if (callbacks_.on_start && !task.again) {
     const std::lock_guard lock(callback_mutex_);
     callbacks_.on_start(task.index, point);
   }
-  const Result<PointResult> result = MeasureWithRetries(point, OptionsFor(task.index));
+  MeasureOptions options = OptionsFor(task.index);
+  options.replay = options.replay && !repeat;
+  const Result<PointResult> result = MeasureWithRetries(point, options);
   if (!result.ok()) {
     ReturnReservation();
     return result.status();
@@ -167,7 +189,7 @@ void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, 
   {
     const std::lock_guard lock(mutex_);
     Count(result);
-    done = {task.index, Finished(summary_), space_.size(), &point, &result};
+    done = {task.index, Finished(summary_), total(), &point, &result};
   }
   if (callbacks_.on_done) {
     const std::lock_guard lock(callback_mutex_);
@@ -221,7 +243,7 @@ bool Exploration::AnyPointHasItsInputs() const {
 
 void Exploration::Defer(const Task& task) {
   const std::lock_guard lock(mutex_);
-  deferred_.push_back(task.index);
+  deferred_.push_back({.index = task.index, .round = task.round, .again = true});
 }
 
 void Exploration::StopWith(const Status& status) {

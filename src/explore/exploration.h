@@ -21,14 +21,19 @@ class Exploration {
   /// What a thread does next.
   struct Task {
     int64_t index = 0;
+    int64_t round = 0;   ///< of the repeats, from 0
     bool again = false;  ///< somebody else was measuring it when it was looked at before
   };
 
   void Work();
   /// Nothing: there is nothing left, or the operation ends.
   std::optional<Task> NextTask();
+  int64_t total() const { return space_.size() * options_.repeats; }
   Status Handle(const Task& task);
-  Status Measure(const Task& task, const experiment::BoundPoint& point);
+  /// Whether the point is valid, but has not as many measurements yet as the task's round asks for.
+  Result<bool> NeedsRepeat(const Task& task, const experiment::BoundPoint& point) const;
+  /// `repeat`: though the store has the point.
+  Status Measure(const Task& task, const experiment::BoundPoint& point, bool repeat);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
   MeasureOptions OptionsFor(int64_t index) const;
 
@@ -51,9 +56,9 @@ class Exploration {
 
   mutable std::mutex callback_mutex_;  ///< held while a callback runs
   std::mutex mutex_;                   ///< guards all below
-  int64_t next_index_ = 0;
-  std::deque<int64_t> deferred_;  ///< points that somebody else was measuring
-  int64_t reserved_ = 0;          ///< measurements made or being made
+  int64_t next_task_ = 0;
+  std::deque<Task> deferred_;  ///< of points that somebody else was measuring
+  int64_t reserved_ = 0;       ///< measurements made or being made
   bool limit_reached_ = false;
   bool looked_for_common_mistake_ = false;
   Status error_;

@@ -1,8 +1,36 @@
 #include "explore/explore.h"
 
+#include <utility>
+
 #include "explore/exploration.h"
 
 namespace assay::explore {
+
+namespace {
+
+std::string Provenance(const samplestore::Measurement& measurement, const char* name) {
+  const auto found = measurement.provenance.find(name);
+  return found == measurement.provenance.end() ? "" : found->second;
+}
+
+/// Adds the valid measurements of `newest`'s point that were made as it was, itself among them.
+Status AddRepeats(const samplestore::Measurement& newest, samplestore::SampleStore& store,
+                  std::vector<samplestore::Measurement>& measurements) {
+  ASSAY_ASSIGN_OR_RETURN(std::vector<samplestore::Measurement> runs,
+                         store.List({.parameterized_id = newest.parameterized_id,
+                                     .entity_id = newest.entity_id,
+                                     .outcome = samplestore::Outcome::kValid},
+                                    /*with_series=*/true));
+  for (samplestore::Measurement& run : runs) {
+    if (Provenance(run, "host") == Provenance(newest, "host") &&
+        Provenance(run, "commit") == Provenance(newest, "commit")) {
+      measurements.push_back(std::move(run));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
 
 Result<ExploreSummary> Explore(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                                const ExploreOptions& options, const ExploreCallbacks& callbacks) {
@@ -16,6 +44,10 @@ Result<std::vector<samplestore::Measurement>> MeasurementsOf(const experiment::B
     const experiment::BoundPoint point = space.At(index);
     const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
     ASSAY_ASSIGN_OR_RETURN(std::optional<samplestore::Measurement> found, store.FindMeasured(key));
+    if (found && found->outcome == samplestore::Outcome::kValid) {
+      ASSAY_RETURN_IF_ERROR(AddRepeats(*found, store, measurements));
+      continue;
+    }
     if (!found) {
       ASSAY_ASSIGN_OR_RETURN(found, store.FindLatest(key));
     }

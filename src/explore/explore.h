@@ -1,4 +1,4 @@
-// Operations over a discovery space: every point measured once.
+// Operations over a discovery space: every point measured once, or so many times in turns.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,15 @@ struct ExploreOptions {
   int workers = 1;          ///< points at once; more than one shares the machine, so timings are less honest
   int64_t max_points = -1;  ///< points to measure now, replays not counted; -1: all
   int retries = 0;          ///< of a failed point, within this operation
+  /// Valid measurements that each point shall have. They are made in turns, A B C A B C, so that what the machine does
+  /// meanwhile meets all points alike; what the store has already counts. Invalid points are not repeated.
+  int repeats = 1;
 };
 
-/// What happened to one point, for a progress display. `total` counts points times experiments.
+/// What happened to one point, for a progress display. `total` counts points times experiments times repeats.
 struct PointDone {
   int64_t index = 0;  ///< in the space's order
-  int64_t done = 0;   ///< points finished so far, this one included
+  int64_t done = 0;   ///< measurements finished so far, this one included
   int64_t total = 0;
   const experiment::BoundPoint* point = nullptr;
   const PointResult* result = nullptr;
@@ -47,14 +50,15 @@ struct ExploreSummary {
   std::string operation_uid;
 };
 
-/// Goes through the points in the space's order. Callbacks come one at a time, though from several threads. Ctrl-C
-/// stops the workers and keeps what was measured (`interrupted`). An error means that the store failed or that no
-/// worker can be started.
+/// Goes through the points in the space's order, once for each repeat. Callbacks come one at a time, though from
+/// several threads. Ctrl-C stops the workers and keeps what was measured (`interrupted`). An error means that the store
+/// failed or that no worker can be started.
 Result<ExploreSummary> Explore(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                                const ExploreOptions& options, const ExploreCallbacks& callbacks);
 
-/// The newest measurement of each point of `space` that the store has, in the space's order; points without one are
-/// left out. A point's failed measurement is listed only if it was never measured.
+/// What the store has of each point of `space`, in the space's order; points without a measurement are left out. Of a
+/// point whose newest measurement is valid: that one with all earlier valid ones of the same host and commit, oldest
+/// first. Else the newest; a failed one only if the point was never measured.
 Result<std::vector<samplestore::Measurement>> MeasurementsOf(const experiment::BoundSpace& space,
                                                              samplestore::SampleStore& store);
 

@@ -274,5 +274,36 @@ TEST_F(ExploreTest, AfterAKillOnlyMissingPointsRun) {
   EXPECT_LT(rest.seconds, 20);
 }
 
+TEST_F(ExploreTest, RepeatsAreMadeInTurnsAndCountWhatTheStoreHas) {
+  const experiment::BoundSpace space = Space();
+  Run(space);
+  std::vector<int64_t> order;
+  ExploreCallbacks callbacks;
+  callbacks.on_start = [&](int64_t index, const experiment::BoundPoint&) { order.push_back(index); };
+  explore_.repeats = 3;
+  const ExploreSummary summary = Run(space, callbacks);
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+  EXPECT_EQ(summary.measured, 8);
+  EXPECT_EQ(summary.replayed, 4);
+  EXPECT_EQ(summary.remaining, 0);
+  EXPECT_EQ(Run(space).replayed, 12);
+  const auto measurements = MeasurementsOf(space, *store_).value();
+  ASSERT_THAT(measurements, SizeIs(12));
+  EXPECT_EQ(measurements[0].entity_id, measurements[2].entity_id);
+  EXPECT_NE(measurements[0].uid, measurements[2].uid);
+  EXPECT_NE(measurements[2].entity_id, measurements[3].entity_id);
+}
+
+TEST_F(ExploreTest, InvalidPointsAreNotRepeated) {
+  options_.runner = [](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+    return EndedRun(job::RunEnd::kOutOfMemory, "out of memory");
+  };
+  explore_.measure = options_;
+  explore_.repeats = 2;
+  const ExploreSummary summary = Run(Space());
+  EXPECT_EQ(summary.invalid, 4);
+  EXPECT_EQ(summary.replayed, 4);
+}
+
 }  // namespace
 }  // namespace assay::explore

@@ -7,6 +7,7 @@
 #include "explore/claim_heartbeat.h"
 #include "explore/host_provenance.h"
 #include "explore/reference_run.h"
+#include "launch/product_ceilings.h"
 
 namespace assay::explore {
 namespace {
@@ -49,6 +50,7 @@ class PointRun {
       Fail(status);
       return std::move(result_);
     }
+    FindCeiling(*plan);
     ASSAY_RETURN_IF_ERROR(RunPlan(*plan));
     return std::move(result_);
   }
@@ -99,6 +101,16 @@ class PointRun {
     return Status::Ok();
   }
 
+  /// Without a ceiling the point has no utilisation, and all else.
+  void FindCeiling(experiment::RunPlan& plan) const {
+    if (plan.ceiling && !InterruptRequested()) {
+      Say("measuring the machine's ceiling");
+      const Result<double> tflops = CeilingTflops(
+          *plan.ceiling, options_.ceilings ? options_.ceilings : CeilingsFunction(&launch::MeasureProductCeilings));
+      plan.ceiling_tflops = tflops.ok() ? *tflops : 0;
+    }
+  }
+
   Status RunPlan(const experiment::RunPlan& plan) {
     Say("running");
     ASSAY_ASSIGN_OR_RETURN(const job::RunRecord record, Run(plan.work));
@@ -113,6 +125,10 @@ class PointRun {
       case job::RunEnd::kOutOfMemory:
         result_.measurement.series = record.samples;
         AddProvenance({{"out_of_memory_found_by", record.signal == 0 ? "worker" : "kernel"}});
+        Conclude(Outcome::kInvalid, record.reason);
+        break;
+      case job::RunEnd::kDiverged:
+        result_.measurement.series = record.samples;
         Conclude(Outcome::kInvalid, record.reason);
         break;
       default:

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "experiment/experiment.h"
 #include "experiment/point.h"
+#include "explore/compute_ceiling.h"
 #include "job/event.h"
 #include "job/plan.h"
 #include "job/run_record.h"
@@ -25,6 +26,7 @@ struct MeasureOptions {
   experiment::PlanContext context;  ///< empty folders: the user's cache, the project's share
   launch::LaunchOptions launch;
   Runner runner;                                   ///< empty: launch::RunWorker
+  CeilingsFunction ceilings;                       ///< empty: launch::MeasureProductCeilings
   std::function<void(std::string_view)> on_phase;  ///< "preparing", "running", "measuring": for a status line
   std::string operation_uid;                       ///< the operation to which the result belongs; empty: none
   bool replay = true;         ///< false: measure again though the store has it (a further measurement is added)

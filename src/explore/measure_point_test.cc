@@ -94,6 +94,13 @@ TEST_F(MeasurePointTest, OutOfMemoryIsInvalidAndNotRepeated) {
   EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
 }
 
+TEST_F(MeasurePointTest, ARunThatDivergedIsInvalidAndNotRepeated) {
+  const PointResult result = MeasureWith(EndedRun(job::RunEnd::kDiverged, "the loss of step 2 is nan"));
+  EXPECT_EQ(result.measurement.outcome, Outcome::kInvalid);
+  EXPECT_EQ(result.measurement.reason, "the loss of step 2 is nan");
+  EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
+}
+
 TEST_F(MeasurePointTest, AFailureIsKeptAndRepeated) {
   const PointResult result = MeasureWith(EndedRun(job::RunEnd::kKilled, "killed by signal 9 (SIGKILL)"));
   EXPECT_EQ(result.measurement.outcome, Outcome::kFailed);

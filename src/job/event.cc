@@ -93,7 +93,8 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("peak_tensor_bytes", event.peak_tensor_bytes);
 }
 
-constexpr EndKind kEndKinds[] = {EndKind::kDone, EndKind::kOutOfMemory, EndKind::kInvalid, EndKind::kError};
+constexpr EndKind kEndKinds[] = {EndKind::kDone, EndKind::kOutOfMemory, EndKind::kInvalid, EndKind::kDiverged,
+                                 EndKind::kError};
 
 // JSON has no spelling for numbers that are not finite, and a loss that is NaN must not read back as a good one.
 json ToValue(double number) {
@@ -192,6 +193,8 @@ std::string_view ToString(EndKind kind) {
       return "out_of_memory";
     case EndKind::kInvalid:
       return "invalid";
+    case EndKind::kDiverged:
+      return "diverged";
     case EndKind::kError:
       return "error";
   }

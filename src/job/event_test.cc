@@ -45,7 +45,8 @@ TEST(EventTest, EventsOfRanksSurviveTheLine) {
 }
 
 TEST(EventTest, EndKindsHaveNames) {
-  for (const EndKind kind : {EndKind::kDone, EndKind::kOutOfMemory, EndKind::kInvalid, EndKind::kError}) {
+  for (const EndKind kind :
+       {EndKind::kDone, EndKind::kOutOfMemory, EndKind::kInvalid, EndKind::kDiverged, EndKind::kError}) {
     Ended ended;
     ended.kind = kind;
     EXPECT_EQ(RoundTrip(ended).kind, kind);

@@ -17,6 +17,7 @@ enum class RunEnd {
   kDone,         ///< `ended` with kind done, and exit code 0
   kOutOfMemory,  ///< the worker said so, or the kernel's out-of-memory killer took it
   kInvalid,      ///< the worker refused its plan or one of its files
+  kDiverged,     ///< the worker stopped because a loss was not finite
   kError,        ///< the worker reported an exception
   kKilled,       ///< a signal ended it
   kVanished,     ///< it exited without saying why
@@ -24,8 +25,8 @@ enum class RunEnd {
 };
 
 inline std::string_view ToString(RunEnd end) {
-  constexpr std::string_view kNames[] = {"done",   "out of memory", "invalid",    "error",
-                                         "killed", "vanished",      "interrupted"};
+  constexpr std::string_view kNames[] = {"done",  "out of memory", "invalid",  "diverged",
+                                         "error", "killed",        "vanished", "interrupted"};
   return kNames[static_cast<int>(end)];
 }
 
@@ -57,15 +58,21 @@ const T* FindEvent(const RunRecord& record) {
   return nullptr;
 }
 
-/// All steps, in order.
-inline std::vector<Step> Steps(const RunRecord& record) {
-  std::vector<Step> steps;
+/// All events of type T, in order.
+template <typename T>
+std::vector<T> EventsOf(const RunRecord& record) {
+  std::vector<T> events;
   for (const Event& event : record.events) {
-    if (const Step* step = std::get_if<Step>(&event)) {
-      steps.push_back(*step);
+    if (const T* found = std::get_if<T>(&event)) {
+      events.push_back(*found);
     }
   }
-  return steps;
+  return events;
+}
+
+/// All steps, in order.
+inline std::vector<Step> Steps(const RunRecord& record) {
+  return EventsOf<Step>(record);
 }
 
 }  // namespace assay::job

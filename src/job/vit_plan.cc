@@ -48,6 +48,7 @@ void VisitVitFields(Plan& plan, const Visitor& visit) {
   visit("protocol", plan.protocol);
   visit("max_warmup_steps", plan.max_warmup_steps);
   visit("evaluate_every_epoch", plan.evaluate_every_epoch);
+  visit("trace_dir", plan.trace_dir);
   visit("device", plan.device);
   visit("threads", plan.threads);
   visit("memory_cap_bytes", plan.memory_cap_bytes);

@@ -62,6 +62,7 @@ struct VitPlan {
   std::string protocol = "train";
   int64_t max_warmup_steps = 50;
   bool evaluate_every_epoch = true;  ///< else after the last epoch only
+  std::string trace_dir;             ///< where each rank writes its trace (job/trace_file.h); empty: none
 
   std::string device = "auto";   ///< auto | cpu | cuda
   int64_t threads = 0;           ///< CPU threads a rank; 0: its share of those the process may use

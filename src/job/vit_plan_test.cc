@@ -61,6 +61,7 @@ VitPlan UnusualPlan() {
   plan.protocol = "published";
   plan.max_warmup_steps = 5;
   plan.evaluate_every_epoch = false;
+  plan.trace_dir = "/traces";
   plan.device = "cpu";
   plan.threads = 1;
   plan.memory_cap_bytes = int64_t{4} << 30;

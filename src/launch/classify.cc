@@ -48,6 +48,8 @@ void ClassifyEnded(const job::Ended& ended, const ProcessEnd& process, job::RunR
       return Set(record, job::RunEnd::kOutOfMemory, ended.reason);
     case job::EndKind::kInvalid:
       return Set(record, job::RunEnd::kInvalid, ended.reason);
+    case job::EndKind::kDiverged:
+      return Set(record, job::RunEnd::kDiverged, ended.reason);
     case job::EndKind::kError:
       return Set(record, job::RunEnd::kError, ended.reason);
   }

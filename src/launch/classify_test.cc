@@ -55,6 +55,7 @@ TEST(ClassifyTest, TakesTheWorkersWord) {
   using job::RunEnd;
   const std::pair<EndKind, RunEnd> rows[] = {{EndKind::kOutOfMemory, RunEnd::kOutOfMemory},
                                              {EndKind::kInvalid, RunEnd::kInvalid},
+                                             {EndKind::kDiverged, RunEnd::kDiverged},
                                              {EndKind::kError, RunEnd::kError}};
   for (const auto& [kind, end] : rows) {
     const auto record = Classified({.process = Exited(1)}, {job::Started{}, EndedWith(kind, "the reason")});

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "job/trace_file.h"
 #include "launch/classify.h"
 #include "launch/oom_count.h"
 #include "launch/rank_group.h"
@@ -52,6 +53,7 @@ class Run {
     record.samples = measure::ToColumns(sampler_.Stop());
     record.wall_seconds = MonotonicSeconds() - start;
     record.overhead_seconds = record.wall_seconds - WorkSeconds(record);
+    MergeTrace(record);
     return record;
   }
 
@@ -107,6 +109,18 @@ class Run {
       record.reason = fmt::format("rank {}: {}", failed, record.reason);
     }
     return record;
+  }
+
+  /// A run without the trace that its plan asks for has failed.
+  void MergeTrace(job::RunRecord& record) const {
+    const auto* plan = std::get_if<job::VitPlan>(&plan_);
+    if (plan == nullptr || plan->trace_dir.empty() || record.end != job::RunEnd::kDone) {
+      return;
+    }
+    if (const auto merged = job::MergeTraces(plan->trace_dir, plan->number_ranks); !merged.ok()) {
+      record.end = job::RunEnd::kError;
+      record.reason = merged.status().message();
+    }
   }
 
   /// How far the run had come is in rank 0's events; why it ended, in those of the rank that failed.
@@ -179,6 +193,8 @@ Status EndStatus(const job::RunRecord& record) {
       return Status::OutOfMemory(record.reason);
     case job::RunEnd::kInvalid:
       return Status::InvalidArgument(record.reason);
+    case job::RunEnd::kDiverged:
+      return Status::FailedPrecondition(record.reason);
     case job::RunEnd::kInterrupted:
       return Status::Aborted(record.reason);
     case job::RunEnd::kError:

@@ -33,11 +33,12 @@ Result<std::string> FindWorker();
 /// means that they could not be started. Several ranks know themselves by the variables that torchrun sets, and share
 /// the CPU threads of the machine. The record has rank 0's events, then those of other ranks that name their rank; the
 /// sums of what all ranks used (the largest `max_rss_bytes`); and the end of the rank that failed first, which its
-/// reason names: the others are then ended within seconds. Blocks; may be called from several threads at once. On
-/// Ctrl-C the worker is stopped and the record says so.
+/// reason names: the others are then ended within seconds. Traces that a plan asks for are merged when all is done.
+/// Blocks; may be called from several threads at once. On Ctrl-C the worker is stopped and the record says so.
 Result<job::RunRecord> RunWorker(const job::Plan& plan, const LaunchOptions& options);
 
-/// The record's end as a Status: ok when done; kOutOfMemory, kInvalidArgument, kAborted, else kInternal.
+/// The record's end as a Status: ok when done; kOutOfMemory, kInvalidArgument, kFailedPrecondition when it diverged,
+/// kAborted, else kInternal.
 Status EndStatus(const job::RunRecord& record);
 
 }  // namespace assay::launch

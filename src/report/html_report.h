@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "report/fixed_cost.h"
 #include "samplestore/measurement.h"
 
 namespace assay::report {
@@ -19,12 +21,13 @@ struct PublishedTable {
 };
 
 struct ReportInput {
-  std::string title;                                       ///< of the page; plain text, as everything here
-  std::string space_description;                           ///< what was asked; may be empty or have several lines
-  std::span<const samplestore::Measurement> measurements;  ///< with their series, where charts are to show them
-  size_t planned_points = 0;                               ///< points times experiments of the space; 0: not known
-  std::vector<PublishedTable> published;                   ///< shown after the results
-  std::string generated_at;                                ///< UTC, ISO 8601; empty: now
+  std::string title;                                         ///< of the page; plain text, as everything here
+  std::string space_description;                             ///< what was asked; may be empty or have several lines
+  std::span<const samplestore::Measurement> measurements;    ///< with their series, where charts are to show them
+  size_t planned_points = 0;                                 ///< points times experiments of the space; 0: not known
+  std::vector<PublishedTable> published;                     ///< shown after the results
+  std::optional<PublishedFixedCosts> published_fixed_costs;  ///< shown with the cost lines
+  std::string generated_at;                                  ///< UTC, ISO 8601; empty: now
 };
 
 /// What was measured, on what and when; findings in sentences; charts (static SVG, read and printed without scripts); a

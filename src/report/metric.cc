@@ -56,6 +56,8 @@ constexpr std::array kMetricSpecs = {
                {{{"max_rss_bytes", "GiB"}, {"cpu_memory_process_peak_bytes", "GiB"}}}, {"rss_process_bytes", "GiB"}, &MaxInGib},
     MetricSpec{MetricKind::kCpu, "CPU use", "CPU", {{{"cpu_compute_utilization", "% of a core"}}}, {}, nullptr},
     MetricSpec{MetricKind::kGpu, "GPU use", "GPU", {{{"gpu_compute_utilization_avg", "%"}}}, {}, nullptr},
+    MetricSpec{MetricKind::kModelFlops, "Model FLOP/s utilisation", "MFU", {{{"model_flops_utilization", "%"}}}, {}, nullptr},
+    MetricSpec{MetricKind::kHardwareFlops, "Hardware FLOP/s utilisation", "HFU", {{{"hardware_flops_utilization", "%"}}}, {}, nullptr},
     MetricSpec{MetricKind::kLoss, "Last loss", "last loss", {{{"final_loss", ""}}}, {"loss", ""}, &Last},
     MetricSpec{MetricKind::kRuntime, "Training time", "train", {{{"train_runtime", "s"}}}, {}, nullptr},
 };

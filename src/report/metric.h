@@ -19,6 +19,8 @@ enum class MetricKind {
   kCpu,
   kGpu,
   kLoss,
+  kModelFlops,
+  kHardwareFlops,
   kRuntime,
   kOther,  ///< a target that this report knows nothing about; shown when none of the others is there
 };

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <span>
 
 #include "report/cost_model.h"
+#include "report/fixed_cost.h"
 #include "report/format.h"
 #include "report/report_sections.h"
 
@@ -11,6 +13,11 @@ namespace assay::report {
 namespace {
 
 constexpr size_t kMaxCrossovers = 8;
+
+struct Column {
+  std::string_view label;
+  std::string_view unit;
+};
 
 // "211 \u00b1 20" in ms; without an interval, two points make the line.
 std::string InMilliseconds(double value, const measure::Interval& interval) {
@@ -40,16 +47,10 @@ void WriteLine(Markup& html, const CostLine& line) {
   html.Close();
 }
 
-void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
-  struct Column {
-    std::string_view label;
-    std::string_view unit;
-  };
-  constexpr Column kColumns[] = {{"batch sizes", ""}, {"fixed", "ms"},          {"each", "ms"}, {"limit", "samples/s"},
-                                 {"fit", "R\u00b2"},  {"memory, fixed", "GiB"}, {"each", "MiB"}};
-  html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", "Cost model"}, {"tabindex", "0"}});
+void OpenTable(Markup& html, std::string_view label, std::span<const Column> columns) {
+  html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", std::string(label)}, {"tabindex", "0"}});
   html.Open("table", {{"class", "grid"}}).Open("thead").Open("tr").Element("th", "series", {{"scope", "col"}});
-  for (const Column& column : kColumns) {
+  for (const Column& column : columns) {
     html.Open("th", {{"scope", "col"}, {"class", "n"}}).Element("span", column.label, {{"class", "label"}});
     if (!column.unit.empty()) {
       html.Text(" ").Element("span", column.unit, {{"class", "unit"}});
@@ -57,8 +58,44 @@ void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
     html.Close();
   }
   html.Close().Close().Open("tbody");
+}
+
+void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
+  constexpr Column kColumns[] = {{"batch sizes", ""}, {"fixed", "ms"},          {"each", "ms"}, {"limit", "samples/s"},
+                                 {"fit", "R\u00b2"},  {"memory, fixed", "GiB"}, {"each", "MiB"}};
+  OpenTable(html, "Cost model", kColumns);
   for (const CostLine& line : lines) {
     WriteLine(html, line);
+  }
+  html.Close().Close().Close();
+}
+
+void WriteFixedCosts(Markup& html, const ReportContent& content, const std::vector<CostLine>& lines) {
+  if (!content.input.published_fixed_costs) {
+    return;
+  }
+  const PublishedFixedCosts& published = *content.input.published_fixed_costs;
+  const std::vector<FixedCost> rows = CompareFixedCosts(content.results, lines, published);
+  if (rows.empty()) {
+    return;
+  }
+  html.Element("h3", fmt::format("Fixed cost beyond {}", published.baseline));
+  html.Element("p",
+               fmt::format("The fixed cost of a step minus that of {} under the same conditions, and the fixed cost "
+                           "that follows from the published table, scaled by how long a step of {} takes here at "
+                           "batch size {} and took there.",
+                           published.baseline, published.baseline, Whole(published.baseline_batch_size)));
+  constexpr Column kColumns[] = {{"fixed", "ms"}, {"beyond", "ms"}, {"published", "ms"}, {"published, scaled", "ms"}};
+  OpenTable(html, "Fixed costs", kColumns);
+  for (const FixedCost& row : rows) {
+    const measure::LinearFit& fit = row.line->step_seconds;
+    html.Open("tr").Element("td", row.line->label, {{"class", "series"}});
+    WriteNumber(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
+    WriteNumber(html, InMilliseconds(row.beyond_seconds, {0, row.beyond_seconds + row.half_width_seconds}),
+                row.beyond_seconds);
+    WriteNumber(html, Readable(1000 * row.published_seconds), row.published_seconds);
+    WriteNumber(html, Readable(1000 * row.scaled_seconds), row.scaled_seconds);
+    html.Close();
   }
   html.Close().Close().Close();
 }
@@ -94,6 +131,7 @@ void WriteCostModel(Markup& html, const ReportContent& content) {
       "with the 95 % interval where there are three batch sizes. The fixed cost is what a step takes however "
       "small the batch: communication, the optimiser, start-up of kernels. The limit is what large batches approach.");
   WriteLines(html, lines);
+  WriteFixedCosts(html, content, lines);
   std::vector<std::string> sentences = CrossoverSentences(lines);
   const size_t total = sentences.size();
   sentences.resize(std::min(total, kMaxCrossovers));

@@ -19,18 +19,18 @@ class FinishedWork final : public Work {
 /// Counts the time that callers spend in wait().
 class MeteredWork final : public Work {
  public:
-  MeteredWork(WorkPtr work, CallKind kind, std::shared_ptr<CallMeter> meter)
-      : work_(std::move(work)), kind_(kind), meter_(std::move(meter)) {}
+  MeteredWork(WorkPtr work, CallName call, std::shared_ptr<CallMeter> meter)
+      : work_(std::move(work)), call_(std::move(call)), meter_(std::move(meter)) {}
 
   void wait() override {
     const double start = MonotonicSeconds();
     work_->wait();
-    meter_->add_exposed(kind_, MonotonicSeconds() - start);
+    meter_->add_exposed(call_, start);
   }
 
  private:
   WorkPtr work_;
-  CallKind kind_;
+  CallName call_;
   std::shared_ptr<CallMeter> meter_;
 };
 
@@ -78,11 +78,12 @@ WorkPtr BaseCommunicator::begin(Call call) {
     call.number = ++collectives_;
   }
   meter_->add_call(call);
+  CallName name{kind, call.label, call.bytes()};
   // A collective that runs on the calling thread is done, and paid for, when start() returns.
   const double called = MonotonicSeconds();
   WorkPtr work = start(std::move(call));
-  meter_->add_exposed(kind, MonotonicSeconds() - called);
-  return std::make_unique<MeteredWork>(std::move(work), kind, meter_);
+  meter_->add_exposed(name, called);
+  return std::make_unique<MeteredWork>(std::move(work), std::move(name), meter_);
 }
 
 void BaseCommunicator::check_peer(int peer, const Call& call) const {

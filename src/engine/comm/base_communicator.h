@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/comm/call.h"
@@ -32,6 +33,7 @@ class BaseCommunicator : public Communicator {
 
   std::vector<CollectiveStats> stats() const final { return meter_->stats(); }
   void reset_stats() final { meter_->reset(); }
+  void set_observer(std::shared_ptr<CallObserver> observer) final { meter_->set_observer(std::move(observer)); }
 
  protected:
   /// Starts a checked call. Its Work adds its own busy time to the meter; exposed time is added here.

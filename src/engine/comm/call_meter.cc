@@ -1,5 +1,9 @@
 #include "engine/comm/call_meter.h"
 
+#include <utility>
+
+#include "base/text.h"
+
 namespace assay::engine {
 
 void CallMeter::add_call(const Call& call) {
@@ -9,14 +13,30 @@ void CallMeter::add_call(const Call& call) {
   stats.bytes += call.bytes();
 }
 
-void CallMeter::add_busy(CallKind kind, double seconds) {
-  const std::lock_guard lock(mutex_);
-  by_kind_[static_cast<size_t>(kind)].busy_seconds += seconds;
+void CallMeter::add_busy(const Call& call, double start) {
+  const double end = MonotonicSeconds();
+  {
+    const std::lock_guard lock(mutex_);
+    by_kind_[static_cast<size_t>(call.kind)].busy_seconds += end - start;
+  }
+  if (observer_) {
+    observer_->on_run({to_string(call.kind), call.label, call.bytes(), start, end});
+  }
 }
 
-void CallMeter::add_exposed(CallKind kind, double seconds) {
-  const std::lock_guard lock(mutex_);
-  by_kind_[static_cast<size_t>(kind)].exposed_seconds += seconds;
+void CallMeter::add_exposed(const CallName& call, double start) {
+  const double end = MonotonicSeconds();
+  {
+    const std::lock_guard lock(mutex_);
+    by_kind_[static_cast<size_t>(call.kind)].exposed_seconds += end - start;
+  }
+  if (observer_) {
+    observer_->on_wait({to_string(call.kind), call.label, call.bytes, start, end});
+  }
+}
+
+void CallMeter::set_observer(std::shared_ptr<CallObserver> observer) {
+  observer_ = std::move(observer);
 }
 
 std::vector<CollectiveStats> CallMeter::stats() const {

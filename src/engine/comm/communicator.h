@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/comm/call_observer.h"
+
 namespace assay::engine {
 
 /// A collective that cannot be done: a rank died, hangs, or calls something else. One line that names the rank, the
@@ -87,6 +89,9 @@ class Communicator {
 
   virtual std::vector<CollectiveStats> stats() const = 0;
   virtual void reset_stats() = 0;
+  /// Tells `observer` of every further collective of this group (not of groups split from it); empty: nobody. Only
+  /// while none is under way.
+  virtual void set_observer(std::shared_ptr<CallObserver> observer) = 0;
 };
 
 }  // namespace assay::engine

@@ -69,7 +69,8 @@ inline Tensors run(const Operation& operation, const Tensors& inputs, const std:
 #ifdef ASSAY_CUDA_BODIES_ON_HOST
 /// Runs the test body with the bodies of the CUDA kernels in place of the CPU's kernels, by a team of `threads`.
 inline void with_cuda_bodies(const std::function<void()>& body, int64_t threads = 1) {
-  const ::testing::ScopedTrace trace(__FILE__, __LINE__, "CUDA bodies on a team of " + std::to_string(threads));
+  const ::testing::ScopedTrace trace(__FILE__, __LINE__,
+                                     std::string("CUDA bodies on a team of ").append(std::to_string(threads)));
   cuda::use_ops_on_cpu(&cuda::kCudaOps);
   cuda::set_host_team(threads);
   body();

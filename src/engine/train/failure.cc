@@ -58,6 +58,8 @@ job::Ended describe_failure(std::exception_ptr exception, std::string_view where
     std::rethrow_exception(exception);
   } catch (const StatusError& error) {
     return from_status(error.status(), where);
+  } catch (const Diverged& error) {
+    return ended(job::EndKind::kDiverged, first_line(error.what()));
   } catch (const c10::OutOfMemoryError& error) {
     return out_of_memory(where, first_line(error.what_without_backtrace()));
   } catch (const c10::Error& error) {
@@ -74,6 +76,7 @@ int exit_code(job::EndKind kind) {
     case job::EndKind::kDone:
       return 0;
     case job::EndKind::kInvalid:
+    case job::EndKind::kDiverged:
       return 2;
     case job::EndKind::kOutOfMemory:
     case job::EndKind::kError:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -10,11 +11,17 @@
 
 namespace assay::engine {
 
+/// A training whose loss is not finite, which nothing cures: the same plan would diverge again.
+class Diverged : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// What `exception` says about the run, in one line without a stack trace. `where` tells what the worker was doing, for
 /// example "forward of step 3", and is put into the reason of memory failures and of unexpected exceptions.
 job::Ended describe_failure(std::exception_ptr exception, std::string_view where);
 
-/// The exit code of a worker that ended so: 0 when done, 2 for the user's mistake, else 1.
+/// The exit code of a worker that ended so: 0 when done, 2 for the user's mistake and a training that diverged, else 1.
 int exit_code(job::EndKind kind);
 
 }  // namespace assay::engine

@@ -33,6 +33,13 @@ TEST(DescribeFailure, UsersMistakesAreInvalid) {
   EXPECT_EQ(exit_code(ended.kind), 2);
 }
 
+TEST(DescribeFailure, ADivergedTrainingIsNeitherAMistakeNorAnError) {
+  const auto ended = failure_of([] { throw Diverged("the loss of step 3 is nan"); });
+  EXPECT_EQ(ended.kind, EndKind::kDiverged);
+  EXPECT_EQ(ended.reason, "the loss of step 3 is nan");
+  EXPECT_EQ(exit_code(ended.kind), 2);
+}
+
 TEST(DescribeFailure, AFullDiskIsAnError) {
   const auto ended = failure_of([] { throw StatusError(Status::Io("cannot write x: No space left on device")); });
   EXPECT_EQ(ended.kind, EndKind::kError);

@@ -25,6 +25,19 @@ int64_t PhaseMeter::overall_peak_bytes() const {
   return std::max(overall_peak_bytes_, peak_bytes_now(device_));
 }
 
+void PhaseMeter::set_step(int64_t step) {
+  step_ = step;
+  if (trace_ != nullptr) {
+    trace_->set_step(step);
+  }
+}
+
+void PhaseMeter::end_step(double start, double seconds) {
+  if (trace_ != nullptr) {
+    trace_->add("step", "step", start, start + seconds);
+  }
+}
+
 double PhaseMeter::begin() {
   overall_peak_bytes_ = overall_peak_bytes();
   ResetPeakTensorBytes();
@@ -35,8 +48,12 @@ void PhaseMeter::end(double start, PhaseUse& use) {
   if (!device_.is_cpu()) {
     c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
   }
-  use.seconds += MonotonicSeconds() - start;
+  const double now = MonotonicSeconds();
+  use.seconds += now - start;
   use.peak_bytes = std::max(use.peak_bytes, peak_bytes_now(device_));
+  if (trace_ != nullptr) {
+    trace_->add(phase_, "phase", start, now);
+  }
 }
 
 }  // namespace assay::engine

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/train/rank_trace.h"
+
 namespace assay::engine {
 
 /// What a phase used; several runs of the same phase add up their time and keep the highest peak.
@@ -33,7 +35,11 @@ class PhaseMeter {
   }
 
   void set_device(c10::Device device) { device_ = device; }
-  void set_step(int64_t step) { step_ = step; }
+  void set_step(int64_t step);
+  /// Further phases and steps are written there too; nullptr: nowhere. Must outlive this.
+  void set_trace(RankTrace* trace) { trace_ = trace; }
+  /// The present step took from `start` for `seconds`, as its phases did.
+  void end_step(double start, double seconds);
   /// "forward of step 3", "load"
   std::string where() const;
   /// Highest peak of all phases measured, or the present one's so far.
@@ -47,6 +53,7 @@ class PhaseMeter {
   std::string phase_ = "start";
   int64_t step_ = 0;
   int64_t overall_peak_bytes_ = 0;
+  RankTrace* trace_ = nullptr;
 };
 
 }  // namespace assay::engine

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "engine/model/status_error.h"
+#include "engine/train/failure.h"
 #include "engine/train/vit_schedule.h"
 
 namespace assay::engine {
@@ -140,6 +140,7 @@ class VitLoop {
       report = session_.engine->last_step();
     });
     event.seconds = MonotonicSeconds() - start;
+    meter_.end_step(start, event.seconds);
     const CollectiveStats now = communication();
     event.loss = sums({loss})[0] / static_cast<double>(session_.groups->data_ranks());
     event.grad_norm = report.gradient_norm;
@@ -152,10 +153,10 @@ class VitLoop {
 
   void check_loss(const job::Step& event) const {
     if (!std::isfinite(event.loss)) {
-      throw StatusError(Status::FailedPrecondition(
+      throw Diverged(
           fmt::format("the loss of step {} is {}: training stopped (use a smaller learning rate, or more precision "
                       "than {})",
-                      event.step, event.loss, plan_.precision)));
+                      event.step, event.loss, plan_.precision));
     }
   }
 

@@ -19,7 +19,7 @@ struct VitLoopResult {
 };
 
 /// Trains as the plan says and writes an event for each step (of rank 0, and one of every rank) and each evaluation.
-/// All ranks call it together. Throws StatusError when a loss is not finite and nothing could cure that, on every rank
+/// All ranks call it together. Throws Diverged when a loss is not finite and nothing could cure that, on every rank
 /// alike.
 VitLoopResult run_vit_loop(const job::VitPlan& plan, VitSession& session, PhaseMeter& meter, EventWriter& events,
                            c10::Device device);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/files.h"
@@ -20,6 +21,7 @@
 #include "engine/train/failure.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/phase_meter.h"
+#include "engine/train/rank_trace.h"
 #include "engine/train/vit_forecast.h"
 #include "engine/train/vit_loop.h"
 #include "engine/train/vit_session.h"
@@ -75,7 +77,9 @@ class VitRun {
       write_forecast(plan_.number_ranks);
       return;
     }
+    open_trace();
     VitSession session = load(environment);
+    trace_collectives(session);
     const VitLoopResult result = run_vit_loop(plan_, session, meter_, events_, device_);
     ended.stopped_by = plan_.max_steps > 0 ? "max_steps" : "epochs";
     ended.train_runtime = result.train_runtime;
@@ -87,6 +91,24 @@ class VitRun {
       write_forecast(environment.local_world_size);
     }
     save(session);
+    if (trace_) {
+      trace_->finish();
+    }
+  }
+
+  void open_trace() {
+    if (!plan_.trace_dir.empty()) {
+      trace_.emplace(plan_.trace_dir, rank_);
+      meter_.set_trace(&*trace_);
+    }
+  }
+
+  void trace_collectives(VitSession& session) {
+    if (trace_) {
+      for (const auto& [name, group] : session.groups->named(*session.world)) {
+        group->set_observer(trace_->observer_of(name));
+      }
+    }
   }
 
   void prepare(const RankEnvironment& environment) {
@@ -196,6 +218,7 @@ class VitRun {
   double start_seconds_;
   int rank_ = 0;
   c10::Device device_ = c10::kCPU;
+  std::optional<RankTrace> trace_;  ///< of plans that ask for it
   PhaseMeter meter_{c10::kCPU};
 };
 

@@ -140,7 +140,7 @@ class GlooCommunicator::Message final : public Work {
     if (GlooWork work = std::exchange(work_, {})) {
       const double start = MonotonicSeconds();
       owner_.guard(call_, [&] { work->wait(); });
-      owner_.meter()->add_busy(call_.kind, MonotonicSeconds() - start);
+      owner_.meter()->add_busy(call_, start);
     }
   }
 
@@ -168,7 +168,7 @@ WorkPtr GlooCommunicator::start(Call call) {
     const Call own = std::exchange(call, {});
     const double start = MonotonicSeconds();
     guard(own, [&] { run(own); });
-    meter()->add_busy(own.kind, MonotonicSeconds() - start);
+    meter()->add_busy(own, start);
   }));
 }
 

@@ -64,10 +64,10 @@ std::string describe_loss(const c10::intrusive_ptr<c10d::Store>& store, int rank
         names.push_back(fmt::format("rank {}", world_ranks[static_cast<size_t>(peer)]));
       }
     } else {
-      names.push_back("rank 0, whose store does not answer,");
+      names.emplace_back("rank 0, whose store does not answer,");
     }
   } catch (const std::exception&) {
-    names.push_back("rank 0, whose store is gone,");
+    names.emplace_back("rank 0, whose store is gone,");
   }
   if (names.empty()) {
     return fmt::format("{} failed on every rank: {}", where, first_sentence(reason));

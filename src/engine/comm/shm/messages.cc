@@ -83,7 +83,7 @@ WorkPtr ShmMessages::send(Call call) {
     message.offset = *offset;
   }
   Meeting::raise(channel.posted, number);
-  meter_->add_busy(call.kind, MonotonicSeconds() - start);
+  meter_->add_busy(call, start);
   return std::make_unique<SendWork>(meeting_, std::move(call), channel.taken, std::move(staged));
 }
 
@@ -123,7 +123,7 @@ void ShmMessages::receive(const Call& call) {
     std::memcpy(call.full.data_ptr(), data, call.full.nbytes());
   }
   Meeting::raise(channel.taken, number);
-  meter_->add_busy(call.kind, MonotonicSeconds() - start);
+  meter_->add_busy(call, start);
 }
 
 }  // namespace assay::engine

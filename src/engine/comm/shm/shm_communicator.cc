@@ -81,7 +81,7 @@ class ShmCommunicator final : public BaseCommunicator {
       const Call own = std::exchange(call, {});
       const double start = MonotonicSeconds();
       collectives_.run(own);
-      meter()->add_busy(own.kind, MonotonicSeconds() - start);
+      meter()->add_busy(own, start);
     }));
   }
 
