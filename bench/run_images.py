@@ -1,9 +1,7 @@
 """Images decoded and resized per second beside Pillow, on one thread and the same files, in turns.
 
 Each image is generated, decoded from memory and resized to 224 x 224 some hundred times; a turn's figure is CPU time.
-Both sides give the same pixels, bit for bit, or the row is refused. Run with image_tool built:
-
-    .venv/bin/python bench/run_images.py --bin-dir build/release/bin
+Both sides give the same pixels, bit for bit, or the row is refused. script/bench images calls this with image_tool built.
 """
 
 import argparse
@@ -35,7 +33,7 @@ ROWS = [  # name, width, height, format, options
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="script/bench images", description=__doc__)
     parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of image_tool")
     parser.add_argument("--turns", type=int, default=5, help="turns A B A B")
     parser.add_argument("--images", type=int, default=100, help="a turn")
@@ -110,7 +108,7 @@ def report(arguments, lines):
         f"One thread each, in turns A B A B ({arguments.turns}) of {arguments.images} images, CPU time, to {SIDE} x {SIDE}"
         f" pixels that are equal on both sides. Pillow {PIL.__version__}. Commit {machine.git_commit()},"
         f" {machine.cpu_name()}; load average {machine.load_average():.2f} at the end.\n\n"
-        "    .venv/bin/python bench/run_images.py --bin-dir build/release/bin\n\n"
+        f"    {machine.command_line('images')}\n\n"
         f"{markdown_table([*head, 'assay decode, ms', 'resize, ms'], lines)}\n"
     )
 
@@ -129,4 +127,4 @@ if __name__ == "__main__":
     try:
         main()
     except RuntimeError as error:
-        sys.exit(f"bench/run_images.py: {error}")
+        sys.exit(f"script/bench: {error}")

@@ -27,7 +27,6 @@ namespace {
 using engine::Communicator;
 using engine::ReduceOp;
 
-constexpr std::array<int64_t, 3> kMebibytes = {1, 25, 83};
 constexpr std::array<const char*, 3> kOperations = {"all_reduce", "all_gather", "reduce_scatter"};
 constexpr std::array<const char*, 4> kVariants = {"shm, buffers in it", "shm, private buffers", "gloo, ours",
                                                   "gloo, c10d's"};
@@ -37,6 +36,8 @@ struct Settings {
   int rounds = 15;
   int port = 29511;
   std::string execution = "caller";
+  std::vector<int64_t> mebibytes = {1, 25, 83};  ///< of the full buffers
+  std::vector<std::string> collectives = {"all_reduce", "all_gather", "reduce_scatter"};
   std::string store;  ///< file of c10d's ranks
 };
 
@@ -168,8 +169,12 @@ void run_rank(const Settings& settings, int rank) {
     std::puts("| collective | size | how | ms (median) | ms (best) | MiB/s | times c10d's gloo |");
     std::puts("| --- | --- | --- | --- | --- | --- | --- |");
   }
-  for (const int64_t mebibytes : kMebibytes) {
+  for (const int64_t mebibytes : settings.mebibytes) {
     for (int operation = 0; operation < static_cast<int>(kOperations.size()); ++operation) {
+      if (std::ranges::find(settings.collectives, kOperations[static_cast<size_t>(operation)]) ==
+          settings.collectives.end()) {
+        continue;
+      }
       const auto seconds = measure(bench, settings, mebibytes, operation);
       if (rank == 0) {
         print_rows(mebibytes, operation, seconds);
@@ -220,6 +225,10 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "rounds a row")->check(CLI::Range(1, 1000));
   app.add_option("--port", settings.port, "first of two free TCP ports");
   app.add_option("--execution", settings.execution, "caller | thread")->check(CLI::IsMember({"caller", "thread"}));
+  app.add_option("--mebibytes", settings.mebibytes, "sizes of the full buffers")->delimiter(',');
+  app.add_option("--collectives", settings.collectives, "of all_reduce, all_gather, reduce_scatter")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"all_reduce", "all_gather", "reduce_scatter"}));
   CLI11_PARSE(app, argc, argv);
   return assay::bench::run(settings);
 }

@@ -1,0 +1,118 @@
+"""Collectives between ranks of one machine beside c10d's gloo: shared memory and our gloo, in turns.
+
+script/bench comm calls this with comm_bench built. Every turn starts the ranks anew; within a turn the ways follow each
+other round by round. A row's figures are medians over the turns.
+"""
+
+import argparse
+import datetime
+import pathlib
+import random
+import socket
+import statistics
+import sys
+
+from harness import intervals, machine, page, process
+from harness.machine import ROOT
+from harness.table import markdown_table
+
+PEER = "gloo, c10d's"
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="script/bench comm", description=__doc__)
+    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of comm_bench")
+    parser.add_argument("--rows", default="all_gather,reduce_scatter", help=f"of {', '.join(COLLECTIVES)}")
+    parser.add_argument("--mebibytes", default="83", help="sizes of the full buffers, comma separated")
+    parser.add_argument("--ranks", type=int, default=2, help="processes of one thread each")
+    parser.add_argument("--turns", type=int, default=5, help="runs of the program")
+    parser.add_argument("--rounds", type=int, default=15, help="collectives of each way in a turn")
+    parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
+    arguments = parser.parse_args()
+    unknown = set(arguments.rows.split(",")) - set(COLLECTIVES)
+    if unknown:
+        parser.error(f"no row is called {', '.join(sorted(unknown))}")
+    return arguments
+
+
+def free_port():
+    """The first of two ports in a row that nobody has."""
+    for _ in range(100):
+        port = random.randrange(20000, 60000)
+        with socket.socket() as one, socket.socket() as two:
+            try:
+                one.bind(("127.0.0.1", port))
+                two.bind(("127.0.0.1", port + 1))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("there are no two free ports in a row")
+
+
+def run(arguments):
+    """{(collective, size, way): milliseconds} of one turn, and what the rest of the machine did meanwhile."""
+    command = [arguments.bin_dir / "comm_bench", "--ranks", arguments.ranks, "--rounds", arguments.rounds]
+    command += ["--port", free_port(), "--mebibytes", arguments.mebibytes, "--collectives", arguments.rows]
+    finished = process.run(command, {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
+    if finished.exit_code != 0:
+        raise RuntimeError(f"comm_bench ended with exit code {finished.exit_code}: {finished.tail()}")
+    found = {}
+    for line in "".join(finished.stdout).splitlines():
+        cells = [cell.strip() for cell in line.strip("| \n").split("|")]
+        if cells[0] in COLLECTIVES:
+            found[tuple(cells[:3])] = float(cells[3])
+    return found, finished.others_cores
+
+
+def lines_of(turns):
+    lines = []
+    for collective, size, way in turns[0]:
+        pairs = [(turn[collective, size, way], turn[collective, size, PEER]) for turn in turns]
+        milliseconds = statistics.median(pair[0] for pair in pairs)
+        interval = intervals.bootstrap_interval(pairs)
+        lines.append(
+            [
+                collective,
+                size,
+                way,
+                f"{milliseconds:.2f}",
+                f"{float(size.split()[0]) / milliseconds * 1e3:.0f}",
+                f"{intervals.median_ratio(pairs):.1f}",
+                f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "",
+            ]
+        )
+    return lines
+
+
+def report(turns, others, arguments):
+    head = ["collective", "size", "how", "ms", "MiB/s", "times c10d's gloo", "95 %"]
+    return (
+        f"# Collectives between {arguments.ranks} ranks of one machine, {datetime.date.today()}\n\n"
+        f"Commit {machine.git_commit()}, {machine.cpu_name()}; {arguments.turns} turns of {arguments.rounds} rounds, one"
+        f" process of one thread a rank, float32. The rest of the machine kept {statistics.median(others):.2f} cores busy"
+        " meanwhile.\n\n"
+        f"    {machine.command_line('comm')}\n\n"
+        f"{markdown_table(head, lines_of(turns))}\n\n"
+        "Sizes are those of the full buffer. In it: buffers that the communicator allocated; private: any other tensor."
+        " Milliseconds are medians over turns of a turn's median; the interval is a bootstrap over turns.\n"
+    )
+
+
+def main():
+    arguments = parse_arguments()
+    arguments.bin_dir = arguments.bin_dir.resolve()
+    turns, others = [], []
+    for turn in range(1, arguments.turns + 1):
+        print(f"==> turn {turn}/{arguments.turns}", flush=True)
+        found, busy = run(arguments)
+        turns.append(found)
+        others.append(busy)
+    page.publish(report(turns, others, arguments), arguments.output_dir, "comm")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RuntimeError as error:
+        sys.exit(f"script/bench: {error}")

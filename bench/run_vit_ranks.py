@@ -1,0 +1,209 @@
+"""ViT-B/16 over ranks: weak scaling from one rank to two, and what Low Level Zero and Gemini cost beyond Torch DDP.
+
+script/bench vit-ranks calls this with assay and assay-worker built. Everything is measured in turns.
+
+scaling  the step of one rank on one core; of two ranks with a core each and the same batch a rank; and, as what the
+         machine itself allows, of two separate runs of one rank at the same time
+fixed    t = fixed + each x batch of each plugin on one rank, through two batch sizes, with gradient checkpointing as in
+         the published comparison
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+from harness import intervals, machine, page
+from harness.machine import ROOT
+from harness.table import markdown_table
+
+ROWS = ("scaling", "fixed")
+SCALING_PLUGINS = ("torch_ddp", "FULL_SHARD")
+FIXED_PLUGINS = ("torch_ddp", "low_level_zero", "gemini")
+FIXED_BATCHES = (2, 6)
+#: Published on one Tesla T4: a step of Torch DDP at batch 8, and fixed costs by a line through the published table.
+PUBLISHED_DDP_STEP, PUBLISHED_FIXED = 0.335, {"low_level_zero": 0.115, "gemini": 0.211}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="script/bench vit-ranks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of assay and assay-worker")
+    parser.add_argument("--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)}")
+    parser.add_argument("--turns", type=int, default=3, help="runs of each configuration")
+    parser.add_argument("--steps", type=int, default=2, help="measured steps of a run, after one that is not")
+    parser.add_argument("--batch", type=int, default=8, help="images a rank of the scaling rows")
+    parser.add_argument(
+        "--fixed-precision", default="", help="of low_level_zero and gemini; their own (fp16) without it"
+    )
+    parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
+    arguments = parser.parse_args()
+    unknown = set(arguments.rows.split(",")) - set(ROWS)
+    if unknown:
+        parser.error(f"no row is called {', '.join(sorted(unknown))}")
+    return arguments
+
+
+def start(arguments, plugin, batch, ranks=1, threads=1, cores=None, **options):
+    """A run of `assay train-vit` under way, on `cores` where they are given."""
+    command = [arguments.bin_dir / "assay", "train-vit", "--synthetic", "--output", "json", "--device", "cpu"]
+    settings = {"plugin": plugin, "batch-size": batch, "number-ranks": ranks, "threads": threads} | options
+    settings["max-steps"] = arguments.steps + 1
+    command += [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)]
+    pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
+    return subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin
+    )
+
+
+def step_of(process):
+    """Seconds of the median step, the first left out."""
+    stdout, stderr = process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(f"assay train-vit ended with exit code {process.returncode}: {stderr.strip()[-500:]}")
+    return statistics.median(json.loads(stdout)["step_seconds"][1:])
+
+
+def scaling_turn(arguments, plugin):
+    """Seconds of a step: (one rank, two ranks, the slower of two separate runs)."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise RuntimeError("scaling needs two cores")
+    common = {"precision": "amp_bf16"}
+    one = step_of(start(arguments, plugin, arguments.batch, cores={cores[0]}, **common))
+    two = step_of(start(arguments, plugin, arguments.batch, ranks=2, cores=set(cores), **common))
+    apart = [start(arguments, plugin, arguments.batch, cores={core}, **common) for core in cores]
+    return one, two, max([step_of(process) for process in apart])
+
+
+def scaling_lines(arguments):
+    lines = []
+    for plugin in SCALING_PLUGINS:
+        turns = []
+        for turn in range(1, arguments.turns + 1):
+            turns.append(scaling_turn(arguments, plugin))
+            one, two, apart = turns[-1]
+            print(
+                f"    {plugin} {turn}/{arguments.turns}: {one:.2f} s, 2 ranks {two:.2f} s, apart {apart:.2f} s",
+                flush=True,
+            )
+        pairs = [(two, one) for one, two, _ in turns]
+        interval = intervals.bootstrap_interval(pairs)
+        one, two, apart = (statistics.median(column) for column in zip(*turns, strict=True))
+        lines.append(
+            [
+                f"{plugin}, {arguments.batch} images a rank",
+                f"{one:.3f}",
+                f"{two:.3f}",
+                f"{apart:.3f}",
+                f"{intervals.median_ratio(pairs):.3f}",
+                f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "",
+                f"{statistics.median(a / t for _, t, a in turns):.3f}",
+            ]
+        )
+    return lines
+
+
+def fixed_turn(arguments):
+    """{plugin: (fixed seconds, seconds each)}"""
+    small, large = FIXED_BATCHES
+    threads = len(os.sched_getaffinity(0))
+    lines = {}
+    for plugin in FIXED_PLUGINS:
+        options = {"gradient_checkpointing": "on"}
+        if arguments.fixed_precision and plugin != "torch_ddp":
+            options["precision"] = arguments.fixed_precision
+        low, high = (step_of(start(arguments, plugin, batch, threads=threads, **options)) for batch in FIXED_BATCHES)
+        each = (high - low) / (large - small)
+        lines[plugin] = (low - small * each, each)
+    return lines
+
+
+def fixed_lines(arguments):
+    turns = []
+    for turn in range(1, arguments.turns + 1):
+        turns.append(fixed_turn(arguments))
+        text = ", ".join(f"{plugin} {1e3 * fixed:.0f} ms" for plugin, (fixed, _) in turns[-1].items())
+        print(f"    fixed {turn}/{arguments.turns}: {text}", flush=True)
+    ddp_step = statistics.median(turn["torch_ddp"][0] + 8 * turn["torch_ddp"][1] for turn in turns)
+    lines = []
+    for plugin in FIXED_PLUGINS:
+        fixed, each = (statistics.median(turn[plugin][part] for turn in turns) for part in (0, 1))
+        beyond = [turn[plugin][0] - turn["torch_ddp"][0] for turn in turns]
+        published = PUBLISHED_FIXED.get(plugin)
+        lines.append(
+            [
+                plugin,
+                f"{1e3 * fixed:.0f}",
+                f"{1e3 * each:.0f}",
+                *(
+                    [
+                        f"{1e3 * statistics.median(beyond):.0f} ({1e3 * min(beyond):.0f} to {1e3 * max(beyond):.0f})",
+                        f"{1e3 * published:.0f}",
+                        f"{1e3 * published * ddp_step / PUBLISHED_DDP_STEP:.0f}",
+                    ]
+                    if published
+                    else [""] * 3
+                ),
+            ]
+        )
+    return lines
+
+
+def report(parts, arguments):
+    text = (
+        f"# ViT-B/16 over ranks, {datetime.date.today()}\n\n"
+        f"Commit {machine.git_commit()}, {machine.cpu_name()}; {arguments.turns} turns, runs of {arguments.steps} measured"
+        f" steps after one that is not, random images. Load average at the end {machine.load_average():.2f}.\n\n"
+        f"    {machine.command_line('vit-ranks')}\n"
+    )
+    if "scaling" in parts:
+        head = ["plugin", "1 rank, s", "2 ranks, s", "2 runs apart, s", "efficiency", "95 %", "against runs apart"]
+        text += (
+            f"\n## Weak scaling\n\n{markdown_table(head, parts['scaling'])}\n\n"
+            "One thread and one core a rank, float32 parameters with products in bfloat16, shared memory between ranks."
+            " Efficiency is the step of one rank over that of two. Two separate runs at once, one a core, share caches,"
+            " memory and clocks as two ranks do but say nothing to each other: against them only communication is left.\n"
+        )
+    if "fixed" in parts:
+        head = [
+            "plugin",
+            "fixed, ms",
+            "each image, ms",
+            "beyond torch_ddp, ms",
+            "published, ms",
+            "published, scaled, ms",
+        ]
+        precision = arguments.fixed_precision or "fp16"
+        text += (
+            f"\n## Fixed cost of a step\n\n{markdown_table(head, parts['fixed'])}\n\n"
+            f"t = fixed + each x batch through batch sizes {FIXED_BATCHES[0]} and {FIXED_BATCHES[1]}, one rank on all"
+            f" cores, gradient checkpointing on; torch_ddp in fp32, the others in {precision}. In brackets the least and"
+            " the largest of the turns. Published: one Tesla T4, a line through five batch sizes; scaled by Torch DDP's"
+            " step at batch size 8 here over 335 ms there.\n"
+        )
+    return text
+
+
+def main():
+    arguments = parse_arguments()
+    arguments.bin_dir = arguments.bin_dir.resolve()
+    makers = {"scaling": scaling_lines, "fixed": fixed_lines}
+    parts = {}
+    for name in ROWS:
+        if name in arguments.rows.split(","):
+            print(f"==> {name}", flush=True)
+            parts[name] = makers[name](arguments)
+    page.publish(report(parts, arguments), arguments.output_dir, "vit-ranks")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RuntimeError as error:
+        sys.exit(f"script/bench: {error}")
