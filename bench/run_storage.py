@@ -4,6 +4,7 @@ Every read is compared with what was written. Beside the rates stand the ceiling
 socket between two processes, and our own client on a store within its memory. A loopback server shows what a client
 costs, not what a network gives.
 
+Writes storage-DATE.md for people and storage-DATE.json with every turn, and the figures in docs/storage.md.
 script/bench storage calls this with the programs built.
 """
 
@@ -11,208 +12,115 @@ import argparse
 import datetime
 import json
 import pathlib
-import statistics
 import sys
+from dataclasses import asdict
 
-from harness import machine, page, process
+from harness import machine, page, results
 from harness.machine import ROOT
-from harness.table import markdown_table
-from storage.server import BUCKET, environment, serve
+from storage.clients import Failed, measure, rows_of, run
+from storage.parts import PARTS, WentWrong
+from storage.server import serve
 from storage.works import QUICK, WORKS
 
-from storage import ceilings, crash
+from storage import ceilings, tables
 
-PEER = ROOT / "bench" / "peers" / "object.py"
-OURS = "assay"
-PROFILE = "same-region-s3"
-MIXED_OPERATIONS, KILLS = 10_000, 200
+RESULTS = ROOT / "bench" / "results"
+PAGE = ROOT / "docs" / "storage.md"
+SCHEMA = 1
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="script/bench storage", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="script/bench storage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of assay")
     parser.add_argument("--quick", action="store_true", help="little work: tries the benchmark, measures nothing")
-    parser.add_argument("--only", help="these parts, comma separated: names of work, profile, faults, crash")
-    parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
-    return parser.parse_args()
+    parser.add_argument("--parts", help="these, comma separated: names of work, profile, faults, crash; all without it")
+    parser.add_argument("--list", action="store_true", help="print the parts and end")
+    parser.add_argument("--turns", type=int, help="runs of each client a work, in place of the work's own number")
+    parser.add_argument("--append", action="store_true", help="add turns and parts to today's results")
+    parser.add_argument("--output-dir", type=pathlib.Path, help="of the results [bench/results]")
+    arguments = parser.parse_args()
+    if arguments.turns is not None and arguments.turns < 1:
+        parser.error("--turns must be at least 1")
+    works = {work.name: work for work in (QUICK if arguments.quick else WORKS)}
+    wanted = arguments.parts.split(",") if arguments.parts else [*works, *PARTS]
+    if unknown := [name for name in wanted if name not in works and name not in PARTS]:
+        parser.error(f"there is no {', '.join(unknown)} (there are {', '.join([*works, *PARTS])})")
+    arguments.works = [works[name] for name in wanted if name in works]
+    arguments.others = [name for name in wanted if name in PARTS]
+    return arguments
 
 
-def fail(what, finished):
-    sys.exit(f"script/bench: {what} ended with exit code {finished.exit_code}:\n{finished.tail()}")
+def measure_ceilings(bin_dir, quick):
+    command = [bin_dir / "assay", "object", "bench", "mem://null", "--size", (64 if quick else 512) << 20]
+    null = rows_of(run([*command, "--repeats", 3, "--output", "json"], "the null store"))
+    return {
+        "copy in memory, one thread": ceilings.copy_mib_per_s(64 if quick else 512),
+        "raw loopback socket, two processes": ceilings.loopback_mib_per_s(256 if quick else 4096),
+        "null store, put": null["put"]["mib_per_s"],
+        "null store, get": null["get"]["mib_per_s"],
+    }
 
 
-def our_command(bin_dir, work):
-    command = [bin_dir / "assay", "object", "bench", f"s3://{BUCKET}", "--work", work.kind, "--size", work.size]
-    return [*command, "--count", work.count, "--repeats", 1, "--output", "json"]
+def make_session():
+    return {
+        "at": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": machine.command_line("storage"),
+        "commit": machine.git_commit(),
+        "machine": machine.cpu_name(),
+        "load": machine.load_average(),
+    }
 
 
-def peer_command(client, work, url):
-    command = [sys.executable, PEER, "--client", client, "--work", work.kind, "--size", work.size]
-    return [*command, "--count", work.count, "--endpoint", url, "--bucket", BUCKET]
+def start_work(found, work):
+    """The entry of a work, ready for more turns."""
+    entry = found["works"].setdefault(work.name, {"work": asdict(work), "ceilings": [], "turns": []})
+    if entry["work"] != asdict(work):
+        raise results.CannotAppend(f"{work.name} was measured as {entry['work']}: leave --append out to begin anew")
+    return entry
 
 
-def run_client(command, url, name):
-    finished = process.run(command, environment(url))
-    if finished.exit_code != 0:
-        fail(name, finished)
-    return {row["operation"]: row for row in json.loads(finished.stdout[finished.stdout.index("[") :])}
-
-
-def empty_bucket(bin_dir, url):
-    """What a client left would make the server take other memory for the next one."""
-    command = [bin_dir / "assay", "object", "rm", "--recursive", "--quiet", f"s3://{BUCKET}/"]
-    finished = process.run(command, environment(url))
-    if finished.exit_code != 0:
-        fail("emptying the bucket", finished)
-
-
-def measure(work, url, bin_dir, say=print):
-    """{client: {operation: [row of each turn]}}, the clients in turns, each with the server's memory as the last left it.
-
-    A first run that does not count fills that memory: otherwise whoever comes first pays for the server's new pages."""
-    run_client(our_command(bin_dir, work), url, OURS)
-    measured = {client: {"put": [], "get": []} for client in (OURS, *work.clients)}
-    for turn in range(work.turns):
-        for client, rows in measured.items():
-            command = our_command(bin_dir, work) if client == OURS else peer_command(client, work, url)
-            for operation, row in run_client(command, url, client).items():
-                rows[operation].append(row)
-            empty_bucket(bin_dir, url)
-            say(
-                f"    turn {turn + 1}/{work.turns} {client}: put {rows['put'][-1]['mib_per_s']:.0f} MiB/s, "
-                f"get {rows['get'][-1]['mib_per_s']:.0f} MiB/s"
-            )
-    return measured
-
-
-def median(rows, field):
-    return statistics.median(row[field] for row in rows)
-
-
-def work_table(work, measured):
-    """One line a client and direction, with what ours is of the best of the others."""
-    rate, per_cpu = ("objects_per_s", "objects_per_cpu_s") if work.per_object else ("mib_per_s", "mib_per_cpu_s")
-    unit = "objects" if work.per_object else "MiB"
-    lines = []
-    for operation in ("put", "get"):
-        best = {
-            field: max(median(rows[operation], field) for client, rows in measured.items() if client != OURS)
-            for field in (rate, per_cpu)
-        }
-        for client, rows in measured.items():
-            values = {field: median(rows[operation], field) for field in (rate, per_cpu)}
-            ratios = [f"{values[field] / best[field]:.1f}" if client == OURS else "" for field in (rate, per_cpu)]
-            beyond = max(row["peak_rss_beyond_bytes"] for row in rows[operation]) / 2**20
-            lines.append([operation, client, f"{values[rate]:.0f}", f"{values[per_cpu]:.0f}", *ratios, f"{beyond:.0f}"])
-    head = [
-        "",
-        "client",
-        f"{unit}/s",
-        f"{unit} per CPU s",
-        "ours to the best, rate",
-        "per CPU s",
-        "MiB of memory beyond",
-    ]
-    return markdown_table(head, lines)
-
-
-def null_store(bin_dir, size):
-    """Our client's own code on a store within its memory: no request, no socket."""
-    command = [bin_dir / "assay", "object", "bench", "mem://null", "--size", size, "--repeats", 3, "--output", "json"]
-    finished = process.run(command)
-    if finished.exit_code != 0:
-        fail("the null store", finished)
-    return {row["operation"]: row["mib_per_s"] for row in json.loads(finished.stdout)}
-
-
-def ceiling_table(bin_dir, quick):
-    null = null_store(bin_dir, (64 if quick else 512) << 20)
-    lines = [
-        ["copy in memory, one thread", f"{ceilings.copy_mib_per_s(64 if quick else 1024):.0f}"],
-        ["raw loopback socket, two processes", f"{ceilings.loopback_mib_per_s(256 if quick else 4096):.0f}"],
-        ["null store, put", f"{null['put']:.0f}"],
-        ["null store, get", f"{null['get']:.0f}"],
-    ]
-    return markdown_table(["ceiling", "MiB/s"], lines)
-
-
-def profile_part(bin_dir, quick):
-    """A get under a modelled network."""
-    total = profile_total_mib_per_s()
-    size = (256 if quick else 2048) << 20
-    with serve(bin_dir, "--profile", PROFILE) as url:
-        command = [bin_dir / "assay", "object", "bench", f"s3://{BUCKET}", "--size", size, "--repeats", 1]
-        for _ in range(2):  # the first fills the server's memory
-            rows = run_client([*command, "--output", "json"], url, "the profile's run")
-    lines = [
-        [name, f"{row['mib_per_s']:.0f}", f"{total:.0f}", f"{row['mib_per_s'] / total:.0%}"]
-        for name, row in rows.items()
-    ]
-    return markdown_table([f"{size >> 20} MiB under {PROFILE}", "MiB/s", "modelled total, MiB/s", "reached"], lines)
-
-
-def profile_total_mib_per_s():
-    import yaml
-
-    profile = yaml.safe_load((ROOT / "share" / "profiles" / f"{PROFILE}.yaml").read_text())
-    text = str(profile["bandwidth"]["total"])
-    units = {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024, "kB": 1e3 / 2**20, "MB": 1e6 / 2**20, "GB": 1e9 / 2**20}
-    for unit, mib in units.items():
-        if text.endswith(unit):
-            return float(text.removesuffix(unit)) * mib
-    return float(text) / 2**20
-
-
-def fault_part(bin_dir, quick):
-    operations = 500 if quick else MIXED_OPERATIONS
-    with serve(bin_dir, "--profile", "bad-day", "--seed", 7) as url:
-        command = [bin_dir / "assay", "object", "bench", f"s3://{BUCKET}", "--work", "mixed", "--count", operations]
-        finished = process.run([*command, "--stall-timeout", 2, "--output", "json"], environment(url))
-    if finished.exit_code != 0:
-        fail("the run with faults", finished)
-    found = json.loads(finished.stdout)
-    line = [operations, found["right"], found["errors"], found["wrong"], found["first_error"] or "-"]
-    return markdown_table(["operations, profile bad-day", "right", "clear errors", "wrong", "the first error"], [line])
-
-
-def crash_part(bin_dir, quick):
-    found = crash.run(bin_dir, 10 if quick else KILLS)
-    if found["mixed"]:
-        sys.exit(f"script/bench: a killed put left a mixture: {found}")
-    return markdown_table(["kill -9 within a put", "old", "new", "mixed"], [[sum(found.values()), *found.values()]])
-
-
-PARTS = {"profile": profile_part, "faults": fault_part, "crash": crash_part}
+def measure_work(work, found, arguments, save):
+    entry = start_work(found, work)
+    entry["ceilings"].append(measure_ceilings(arguments.bin_dir, arguments.quick))
+    with serve(arguments.bin_dir) as url:
+        for clients in measure(work, url, arguments.bin_dir, arguments.turns, lambda text: print(text, flush=True)):
+            entry["turns"].append({"session": len(found["sessions"]) - 1, "clients": clients})
+            save()
 
 
 def main():
     arguments = parse_arguments()
-    bin_dir = arguments.bin_dir.resolve()
-    works = {work.name: work for work in (QUICK if arguments.quick else WORKS)}
-    wanted = arguments.only.split(",") if arguments.only else [*works, *PARTS]
-    if unknown := [name for name in wanted if name not in works and name not in PARTS]:
-        sys.exit(f"script/bench: there is no {', '.join(unknown)} (there are {', '.join([*works, *PARTS])})")
-    load = machine.load_average()
-    parts = [f"## Ceilings\n\n{ceiling_table(bin_dir, arguments.quick)}"]
-    with serve(bin_dir) as url:
-        for name in wanted:
-            if name in works:
-                print(f"{works[name].title}", flush=True)
-                parts.append(f"## {works[name].title}\n\n{work_table(works[name], measure(works[name], url, bin_dir))}")
-    for name in wanted:
-        if name in PARTS:
-            print(name, flush=True)
-            parts.append(f"## {name}\n\n{PARTS[name](bin_dir, arguments.quick)}")
-    body = "\n\n".join(parts)
-    text = (
-        f"# Object storage, {datetime.date.today()}\n\n"
-        f"Commit {machine.git_commit()}, {machine.cpu_name()}; load average {load:.2f} before. Clients run one at a time"
-        " against `assay object serve --root memory` on the loopback, with the server on the same cores: the rates say what"
-        " a client costs, not what a network gives. CPU seconds are the client's own. Medians over turns.\n\n"
-        f"    {machine.command_line('storage')}\n\n{body}\n"
-    )
-    page.publish(text, arguments.output_dir, "storage")
+    if arguments.list:
+        print("\n".join([*(f"{w.name:13} {w.title}, {w.turns} turns" for w in arguments.works), *arguments.others]))
+        return
+    arguments.bin_dir = arguments.bin_dir.resolve()
+    output_dir = arguments.output_dir or (ROOT / "build" / "bench-data" / "quick" if arguments.quick else RESULTS)
+    path = output_dir / f"storage-{datetime.date.today()}.json"
+    session = make_session()
+    empty = {"schema": SCHEMA, "date": path.stem[-10:], "sessions": [], "works": {}, "parts": {}}
+    found = json.loads(path.read_text()) if arguments.append and path.exists() else empty
+    found["sessions"].append(session)
+
+    def save():
+        results.save(found, path)
+        path.with_suffix(".md").write_text(tables.report(found))
+
+    for work in arguments.works:
+        print(f"==> {work.name}: {work.title}", flush=True)
+        measure_work(work, found, arguments, save)
+    for name in arguments.others:
+        print(f"==> {name}", flush=True)
+        found["parts"][name] = PARTS[name](arguments.bin_dir, arguments.quick)
+        save()
+    if output_dir == RESULTS:
+        page.update_file(PAGE, "storage", tables.headline(found))
+    print(f"\n{tables.headline(found)}\n\nWritten to {path.with_suffix('.md')} and {path.name}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (Failed, WentWrong, results.CannotAppend) as error:
+        sys.exit(f"script/bench: {error}")
