@@ -1,7 +1,7 @@
 """Object storage: ours beside boto3, s3fs and s3torchconnector, in turns, against the embedded server in memory.
 
-Every read is compared with what was written. Beside the rates stand the ceilings of the same run: a copy in memory, a raw
-socket between two processes, and our own client on a store within its memory. A loopback server shows what a client
+Every read is compared with what was written. Beside the rates stand the ceilings of the same run: a copy in memory, a
+raw socket between two processes, and our own client on a store within its memory. A loopback server shows what a client
 costs, not what a network gives.
 
 Writes storage-DATE.md for people and storage-DATE.json with every turn, and the figures in docs/storage.md.

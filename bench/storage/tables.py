@@ -152,7 +152,9 @@ def sessions(results):
 
 def headline(results):
     """What the documentation shows."""
-    about = f"Measured on {results['date']} on {results['sessions'][-1]['machine']}; every figure: [bench/results/storage-{results['date']}.md](../bench/results/storage-{results['date']}.md)."
+    file = f"bench/results/storage-{results['date']}.md"
+    machine = results["sessions"][-1]["machine"]
+    about = f"Measured on {results['date']} on {machine}; every figure: [{file}](../{file})."
     tables = [goal_table(results)] if results["works"] else []
     return "\n\n".join([about, *tables, *part_tables(results).values()])
 
