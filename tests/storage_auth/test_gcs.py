@@ -152,9 +152,9 @@ def test_refusals_say_what_the_service_said(ask_in, tmp_path):
         path = write(tmp_path / "user.json", {**USER_INFO, "token_uri": url})
         error = ask_in({"HOME": str(tmp_path), "GOOGLE_APPLICATION_CREDENTIALS": path}, "gcs")["error"]
     assert "invalid_grant, Token has been expired or revoked." in error and "hush" not in error
-    path = write(tmp_path / "other.json", {"type": "external_account"})
+    path = write(tmp_path / "other.json", {"type": "gdch_service_account"})
     error = ask_in({"HOME": str(tmp_path), "GOOGLE_APPLICATION_CREDENTIALS": path}, "gcs")["error"]
-    assert "'external_account'" in error
+    assert "'gdch_service_account'" in error
 
 
 @pytest.mark.parametrize("name", ["plain.txt", "a b/c+d", "é/日本", "x=y&z", "~(a)*'!"])

@@ -6,41 +6,29 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "storage/auth/gcs_oauth.h"
 #include "storage/auth/jwt.h"
 #include "storage/auth/token_request.h"
 
 namespace assay::storage {
 namespace {
 
-constexpr char kScope[] = "https://www.googleapis.com/auth/devstorage.full_control";
 constexpr char kTokenUri[] = "https://oauth2.googleapis.com/token";
 constexpr char kJwtGrant[] = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 constexpr double kAssertionSeconds = 3600;
 constexpr std::string_view kAdvice =
     "run `gcloud auth application-default login`, set GOOGLE_APPLICATION_CREDENTIALS, or go anonymous";
 
-std::string Text(const nlohmann::json& json, const char* name, std::string_view otherwise = "") {
-  return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : std::string(otherwise);
-}
-
-Result<GcsCredentials> ReadToken(const nlohmann::json& answer, double now, std::string_view what) {
-  GcsCredentials credentials;
-  ASSAY_ASSIGN_OR_RETURN(credentials.access_token, RequiredText(answer, "access_token", what));
-  const bool lasts = answer.contains("expires_in") && answer["expires_in"].is_number();
-  credentials.expires = now + (lasts ? answer["expires_in"].get<double>() : kAssertionSeconds);
-  return credentials;
-}
-
 Result<ServiceAccount> ReadServiceAccount(const nlohmann::json& json, const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(std::string email, RequiredText(json, "client_email", path));
   ASSAY_ASSIGN_OR_RETURN(const std::string pem, RequiredText(json, "private_key", path));
   ASSAY_ASSIGN_OR_RETURN(RsaKey key, RsaKey::FromPrivatePem(pem, "", path));
-  return ServiceAccount{std::move(email), Text(json, "private_key_id"), std::move(key),
-                        Text(json, "token_uri", kTokenUri)};
+  return ServiceAccount{std::move(email), OptionalText(json, "private_key_id"), std::move(key),
+                        OptionalText(json, "token_uri", kTokenUri)};
 }
 
 Result<GcsCredentials> TokenOfServiceAccount(const Environment& environment, const nlohmann::json& json,
-                                             const std::string& path) {
+                                             const std::string& path, const char* scope) {
   ASSAY_ASSIGN_OR_RETURN(ServiceAccount account, ReadServiceAccount(json, path));
   const auto now = static_cast<int64_t>(environment.now());
   nlohmann::json header = {{"typ", "JWT"}, {"alg", "RS256"}};
@@ -50,7 +38,7 @@ Result<GcsCredentials> TokenOfServiceAccount(const Environment& environment, con
   // The audience is Google's own endpoint even where the key file names another to ask, as google-auth has it.
   const nlohmann::json claims = {{"iss", account.email},
                                  {"aud", kTokenUri},
-                                 {"scope", kScope},
+                                 {"scope", scope},
                                  {"iat", now},
                                  {"exp", now + static_cast<int64_t>(kAssertionSeconds)}};
   ASSAY_ASSIGN_OR_RETURN(const std::string assertion, MakeJwt(header, claims, account.key));
@@ -58,7 +46,7 @@ Result<GcsCredentials> TokenOfServiceAccount(const Environment& environment, con
   ASSAY_ASSIGN_OR_RETURN(
       const nlohmann::json answer,
       PostForm(environment, account.token_uri, {{"grant_type", kJwtGrant}, {"assertion", assertion}}, what));
-  ASSAY_ASSIGN_OR_RETURN(GcsCredentials credentials, ReadToken(answer, environment.now(), what));
+  ASSAY_ASSIGN_OR_RETURN(GcsCredentials credentials, ReadTokenAnswer(answer, environment.now(), what));
   credentials.source = fmt::format("service account {} of {}", account.email, path);
   credentials.service_account = std::move(account);
   return credentials;
@@ -73,8 +61,8 @@ Result<GcsCredentials> TokenOfUser(const Environment& environment, const nlohman
   }
   const std::string what = "a token of the user of " + path;
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json answer,
-                         PostForm(environment, Text(json, "token_uri", kTokenUri), fields, what));
-  ASSAY_ASSIGN_OR_RETURN(GcsCredentials credentials, ReadToken(answer, environment.now(), what));
+                         PostForm(environment, OptionalText(json, "token_uri", kTokenUri), fields, what));
+  ASSAY_ASSIGN_OR_RETURN(GcsCredentials credentials, ReadTokenAnswer(answer, environment.now(), what));
   credentials.source = "user of " + path;
   return credentials;
 }
@@ -82,13 +70,56 @@ Result<GcsCredentials> TokenOfUser(const Environment& environment, const nlohman
 Result<GcsCredentials> TokenOfMetadata(const Environment& environment, const std::string& host) {
   http::Request request;
   request.url = fmt::format("http://{}/computeMetadata/v1/instance/service-accounts/default/token?scopes={}", host,
-                            http::PercentEncode(kScope));
+                            http::PercentEncode(kStorageScope));
   request.headers.Set("Metadata-Flavor", "Google");
   constexpr std::string_view kWhat = "a token of the machine's service account";
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json answer, FetchJson(environment, request, kWhat));
-  ASSAY_ASSIGN_OR_RETURN(GcsCredentials credentials, ReadToken(answer, environment.now(), kWhat));
+  ASSAY_ASSIGN_OR_RETURN(GcsCredentials credentials, ReadTokenAnswer(answer, environment.now(), kWhat));
   credentials.source = "metadata server " + host;
   return credentials;
+}
+
+Result<GcsCredentials> TokenOfImpersonated(const Environment& environment, const nlohmann::json& json,
+                                           const std::string& path) {
+  const auto source = json.find("source_credentials");
+  if (source == json.end() || !source->is_object()) {
+    return Status::PermissionDenied(path + " lacks 'source_credentials'");
+  }
+  const std::string type = OptionalText(*source, "type");
+  if (type != "service_account" && type != "authorized_user") {
+    return Status::Unsupported(
+        fmt::format("{} impersonates with credentials of type '{}' (service_account and authorized_user are supported)",
+                    path, type));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::string url, RequiredText(json, "service_account_impersonation_url", path));
+  ASSAY_ASSIGN_OR_RETURN(const GcsCredentials own, type == "service_account"
+                                                       ? TokenOfServiceAccount(environment, *source, path, kIamScope)
+                                                       : TokenOfUser(environment, *source, path));
+  ASSAY_ASSIGN_OR_RETURN(GcsCredentials credentials,
+                         ImpersonateServiceAccount(environment, url, own.access_token, json));
+  credentials.source += ", impersonated by the " + own.source;
+  return credentials;
+}
+
+Result<GcsCredentials> TokenOfJson(const Environment& environment, const nlohmann::json& json,
+                                   const std::string& path) {
+  const std::string type = OptionalText(json, "type");
+  if (type == "service_account") {
+    return TokenOfServiceAccount(environment, json, path, kStorageScope);
+  }
+  if (type == "authorized_user") {
+    return TokenOfUser(environment, json, path);
+  }
+  if (type == "external_account") {
+    return TokenOfExternalAccount(environment, json, path);
+  }
+  if (type == "impersonated_service_account") {
+    return TokenOfImpersonated(environment, json, path);
+  }
+  return Status::Unsupported(
+      fmt::format("{} holds credentials of type '{}' (service_account, authorized_user, external_account and "
+                  "impersonated_service_account are supported)",
+                  path, type));
 }
 
 std::string GcloudFile(const Environment& environment) {
@@ -104,16 +135,10 @@ Result<GcsCredentials> TokenOfFile(const Environment& environment, const std::st
   if (!json.is_object()) {
     return Status::InvalidArgument(path + " holds no JSON object, so no Google credentials");
   }
-  const std::string type = Text(json, "type");
-  Result<GcsCredentials> credentials =
-      type == "service_account" ? TokenOfServiceAccount(environment, json, path)
-      : type == "authorized_user"
-          ? TokenOfUser(environment, json, path)
-          : Result<GcsCredentials>(Status::Unsupported(fmt::format(
-                "{} holds credentials of type '{}' (service_account and authorized_user are supported)", path, type)));
+  Result<GcsCredentials> credentials = TokenOfJson(environment, json, path);
   if (credentials.ok()) {
     credentials->quota_project =
-        environment.variable("GOOGLE_CLOUD_QUOTA_PROJECT").value_or(Text(json, "quota_project_id"));
+        environment.variable("GOOGLE_CLOUD_QUOTA_PROJECT").value_or(OptionalText(json, "quota_project_id"));
   }
   return credentials;
 }

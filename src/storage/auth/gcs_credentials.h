@@ -34,7 +34,8 @@ using GcsAnswer = SourceAnswer<GcsCredentials>;
 /// application_default_credentials.json (under CLOUDSDK_CONFIG, else ~/.config/gcloud), the metadata server.
 Result<GcsCredentials> LoadGcsCredentials(const Environment& environment);
 
-/// The token of a credentials file: a service account's (JWT, RS256) or a user's (refresh token).
+/// The token of a credentials file: a service account's (JWT, RS256), a user's (refresh token), that of an external
+/// account (federated identity), or one of a service account whom another of them may impersonate.
 Result<GcsCredentials> TokenOfFile(const Environment& environment, const std::string& path);
 /// GCE_METADATA_HOST, else metadata.google.internal.
 GcsAnswer FromGoogleMetadata(const Environment& environment);
