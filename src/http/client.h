@@ -31,6 +31,7 @@ enum class TransportError {
   kResolve,  ///< the host's name is unknown
   kConnect,  ///< refused or unreachable
   kConnectTimeout,
+  kProxy,      ///< the proxy's address is none that can be used
   kTls,        ///< handshake or certificate
   kReset,      ///< the connection ended before an answer, or while a body was being sent
   kTruncated,  ///< the body ended before its announced length

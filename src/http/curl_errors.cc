@@ -40,6 +40,7 @@ constexpr NameRow kNames[] = {
     {TransportError::kResolve, "unknown host"},
     {TransportError::kConnect, "connection refused"},
     {TransportError::kConnectTimeout, "connect timeout"},
+    {TransportError::kProxy, "unusable proxy"},
     {TransportError::kTls, "TLS"},
     {TransportError::kReset, "connection reset"},
     {TransportError::kTruncated, "truncated"},
@@ -59,6 +60,10 @@ TransportError ClassifyCurlError(CURLcode code, bool connected, std::string_view
     }
     // libcurl has one code for both; its low-speed check is the only one with these words.
     return text.starts_with("Operation too slow") ? TransportError::kStall : TransportError::kTimeout;
+  }
+  // An address that no attempt could use has the codes of one that does not answer.
+  if (text.starts_with("Unsupported proxy")) {
+    return TransportError::kProxy;
   }
   for (const ErrorRow& row : kErrors) {
     if (row.code == code) {

@@ -247,6 +247,9 @@ Outcome EasyTransfer::Finish(CURLcode code) {
   if (!sink_status_.ok()) {
     outcome.error = TransportError::kRejected;
     outcome.detail = sink_status_.message();
+  } else if (outcome.error == TransportError::kProxy) {
+    // libcurl's words hold the whole address, with the password that may be in it.
+    outcome.detail = "its address has a scheme or a form that is not known";
   } else if (code != CURLE_OK) {
     outcome.detail = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code);
   }

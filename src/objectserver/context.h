@@ -16,6 +16,9 @@ namespace assay::objectserver {
 
 class Model;
 class Tokens;
+namespace oci {
+class PreauthenticatedRequests;
+}
 
 /// What all dialects of a server share. Constant after the start; the store synchronises itself.
 struct Context {
@@ -23,6 +26,7 @@ struct Context {
   const Credentials* credentials = nullptr;
   Store* store = nullptr;
   Tokens* tokens = nullptr;
+  oci::PreauthenticatedRequests* preauthenticated = nullptr;
   Model* model = nullptr;  ///< null: nothing is modelled
 };
 

@@ -9,6 +9,7 @@
 #include "objectserver/credentials.h"
 #include "objectserver/front.h"
 #include "objectserver/model/model.h"
+#include "objectserver/oci/preauthenticated.h"
 #include "objectserver/store.h"
 #include "objectserver/tokens.h"
 
@@ -42,6 +43,7 @@ struct ObjectServer::State {
   ServeOptions options;
   Credentials credentials = Credentials::Anonymous();
   std::unique_ptr<Tokens> tokens;
+  oci::PreauthenticatedRequests preauthenticated;
   std::unique_ptr<Store> store;
   std::unique_ptr<Model> model;
   Context context;
@@ -71,7 +73,12 @@ Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& op
   ASSAY_ASSIGN_OR_RETURN(state->store, Store::Open(options.root));
   ASSAY_RETURN_IF_ERROR(MakeBuckets(options, *state->store));
   state->tokens = std::make_unique<Tokens>(state->credentials);
-  state->context = {&state->options, &state->credentials, state->store.get(), state->tokens.get(), state->model.get()};
+  state->context = {.options = &state->options,
+                    .credentials = &state->credentials,
+                    .store = state->store.get(),
+                    .tokens = state->tokens.get(),
+                    .preauthenticated = &state->preauthenticated,
+                    .model = state->model.get()};
   state->front = std::make_unique<Front>(state->context);
   server_options.host = options.host;
   server_options.port = options.port;

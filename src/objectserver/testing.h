@@ -11,6 +11,7 @@
 #include "http/server.h"
 #include "objectserver/context.h"
 #include "objectserver/front.h"
+#include "objectserver/oci/preauthenticated.h"
 #include "objectserver/s3/dialect.h"
 #include "objectserver/tokens.h"
 
@@ -57,7 +58,7 @@ class Harness {
       credentials_ = Credentials::ReadFile(options_.credentials_file).value();
     }
     tokens_ = std::make_unique<Tokens>(credentials_);
-    context_ = {&options_, &credentials_, store_.get(), tokens_.get(), nullptr};
+    context_ = {&options_, &credentials_, store_.get(), tokens_.get(), &preauthenticated_, nullptr};
     front_ = std::make_unique<Front>(context_);
     dialect_ = s3::NewS3Dialect(context_);
   }
@@ -99,6 +100,7 @@ class Harness {
   Credentials credentials_ = Credentials::Anonymous();
   std::unique_ptr<Store> store_;
   std::unique_ptr<Tokens> tokens_;
+  oci::PreauthenticatedRequests preauthenticated_;
   Context context_;
   std::unique_ptr<Front> front_;
   std::unique_ptr<Dialect> dialect_;

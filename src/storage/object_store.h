@@ -186,6 +186,10 @@ class ObjectStore {
   /// Nothing when there is no such object.
   virtual Result<std::optional<ObjectInfo>> Stat(const std::string& key) = 0;
 
+  /// Of an object that Stat() did not find: what is missing besides (its bucket), as the store says it. Ok where it is
+  /// the object alone.
+  virtual Status ExplainAbsence(const std::string& key) { return Status::Ok(); }
+
   /// Fills every piece, or fails. Pieces may come in any order; near ones are fetched in one request, large ones in
   /// several at a time, all of the same version of the object. A missing object is NotFound, a piece beyond the end is
   /// InvalidArgument.
@@ -217,8 +221,12 @@ class ObjectStore {
   /// Within the store, without the bytes passing through here. Where `options` names no metadata, the copy has the
   /// content type and the metadata of what it was copied from.
   virtual Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) = 0;
-  /// Likewise from another bucket of the same service and the same account. Nothing where this store cannot tell that
-  /// it is one, or may not: then the bytes must pass through here.
+  /// The store that decorators stand around, through all of them; of others the store itself.
+  virtual ObjectStore& undecorated() { return *this; }
+  /// Whether `other` is a bucket of the same service and the same account, from which CopyFrom() can be tried.
+  virtual bool SharesService(ObjectStore& other) { return false; }
+  /// Likewise from such a bucket. Nothing where it is none, or the service does not let us: then the bytes must pass
+  /// through here.
   virtual Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from,
                                                      const std::string& to, const WriteOptions& options) {
     return std::optional<ObjectInfo>();

@@ -65,6 +65,7 @@ Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const
 Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb) {
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, store.Stat(key));
   if (!info) {
+    ASSAY_RETURN_IF_ERROR(store.ExplainAbsence(key));
     return MissingObjectStatus(verb, store.Uri(key));
   }
   return *std::move(info);

@@ -11,6 +11,7 @@
 #include "objectserver/context.h"
 #include "objectserver/credentials.h"
 #include "objectserver/front.h"
+#include "objectserver/oci/preauthenticated.h"
 #include "objectserver/store.h"
 #include "objectserver/testing.h"
 #include "objectserver/tokens.h"
@@ -23,7 +24,8 @@ struct World {
   objectserver::Credentials credentials = objectserver::Credentials::Anonymous();
   std::unique_ptr<objectserver::Store> store = std::move(objectserver::Store::Open("memory")).value();
   objectserver::Tokens tokens{credentials};
-  objectserver::Context context{&options, &credentials, store.get(), &tokens, nullptr};
+  objectserver::oci::PreauthenticatedRequests preauthenticated;
+  objectserver::Context context{&options, &credentials, store.get(), &tokens, &preauthenticated, nullptr};
   objectserver::Front front{context};
   int requests = 0;
 

@@ -83,3 +83,20 @@ def server(serve, credentials):
 @pytest.fixture
 def cli(make_cli, server):
     return make_cli(server.url)
+
+
+@pytest.fixture
+def open_server(serve):
+    return serve("--root", "memory", "--bucket", "test", "--bucket", "other")
+
+
+@pytest.fixture
+def open_cli(make_cli, open_server):
+    """Of a server that asks for no credentials, in every dialect."""
+    cli = make_cli(open_server.url)
+    cli.environment |= {
+        "ASSAY_STORAGE_ENDPOINT": open_server.url,
+        "ASSAY_STORAGE_ANONYMOUS": "true",
+        "ASSAY_STORAGE_REGION": "us-east-1",
+    }
+    return cli

@@ -50,7 +50,26 @@ def test_a_missing_bucket(cli, tmp_path):
         message = cli.refused(*command)
         assert "NoSuchBucket" in message and "nosuch" in message, command
     for verb in ("stat", "cat", "verify"):
-        assert "s3://nosuch/k" in cli.refused(verb, "s3://nosuch/k")
+        message = cli.refused(verb, "s3://nosuch/k")
+        assert "s3://nosuch/k" in message and "NoSuchBucket" in message
+    assert "NoSuchBucket" in cli.refused("get", "s3://nosuch/k", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("uri", ["gs://nosuch/k", "oci://nosuch@assay/k"])
+def test_a_missing_bucket_of_other_stores(open_cli, tmp_path, uri):
+    (tmp_path / "file").write_bytes(b"x")
+    for command in (
+        ("stat", uri),
+        ("cat", uri),
+        ("get", uri, tmp_path / "out"),
+        ("put", tmp_path / "file", uri),
+        ("rm", uri),
+        ("ls", uri),
+    ):
+        message = open_cli.refused(*command)
+        assert "bucket" in message and "does not exist" in message and "nosuch" in message, command
+    assert "no such object" in open_cli.refused("stat", uri.replace("nosuch", "test"))
     assert not (tmp_path / "out").exists()
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import time
 
 import pytest
 from tls import Authority, HttpProxy, TlsProxy
@@ -123,6 +124,18 @@ def test_a_proxy_that_is_not_there(cli):
         url = gone.url
     message = cli.refused("ls", "s3://test", "--proxy", url, "--max-attempts", 2, code=1)
     assert "s3://test" in message and "proxy" in message
+
+
+@pytest.mark.parametrize("how", ["flag", "variable"])
+def test_a_proxy_that_no_attempt_could_use(cli, how):
+    bad = "bad://user:secretpass@x"
+    started = time.monotonic()
+    if how == "flag":
+        message = cli.refused("ls", "s3://test", "--proxy", bad)
+    else:
+        message = cli.refused("ls", "s3://test", http_proxy=bad, NO_PROXY="", no_proxy="")
+    assert "unusable proxy" in message and "http://host:port" in message and "secretpass" not in message
+    assert "attempts" not in message and time.monotonic() - started < 5
 
 
 def header(head, name):

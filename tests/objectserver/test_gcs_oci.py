@@ -1,5 +1,6 @@
 """google-cloud-storage and oci against the embedded server."""
 
+import datetime
 import io
 import os
 
@@ -7,6 +8,7 @@ import google.auth.credentials
 import google.cloud.storage
 import oci
 import pytest
+import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -93,6 +95,40 @@ def test_oci_objects(oci_client):
     assert len(client.get_object(namespace, "test", "big").data.content) == 2000
     assert [entry.name for entry in client.list_objects(namespace, "test").data.objects] == ["a/ü b", "big"]
     client.delete_object(namespace, "test", "big")
+
+
+def test_oci_copies_and_preauthenticated_requests(oci_client):
+    client = oci_client()
+    models = oci.object_storage.models
+    namespace = client.get_namespace().data
+    client.put_object(namespace, "test", "a b", b"hello")
+    details = models.CopyObjectDetails(
+        source_object_name="a b",
+        destination_region="us-ashburn-1",
+        destination_namespace=namespace,
+        destination_bucket="test",
+        destination_object_name="copy",
+        destination_object_metadata={"opc-meta-x": "y"},
+    )
+    work = client.copy_object(namespace, "test", details).headers["opc-work-request-id"]
+    assert client.get_work_request(work).data.status == "COMPLETED"
+    assert client.head_object(namespace, "test", "copy").headers["opc-meta-x"] == "y"
+
+    details = models.CreatePreauthenticatedRequestDetails(
+        name="mine",
+        access_type="ObjectReadWrite",
+        object_name="a b",
+        time_expires=datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1),
+    )
+    made = client.create_preauthenticated_request(namespace, "test", details).data
+    url = client.base_client.endpoint + made.access_uri
+    assert requests.get(url).content == b"hello"
+    assert requests.put(url, data=b"changed").status_code == 200
+    assert client.get_object(namespace, "test", "a b").data.content == b"changed"
+    listed = client.list_preauthenticated_requests(namespace, "test").data
+    assert [(one.name, one.access_type) for one in listed] == [("mine", "ObjectReadWrite")]
+    client.delete_preauthenticated_request(namespace, "test", made.id)
+    assert requests.get(url).status_code == 404
 
 
 def test_oci_refuses_a_key_that_it_does_not_know(oci_client):

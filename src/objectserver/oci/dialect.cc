@@ -8,6 +8,7 @@
 
 #include "http/message.h"
 #include "objectserver/oci/operations.h"
+#include "objectserver/oci/preauthenticated.h"
 #include "storage/auth/oci_signature.h"
 
 namespace assay::objectserver::oci {
@@ -17,7 +18,19 @@ using Handler = http::ServerResponse (*)(const Context& context, const Request& 
 using Receiver = std::unique_ptr<http::Exchange> (*)(const Context& context, const RequestPointer& request);
 
 /// What a path names.
-enum class Resource { kNamespace, kBuckets, kBucket, kObjects, kObject, kUploads, kUpload, kCopy, kWorkRequest };
+enum class Resource {
+  kNamespace,
+  kBuckets,
+  kBucket,
+  kObjects,
+  kObject,
+  kUploads,
+  kUpload,
+  kCopy,
+  kWorkRequest,
+  kPreauthenticatedAll,
+  kPreauthenticated
+};
 
 struct Operation {
   const char* name;  ///< S3's name for the same, where it has one: profiles speak of one vocabulary
@@ -42,6 +55,12 @@ constexpr Operation kOperations[] = {
     {"DeleteObject", "DELETE", Resource::kObject, true, &DeleteObject, nullptr},
     {"CopyObject", "POST", Resource::kCopy, true, &CopyObject, nullptr},
     {"GetWorkRequest", "GET", Resource::kWorkRequest, false, &GetWorkRequest, nullptr},
+    {"CreatePreauthenticatedRequest", "POST", Resource::kPreauthenticatedAll, true, &CreatePreauthenticatedRequest,
+     nullptr},
+    {"ListPreauthenticatedRequests", "GET", Resource::kPreauthenticatedAll, false, &ListPreauthenticatedRequests,
+     nullptr},
+    {"DeletePreauthenticatedRequest", "DELETE", Resource::kPreauthenticated, true, &DeletePreauthenticatedRequest,
+     nullptr},
     {"CreateMultipartUpload", "POST", Resource::kUploads, true, &CreateUpload, nullptr},
     {"ListMultipartUploads", "GET", Resource::kUploads, false, &ListUploads, nullptr},
     {"UploadPart", "PUT", Resource::kUpload, true, nullptr, &UploadPart},
@@ -52,6 +71,7 @@ constexpr Operation kOperations[] = {
 
 constexpr size_t kMaxBodyBytes = 4 << 20;
 constexpr std::string_view kWorkRequests = "/workRequests/";
+constexpr std::string_view kPreauthenticated = "/p/";
 
 /// Takes the next segment off `path`, decoded; nothing when there is none or it is malformed.
 std::optional<std::string> TakeSegment(std::string_view& path) {
@@ -63,7 +83,7 @@ std::optional<std::string> TakeSegment(std::string_view& path) {
   return http::PercentDecode(raw);
 }
 
-/// The rest of a path below "o" or "u": an object's name may hold slashes.
+/// The rest of a path below "o", "u" or "p": an object's name may hold slashes.
 std::optional<Resource> ReadRest(std::string_view path, Resource all, Resource one, Request& request) {
   if (path.empty() || path == "/") {
     return all;
@@ -78,6 +98,13 @@ std::optional<Resource> ReadRest(std::string_view path, Resource all, Resource o
 
 std::optional<Resource> ReadAddress(Request& request) {
   std::string_view path = request.head.path();
+  if (path.starts_with(kPreauthenticated)) {
+    path.remove_prefix(2);
+    request.secret = TakeSegment(path).value_or("");
+    if (request.secret.empty() || !path.starts_with("/n/")) {
+      return std::nullopt;
+    }
+  }
   if (path.starts_with(kWorkRequests)) {
     request.object = path.substr(kWorkRequests.size());
     return Resource::kWorkRequest;
@@ -108,6 +135,9 @@ std::optional<Resource> ReadAddress(Request& request) {
   }
   if (kind == "u") {
     return ReadRest(path, Resource::kUploads, Resource::kUpload, request);
+  }
+  if (kind == "p") {
+    return ReadRest(path, Resource::kPreauthenticatedAll, Resource::kPreauthenticated, request);
   }
   return kind == "actions" && path == "/copyObject" ? std::optional(Resource::kCopy) : std::nullopt;
 }
@@ -164,7 +194,7 @@ class OciDialect : public Dialect {
     if (operation == nullptr) {
       return http::ReadyExchange(ErrorAnswer(404, "NotFound", "Not Found", request->notes));
     }
-    if (std::optional<http::ServerResponse> refused = Authenticate(*request)) {
+    if (std::optional<http::ServerResponse> refused = Authenticate(*operation, *request)) {
       return http::ReadyExchange(std::move(*refused));
     }
     if (!request->bucket.empty() && request->name_space != kNamespace) {
@@ -186,7 +216,13 @@ class OciDialect : public Dialect {
     return operation.handler(context_, request, body);
   }
 
-  std::optional<http::ServerResponse> Authenticate(Request& request) const {
+  std::optional<http::ServerResponse> Authenticate(const Operation& operation, Request& request) const {
+    if (!request.secret.empty()) {
+      const auto granted = context_.preauthenticated->Find(request.secret);
+      return granted && granted->Allows(operation.name, request.bucket, request.object)
+                 ? std::nullopt
+                 : std::optional(ErrorAnswer(404, "NotAuthenticated", "PAR does not exist", request.notes));
+    }
     if (context_.credentials->anonymous()) {
       return std::nullopt;
     }
@@ -218,7 +254,8 @@ class OciDialect : public Dialect {
 }  // namespace
 
 bool IsOciPath(std::string_view path) {
-  return path == "/n" || path.starts_with("/n/") || path.starts_with(kWorkRequests);
+  return path == "/n" || path.starts_with("/n/") || path.starts_with(kPreauthenticated) ||
+         path.starts_with(kWorkRequests);
 }
 
 std::unique_ptr<Dialect> NewOciDialect(const Context& context) {

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "objectserver/testing.h"
 
@@ -69,6 +71,87 @@ TEST(Oci, ListsCopiesAndCommitsParts) {
   EXPECT_EQ(commit("wrong").status, 400);
   EXPECT_EQ(commit(first).status, 200);
   EXPECT_EQ(harness.Send("GET", kBucket + "/o/big").body, "onetwo");
+}
+
+TEST(Oci, CopiesBetweenBucketsUnderConditions) {
+  Harness harness;
+  harness.store().CreateBucket("other", "r");
+  const std::string etag =
+      harness.Send("PUT", kBucket + "/o/a", "12345", {{"opc-meta-x", "y"}, {"Content-Type", "text/x"}}).Header("etag");
+  const auto copy = [&](json details) {
+    details.update({{"sourceObjectName", "a"},
+                    {"destinationRegion", "r"},
+                    {"destinationNamespace", "assay"},
+                    {"destinationBucket", "other"},
+                    {"destinationObjectName", "b"}});
+    return harness.Send("POST", kBucket + "/actions/copyObject", details.dump());
+  };
+  EXPECT_EQ(copy({{"sourceObjectIfMatchETag", "wrong"}}).status, 412);
+  EXPECT_EQ(copy({{"sourceObjectIfMatchETag", etag}}).status, 202);
+  const Reply kept = harness.Send("GET", "/n/assay/b/other/o/b");
+  EXPECT_EQ(kept.body, "12345");
+  EXPECT_EQ(kept.Header("opc-meta-x"), "y");
+  EXPECT_EQ(kept.Header("content-type"), "text/x");
+  EXPECT_EQ(copy({{"destinationObjectIfNoneMatchETag", "*"}}).status, 412);
+  EXPECT_EQ(copy({{"destinationObjectIfMatchETag", "wrong"}}).status, 412);
+  EXPECT_EQ(copy({{"destinationObjectMetadata", {{"opc-meta-New", "z"}}}}).status, 202);
+  const Reply replaced = harness.Send("GET", "/n/assay/b/other/o/b");
+  EXPECT_EQ(replaced.Header("opc-meta-new"), "z");
+  EXPECT_EQ(replaced.Header("opc-meta-x"), "");
+  EXPECT_EQ(Body(harness.Send("POST", kBucket + "/actions/copyObject", "{}"))["code"], "InvalidParameter");
+}
+
+TEST(Oci, GrantsWhatAPreauthenticatedRequestSaysAndNoMore) {
+  Harness harness;
+  harness.Send("PUT", kBucket + "/o/a%20b", "hello");
+  harness.Send("PUT", kBucket + "/o/run/1", "one");
+  const auto make = [&](json details) {
+    details.update({{"name", "n"}, {"timeExpires", "2099-01-01T00:00:00Z"}});
+    return Body(harness.Send("POST", kBucket + "/p/", details.dump()));
+  };
+  const json read = make({{"accessType", "ObjectRead"}, {"objectName", "a b"}});
+  const std::string address = read["accessUri"];
+  EXPECT_EQ(harness.Send("GET", address).body, "hello");
+  EXPECT_EQ(harness.Send("HEAD", address).status, 200);
+  EXPECT_EQ(harness.Send("PUT", address, "x").status, 404);
+  EXPECT_EQ(harness.Send("DELETE", address).status, 404);
+  const std::string secret = address.substr(0, address.find("/n/"));
+  EXPECT_EQ(harness.Send("GET", secret + kBucket + "/o/run/1").status, 404);
+  EXPECT_EQ(Body(harness.Send("GET", "/p/guessed" + kBucket + "/o/a%20b"))["code"], "NotAuthenticated");
+
+  const json any =
+      make({{"accessType", "AnyObjectReadWrite"}, {"objectName", "run/"}, {"bucketListingAction", "ListObjects"}});
+  const std::string run = any["accessUri"];
+  EXPECT_EQ(harness.Send("PUT", run + "run/2", "two").status, 200);
+  EXPECT_EQ(harness.Send("GET", run + "run/2").body, "two");
+  EXPECT_EQ(harness.Send("GET", run + "a%20b").status, 404);
+  EXPECT_EQ(Body(harness.Send("GET", run.substr(0, run.size() - 1) + "?prefix=run%2F"))["objects"].size(), 2u);
+
+  EXPECT_EQ(Body(harness.Send("GET", kBucket + "/p")).size(), 2u);
+  EXPECT_EQ(Body(harness.Send("GET", kBucket + "/p")).dump().find(secret.substr(3)), std::string::npos);
+  EXPECT_EQ(harness.Send("DELETE", kBucket + "/p/" + std::string(read["id"])).status, 204);
+  EXPECT_EQ(harness.Send("GET", address).status, 404);
+  EXPECT_EQ(harness.Send("DELETE", kBucket + "/p/" + std::string(read["id"])).status, 404);
+}
+
+TEST(Oci, RefusesPreauthenticatedRequestsThatMakeNoSense) {
+  Harness harness;
+  const auto refused = [&](const json& details) {
+    return harness.Send("POST", kBucket + "/p/", details.dump()).status == 400;
+  };
+  const json good = {{"name", "n"}, {"accessType", "AnyObjectRead"}, {"timeExpires", "2099-01-01T00:00:00Z"}};
+  EXPECT_FALSE(refused(good));
+  for (const auto& [field, value] :
+       std::vector<std::pair<std::string, std::string>>{{"accessType", "Everything"},
+                                                        {"accessType", "ObjectRead"},
+                                                        {"timeExpires", "2001-01-01T00:00:00Z"},
+                                                        {"timeExpires", "soon"},
+                                                        {"name", ""}}) {
+    json bad = good;
+    bad[field] = value;
+    EXPECT_TRUE(refused(bad)) << bad;
+  }
+  EXPECT_EQ(harness.Send("POST", "/n/assay/b/none/p/", good.dump()).status, 404);
 }
 
 }  // namespace

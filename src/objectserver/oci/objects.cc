@@ -172,37 +172,77 @@ http::ServerResponse DeleteObject(const Context& context, const Request& request
   return outcome.ok() ? Answer(request, 204) : OutcomeAnswer(request, outcome);
 }
 
-http::ServerResponse CopyObject(const Context& context, const Request& request, std::string_view body) {
-  const Result<json> details = ParseJson(body, "request");
-  Request source = request;
+namespace {
+
+/// CopyObjectDetails, as far as they are understood.
+struct CopyDetails {
+  std::string from;
+  std::string from_etag;  ///< empty: any
   std::string bucket;
   std::string name;
-  if (!details.ok() || !details->is_object() || !ReadField(*details, "sourceObjectName", source.object).ok() ||
-      !ReadField(*details, "destinationBucket", bucket).ok() ||
-      !ReadField(*details, "destinationObjectName", name).ok() || source.object.empty() || name.empty()) {
+  Condition condition;
+  std::optional<std::map<std::string, std::string>> metadata;  ///< nothing: the source's
+};
+
+std::optional<CopyDetails> ReadCopyDetails(std::string_view body) {
+  const Result<json> parsed = ParseJson(body, "request");
+  if (!parsed.ok() || !parsed->is_object()) {
+    return std::nullopt;
+  }
+  CopyDetails details = {.from = TextOf(*parsed, "sourceObjectName"),
+                         .from_etag = TextOf(*parsed, "sourceObjectIfMatchETag"),
+                         .bucket = TextOf(*parsed, "destinationBucket"),
+                         .name = TextOf(*parsed, "destinationObjectName"),
+                         .condition = nullptr,
+                         .metadata = std::nullopt};
+  if (details.from.empty() || details.bucket.empty() || details.name.empty() ||
+      TextOf(*parsed, "destinationRegion").empty() || TextOf(*parsed, "destinationNamespace") != kNamespace) {
+    return std::nullopt;
+  }
+  details.condition = ConditionOf(TextOf(*parsed, "destinationObjectIfNoneMatchETag") == "*",
+                                  TextOf(*parsed, "destinationObjectIfMatchETag"));
+  if (const auto given = parsed->find("destinationObjectMetadata"); given != parsed->end() && given->is_object()) {
+    details.metadata.emplace();
+    for (const auto& [name, value] : given->items()) {
+      if (value.is_string()) {
+        (*details.metadata)[MetadataName(name)] = value.get<std::string>();
+      }
+    }
+  }
+  return details;
+}
+
+}  // namespace
+
+http::ServerResponse CopyObject(const Context& context, const Request& request, std::string_view body) {
+  const std::optional<CopyDetails> details = ReadCopyDetails(body);
+  if (!details) {
     return ErrorAnswer(400, "InvalidParameter",
-                       "sourceObjectName, destinationBucket and destinationObjectName are "
-                       "required",
+                       "sourceObjectName, destinationRegion, destinationNamespace (this one), destinationBucket and "
+                       "destinationObjectName are required",
                        request.notes);
   }
+  Request source = request;
+  source.object = details->from;
   const StoreOutcome found = context.store->Find(request.bucket, source.object);
   if (!found.ok()) {
     return OutcomeAnswer(source, found);
   }
+  if (!details->from_etag.empty() && details->from_etag != found.object->etag) {
+    return ErrorAnswer(412, "IfMatchFailed", "The source object is not the one that was named", request.notes);
+  }
   ObjectRecord object = *found.object;
-  object.key = name;
+  object.key = details->name;
   object.created = 0;
   object.upload_id.clear();
-  Condition condition;
-  std::string none_match;
-  if (ReadField(*details, "destinationObjectIfNoneMatchETag", none_match).ok() && none_match == "*") {
-    condition = [](const ObjectRecord* current) {
-      return current == nullptr ? StoreCode::kOk : StoreCode::kConditionFailed;
-    };
+  if (details->metadata) {
+    object.attributes.metadata = *details->metadata;
   }
-  const StoreOutcome outcome = context.store->Put(bucket, std::move(object), condition);
+  Request target = request;
+  target.bucket = details->bucket;
+  const StoreOutcome outcome = context.store->Put(details->bucket, std::move(object), details->condition);
   if (!outcome.ok()) {
-    return OutcomeAnswer(source, outcome);
+    return OutcomeAnswer(target, outcome);
   }
   http::ServerResponse answer = Answer(request, 202);
   answer.headers.Add("opc-work-request-id", "copy-" + request.notes->request_id);

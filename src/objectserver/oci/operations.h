@@ -26,6 +26,15 @@ http::ServerResponse CopyObject(const Context& context, const Request& request, 
 /// Copies are done when they are answered: their work requests are always complete.
 http::ServerResponse GetWorkRequest(const Context& context, const Request& request, std::string_view body);
 
+// preauthenticated.cc
+http::ServerResponse CreatePreauthenticatedRequest(const Context& context, const Request& request,
+                                                   std::string_view body);
+http::ServerResponse ListPreauthenticatedRequests(const Context& context, const Request& request,
+                                                  std::string_view body);
+/// The id stands where other requests have an object.
+http::ServerResponse DeletePreauthenticatedRequest(const Context& context, const Request& request,
+                                                   std::string_view body);
+
 // multipart.cc
 http::ServerResponse CreateUpload(const Context& context, const Request& request, std::string_view body);
 http::ServerResponse ListUploads(const Context& context, const Request& request, std::string_view body);

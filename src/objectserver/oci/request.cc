@@ -74,23 +74,34 @@ http::ServerResponse OutcomeAnswer(const Request& request, const StoreOutcome& o
   return ErrorAnswer(500, "InternalServerError", outcome.message, request.notes);
 }
 
+Condition ConditionOf(bool absent, std::string_view etag) {
+  if (absent) {
+    return
+        [](const ObjectRecord* current) { return current == nullptr ? StoreCode::kOk : StoreCode::kConditionFailed; };
+  }
+  if (etag.empty()) {
+    return nullptr;
+  }
+  return [etag = std::string(etag)](const ObjectRecord* current) {
+    const bool same = current != nullptr && (etag == "*" || etag == current->etag);
+    return same ? StoreCode::kOk : StoreCode::kConditionFailed;
+  };
+}
+
 bool ReadCondition(const Request& request, Condition& condition) {
   const auto none_match = request.head.headers.Find("If-None-Match");
   const auto match = request.head.headers.Find("If-Match");
   if (none_match && Trim(*none_match) != "*") {
     return false;
   }
-  if (none_match) {
-    condition = [](const ObjectRecord* current) {
-      return current == nullptr ? StoreCode::kOk : StoreCode::kConditionFailed;
-    };
-  } else if (match) {
-    condition = [etag = std::string(Trim(*match))](const ObjectRecord* current) {
-      const bool same = current != nullptr && (etag == "*" || etag == current->etag);
-      return same ? StoreCode::kOk : StoreCode::kConditionFailed;
-    };
-  }
+  condition = ConditionOf(none_match.has_value(), match ? Trim(*match) : "");
   return true;
+}
+
+std::string MetadataName(std::string_view header) {
+  std::string name(header);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name.starts_with(kMetaPrefix) ? name.substr(kMetaPrefix.size()) : "";
 }
 
 Attributes ReadAttributes(const Request& request) {
@@ -102,13 +113,16 @@ Attributes ReadAttributes(const Request& request) {
     }
   }
   for (const http::Header& header : request.head.headers.all()) {
-    std::string name = header.name;
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (name.starts_with(kMetaPrefix)) {
-      attributes.metadata[name.substr(kMetaPrefix.size())] = header.value;
+    if (const std::string name = MetadataName(header.name); !name.empty()) {
+      attributes.metadata[name] = header.value;
     }
   }
   return attributes;
+}
+
+std::string TextOf(const nlohmann::json& details, const char* name) {
+  std::string text;
+  return ReadField(details, name, text).ok() ? text : "";
 }
 
 std::string Base64Of(const Digests& digests, storage::ChecksumKind kind) {

@@ -19,6 +19,7 @@ struct Request {
   std::string name_space;
   std::string bucket;
   std::string object;
+  std::string secret;  ///< of the pre-authenticated request in whose name it comes; empty: signed, or nobody's
   Notes notes;
   bool body_signed = false;  ///< x-content-sha256 is covered by a signature that was believed
 
@@ -35,10 +36,17 @@ http::ServerResponse ErrorAnswer(int status, std::string_view code, std::string_
 /// Of an outcome that is not kOk.
 http::ServerResponse OutcomeAnswer(const Request& request, const StoreOutcome& outcome);
 
+/// That nothing is there (`absent`), or what has that etag ("*": anything). Null where neither is asked.
+Condition ConditionOf(bool absent, std::string_view etag);
 /// if-match, and if-none-match: * as the only form OCI takes. False for another.
 bool ReadCondition(const Request& request, Condition& condition);
+/// "x" of "opc-meta-X"; empty for other headers.
+std::string MetadataName(std::string_view header);
 /// Content type, the fields that come back, opc-meta-*.
 Attributes ReadAttributes(const Request& request);
+
+/// A text of a request's JSON; empty where there is none.
+std::string TextOf(const nlohmann::json& details, const char* name);
 
 /// Base64 of a digest; empty where it is not known.
 std::string Base64Of(const Digests& digests, storage::ChecksumKind kind);

@@ -37,6 +37,13 @@ std::optional<Error> JudgeRead(const Request& request, const ObjectRecord& objec
   const auto not_modified = [&](std::string name) {
     return prefix.empty() ? Error{"NotModified", "Not Modified", 304} : failed(std::move(name));
   };
+  const std::string google = prefix.empty() ? "x-goog-if-generation-match" : "x-goog-copy-source-if-generation-match";
+  if (const auto generation = request.Header(google)) {
+    const auto wanted = ParseNumber(*generation);
+    if (!wanted || static_cast<uint64_t>(*wanted) != object.generation) {
+      return failed(google);
+    }
+  }
   if (const auto match = header("If-Match")) {
     if (!MatchesEtag(*match, object.etag)) {
       return failed("If-Match");

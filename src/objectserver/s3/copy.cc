@@ -131,7 +131,9 @@ http::ServerResponse CopyObject(const Context& context, const Request& request, 
     return OutcomeAnswer(request, outcome);
   }
   const ObjectRecord& copy = *outcome.object;
-  return XmlAnswer(request, CopyDocument("CopyObjectResult", copy.etag, copy.modified, ChecksumOf(copy)));
+  answer = XmlAnswer(request, CopyDocument("CopyObjectResult", copy.etag, copy.modified, ChecksumOf(copy)));
+  answer.headers.Add("x-goog-generation", std::to_string(copy.generation));
+  return answer;
 }
 
 http::ServerResponse UploadPartCopy(const Context& context, const Request& request, std::string_view) {

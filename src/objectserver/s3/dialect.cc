@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "objectserver/s3/authenticate.h"
+#include "objectserver/s3/google_headers.h"
 #include "objectserver/s3/operations.h"
 #include "objectserver/s3/request.h"
 
@@ -48,6 +49,7 @@ constexpr Operation kOperations[] = {
     {"UploadPartCopy", "PUT", Level::kObject, "uploadId", "x-amz-copy-source", true, &UploadPartCopy, nullptr},
     {"UploadPart", "PUT", Level::kObject, "uploadId", "", true, nullptr, &UploadPart},
     {"CopyObject", "PUT", Level::kObject, "", "x-amz-copy-source", true, &CopyObject, nullptr},
+    {"CopyObject", "PUT", Level::kObject, "", "x-goog-copy-source", true, &CopyObject, nullptr},
     {"PutObject", "PUT", Level::kObject, "", "", true, nullptr, &PutObject},
     {"AbortMultipartUpload", "DELETE", Level::kObject, "uploadId", "", true, &AbortMultipartUpload, nullptr},
     {"DeleteObject", "DELETE", Level::kObject, "", "", true, &DeleteObject, nullptr},
@@ -159,6 +161,7 @@ class S3Dialect : public Dialect {
     if (error) {
       return http::ReadyExchange(ErrorAnswer(*request, *error));
     }
+    AddAmazonNames(*request);
     if (operation->receiver != nullptr) {
       return operation->receiver(context_, request);
     }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "http/message.h"
+#include "objectserver/s3/google_headers.h"
 #include "objectserver/s3/operations.h"
 #include "objectserver/s3/xml.h"
 
@@ -48,11 +49,14 @@ std::optional<Error> ReadListQuery(const Request& request, ListQuery& query) {
   return std::nullopt;
 }
 
-void WriteObject(XmlWriter& xml, const ObjectRecord& object, const NameEncoder& encode, bool owner) {
+void WriteObject(XmlWriter& xml, const ObjectRecord& object, const NameEncoder& encode, bool owner, bool google) {
   xml.Open("Contents");
   xml.Leaf("Key", encode(object.key));
   xml.Leaf("LastModified", IsoTimestamp(object.modified));
   xml.Leaf("ETag", Quoted(object.etag));
+  if (google) {
+    xml.Leaf("Generation", std::to_string(object.generation));
+  }
   xml.Leaf("Size", object.size());
   xml.Leaf("StorageClass", object.attributes.storage_class);
   if (owner) {
@@ -64,9 +68,11 @@ void WriteObject(XmlWriter& xml, const ObjectRecord& object, const NameEncoder& 
   xml.Close();
 }
 
-void WriteEntries(XmlWriter& xml, const ListResult& result, const NameEncoder& encode, bool owner) {
+void WriteEntries(const Request& request, const ListResult& result, const NameEncoder& encode, bool owner,
+                  XmlWriter& xml) {
+  const bool google = SpeaksGoogle(request);
   for (const ObjectPointer& object : result.objects) {
-    WriteObject(xml, *object, encode, owner);
+    WriteObject(xml, *object, encode, owner, google);
   }
   for (const std::string& prefix : result.prefixes) {
     xml.Open("CommonPrefixes");
@@ -109,7 +115,7 @@ http::ServerResponse ListObjects(const Context& context, const Request& request,
   if (result.truncated && !query.delimiter.empty()) {
     xml.Leaf("NextMarker", encode(result.next_after));
   }
-  WriteEntries(xml, result, encode, true);
+  WriteEntries(request, result, encode, true, xml);
   xml.Close();
   return XmlAnswer(request, xml.Take());
 }
@@ -146,7 +152,7 @@ http::ServerResponse ListObjectsV2(const Context& context, const Request& reques
   if (result.truncated) {
     xml.Leaf("NextContinuationToken", storage::Base64Encode(result.next_after));
   }
-  WriteEntries(xml, result, encode, request.query.Get("fetch-owner") == "true");
+  WriteEntries(request, result, encode, request.query.Get("fetch-owner") == "true", xml);
   xml.Close();
   return XmlAnswer(request, xml.Take());
 }

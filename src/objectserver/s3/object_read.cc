@@ -6,6 +6,7 @@
 
 #include "objectserver/s3/checksum_fields.h"
 #include "objectserver/s3/conditions.h"
+#include "objectserver/s3/google_headers.h"
 #include "objectserver/s3/operations.h"
 #include "objectserver/s3/xml.h"
 
@@ -85,6 +86,7 @@ std::optional<Error> Select(const Request& request, const ObjectRecord& object, 
 }
 
 void AddAttributes(const Request& request, const ObjectRecord& object, http::Headers& headers) {
+  const std::string prefix(AnswerPrefix(request));
   headers.Add("ETag", Quoted(object.etag));
   headers.Add("Last-Modified", http::HttpDate(static_cast<int64_t>(std::floor(object.modified))));
   headers.Add("Accept-Ranges", "bytes");
@@ -93,10 +95,10 @@ void AddAttributes(const Request& request, const ObjectRecord& object, http::Hea
     headers.Add(name, value);
   }
   for (const auto& [name, value] : object.attributes.metadata) {
-    headers.Add("x-amz-meta-" + name, value);
+    headers.Add(prefix + "meta-" + name, value);
   }
   if (object.attributes.storage_class != "STANDARD") {
-    headers.Add("x-amz-storage-class", object.attributes.storage_class);
+    headers.Add(prefix + "storage-class", object.attributes.storage_class);
   }
   headers.Add("x-goog-generation", std::to_string(object.generation));
   AddGoogleHash(object.digests, headers);

@@ -58,6 +58,40 @@ TEST(CountingStore, CountsOperationsAndTheirBytes) {
   EXPECT_EQ(counts.ToJson()["operations"]["read"]["latency"]["count"], 2);
 }
 
+// A bucket of a service that copies between its buckets.
+class CopyingStore final : public ForwardingStore {
+ public:
+  explicit CopyingStore(const std::string& name) : ForwardingStore(std::make_shared<MemoryStore>(name)) {}
+  ObjectStore& undecorated() override { return *this; }
+  bool SharesService(ObjectStore& other) override {
+    return dynamic_cast<CopyingStore*>(&other.undecorated()) != nullptr;
+  }
+  Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
+                                             const WriteOptions& options) override {
+    if (!SharesService(source)) {
+      return std::optional<ObjectInfo>();
+    }
+    return std::optional(ObjectInfo{.key = to, .size = 5});
+  }
+};
+
+TEST(CountingStore, LetsTheServiceCopyBetweenWrappedBuckets) {
+  auto counters = std::make_shared<StoreCounters>();
+  LatencyStore source(
+      std::make_shared<CountingStore>(std::make_shared<CopyingStore>("a"), std::make_shared<StoreCounters>()),
+      LatencyModel{.median_seconds = 0});
+  CountingStore target(std::make_shared<CopyingStore>("b"), counters);
+  EXPECT_TRUE(target.SharesService(source));
+  const auto copied = target.CopyFrom(source, "k", "to", {});
+  ASSERT_THAT(copied.status(), IsOk());
+  EXPECT_EQ((*copied)->key, "to");
+  MemoryStore elsewhere("c");
+  const auto refused = target.CopyFrom(elsewhere, "k", "to", {});
+  ASSERT_THAT(refused.status(), IsOk());
+  EXPECT_FALSE(refused->has_value());
+  EXPECT_EQ(counters->Snapshot().operations.at("copy").calls, 1);
+}
+
 TEST(CountingStore, CountsRequests) {
   StoreCounters counters;
   counters.OnRequest(

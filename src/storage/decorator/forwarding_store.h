@@ -17,6 +17,7 @@ class ForwardingStore : public ObjectStore {
   std::string Uri(std::string_view key) const override { return inner_->Uri(key); }
   Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<std::optional<ObjectInfo>> Stat(const std::string& key) override { return inner_->Stat(key); }
+  Status ExplainAbsence(const std::string& key) override { return inner_->ExplainAbsence(key); }
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                           const ReadOptions& options) override {
     return inner_->Read(key, pieces, options);
@@ -43,6 +44,12 @@ class ForwardingStore : public ObjectStore {
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override { return inner_->RemoveMany(keys); }
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override {
     return inner_->Copy(from, to, options);
+  }
+  ObjectStore& undecorated() override { return inner_->undecorated(); }
+  bool SharesService(ObjectStore& other) override { return inner_->SharesService(other); }
+  Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
+                                             const WriteOptions& options) override {
+    return inner_->CopyFrom(source, from, to, options);
   }
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override {

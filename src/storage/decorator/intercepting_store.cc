@@ -189,6 +189,15 @@ Result<ObjectInfo> InterceptingStore::Copy(const std::string& from, const std::s
   return Intercept(operation, [&] { return inner().Copy(from, to, options); });
 }
 
+Result<std::optional<ObjectInfo>> InterceptingStore::CopyFrom(ObjectStore& source, const std::string& from,
+                                                              const std::string& to, const WriteOptions& options) {
+  if (!inner().SharesService(source)) {
+    return std::optional<ObjectInfo>();
+  }
+  StoreOperation operation = {.name = "copy", .key = to, .from = from};
+  return Intercept(operation, [&] { return inner().CopyFrom(source, from, to, options); });
+}
+
 Result<ObjectInfo> InterceptingStore::Compose(std::span<const std::string> from, const std::string& to,
                                               const WriteOptions& options) {
   StoreOperation operation = {.name = "compose",

@@ -43,6 +43,9 @@ class InterceptingStore : public ForwardingStore {
   Status Remove(const std::string& key) override;
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  /// A "copy" of the store that is copied to; nothing where no service can make it.
+  Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
+                                             const WriteOptions& options) override;
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
   Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;

@@ -5,6 +5,8 @@
 namespace assay::storage {
 namespace {
 
+constexpr std::string_view kBucketAdvice = "check the bucket's name and the endpoint";
+
 // Sources: "HTTP status and error codes for JSON" and "Retry strategy" in the Cloud Storage documentation.
 constexpr StoreCodeRow kReasons[] = {
     {"rateLimitExceeded", FailureClass::kThrottle, ErrorCode::kIo, ""},
@@ -18,6 +20,7 @@ constexpr StoreCodeRow kReasons[] = {
      "the bucket bills its readers: name a project to bill"},
     {"conditionNotMet", FailureClass::kPrecondition, ErrorCode::kFailedPrecondition, ""},
     {"invalidAltValue", FailureClass::kPermanent, ErrorCode::kInternal, ""},
+    {"NoSuchBucket", FailureClass::kPermanent, ErrorCode::kNotFound, kBucketAdvice},
     {"NoSuchUpload", FailureClass::kMissing, ErrorCode::kNotFound, "it was completed or aborted: begin the write anew"},
 };
 
@@ -35,6 +38,11 @@ Failure ReadGcsFailure(const http::Response& answer) {
     failure.code = ErrorCode::kIo;
   }
   TakeStoreError(body.reason, body.message, kReasons, failure);
+  // The JSON API has one reason for a missing bucket and a missing object; only its words differ.
+  if (answer.status == 404 && body.message.find("bucket does not exist") != std::string::npos) {
+    failure.kind = FailureClass::kPermanent;
+    failure.advice = kBucketAdvice;
+  }
   return failure;
 }
 

@@ -9,8 +9,10 @@
 #include "storage/auth/factory.h"
 #include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
+#include "storage/gcs/gcs_xml_store.h"
 #include "storage/gcs/resumable_writer.h"
 #include "storage/s3/s3_xml.h"
+#include "storage/s3/xml_uploads.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/single_call.h"
@@ -126,11 +128,17 @@ Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to
   return Rewrite(gcs_.urls().bucket(), source, to, options, refused);
 }
 
+GcsStore* GcsStore::Sibling(ObjectStore& other) {
+  auto* const store = dynamic_cast<GcsStore*>(&other.undecorated());
+  const bool same = store != nullptr && store->gcs_.urls().endpoint() == gcs_.urls().endpoint() &&
+                    store->options().anonymous == options().anonymous;
+  return same ? store : nullptr;
+}
+
 Result<std::optional<ObjectInfo>> GcsStore::CopyFrom(ObjectStore& source, const std::string& from,
                                                      const std::string& to, const WriteOptions& options) {
-  auto* const other = dynamic_cast<GcsStore*>(&source);
-  if (other == nullptr || other->gcs_.urls().endpoint() != gcs_.urls().endpoint() ||
-      other->options().anonymous != this->options().anonymous || options.expected) {
+  GcsStore* const other = Sibling(source);
+  if (other == nullptr || options.expected) {
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
@@ -231,37 +239,36 @@ Result<std::string> GcsStore::Presign(const std::string& key, std::string_view m
 }
 
 Result<std::vector<UnfinishedUpload>> GcsStore::ListUploads(const std::string& prefix) {
-  std::vector<UnfinishedUpload> uploads;
-  UploadsPage page;
-  do {
-    ASSAY_ASSIGN_OR_RETURN(const http::Response answer, Call("list uploads of", prefix, [&] {
-                             return gcs_.ListUploads(prefix, page.next_key, page.next_upload_id);
-                           }));
-    auto parsed = ParseUploads(answer.body);
-    if (!parsed) {
-      return DescribeFailure("list uploads of", Uri(prefix), UnreadableAnswer(answer), 1);
-    }
-    page = *std::move(parsed);
-    uploads.insert(uploads.end(), page.uploads.begin(), page.uploads.end());
-  } while (!page.next_key.empty());
-  return uploads;
+  return ListXmlUploads(context(), prefix, [&](const std::string& after_key, const std::string& after_id) {
+    return gcs_.ListUploads(prefix, after_key, after_id);
+  });
 }
+
+namespace {
+
+Result<std::unique_ptr<ObjectStore>> OpenGcsXml(const std::string& bucket, const std::string& endpoint,
+                                                std::unique_ptr<Signer> signer, const StoreOptions& options) {
+  StoreOptions addressing = options;
+  addressing.virtual_host_style = false;
+  addressing.virtual_host_style_set = true;
+  ASSAY_ASSIGN_OR_RETURN(S3Address address, S3Address::Make(bucket, endpoint, "auto", addressing));
+  auto dialect = std::make_unique<GcsXmlDialect>(std::move(address), options);
+  return std::unique_ptr<ObjectStore>(std::make_unique<GcsXmlStore>(std::move(dialect), std::move(signer), options));
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ObjectStore>> OpenGcs(const std::string& bucket, const StoreOptions& options) {
   const Environment environment = SystemEnvironment(MakeFetch(options));
-  if (!options.anonymous && environment.variable("GCS_HMAC_ACCESS_KEY_ID")) {
-    return Status::Unsupported(
-        "cannot open gs://" + bucket +
-        ": the JSON API takes no HMAC keys (unset GCS_HMAC_ACCESS_KEY_ID, or give the keys as AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY and open s3://" +
-        bucket + " with endpoint " + kEndpoint + ")");
-  }
   std::string endpoint = options.endpoint;
   if (endpoint.empty()) {
     const auto emulator = environment.variable("STORAGE_EMULATOR_HOST");
     endpoint = emulator ? WithScheme(*emulator) : kEndpoint;
   }
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeGcsSigner(options, environment));
+  if (!options.anonymous && environment.variable("GCS_HMAC_ACCESS_KEY_ID")) {
+    return OpenGcsXml(bucket, endpoint, std::move(signer), options);
+  }
   auto dialect = std::make_unique<GcsDialect>(GcsUrls(std::move(endpoint), bucket), options);
   return std::unique_ptr<ObjectStore>(std::make_unique<GcsStore>(std::move(dialect), std::move(signer), options));
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kListFields[] = "name,size,etag,timeModified,md5,storageTier";
 
-DialectTraits OciTraits() {
+DialectTraits OciTraits(bool preauthenticated) {
   DialectTraits traits;
   traits.capabilities = {.conditional_create = true,
                          .conditional_replace = true,
@@ -26,6 +26,11 @@ DialectTraits OciTraits() {
   // Parts may be smaller than elsewhere; the documentation names 10 MiB as the least that makes sense.
   traits.min_part_bytes = 1;
   traits.max_part_bytes = int64_t{50} << 30;
+  if (preauthenticated) {
+    // It lets objects be written whole only.
+    traits.min_part_bytes = traits.max_part_bytes;
+    traits.max_parts = 1;
+  }
   return traits;
 }
 
@@ -52,7 +57,7 @@ Dialect::Read<T> ReadBody(const http::Response& answer, std::optional<T> parsed)
 }  // namespace
 
 OciDialect::OciDialect(OciUrls urls, const StoreOptions& options)
-    : urls_(std::move(urls)), options_(options), traits_(OciTraits()) {}
+    : urls_(std::move(urls)), options_(options), traits_(OciTraits(urls_.preauthenticated())) {}
 
 std::string OciDialect::Uri(std::string_view key) const {
   return fmt::format("oci://{}@{}/{}", urls_.bucket(), urls_.name_space(), key);
@@ -74,6 +79,8 @@ Outgoing OciDialect::MakeWithJson(const char* method, std::string url, std::stri
   outgoing.request.headers.Add("content-type", "application/json");
   const Sha256Digest digest = Sha256(json);
   outgoing.payload_hash = Base64Encode(AsText(digest));
+  // The signature covers it, and a signer does not see what a source will send.
+  outgoing.request.headers.Add("content-length", std::to_string(json.size()));
   outgoing.source = std::make_unique<TextSource>(std::move(json));
   return outgoing;
 }
@@ -203,9 +210,9 @@ Outgoing OciDialect::Remove(const std::string& key) const {
   return Make("DELETE", urls_.Object(key));
 }
 
-Outgoing OciDialect::Copy(const ObjectInfo& source, const std::string& to, const std::string& region,
-                          const WriteOptions& options) const {
-  return MakeWithJson("POST", urls_.Copy(),
+Outgoing OciDialect::Copy(const OciUrls& from, const ObjectInfo& source, const std::string& to,
+                          const std::string& region, const WriteOptions& options) const {
+  return MakeWithJson("POST", from.Copy(),
                       OciCopyBody({region, urls_.name_space(), urls_.bucket(), source, to, options}));
 }
 

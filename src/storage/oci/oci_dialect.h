@@ -40,8 +40,9 @@ class OciDialect : public Dialect {
 
   // Beyond what all stores have.
 
-  /// Begins a copy that goes on within the service; the answer's opc-work-request-id names it.
-  Outgoing Copy(const ObjectInfo& source, const std::string& to, const std::string& region,
+  /// Begins a copy from bucket `from` of the same namespace, which goes on within the service; the answer's
+  /// opc-work-request-id names it.
+  Outgoing Copy(const OciUrls& from, const ObjectInfo& source, const std::string& to, const std::string& region,
                 const WriteOptions& options) const;
   Outgoing WorkRequest(const std::string& id) const;
   Outgoing Presign(const std::string& key, bool write, double expires) const;

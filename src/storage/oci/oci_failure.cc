@@ -48,6 +48,11 @@ Failure ReadOciFailure(const http::Response& answer) {
     failure.kind = skewed ? FailureClass::kClockSkew : FailureClass::kExpired;
   }
   TakeStoreError(body.code, body.message, kCodes, failure);
+  if (answer.status == 404 && body.code == "NotAuthenticated") {
+    failure.kind = FailureClass::kDenied;
+    failure.code = ErrorCode::kPermissionDenied;
+    failure.advice = "the pre-authenticated request has ended, was deleted, or does not allow this: ask for another";
+  }
   return failure;
 }
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "storage/auth/factory.h"
 #include "storage/auth/time_format.h"
+#include "storage/gathering_writer.h"
 #include "storage/oci/oci_failure.h"
 #include "storage/oci/oci_json.h"
 #include "storage/store_checks.h"
@@ -36,23 +37,54 @@ OciStore::OciStore(std::unique_ptr<OciDialect> dialect, std::unique_ptr<Signer> 
       oci_(static_cast<const OciDialect&>(RemoteStore::dialect())),
       region_(std::move(region)) {}
 
+Result<std::unique_ptr<ObjectWriter>> OciStore::OpenWriter(const std::string& key, const WriteOptions& options) {
+  if (oci_.urls().preauthenticated()) {
+    ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+    return std::unique_ptr<ObjectWriter>(
+        std::make_unique<GatheringWriter>(*this, key, options, this->options().memory_budget_bytes));
+  }
+  return RemoteStore::OpenWriter(key, options);
+}
+
 Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(source, to, write));
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(oci_.urls(), source, to, write));
   return copied ? Result<ObjectInfo>(*std::move(copied)) : CopyThrough(std::span(&source, 1), to, write);
 }
 
-Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const ObjectInfo& source, const std::string& to,
-                                                       const WriteOptions& options) {
+OciStore* OciStore::Sibling(ObjectStore& other) {
+  auto* const store = dynamic_cast<OciStore*>(&other.undecorated());
+  const bool same = store != nullptr && store->oci_.urls().endpoint() == oci_.urls().endpoint() &&
+                    store->oci_.urls().name_space() == oci_.urls().name_space() && store->region_ == region_ &&
+                    store->options().profile == options().profile && store->options().anonymous == options().anonymous;
+  return same ? store : nullptr;
+}
+
+Result<std::optional<ObjectInfo>> OciStore::CopyFrom(ObjectStore& source, const std::string& from,
+                                                     const std::string& to, const WriteOptions& options) {
+  OciStore* const other = Sibling(source);
+  if (other == nullptr) {
+    return std::optional<ObjectInfo>();
+  }
+  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  WriteOptions write = CopyOptions(info, options);
+  write.metadata = MetadataOf(write);
+  return CopyWithin(other->oci_.urls(), info, to, write);
+}
+
+Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const OciUrls& from, const ObjectInfo& source,
+                                                       const std::string& to, const WriteOptions& options) {
   if (region_.empty() || options.content_type != source.content_type || options.expected) {
     return std::optional<ObjectInfo>();
   }
   std::string work_request;
   const CallResult result = RunOne(
-      context(), "copy " + Uri(source.key) + " to", to, [&] { return oci_.Copy(source, to, region_, options); },
+      context(), fmt::format("copy oci://{}@{}/{} to", from.bucket(), from.name_space(), source.key), to,
+      [&] { return oci_.Copy(from, source, to, region_, options); },
       [&](http::Response& answer) -> std::optional<Failure> {
         work_request = answer.headers.Find("opc-work-request-id").value_or("");
         return work_request.empty() ? std::optional(UnreadableOciAnswer(answer)) : std::nullopt;
@@ -174,8 +206,10 @@ Result<std::unique_ptr<ObjectStore>> OpenOci(const std::string& bucket, const St
   const std::string endpoint = options.endpoint.empty()
                                    ? fmt::format("https://objectstorage.{}.oraclecloud.com", settings.region)
                                    : options.endpoint;
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeOciSigner(options, environment));
   auto dialect = std::make_unique<OciDialect>(OciUrls(endpoint, bucket.substr(at + 1), bucket.substr(0, at)), options);
+  StoreOptions signing = options;
+  signing.anonymous |= dialect->urls().preauthenticated();
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeOciSigner(signing, environment));
   return std::unique_ptr<ObjectStore>(
       std::make_unique<OciStore>(std::move(dialect), std::move(signer), options, settings.region));
 }

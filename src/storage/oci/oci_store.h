@@ -17,9 +17,15 @@ class OciStore : public RemoteStore {
   OciStore(std::unique_ptr<OciDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options,
            std::string region);
 
+  /// Through a pre-authenticated request, which takes objects whole, gathered within the memory budget.
+  Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   /// Within the service, which takes its time and needs a policy that lets it. Without that, with another content type
   /// or where the region is not known the bytes pass through here, within the memory budget.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  bool SharesService(ObjectStore& other) override { return Sibling(other) != nullptr; }
+  /// From a bucket of the same namespace and region with the same options.
+  Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
+                                             const WriteOptions& options) override;
   /// The service cannot compose: the bytes pass through here, within the memory budget.
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
@@ -28,8 +34,10 @@ class OciStore : public RemoteStore {
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
  private:
-  /// Nothing where the service does not do it.
-  Result<std::optional<ObjectInfo>> CopyWithin(const ObjectInfo& source, const std::string& to,
+  /// `other` without its decorators, where it is a bucket of the same namespace with the same options; else null.
+  OciStore* Sibling(ObjectStore& other);
+  /// From the bucket of `from`. Nothing where the service does not do it.
+  Result<std::optional<ObjectInfo>> CopyWithin(const OciUrls& from, const ObjectInfo& source, const std::string& to,
                                                const WriteOptions& options);
   Status WaitForCopy(const std::string& work_request, const std::string& to, CancelFlag cancel);
   Result<ObjectInfo> CopyThrough(std::span<const ObjectInfo> sources, const std::string& to,

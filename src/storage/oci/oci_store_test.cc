@@ -93,6 +93,7 @@ TEST(OciDialect, HashesTheJsonItSends) {
   std::string sent(static_cast<size_t>(outgoing.source->bytes()), '\0');
   outgoing.source->Read(std::as_writable_bytes(std::span(sent)));
   EXPECT_EQ(sent, R"({"contentType":"application/octet-stream","object":"k"})");
+  EXPECT_EQ(outgoing.request.headers.Find("content-length"), std::to_string(sent.size()));
   EXPECT_EQ(outgoing.payload_hash, ChecksumOf(ChecksumKind::kSha256, AsBytes(sent)).Base64());
 }
 

@@ -11,6 +11,11 @@ OciUrls::OciUrls(std::string endpoint, std::string name_space, std::string bucke
   }
 }
 
+bool OciUrls::preauthenticated() const {
+  const auto url = http::ParseUrl(endpoint_);
+  return url && url->path.starts_with("/p/") && url->path.size() > 3;
+}
+
 std::string OciUrls::Bucket() const {
   return endpoint_ + "/n/" + http::PercentEncode(namespace_) + "/b/" + http::PercentEncode(bucket_);
 }

@@ -10,7 +10,11 @@ namespace assay::storage {
 class OciUrls {
  public:
   /// `endpoint`: "https://objectstorage.us-ashburn-1.oraclecloud.com" or another that serves the same paths.
+  /// That of a pre-authenticated request, ".../p/secret", works too.
   OciUrls(std::string endpoint, std::string name_space, std::string bucket);
+
+  /// Whether the address itself is the proof, so that nothing is signed.
+  bool preauthenticated() const;
 
   const std::string& endpoint() const { return endpoint_; }
   const std::string& name_space() const { return namespace_; }

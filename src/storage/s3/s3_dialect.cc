@@ -57,10 +57,6 @@ std::string UploadQuery(const std::string& upload_id) {
   return kUploadIdQuery + http::PercentEncode(upload_id);
 }
 
-std::string PartQuery(const std::string& upload_id, int number) {
-  return fmt::format("partNumber={}&{}", number, UploadQuery(upload_id));
-}
-
 void AddParameter(std::string& query, std::string_view name, std::string_view value) {
   if (!value.empty()) {
     query += fmt::format("&{}={}", name, http::PercentEncode(value));
@@ -85,7 +81,14 @@ std::optional<Checksum> S3HeaderChecksum(const http::Response& answer) {
 }
 
 S3Dialect::S3Dialect(S3Address address, std::string region, const StoreOptions& options)
-    : address_(std::move(address)), region_(std::move(region)), options_(options), traits_(S3Traits()) {}
+    : S3Dialect(std::move(address), std::move(region), options, S3Traits()) {}
+
+S3Dialect::S3Dialect(S3Address address, std::string region, const StoreOptions& options, DialectTraits traits)
+    : address_(std::move(address)), region_(std::move(region)), options_(options), traits_(traits) {}
+
+std::string S3Dialect::PartQuery(const std::string& upload_id, int number) {
+  return fmt::format("partNumber={}&{}", number, UploadQuery(upload_id));
+}
 
 std::string S3Dialect::Uri(std::string_view key) const {
   return fmt::format("s3://{}/{}", address_.bucket(), key);

@@ -42,22 +42,31 @@ class S3Dialect : public Dialect {
   // Beyond what all stores have.
 
   /// Of an object in `from_bucket`, of that etag. Metadata of the source where `options` names none.
-  Outgoing Copy(const std::string& from_bucket, const std::string& from, const std::string& from_etag,
-                const std::string& to, const WriteOptions& options) const;
+  virtual Outgoing Copy(const std::string& from_bucket, const std::string& from, const std::string& from_etag,
+                        const std::string& to, const WriteOptions& options) const;
   /// `length` bytes of `from` become a part.
   Outgoing CopyPart(const std::string& from, const std::string& from_etag, int64_t offset, int64_t length,
                     const std::string& to, const std::string& upload_id, int number) const;
   /// Of Copy() and CopyPart(): etag and checksum.
-  Read<ObjectInfo> ReadCopy(const http::Response& answer) const;
+  virtual Read<ObjectInfo> ReadCopy(const http::Response& answer) const;
   Outgoing RemoveBatch(std::span<const std::string> keys) const;
   Outgoing ListUploads(const std::string& prefix, const std::string& key_marker, const std::string& id_marker) const;
   const S3Address& address() const { return address_; }
   const std::string& region() const { return region_; }
 
- private:
-  Outgoing Make(const char* method, std::string url) const;
+ protected:
+  /// For a dialect that differs in its headers.
+  S3Dialect(S3Address address, std::string region, const StoreOptions& options, DialectTraits traits);
+
+  virtual Outgoing Make(const char* method, std::string url) const;
   Outgoing MakeWithText(const char* method, std::string url, std::string text) const;
-  void AddNewObjectHeaders(http::Headers& headers, const WriteOptions& options, const std::string& token) const;
+  /// Content type, metadata, storage class and encryption of a new object.
+  virtual void AddNewObjectHeaders(http::Headers& headers, const WriteOptions& options, const std::string& token) const;
+  /// The query that names a part of an upload.
+  static std::string PartQuery(const std::string& upload_id, int number);
+  const StoreOptions& options() const { return options_; }
+
+ private:
   void AddChecksum(Outgoing& outgoing, ChecksumSource& body) const;
 
   S3Address address_;

@@ -8,6 +8,7 @@
 #include "storage/auth/factory.h"
 #include "storage/s3/s3_compose.h"
 #include "storage/s3/s3_failure.h"
+#include "storage/s3/xml_uploads.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/single_call.h"
 
@@ -20,6 +21,10 @@ constexpr char kDefaultRegion[] = "us-east-1";
 
 bool SameAccount(const StoreOptions& a, const StoreOptions& b) {
   return a.profile == b.profile && a.anonymous == b.anonymous;
+}
+
+std::string SchemeOf(const std::string& uri) {
+  return uri.substr(0, uri.find("://") + 3);
 }
 
 }  // namespace
@@ -90,7 +95,7 @@ Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to,
 CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source, const std::string& to,
                              const WriteOptions& options, ObjectInfo& info) {
   return RunOne(
-      context(), fmt::format("copy s3://{}/{} to", bucket, source.key), to,
+      context(), fmt::format("copy {}{}/{} to", SchemeOf(Uri("")), bucket, source.key), to,
       [&] { return s3_.Copy(bucket, source.key, source.etag, to, options); },
       [&](http::Response& answer) {
         Dialect::Read<ObjectInfo> read = s3_.ReadCopy(answer);
@@ -102,11 +107,17 @@ CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source
       options.cancel);
 }
 
+S3Store* S3Store::Sibling(ObjectStore& other) {
+  auto* const store = dynamic_cast<S3Store*>(&other.undecorated());
+  const bool same = store != nullptr && store->s3_.address().service() == s3_.address().service() &&
+                    store->s3_.region() == s3_.region() && SameAccount(store->options(), options());
+  return same ? store : nullptr;
+}
+
 Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                                     const WriteOptions& options) {
-  auto* const other = dynamic_cast<S3Store*>(&source);
-  if (other == nullptr || other->s3_.address().service() != s3_.address().service() ||
-      other->s3_.region() != s3_.region() || !SameAccount(other->options(), this->options())) {
+  S3Store* const other = Sibling(source);
+  if (other == nullptr) {
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
@@ -138,20 +149,9 @@ Result<std::string> S3Store::Presign(const std::string& key, std::string_view me
 }
 
 Result<std::vector<UnfinishedUpload>> S3Store::ListUploads(const std::string& prefix) {
-  std::vector<UnfinishedUpload> uploads;
-  UploadsPage page;
-  do {
-    ASSAY_ASSIGN_OR_RETURN(const http::Response answer, Call("list uploads of", prefix, [&] {
-                             return s3_.ListUploads(prefix, page.next_key, page.next_upload_id);
-                           }));
-    auto parsed = ParseUploads(answer.body);
-    if (!parsed) {
-      return DescribeFailure("list uploads of", Uri(prefix), FailureOfS3Body(answer, ParseS3Error(answer.body)), 1);
-    }
-    page = *std::move(parsed);
-    uploads.insert(uploads.end(), page.uploads.begin(), page.uploads.end());
-  } while (!page.next_key.empty());
-  return uploads;
+  return ListXmlUploads(context(), prefix, [&](const std::string& after_key, const std::string& after_id) {
+    return s3_.ListUploads(prefix, after_key, after_id);
+  });
 }
 
 Result<std::unique_ptr<ObjectStore>> OpenS3(const std::string& bucket, const StoreOptions& options) {

@@ -19,6 +19,7 @@ class S3Store : public RemoteStore {
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
   /// By parts where the object is larger than one request may copy.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  bool SharesService(ObjectStore& other) override { return Sibling(other) != nullptr; }
   /// From a bucket at the same address with the same options, up to what one request may copy.
   Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                              const WriteOptions& options) override;
@@ -27,10 +28,15 @@ class S3Store : public RemoteStore {
   Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
- private:
+ protected:
+  const S3Dialect& s3() const { return s3_; }
   /// One request; `info` gets what became of it.
   CallResult CopyOnce(const std::string& bucket, const ObjectInfo& source, const std::string& to,
                       const WriteOptions& options, ObjectInfo& info);
+
+ private:
+  /// `other` without its decorators, where it is a bucket at the same address with the same options; else null.
+  S3Store* Sibling(ObjectStore& other);
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<Status> statuses);
 
   const S3Dialect& s3_;

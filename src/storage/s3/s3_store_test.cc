@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "objectserver/server.h"
-#include "storage/conformance.h"
+#include "storage/served_store.h"
 #include "storage/transfer/observer.h"
 
 namespace assay::storage {
@@ -19,49 +18,18 @@ using testing::HasSubstr;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-StoreOptions OptionsFor(const std::string& url) {
+std::unique_ptr<StoreUnderTest> WithTrailers() {
   StoreOptions options;
-  options.endpoint = url;
-  options.region = "us-east-1";
-  options.anonymous = true;
-  options.part_bytes = 5 * kMiB;
-  return options;
+  options.trailing_checksums = true;
+  options.stall_timeout_seconds = 1;
+  return std::make_unique<ServedStore>("s3://test/", objectserver::ServeOptions(), options);
 }
 
-/// A server of its own and a store on its bucket.
-class ServedS3 : public StoreUnderTest {
- public:
-  explicit ServedS3(bool trailing_checksums, const std::string& profile = "",
-                    std::shared_ptr<RequestObserver> observer = nullptr) {
-    objectserver::ServeOptions serve;
-    serve.buckets = {"bucket"};
-    serve.profile = profile;
-    serve.seed = 7;
-    auto server = objectserver::ObjectServer::Start(serve);
-    EXPECT_THAT(server.status(), IsOk());
-    server_ = *std::move(server);
-    StoreOptions options = OptionsFor(server_->url());
-    options.trailing_checksums = trailing_checksums;
-    options.stall_timeout_seconds = 1;
-    options.observer = std::move(observer);
-    auto store = OpenS3("bucket", options);
-    EXPECT_THAT(store.status(), IsOk());
-    store_ = *std::move(store);
-  }
-  ObjectStore& store() override { return *store_; }
-  const std::string& url() const { return server_->url(); }
-
- private:
-  std::unique_ptr<objectserver::ObjectServer> server_;
-  std::unique_ptr<ObjectStore> store_;
-};
-
-INSTANTIATE_TEST_SUITE_P(S3, ObjectStoreConformance,
-                         testing::Values(ConformanceTarget{.name = "trailer",
-                                                           .make = [] { return std::make_unique<ServedS3>(true); },
-                                                           .presigns = false,
-                                                           .unfinished_bytes = 11 * kMiB}),
-                         TargetName);
+INSTANTIATE_TEST_SUITE_P(
+    S3, ObjectStoreConformance,
+    testing::Values(ConformanceTarget{
+        .name = "trailer", .make = WithTrailers, .presigns = false, .unfinished_bytes = 11 * kMiB}),
+    TargetName);
 
 class CountingObserver : public RequestObserver {
  public:
@@ -77,8 +45,12 @@ class CountingObserver : public RequestObserver {
 };
 
 TEST(S3StoreTest, AMissingBucketIsNamed) {
-  ServedS3 served(false);
-  const auto store = OpenS3("elsewhere", OptionsFor(served.url()));
+  const ServedStore served("s3://test/");
+  StoreOptions options;
+  options.endpoint = served.url();
+  options.region = "us-east-1";
+  options.anonymous = true;
+  const auto store = OpenS3("elsewhere", options);
   ASSERT_THAT(store.status(), IsOk());
   const std::string content = "x";
   const Bytes buffers[] = {AsBytes(content)};
@@ -89,7 +61,9 @@ TEST(S3StoreTest, AMissingBucketIsNamed) {
 
 TEST(S3StoreTest, AWholeReadAsksForTheSizeNowhereElse) {
   const auto observer = std::make_shared<CountingObserver>();
-  ServedS3 served(false, "", observer);
+  StoreOptions options;
+  options.observer = observer;
+  ServedStore served("s3://test/", {}, options);
   const std::string content = RandomContent(kMiB, 1);
   const Bytes buffers[] = {AsBytes(content)};
   ASSERT_THAT(served.store().Write("k", buffers, {}).status(), IsOk());

@@ -119,6 +119,10 @@ std::optional<ListPage> ParseListPage(std::string_view body) {
     info.key = decode(node.child_value("Key"));
     info.size = ParseCount(node.child_value("Size")).value_or(0);
     info.etag = EtagOf(node.child_value("ETag"));
+    // Google's: it stands for the content as an etag does, and conditions name it.
+    if (const std::string generation = node.child_value("Generation"); !generation.empty()) {
+      info.etag = info.version = generation;
+    }
     info.modified = ParseIsoTime(node.child_value("LastModified")).value_or(0);
     info.storage_class = node.child_value("StorageClass");
     page.objects.push_back(std::move(info));

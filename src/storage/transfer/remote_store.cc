@@ -97,6 +97,11 @@ Result<std::optional<ObjectInfo>> RemoteStore::Stat(const std::string& key) {
   return StatObject(context_, key);
 }
 
+Status RemoteStore::ExplainAbsence(const std::string& key) {
+  const CallResult result = RunOne(context_, "stat", key, [&] { return dialect_->Get(key, 0, 1, ""); });
+  return result.failure && result.failure->kind == FailureClass::kMissing ? Status::Ok() : result.status;
+}
+
 Result<ObjectInfo> RemoteStore::Read(const std::string& key, std::span<const ReadPiece> pieces,
                                      const ReadOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));

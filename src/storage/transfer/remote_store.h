@@ -28,6 +28,8 @@ class RemoteStore : public ObjectStore {
   std::string Uri(std::string_view key) const override;
   Capabilities capabilities() const override;
   Result<std::optional<ObjectInfo>> Stat(const std::string& key) override;
+  /// Asks for the first byte: the answer to that has a body, in which stores say what is missing.
+  Status ExplainAbsence(const std::string& key) override;
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                           const ReadOptions& options) override;
   Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,

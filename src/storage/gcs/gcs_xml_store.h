@@ -1,0 +1,33 @@
+// ObjectStore over the XML API of Google Cloud Storage: what HMAC keys can be used with.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/gcs/gcs_xml_dialect.h"
+#include "storage/s3/s3_store.h"
+
+namespace assay::storage {
+
+class GcsXmlStore : public S3Store {
+ public:
+  GcsXmlStore(std::unique_ptr<GcsXmlDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
+      : S3Store(std::move(dialect), std::move(signer), std::move(options)) {}
+
+  /// Under a condition in one request, of up to 5 GiB: uploads in parts take none.
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
+                           const WriteOptions& options) override;
+  /// Under a condition gathered within the memory budget.
+  Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
+  /// One by one, many at a time.
+  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  /// In one request, whatever the size.
+  Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
+  /// The JSON API composes, not this one.
+  Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
+                             const WriteOptions& options) override;
+};
+
+}  // namespace assay::storage

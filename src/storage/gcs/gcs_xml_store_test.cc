@@ -1,0 +1,83 @@
+#include "storage/gcs/gcs_xml_store.h"
+
+#include "base/files.h"
+#include "objectserver/server.h"
+#include "storage/auth/sigv4_signer.h"
+#include "storage/auth/time_format.h"
+#include "storage/conformance.h"
+
+namespace assay::storage {
+namespace {
+
+using testing::HasSubstr;
+
+// A store with HMAC keys on an embedded server that checks them.
+class XmlUnderTest final : public StoreUnderTest {
+ public:
+  explicit XmlUnderTest(std::string secret = "hush") {
+    const std::string keys = folder_.path() + "/keys.yaml";
+    EXPECT_THAT(WriteFileAtomically(keys, "keys: [{access_key_id: GOOG1, secret_access_key: hush}]\n"), IsOk());
+    objectserver::ServeOptions serve;
+    serve.buckets = {"test"};
+    serve.credentials_file = keys;
+    auto server = objectserver::ObjectServer::Start(serve);
+    EXPECT_THAT(server.status(), IsOk());
+    server_ = *std::move(server);
+    StoreOptions options;
+    options.part_bytes = 5 << 20;
+    auto address = S3Address::Make("test", server_->url(), "auto", options);
+    EXPECT_THAT(address.status(), IsOk());
+    const auto load = [secret] {
+      return Result<AwsCredentials>(AwsCredentials{
+          .access_key_id = "GOOG1", .secret_access_key = secret, .session_token = {}, .expires = 0, .source = "test"});
+    };
+    SigV4SignerOptions signing;
+    signing.dialect = &kGoog4Hmac;
+    signing.region = "auto";
+    signing.service = "storage";
+    auto signer = std::make_unique<SigV4Signer>(signing, load, WallClockSeconds);
+    store_ = std::make_unique<GcsXmlStore>(std::make_unique<GcsXmlDialect>(*std::move(address), options),
+                                           std::move(signer), options);
+  }
+  ObjectStore& store() override { return *store_; }
+
+ private:
+  TemporaryDirectory folder_ = TemporaryDirectory::Create("gcs-xml").value();
+  std::unique_ptr<objectserver::ObjectServer> server_;
+  std::unique_ptr<GcsXmlStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(GcsXml, ObjectStoreConformance,
+                         testing::Values(ConformanceTarget{.name = "hmac",
+                                                           .make = [] { return std::make_unique<XmlUnderTest>(); },
+                                                           .presigns = true,
+                                                           .unfinished_bytes = 11 << 20}),
+                         TargetName);
+
+TEST(GcsXmlStore, SaysWhatIsWrongWithAKey) {
+  XmlUnderTest wrong("other");
+  const Status status = wrong.store().List({}).status();
+  EXPECT_THAT(status, HasCode(ErrorCode::kPermissionDenied));
+  EXPECT_THAT(status.message(), HasSubstr("SignatureDoesNotMatch"));
+  EXPECT_THAT(status.message(), testing::Not(HasSubstr("other")));
+}
+
+TEST(GcsXmlStore, ReadsByGeneration) {
+  XmlUnderTest under;
+  const std::string first = "first";
+  const Bytes bytes = AsBytes(first);
+  const auto written = under.store().Write("k", std::span(&bytes, 1), {});
+  ASSERT_THAT(written.status(), IsOk());
+  const auto listed = under.store().List({});
+  ASSERT_THAT(listed.status(), IsOk());
+  EXPECT_EQ(listed->objects.at(0).etag, written->etag);
+  EXPECT_EQ(under.store().capabilities().compose, false);
+  EXPECT_THAT(under.store().Write("k", std::span(&bytes, 1), {}).status(), IsOk());
+  std::string text(5, '?');
+  const ReadPiece piece = {0, std::as_writable_bytes(std::span(text))};
+  EXPECT_THAT(under.store().Read("k", std::span(&piece, 1), {.if_match = written->etag}).status(),
+              HasCode(ErrorCode::kFailedPrecondition));
+}
+
+}  // namespace
+}  // namespace assay::storage

@@ -1,0 +1,34 @@
+#include "storage/s3/xml_uploads.h"
+
+#include <utility>
+
+#include "storage/s3/s3_failure.h"
+#include "storage/s3/s3_xml.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+
+Result<std::vector<UnfinishedUpload>> ListXmlUploads(
+    const CallContext& context, const std::string& prefix,
+    const std::function<Outgoing(const std::string& after_key, const std::string& after_id)>& make) {
+  std::vector<UnfinishedUpload> uploads;
+  UploadsPage page;
+  do {
+    const UploadsPage last = std::exchange(page, {});
+    const CallResult result = RunOne(
+        context, "list uploads of", prefix, [&] { return make(last.next_key, last.next_upload_id); },
+        [&page](http::Response& answer) -> std::optional<Failure> {
+          auto parsed = ParseUploads(answer.body);
+          if (!parsed) {
+            return FailureOfS3Body(answer, ParseS3Error(answer.body));
+          }
+          page = *std::move(parsed);
+          return std::nullopt;
+        });
+    ASSAY_RETURN_IF_ERROR(result.status);
+    uploads.insert(uploads.end(), page.uploads.begin(), page.uploads.end());
+  } while (!page.next_key.empty());
+  return uploads;
+}
+
+}  // namespace assay::storage
