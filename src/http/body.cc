@@ -43,11 +43,7 @@ size_t SpanSource::Read(std::span<std::byte> out) {
       std::memcpy(out.data() + filled, chunk.data(), chunk.size());
     }
     filled += chunk.size();
-    offset_ += chunk.size();
-    if (offset_ == pieces_[piece_].size()) {
-      ++piece_;
-      offset_ = 0;
-    }
+    Advance(chunk.size());
   }
   if (hook_ && filled > 0) {
     hook_(out.first(filled));
@@ -55,7 +51,33 @@ size_t SpanSource::Read(std::span<std::byte> out) {
   return filled;
 }
 
+std::span<const std::byte> SpanSource::Peek(size_t most) const {
+  if (piece_ == pieces_.size()) {
+    return {};
+  }
+  const auto rest = pieces_[piece_].subspan(offset_);
+  const auto but_one = static_cast<size_t>(std::max<int64_t>(bytes_ - position_ - 1, 0));
+  return rest.first(std::min({most, rest.size(), but_one}));
+}
+
+void SpanSource::Skip(size_t count) {
+  if (hook_) {
+    hook_(Peek(count));
+  }
+  Advance(count);
+}
+
+void SpanSource::Advance(size_t count) {
+  offset_ += count;
+  position_ += static_cast<int64_t>(count);
+  if (offset_ == pieces_[piece_].size()) {
+    ++piece_;
+    offset_ = 0;
+  }
+}
+
 void SpanSource::Rewind() {
+  position_ = 0;
   piece_ = 0;
   offset_ = 0;
 }

@@ -59,6 +59,11 @@ class BodySource {
   static constexpr size_t kRefused = SIZE_MAX;
   /// Fills `out` from its front and returns how much; 0 only at the end.
   virtual size_t Read(std::span<std::byte> out) = 0;
+  /// At most `most` of the next bytes, where they lie: for who sends them without a copy. Empty or short where Read()
+  /// is the way to them, as it always is to the last byte.
+  virtual std::span<const std::byte> Peek(size_t most) const { return {}; }
+  /// The first `count` bytes of what Peek() gave are sent.
+  virtual void Skip(size_t count) {}
   /// Back to the first byte: a kept connection turned out to be dead, and the request is sent again on a new one.
   virtual void Rewind() = 0;
 };
@@ -70,14 +75,19 @@ class SpanSource : public BodySource {
 
   int64_t bytes() const override { return bytes_; }
   size_t Read(std::span<std::byte> out) override;
+  std::span<const std::byte> Peek(size_t most) const override;
+  void Skip(size_t count) override;
   void Rewind() override;
 
  private:
+  void Advance(size_t count);
+
   std::vector<std::span<const std::byte>> pieces_;
   ChunkHook hook_;
   int64_t bytes_ = 0;
   size_t piece_ = 0;
-  size_t offset_ = 0;
+  size_t offset_ = 0;     ///< within the piece
+  int64_t position_ = 0;  ///< within all of them
 };
 
 }  // namespace assay::http

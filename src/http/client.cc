@@ -34,6 +34,19 @@ struct Submitted {
   Client::Callback callback;
 };
 
+EasyTransfer* TransferOf(CURL* handle) {
+  char* transfer = nullptr;
+  curl_easy_getinfo(handle, CURLINFO_PRIVATE, &transfer);
+  return reinterpret_cast<EasyTransfer*>(transfer);
+}
+
+void TellSocket(CURL* handle, curl_socket_t socket) {
+  // libcurl closes connections on behalf of a handle of its own.
+  if (EasyTransfer* transfer = TransferOf(handle); transfer != nullptr) {
+    transfer->set_socket(socket);
+  }
+}
+
 Outcome CancelledOutcome() {
   Outcome outcome;
   outcome.error = TransportError::kCancelled;
@@ -50,7 +63,7 @@ class Client::Loop {
       : options_(std::move(options)),
         initialized_(InitializeCurl()),
         bucket_(options_.bandwidth_bytes_per_s, MonotonicSeconds()),
-        events_(options_.max_connections) {}
+        events_(options_.max_connections, &TellSocket) {}
   ~Loop() { Stop(); }
 
   const ClientOptions& options() const { return options_; }
@@ -229,11 +242,7 @@ void Client::Loop::CancelAll() {
 }
 
 void Client::Loop::Run() {
-  const auto done = [this](CURL* handle, CURLcode code) {
-    char* transfer = nullptr;
-    curl_easy_getinfo(handle, CURLINFO_PRIVATE, &transfer);
-    Finished(reinterpret_cast<EasyTransfer*>(transfer), code);
-  };
+  const auto done = [this](CURL* handle, CURLcode code) { Finished(TransferOf(handle), code); };
   while (TakeCommands()) {
     BeginWaiting();
     events_.RunOnce(ShareBandwidth(), done);

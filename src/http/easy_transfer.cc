@@ -27,7 +27,7 @@ std::span<const std::byte> AsBytes(const char* data, size_t size) {
 }  // namespace
 
 EasyTransfer::EasyTransfer(const ClientOptions& options, TokenBucket& bucket)
-    : options_(options), bucket_(bucket), handle_(curl_easy_init()) {
+    : options_(options), bucket_(bucket), handle_(curl_easy_init()), direct_(!options.proxy.empty()) {
   SetFixedOptions();
 }
 
@@ -81,6 +81,7 @@ void EasyTransfer::Begin(TransferId id, Transfer transfer, Client::Callback call
   sink_begun_ = false;
   paused_since_ = 0;
   error_text_[0] = '\0';
+  direct_.Begin(transfer_.request.url);
   source_ = transfer_.source;
   if (source_ == nullptr && !transfer_.request.body.empty()) {
     spans_ = std::make_unique<SpanSource>(std::move(transfer_.request.body));
@@ -195,7 +196,10 @@ size_t EasyTransfer::OnRead(char* data, size_t size, size_t count, void* self) {
     return CURL_READFUNC_PAUSE;
   }
   // Under a cap all transfers take turns, so turns are small.
-  const size_t room = transfer->bucket_.unlimited() ? size * count : std::min(size * count, kCappedTurnBytes);
+  const size_t room =
+      transfer->bucket_.unlimited()
+          ? transfer->direct_.SendBefore(transfer->handle_, *transfer->source_, size * count, kSendBufferBytes)
+          : std::min(size * count, kCappedTurnBytes);
   const size_t bytes = transfer->source_->Read({reinterpret_cast<std::byte*>(data), room});
   if (bytes == BodySource::kRefused) {
     return CURL_READFUNC_ABORT;
@@ -210,6 +214,7 @@ int EasyTransfer::OnSeek(void* self, curl_off_t offset, int origin) {
     return CURL_SEEKFUNC_CANTSEEK;
   }
   transfer->source_->Rewind();
+  transfer->direct_.Rewind();
   return CURL_SEEKFUNC_OK;
 }
 

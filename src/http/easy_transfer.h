@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "http/client.h"
+#include "http/direct_sender.h"
 #include "http/token_bucket.h"
 
 namespace assay::http {
@@ -31,6 +32,9 @@ class EasyTransfer {
   void Resume();
   /// Since when it has waited for bandwidth, on MonotonicSeconds(); 0: it does not.
   double paused_since() const { return paused_since_; }
+
+  /// The socket that libcurl waits for; CURL_SOCKET_BAD: none.
+  void set_socket(curl_socket_t socket) { direct_.SetSocket(socket); }
 
   CURL* handle() const { return handle_; }
   TransferId id() const { return id_; }
@@ -62,6 +66,7 @@ class EasyTransfer {
   Client::Callback callback_;
   std::unique_ptr<SpanSource> spans_;
   BodySource* source_ = nullptr;
+  DirectSender direct_;
   curl_slist* header_list_ = nullptr;
   Response response_;
   Status sink_status_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "base/text.h"
 
@@ -25,8 +26,11 @@ int CurlEvents(uint32_t events) {
 
 }  // namespace
 
-EventLoop::EventLoop(long max_kept_connections)
-    : multi_(curl_multi_init()), epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+EventLoop::EventLoop(long max_kept_connections, std::function<void(CURL*, curl_socket_t)> on_socket)
+    : on_socket_(std::move(on_socket)),
+      multi_(curl_multi_init()),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &EventLoop::OnSocket);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, static_cast<void*>(this));
   curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &EventLoop::OnTimer);
@@ -57,6 +61,7 @@ void EventLoop::Wake() {
 
 int EventLoop::OnSocket(CURL* handle, curl_socket_t socket, int what, void* self, void* known) {
   auto* loop = static_cast<EventLoop*>(self);
+  loop->on_socket_(handle, what == CURL_POLL_REMOVE ? CURL_SOCKET_BAD : socket);
   if (what == CURL_POLL_REMOVE) {
     epoll_ctl(loop->epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
     return 0;

@@ -12,7 +12,8 @@ namespace assay::http {
 /// Belongs to one thread, except Wake().
 class EventLoop {
  public:
-  explicit EventLoop(long max_kept_connections);
+  /// `on_socket` hears which socket libcurl waits for on behalf of a handle; CURL_SOCKET_BAD: none any more.
+  EventLoop(long max_kept_connections, std::function<void(CURL*, curl_socket_t)> on_socket);
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
@@ -31,6 +32,7 @@ class EventLoop {
 
   int WaitMilliseconds(double limit_seconds) const;
 
+  const std::function<void(CURL*, curl_socket_t)> on_socket_;
   CURLM* multi_;
   FileDescriptor epoll_;
   FileDescriptor wake_;

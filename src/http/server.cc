@@ -104,6 +104,9 @@ Result<FileDescriptor> Listen(const std::string& host, int port) {
   FileDescriptor listener(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // Each connection has what this socket has. Left to itself the kernel lets tens of MiB wait on each.
+  constexpr int kReceiveBufferBytes = 512 << 10;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBufferBytes, sizeof(kReceiveBufferBytes));
   if (listener.valid() && ::bind(listener.get(), list->ai_addr, list->ai_addrlen) == 0 &&
       ::listen(listener.get(), SOMAXCONN) == 0) {
     return listener;

@@ -66,6 +66,15 @@ size_t AwsChunkedSource::Read(std::span<std::byte> out) {
   return filled;
 }
 
+std::span<const std::byte> AwsChunkedSource::Peek(size_t most) const {
+  return position_ < static_cast<int64_t>(head_.size()) ? std::span<const std::byte>() : body_.Peek(most);
+}
+
+void AwsChunkedSource::Skip(size_t count) {
+  body_.Skip(count);
+  position_ += static_cast<int64_t>(count);
+}
+
 void AwsChunkedSource::Rewind() {
   body_.Rewind();
   position_ = 0;

@@ -15,6 +15,8 @@ class AwsChunkedSource : public http::BodySource {
 
   int64_t bytes() const override;
   size_t Read(std::span<std::byte> out) override;
+  std::span<const std::byte> Peek(size_t most) const override;
+  void Skip(size_t count) override;
   void Rewind() override;
 
   /// "x-amz-checksum-crc64nvme"

@@ -123,6 +123,27 @@ TEST(AwsChunkedTest, FramesTheBodyWhateverTheBuffer) {
   }
 }
 
+TEST(AwsChunkedTest, WhatIsSentFromWhereItLiesIsChecksummedAllTheSame) {
+  const std::string text = "hello world";
+  ChecksumSource body({std::as_bytes(std::span(text).first(4)), std::as_bytes(std::span(text).subspan(4))},
+                      ChecksumKind::kCrc32c);
+  AwsChunkedSource source(body);
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_TRUE(source.Peek(100).empty());  // the head is not the body's
+    std::string sent(3, ' ');
+    EXPECT_EQ(source.Read(std::as_writable_bytes(std::span(sent))), 3);
+    for (auto piece = source.Peek(3); !piece.empty(); piece = source.Peek(3)) {
+      sent.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+      source.Skip(piece.size());
+    }
+    EXPECT_EQ(sent, "b\r\nhello worl");
+    std::string rest(100, ' ');
+    rest.resize(source.Read(std::as_writable_bytes(std::span(rest))));
+    EXPECT_EQ(rest, "d\r\n0\r\nx-amz-checksum-crc32c:yZRlqg==\r\n\r\n");
+    source.Rewind();
+  }
+}
+
 TEST(ComposePlanTest, PartsAreLegalAndInOrder) {
   const std::vector<std::vector<int64_t>> cases = {{},
                                                    {0},

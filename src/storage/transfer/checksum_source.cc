@@ -23,6 +23,14 @@ size_t ChecksumSource::Read(std::span<std::byte> out) {
   return filled;
 }
 
+void ChecksumSource::Skip(size_t count) {
+  if (!checksum_) {
+    stream_.Update(spans_.Peek(count));
+  }
+  spans_.Skip(count);
+  read_bytes_ += static_cast<int64_t>(count);
+}
+
 void ChecksumSource::Rewind() {
   spans_.Rewind();
   stream_ = ChecksumStream(kind_);

@@ -20,6 +20,8 @@ class ChecksumSource : public http::BodySource {
 
   int64_t bytes() const override { return spans_.bytes(); }
   size_t Read(std::span<std::byte> out) override;
+  std::span<const std::byte> Peek(size_t most) const override { return spans_.Peek(most); }
+  void Skip(size_t count) override;
   void Rewind() override;
 
   /// Asked before the last bytes are given: false refuses them. Called on the client's I/O thread.
