@@ -10,7 +10,7 @@
 namespace assay::http {
 
 /// libcurl copies a body into a buffer of at most 2 MiB a transfer and sends one buffer at a time. On a connection
-/// without TLS the kernel can take it from the caller's memory instead, in larger pieces: half of the CPU time.
+/// without TLS the kernel can take it from the caller's memory instead, in larger pieces and for less CPU time.
 ///
 /// This leans on an order that libcurl keeps up to version 8.6: it asks for more of a body when all it was given before
 /// is with the kernel, or else asks for less than a whole buffer. With later versions, TLS or a proxy nothing is sent

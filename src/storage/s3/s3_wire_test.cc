@@ -136,7 +136,7 @@ TEST(AwsChunkedTest, WhatIsSentFromWhereItLiesIsChecksummedAllTheSame) {
       sent.append(reinterpret_cast<const char*>(piece.data()), piece.size());
       source.Skip(piece.size());
     }
-    EXPECT_EQ(sent, "b\r\nhello worl");
+    EXPECT_EQ(sent, "b\r\n" + text.substr(0, text.size() - 1));
     std::string rest(100, ' ');
     rest.resize(source.Read(std::as_writable_bytes(std::span(rest))));
     EXPECT_EQ(rest, "d\r\n0\r\nx-amz-checksum-crc32c:yZRlqg==\r\n\r\n");
