@@ -41,7 +41,9 @@ def test_both_sides_are_asked_for_the_same(row, tmp_path):
         assert value(ours, mine) == value(theirs, other)
     assert value(ours, "--batch-size") == value(theirs, "--batch") == str(row.batch)
     assert value(ours, "--max-steps") == value(theirs, "--steps") == str(row.all_steps)
-    assert ("--gradient-checkpointing=on" in ours) == ("--gradient-checkpointing" in theirs) == row.gradient_checkpointing
+    assert (
+        ("--gradient-checkpointing=on" in ours) == ("--gradient-checkpointing" in theirs) == row.gradient_checkpointing
+    )
     own_layers = f"--gradient-checkpointing={row.our_checkpointed_layers}"
     assert (own_layers in ours) == (row.our_checkpointed_layers > 0) == ("ours checkpoints" in row.title)
     assert value(ours, "--device") == row.device
