@@ -112,8 +112,10 @@ std::string VitResultTable(const job::VitPlan& plan, const job::RunRecord& recor
   TextTable table({"training", plan.plugin});
   table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
   table.AddRow({"parameters", fmt::format("{}", loaded->parameters)});
-  table.AddRow(
-      {"ranks", fmt::format("{}, {} images each a step, {}", plan.number_ranks, plan.batch_size, plan.precision)});
+  const int64_t data_ranks = job::DataRanks(plan);
+  const std::string groups = data_ranks == plan.number_ranks ? "" : fmt::format(" in {} data groups", data_ranks);
+  table.AddRow({"ranks", fmt::format("{}{}, {} images each a step, {}", plan.number_ranks, groups, plan.batch_size,
+                                     plan.precision)});
   if (!steps.empty()) {
     table.AddRow({"steps", fmt::format("{}", steps.size())});
     table.AddRow({"loss", fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss)});

@@ -103,7 +103,7 @@ class Run {
     SetCount("warmup_steps", ended_->warmup_steps);
     SetCount("training_steps", static_cast<int64_t>(measured_.size()));
     Set("throughput",
-        static_cast<double>(vit_.number_ranks * vit_.batch_size) * static_cast<double>(measured_.size()) / seconds_);
+        static_cast<double>(job::DataRanks(vit_) * vit_.batch_size) * static_cast<double>(measured_.size()) / seconds_);
     Set("time_for_steps", seconds_);
     Set("images_per_second", rate);
     const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
