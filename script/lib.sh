@@ -6,6 +6,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=$root/build/release
 venv=$root/.venv
+node_dir=$root/build/node
 log_dir=$root/build/log
 mkdir -p "$log_dir"
 
@@ -79,6 +80,21 @@ setup_python() {
             sha256sum "$list" >"$stamp"
         fi
     done
+}
+
+install_node_packages() {
+    mkdir -p "$node_dir" && cp "$root"/tools/package.json "$root"/tools/package-lock.json "$node_dir" &&
+        npm ci --prefix "$node_dir" --no-audit --no-fund
+}
+
+# setup_node: the pinned npm packages of tools/package-lock.json, with npm itself where it is missing.
+setup_node() {
+    local stamp=$node_dir/.package-lock.sha256
+    command -v npm >/dev/null || step "Installing Node.js" install_packages nodejs npm
+    if ! sha256sum --status --check "$stamp" 2>/dev/null; then
+        step "Installing npm packages" install_node_packages
+        sha256sum "$root/tools/package-lock.json" >"$stamp"
+    fi
 }
 
 # cached NAME: the value that the build tree was configured with, empty when it is not.
