@@ -1,10 +1,11 @@
-# assay_module(NAME SOURCES a.cc ... [TESTS a_test.cc ...] [LINKS ...] [PRIVATE_LINKS ...])
+# assay_module(NAME [NOT_HOT] SOURCES a.cc ... [TESTS a_test.cc ...] [LINKS ...] [PRIVATE_LINKS ...])
 #
 # Declares the module in the current folder as the static library `NAME` (slashes become underscores) and its tests as
 # `NAME_test`. A module's headers are visible to those that link it and to nobody else: each module gets an include
-# root of its own that holds one link, so an include that breaks the module table of docs/design.md does not compile.
+# root of its own that holds one link, so an include that breaks the module table of docs/design.md does not compile. NOT_HOT: nobody waits for this module's
+# code, so it is compiled quickly, as tests outside the engine are.
 function(assay_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "NOT_HOT" "" "SOURCES;TESTS;LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
   string(REPLACE "/" "_" target ${name})
   add_library(${target} STATIC ${arg_SOURCES})
   _assay_include_root(${name} ${target})
@@ -12,12 +13,17 @@ function(assay_module name)
   if("${arg_LINKS}" MATCHES "assay_torch|engine_")
     assay_use_torch_header(${target})
   endif()
+  if(arg_NOT_HOT)
+    assay_compile_quickly(${target})
+  endif()
   if(ASSAY_BUILD_TESTS AND arg_TESTS)
     add_executable(${target}_test ${arg_TESTS})
     target_link_libraries(${target}_test PRIVATE ${target} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${target}_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     if("${arg_LINKS}" MATCHES "assay_torch|engine_")
       assay_use_torch_header(${target}_test)
+    else()
+      assay_compile_quickly(${target}_test)
     endif()
     add_test(NAME ${name} COMMAND ${target}_test)
     # Waiting threads of OpenMP must not spin while another test runs on the same cores.
@@ -34,6 +40,11 @@ function(_assay_include_root name target)
   file(MAKE_DIRECTORY ${root}/${parent})
   file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${name} SYMBOLIC)
   target_include_directories(${target} PUBLIC ${root})
+endfunction()
+
+# assay_compile_quickly(TARGET): half the time of a release build, which goes into optimising templates.
+function(assay_compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
 endfunction()
 
 # assay_use_torch_header(TARGET): for targets that link libtorch, directly or through another engine module.
