@@ -2,8 +2,8 @@
 #
 # Declares the module in the current folder as the static library `NAME` (slashes become underscores) and its tests as
 # `NAME_test`. A module's headers are visible to those that link it and to nobody else: each module gets an include
-# root of its own that holds one link, so an include that breaks the module table of docs/design.md does not compile. NOT_HOT: nobody waits for this module's
-# code, so it is compiled quickly, as tests outside the engine are.
+# root of its own that holds one link, so an include that breaks the module table of docs/design.md does not compile.
+# NOT_HOT: nobody waits for this module's code, so it is compiled quickly, as tests outside the engine are.
 function(assay_module name)
   cmake_parse_arguments(arg "NOT_HOT" "" "SOURCES;TESTS;LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
   string(REPLACE "/" "_" target ${name})
