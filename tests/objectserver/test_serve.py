@@ -47,6 +47,18 @@ def put(url, content=b"x"):
         return error.code
 
 
+def wait_for_metrics(server, lines, seconds=10):
+    """A request is counted when its answer has left, which its client may notice first."""
+    deadline = time.monotonic() + seconds
+    while True:
+        metrics = urllib.request.urlopen(server.url + "/metrics").read().decode()
+        missing = [line for line in lines if line + "\n" not in metrics]
+        if not missing or time.monotonic() > deadline:
+            assert not missing, metrics
+            return
+        time.sleep(0.05)
+
+
 def test_metrics_count_requests_and_faults(serve, tmp_path):
     profile = tmp_path / "p.yaml"
     profile.write_text(
@@ -58,9 +70,13 @@ def test_metrics_count_requests_and_faults(serve, tmp_path):
         start = time.monotonic()
         runs.append([put(f"{server.url}/test/{key}") for key in range(20)])
         assert time.monotonic() - start > 0.5
-        metrics = urllib.request.urlopen(server.url + "/metrics").read().decode()
         faults = runs[-1].count(500)
-        assert f'assay_object_faults_total{{fault="return",operation="PutObject"}} {faults}\n' in metrics
-        assert f'assay_object_requests_total{{operation="PutObject",status="200"}} {20 - faults}\n' in metrics
+        wait_for_metrics(
+            server,
+            [
+                f'assay_object_faults_total{{fault="return",operation="PutObject"}} {faults}',
+                f'assay_object_requests_total{{operation="PutObject",status="200"}} {20 - faults}',
+            ],
+        )
         server.stop()
     assert runs[0] == runs[1] and 500 in runs[0]
