@@ -22,8 +22,9 @@ struct VitPlan {
   /// A data::ImageFile with the images to train on, at the model's image size; empty when `synthetic`.
   std::string train_file;
   std::string eval_file;  ///< one to evaluate on; empty: no evaluation
-  /// Pixels are drawn (standard normal) instead of read, labels uniform below synthetic_labels: a function of seed,
-  /// step and the sample's place in the global batch, so that every plugin and number of ranks sees the same.
+  /// Pixels are drawn (standard normal) instead of read, labels uniform below synthetic_labels, or below the model's
+  /// classes where those are fewer: a function of seed, step and the sample's place in the global batch, so that every
+  /// plugin and number of ranks sees the same.
   bool synthetic = false;
   int64_t synthetic_labels = 10;
   std::vector<double> image_mean = {0.5, 0.5, 0.5};  ///< pixels are (value / 255 - mean) / std, by channel

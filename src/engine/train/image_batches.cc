@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/model/random_normal.h"
@@ -77,13 +78,10 @@ ImageBatches::ImageBatches(const job::VitPlan& plan, const ImageModelConfig& con
     : plan_(plan),
       image_size_(config.image_size),
       channels_(config.num_channels),
+      synthetic_labels_(std::min(plan.synthetic_labels, config.num_labels)),
       rank_(rank),
       global_batch_(plan.batch_size * ranks) {
   if (plan.synthetic) {
-    if (plan.synthetic_labels > config.num_labels) {
-      throw StatusError(Status::InvalidArgument(fmt::format("synthetic_labels {} is more than the model's {} classes",
-                                                            plan.synthetic_labels, config.num_labels)));
-    }
     return;
   }
   set_.emplace(plan.train_file, plan, config);
@@ -122,7 +120,7 @@ ImageBatch ImageBatches::draw(int64_t step, int64_t first, int64_t count, bool w
       fill_normal(image, 1.0, key);
     }
     batch.labels_B.mutable_data_ptr<int64_t>()[i] =
-        static_cast<int64_t>(key % static_cast<uint64_t>(plan_.synthetic_labels));
+        static_cast<int64_t>(key % static_cast<uint64_t>(synthetic_labels_));
   }
   return batch;
 }

@@ -56,6 +56,7 @@ class ImageBatches {
   const job::VitPlan& plan_;
   int64_t image_size_;
   int64_t channels_;
+  int64_t synthetic_labels_;
   int64_t rank_;
   int64_t global_batch_;
   int64_t steps_per_epoch_ = 0;
