@@ -12,7 +12,7 @@ import socket
 import statistics
 import sys
 
-from harness import intervals, machine, page, process
+from harness import choice, intervals, machine, page, process
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -30,9 +30,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=15, help="collectives of each way in a turn")
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
     arguments = parser.parse_args()
-    unknown = set(arguments.rows.split(",")) - set(COLLECTIVES)
-    if unknown:
-        parser.error(f"no row is called {', '.join(sorted(unknown))}")
+    arguments.rows = choice.of_names(parser, arguments.rows, COLLECTIVES)
     return arguments
 
 
@@ -53,7 +51,7 @@ def free_port():
 def run(arguments):
     """{(collective, size, way): milliseconds} of one turn, and what the rest of the machine did meanwhile."""
     command = [arguments.bin_dir / "comm_bench", "--ranks", arguments.ranks, "--rounds", arguments.rounds]
-    command += ["--port", free_port(), "--mebibytes", arguments.mebibytes, "--collectives", arguments.rows]
+    command += ["--port", free_port(), "--mebibytes", arguments.mebibytes, "--collectives", ",".join(arguments.rows)]
     finished = process.run(command, {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
     if finished.exit_code != 0:
         raise RuntimeError(f"comm_bench ended with exit code {finished.exit_code}: {finished.tail()}")

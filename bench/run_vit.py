@@ -12,7 +12,7 @@ import statistics
 import sys
 from dataclasses import dataclass
 
-from harness import intervals, machine, page, process
+from harness import choice, intervals, machine, page, process
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -58,10 +58,7 @@ def parse_arguments():
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT / "build" / "bench-data")
     arguments = parser.parse_args()
-    wanted = [name for name in arguments.rows.split(",") if name]
-    unknown = set(wanted) - {row.name for row in ROWS}
-    if unknown:
-        parser.error(f"no row is called {', '.join(sorted(unknown))}")
+    wanted = choice.of_names(parser, arguments.rows, [row.name for row in ROWS])
     arguments.selected = [row for row in ROWS if row.name in wanted]
     return arguments
 

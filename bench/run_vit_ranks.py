@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 
-from harness import intervals, machine, page
+from harness import choice, intervals, machine, page
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -43,9 +43,7 @@ def parse_arguments():
     )
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
     arguments = parser.parse_args()
-    unknown = set(arguments.rows.split(",")) - set(ROWS)
-    if unknown:
-        parser.error(f"no row is called {', '.join(sorted(unknown))}")
+    arguments.rows = choice.of_names(parser, arguments.rows, ROWS)
     return arguments
 
 
@@ -195,10 +193,9 @@ def main():
     arguments.bin_dir = arguments.bin_dir.resolve()
     makers = {"scaling": scaling_lines, "fixed": fixed_lines}
     parts = {}
-    for name in ROWS:
-        if name in arguments.rows.split(","):
-            print(f"==> {name}", flush=True)
-            parts[name] = makers[name](arguments)
+    for name in arguments.rows:
+        print(f"==> {name}", flush=True)
+        parts[name] = makers[name](arguments)
     page.publish(report(parts, arguments), arguments.output_dir, "vit-ranks")
 
 

@@ -42,6 +42,13 @@ def serve(answer):
         thread.join()
 
 
+@contextlib.contextmanager
+def served(service):
+    """Serves a callable object that learns its own address as `url`."""
+    with serve(service) as service.url:
+        yield service
+
+
 def jwt_with(claims):
     """A token that nobody signed."""
 

@@ -8,7 +8,7 @@ import urllib.parse
 
 import botocore.session
 import pytest
-from fakes import serve
+from fakes import served
 
 SOON = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=6)).strftime("%Y-%m-%dT%H:%M:%SZ")
 STS = """<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><{action}Result>
@@ -61,9 +61,7 @@ class Cloud:
 
 @pytest.fixture
 def cloud():
-    pretend = Cloud()
-    with serve(pretend) as url:
-        pretend.url = url
+    with served(Cloud()) as pretend:
         yield pretend
 
 

@@ -9,7 +9,7 @@ from unittest import mock
 import google.auth.jwt
 import pytest
 from conftest import public_pem
-from fakes import serve
+from fakes import serve, served
 from google.auth import crypt
 from google.auth.transport import requests as google_requests
 from google.cloud.storage import _signing
@@ -50,9 +50,7 @@ class TokenService:
 
 @pytest.fixture
 def service():
-    pretend = TokenService()
-    with serve(pretend) as url:
-        pretend.url = url
+    with served(TokenService()) as pretend:
         yield pretend
 
 

@@ -6,7 +6,7 @@ import urllib.parse
 import google.auth.jwt
 import pytest
 from conftest import public_pem
-from fakes import serve
+from fakes import serve, served
 from google.auth import identity_pool, impersonated_credentials
 from google.auth.transport import requests as google_requests
 
@@ -38,9 +38,7 @@ class Google:
 
 @pytest.fixture
 def google_services():
-    pretend = Google()
-    with serve(pretend) as url:
-        pretend.url = url
+    with served(Google()) as pretend:
         yield pretend
 
 
