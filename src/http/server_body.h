@@ -30,6 +30,8 @@ class BodyReceiver {
   size_t Feed(std::string_view bytes);
 
   State state() const;
+  /// What is still to come of a body whose size was announced; 0 where only the end will tell.
+  int64_t announced_bytes() const { return chunked_ ? 0 : remaining_; }
   const std::string& error() const { return decoder_.error(); }
   const Headers& trailers() const { return decoder_.trailers(); }
   int64_t total_bytes() const { return total_bytes_; }

@@ -15,6 +15,8 @@ namespace {
 // A head is read in pieces this large: what follows it, the beginning of a body, is copied once.
 constexpr size_t kHeadReadBytes = 16 << 10;
 constexpr int64_t kMaxReceiveBytes = 4 << 20;
+// Of a large body so much is awaited: a wake-up for every packet would cost sender and receiver more than the bytes do.
+constexpr int64_t kLowWaterBytes = 256 << 10;
 constexpr double kLingerSeconds = 2;
 constexpr double kStallSeconds = 600;
 
@@ -71,6 +73,15 @@ bool ServerConnection::WaitingSince(double time) const {
   return !ours && read_again_at_ < time && active_at_ < time;
 }
 
+bool ServerConnection::TakeTrickle() {
+  if (low_water_ == 1) {
+    return false;
+  }
+  Receive();
+  UpdateInterest();
+  return state_ != State::kClosed && active_at_ == loop_.now();
+}
+
 void ServerConnection::Close() {
   if (state_ == State::kClosed) {
     return;
@@ -97,9 +108,19 @@ void ServerConnection::UpdateInterest() {
   } else if (state_ == State::kSending && blocked_) {
     wanted = EPOLLOUT;
   }
+  UpdateLowWater();
   if (wanted != interest_) {
     interest_ = wanted;
     loop_.SetInterest(*this, wanted);
+  }
+}
+
+/// Never more than what is still to come, so that the end of a body is not waited for in vain.
+void ServerConnection::UpdateLowWater() {
+  const bool large = state_ == State::kBody && body_.announced_bytes() >= kLowWaterBytes;
+  const int wanted = large ? kLowWaterBytes : 1;
+  if (wanted != low_water_ && ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)) == 0) {
+    low_water_ = wanted;
   }
 }
 

@@ -33,6 +33,8 @@ class ServerConnection {
   bool closed() const { return state_ == State::kClosed; }
   /// True when the client has kept us waiting since before `time`.
   bool WaitingSince(double time) const;
+  /// Takes what has come of a large body, if it is too little for the loop to be told of it; false: nothing has.
+  bool TakeTrickle();
   void Close();
 
  private:
@@ -57,6 +59,7 @@ class ServerConnection {
   void Linger();
   void DropReceived();
   void UpdateInterest();
+  void UpdateLowWater();
 
   const uint64_t id_;
   FileDescriptor socket_;
@@ -67,6 +70,7 @@ class ServerConnection {
   double read_again_at_ = 0;  ///< the pace of the receiving side
   bool blocked_ = false;      ///< the socket takes nothing more now
   uint32_t interest_ = 0;
+  int low_water_ = 1;   ///< received bytes below which the socket counts as empty
   std::string unread_;  ///< received, but belongs to later requests
 
   HeadParser parser_;

@@ -166,7 +166,8 @@ void ServerLoop::CloseIdle() {
   }
   idle_check_at_ = now_ + std::min(kMaxIdleCheckSeconds, shared_.options.idle_timeout_seconds / 4);
   std::erase_if(connections_, [&](const auto& entry) {
-    return entry.second->WaitingSince(now_ - shared_.options.idle_timeout_seconds);
+    ServerConnection& connection = *entry.second;
+    return connection.WaitingSince(now_ - shared_.options.idle_timeout_seconds) && !connection.TakeTrickle();
   });
 }
 

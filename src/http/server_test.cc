@@ -233,6 +233,35 @@ TEST(Server, ClosesIdleConnections) {
   EXPECT_EQ(client.ReadToEnd(), "");
 }
 
+TEST(Server, TakesALargeBodyThatComesWithPauses) {
+  const auto server = StartEcho();
+  RawClient client(server->port());
+  const std::string body(600 << 10, 'b');
+  client.Send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+  for (size_t at = 0; at < body.size(); at += 90'000) {
+    client.Send(std::string_view(body).substr(at, 90'000));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  client.Send("GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  const std::string answer = client.ReadToEnd();
+  EXPECT_NE(answer.find(body), std::string::npos);
+  EXPECT_NE(answer.find("X-Path: /last"), std::string::npos);
+}
+
+TEST(Server, IsPatientWithALargeBodyThatTrickles) {
+  ServerOptions options;
+  options.idle_timeout_seconds = 0.25;
+  const auto server = StartEcho(options);
+  RawClient client(server->port());
+  client.Send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n");
+  for (int i = 0; i < 8; ++i) {
+    client.Send("1");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(server->stats().connections_open, 1);
+  EXPECT_EQ(client.ReadToEnd(), "");  // closed when nothing more comes
+}
+
 TEST(Server, SaysInOneLineThatAPortIsInUse) {
   const auto server = StartEcho();
   ServerOptions options;
