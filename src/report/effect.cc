@@ -32,14 +32,22 @@ bool IsNumber(const Value& value) {
   return std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
 }
 
+/// What others are naturally compared with; None: nothing in particular.
+Value BaselineOf(const std::string& property) {
+  if (property == kMethod) {
+    return std::string("full");
+  }
+  return property == "plugin" ? Value(std::string("torch_ddp")) : Value();
+}
+
 std::vector<Comparison> ComparisonsOf(const ResultSet& results, const std::string& property) {
   std::vector<Value> values = results.ValuesOf(property);
   if (std::all_of(values.begin(), values.end(), &IsNumber)) {
     return {{values.front(), values.back()}};
   }
-  const auto full = std::find(values.begin(), values.end(), Value(std::string("full")));
-  if (property == kMethod && full != values.end()) {
-    std::rotate(values.begin(), full, full + 1);
+  const auto baseline = std::find(values.begin(), values.end(), BaselineOf(property));
+  if (baseline != values.end()) {
+    std::rotate(values.begin(), baseline, baseline + 1);
   }
   std::vector<Comparison> comparisons;
   for (size_t i = 1; i < values.size(); ++i) {

@@ -55,6 +55,7 @@ std::string RenderHtmlReport(const ReportInput& input) {
   WriteCharts(html, content);
   WriteCostModel(html, content);
   WriteTable(html, content);
+  WriteBreakdowns(html, content);
   WritePublished(html, content);
   WriteDetails(html, content);
   WriteReadingHelp(html, content);

@@ -36,14 +36,21 @@ std::string FigureOf(const std::string& html, const std::string& id) {
   return begin == std::string::npos ? "" : html.substr(begin, html.find("</figure>", begin) - begin);
 }
 
+// The section with that id.
+std::string SectionOf(const std::string& html, const std::string& id) {
+  const size_t begin = html.find("<section id=\"" + id + "\"");
+  return begin == std::string::npos ? "" : html.substr(begin, html.find("</section>", begin) - begin);
+}
+
 TEST(HtmlReportTest, HoldsEveryPartAndEveryChart) {
   const std::string html = Render(DemoSpace());
   for (const char* id : {"findings", "charts", "results", "details", "help"}) {
     EXPECT_THAT(html, HasSubstr("<section id=\"" + std::string(id) + "\"")) << id;
   }
-  for (const char* id : {"throughput-by-batch-size", "throughput-by-max-length", "tensor-memory-by-batch-size",
-                         "tensor-memory-by-max-length", "resident-memory-by-batch-size",
-                         "resident-memory-by-max-length", "step-time", "loss", "utilization"}) {
+  for (const char* id :
+       {"throughput-by-batch-size", "throughput-by-max-length", "tensor-memory-by-batch-size",
+        "tensor-memory-by-max-length", "resident-memory-by-batch-size", "resident-memory-by-max-length",
+        "step-time-by-batch-size", "step-time", "loss", "utilization"}) {
     EXPECT_THAT(FigureOf(html, id), HasSubstr("<svg ")) << id;
   }
   EXPECT_THAT(html, HasSubstr("Example CPU 8481C @ 2.70GHz"));
@@ -117,6 +124,31 @@ TEST(HtmlReportTest, SpacesWithoutBatchSizesAreRanked) {
   const std::string html = Render(measurements);
   EXPECT_EQ(FigureOf(html, "throughput-by-batch-size"), "");
   EXPECT_THAT(FigureOf(html, "throughput"), HasSubstr("class=\"bar\""));
+}
+
+TEST(HtmlReportTest, PartsOfMemoryAndTimeStandBesideWhatWasPredicted) {
+  Measurement run = MakeValid({.batch_size = 8});
+  constexpr int64_t kMib = 1024 * 1024;
+  run.properties["peak_tensor_bytes"] = 2048 * kMib;
+  run.properties["predicted_peak_bytes"] = 1946 * kMib;
+  run.properties["ledger_parameters_bytes"] = 330 * kMib;
+  run.properties["ledger_buckets_bytes"] = int64_t{0};
+  run.properties["step_seconds_median"] = 0.5;
+  run.properties["exposed_communication_seconds"] = 0.125;
+  run.properties["all_reduce_bus_gb_per_s"] = 3.5;
+  const std::string html = Render({run, MakeValid({.batch_size = 4})});
+  const std::string memory = SectionOf(html, "memory");
+  EXPECT_THAT(memory, HasSubstr("<a href=\"#p2\">"));
+  for (const char* cell : {">2.00</td>", ">1.90</td>", ">-5.0</td>", ">330</td>"}) {
+    EXPECT_THAT(memory, HasSubstr(cell));
+  }
+  EXPECT_THAT(memory, Not(HasSubstr("buckets"))) << "a column of zeros says nothing";
+  EXPECT_EQ(CountOf(memory, "<tr>"), 2u) << "a run without a ledger has no row";
+  const std::string time = SectionOf(html, "time");
+  EXPECT_THAT(time, HasSubstr(">500</td>"));
+  EXPECT_THAT(time, HasSubstr(">125</td>"));
+  EXPECT_THAT(time, HasSubstr(">3.50</td>"));
+  EXPECT_EQ(SectionOf(Render(DemoSpace()), "memory"), "");
 }
 
 TEST(HtmlReportTest, LongSeriesAreThinned) {

@@ -2,22 +2,17 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <span>
 
 #include "report/cost_model.h"
 #include "report/fixed_cost.h"
 #include "report/format.h"
+#include "report/plain_grid.h"
 #include "report/report_sections.h"
 
 namespace assay::report {
 namespace {
 
 constexpr size_t kMaxCrossovers = 8;
-
-struct Column {
-  std::string_view label;
-  std::string_view unit;
-};
 
 // "211 \u00b1 20" in ms; without an interval, two points make the line.
 std::string InMilliseconds(double value, const measure::Interval& interval) {
@@ -26,48 +21,34 @@ std::string InMilliseconds(double value, const measure::Interval& interval) {
                                       : text;
 }
 
-void WriteNumber(Markup& html, const std::string& text, double value) {
-  html.Element("td", text, {{"class", "n"}, {"data-v", fmt::format("{}", value)}});
-}
-
 void WriteLine(Markup& html, const CostLine& line) {
   html.Open("tr").Element("td", line.label.empty() ? "all" : line.label, {{"class", "series"}});
   const measure::LinearFit& fit = line.step_seconds;
-  WriteNumber(html, fmt::format("{} to {}", Whole(line.smallest_batch), Whole(line.largest_batch)), line.largest_batch);
-  WriteNumber(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
-  WriteNumber(html, InMilliseconds(fit.slope, fit.slope_interval), fit.slope);
-  WriteNumber(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013", line.limit_throughput());
-  WriteNumber(html, std::isfinite(fit.r_squared) ? fmt::format("{:.4f}", fit.r_squared) : "\u2013", fit.r_squared);
+  WriteNumberCell(html, fmt::format("{} to {}", Whole(line.smallest_batch), Whole(line.largest_batch)),
+                  line.largest_batch);
+  WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
+  WriteNumberCell(html, InMilliseconds(fit.slope, fit.slope_interval), fit.slope);
+  WriteNumberCell(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013", line.limit_throughput());
+  WriteNumberCell(html, std::isfinite(fit.r_squared) ? fmt::format("{:.4f}", fit.r_squared) : "\u2013", fit.r_squared);
   if (line.memory_gib) {
-    WriteNumber(html, Readable(line.memory_gib->intercept), line.memory_gib->intercept);
-    WriteNumber(html, Readable(1024 * line.memory_gib->slope), line.memory_gib->slope);
+    WriteNumberCell(html, Readable(line.memory_gib->intercept), line.memory_gib->intercept);
+    WriteNumberCell(html, Readable(1024 * line.memory_gib->slope), line.memory_gib->slope);
   } else {
-    html.Element("td", "\u2013", {{"class", "n none"}}).Element("td", "\u2013", {{"class", "n none"}});
+    WriteEmptyCell(html);
+    WriteEmptyCell(html);
   }
   html.Close();
 }
 
-void OpenTable(Markup& html, std::string_view label, std::span<const Column> columns) {
-  html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", std::string(label)}, {"tabindex", "0"}});
-  html.Open("table", {{"class", "grid"}}).Open("thead").Open("tr").Element("th", "series", {{"scope", "col"}});
-  for (const Column& column : columns) {
-    html.Open("th", {{"scope", "col"}, {"class", "n"}}).Element("span", column.label, {{"class", "label"}});
-    if (!column.unit.empty()) {
-      html.Text(" ").Element("span", column.unit, {{"class", "unit"}});
-    }
-    html.Close();
-  }
-  html.Close().Close().Open("tbody");
-}
-
 void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
-  constexpr Column kColumns[] = {{"batch sizes", ""}, {"fixed", "ms"},          {"each", "ms"}, {"limit", "samples/s"},
-                                 {"fit", "R\u00b2"},  {"memory, fixed", "GiB"}, {"each", "MiB"}};
-  OpenTable(html, "Cost model", kColumns);
+  constexpr GridColumn kColumns[] = {{"batch sizes", ""},    {"fixed", "ms"},    {"each", "ms"},
+                                     {"limit", "samples/s"}, {"fit", "R\u00b2"}, {"memory, fixed", "GiB"},
+                                     {"each", "MiB"}};
+  OpenGrid(html, "Cost model", "series", kColumns);
   for (const CostLine& line : lines) {
     WriteLine(html, line);
   }
-  html.Close().Close().Close();
+  CloseGrid(html);
 }
 
 void WriteFixedCosts(Markup& html, const ReportContent& content, const std::vector<CostLine>& lines) {
@@ -85,19 +66,20 @@ void WriteFixedCosts(Markup& html, const ReportContent& content, const std::vect
                            "that follows from the published table, scaled by how long a step of {} takes here at "
                            "batch size {} and took there.",
                            published.baseline, published.baseline, Whole(published.baseline_batch_size)));
-  constexpr Column kColumns[] = {{"fixed", "ms"}, {"beyond", "ms"}, {"published", "ms"}, {"published, scaled", "ms"}};
-  OpenTable(html, "Fixed costs", kColumns);
+  constexpr GridColumn kColumns[] = {
+      {"fixed", "ms"}, {"beyond", "ms"}, {"published", "ms"}, {"published, scaled", "ms"}};
+  OpenGrid(html, "Fixed costs", "series", kColumns);
   for (const FixedCost& row : rows) {
     const measure::LinearFit& fit = row.line->step_seconds;
     html.Open("tr").Element("td", row.line->label, {{"class", "series"}});
-    WriteNumber(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
-    WriteNumber(html, InMilliseconds(row.beyond_seconds, {0, row.beyond_seconds + row.half_width_seconds}),
-                row.beyond_seconds);
-    WriteNumber(html, Readable(1000 * row.published_seconds), row.published_seconds);
-    WriteNumber(html, Readable(1000 * row.scaled_seconds), row.scaled_seconds);
+    WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
+    WriteNumberCell(html, InMilliseconds(row.beyond_seconds, {0, row.beyond_seconds + row.half_width_seconds}),
+                    row.beyond_seconds);
+    WriteNumberCell(html, Readable(1000 * row.published_seconds), row.published_seconds);
+    WriteNumberCell(html, Readable(1000 * row.scaled_seconds), row.scaled_seconds);
     html.Close();
   }
-  html.Close().Close().Close();
+  CloseGrid(html);
 }
 
 std::vector<std::string> CrossoverSentences(const std::vector<CostLine>& lines) {

@@ -25,6 +25,8 @@ void WriteFindings(Markup& html, const ReportContent& content);
 void WriteCharts(Markup& html, const ReportContent& content);
 /// Lines over the batch size; nothing when no series has two sizes.
 void WriteCostModel(Markup& html, const ReportContent& content);
+/// The parts of memory and time over ranks; nothing when no measurement has them.
+void WriteBreakdowns(Markup& html, const ReportContent& content);
 void WriteTable(Markup& html, const ReportContent& content);
 /// Tables of others' figures.
 void WritePublished(Markup& html, const ReportContent& content);

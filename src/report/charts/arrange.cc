@@ -131,8 +131,8 @@ Arrangement Arrange(const ResultSet& results, std::string_view x_property) {
     Series& series = panels[KeyOf(configuration, facets)][key];
     series.points.push_back(&configuration);
     series.short_label = ValuesText(key);
-    series.style = {ColorOf(results, arrangement.color_property, configuration),
-                    IndexOf(dash_keys, KeyOf(configuration, dashes))};
+    const int color = ColorOf(results, arrangement.color_property, configuration);
+    series.style = {color, IndexOf(dash_keys, KeyOf(configuration, dashes)) + color / kColors};
   }
   for (auto& [facet, series_of_key] : panels) {
     Panel& panel = arrangement.panels.emplace_back();
@@ -159,7 +159,8 @@ std::vector<LegendEntry> LegendOf(const ResultSet& results, const Arrangement& a
   }
   entries.clear();
   for (const space::Value& value : results.ValuesOf(arrangement.color_property)) {
-    entries.push_back({space::ToString(value), {static_cast<int>(entries.size()), 0}});
+    const int color = static_cast<int>(entries.size());
+    entries.push_back({space::ToString(value), {color, color / kColors}});
   }
   return entries;
 }

@@ -26,6 +26,8 @@ constexpr std::array kChartKinds = {
               MetricKind::kPeakResidentMemory, kBatchSize},
     ChartKind{"resident-memory-by-max-length", "Peak resident memory by max length", &BuildMetricByProperty,
               MetricKind::kPeakResidentMemory, kMaxLength},
+    ChartKind{"step-time-by-batch-size", "Median step time by batch size", &BuildMetricByProperty,
+              MetricKind::kStepSeconds, kBatchSize},
     ChartKind{"memory-phases", "Peak tensor memory by phase", &BuildMemoryPhases},
     ChartKind{"step-time", "Step time, every step", &BuildStepSpread},
     ChartKind{"loss", "Training loss", &BuildLossCurves},

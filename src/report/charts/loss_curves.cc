@@ -86,13 +86,21 @@ void DrawConfiguration(Markup& svg, const Configuration& configuration, const Re
   svg.Close();
 }
 
-std::string DrawPanel(const Panel& panel, const ResultSet& results, const Extent& extent, std::string_view title) {
+/// Of what a step's loss is the mean.
+std::string_view AxisTitle(const std::vector<Metric>& metrics) {
+  const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
+  return throughput != nullptr && throughput->property == "images_per_second" ? "mean loss of the images"
+                                                                              : "mean loss of the supervised tokens";
+}
+
+std::string DrawPanel(const Panel& panel, const ResultSet& results, const Extent& extent, std::string_view title,
+                      std::string_view axis_title) {
   const auto [low, high] = NiceRange(extent.low, extent.high, kTicks);
   const double last_step = std::max(2.0, extent.steps);
   const LinearScale x(1, last_step, kArea.left, kArea.right);
   const LinearScale y(low, high, kArea.bottom, kArea.top);
   Markup svg = OpenChart(kHeight, panel.title.empty() ? std::string(title) : fmt::format("{}, {}", title, panel.title));
-  DrawValueAxis(svg, kArea, y, NiceTicks(low, high, kTicks), "mean loss of the supervised tokens");
+  DrawValueAxis(svg, kArea, y, NiceTicks(low, high, kTicks), axis_title);
   std::vector<double> ticks = NiceTicks(1, last_step, kTicks);
   std::erase_if(ticks, [](double tick) { return tick != static_cast<double>(static_cast<long long>(tick)); });
   DrawNumberAxis(svg, kArea, x, {ticks, "optimiser step"});
@@ -122,7 +130,8 @@ std::optional<Figure> BuildLossCurves(const ChartKind& kind, const ChartInput& i
   }
   figure.legend_markers = false;
   for (const Panel& panel : arrangement.panels) {
-    figure.panels.push_back({panel.title, DrawPanel(panel, input.results, extent, kind.title)});
+    figure.panels.push_back(
+        {panel.title, DrawPanel(panel, input.results, extent, kind.title, AxisTitle(input.metrics))});
   }
   return figure;
 }
