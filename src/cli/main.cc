@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <vector>
 
@@ -69,6 +70,7 @@ int Main(int argc, char** argv) {
     return ReportUsageError(app, error);
   }
   InstallInterruptHandler();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files then fails the write, as a full disk does
   for (const auto& [sub, action] : verbs) {
     if (!sub->parsed()) {
       continue;

@@ -6,6 +6,7 @@
 #include "cli/object_options.h"
 #include "cli/object_output.h"
 #include "cli/object_verb.h"
+#include "cli/options.h"
 
 namespace assay::cli {
 namespace {
@@ -27,8 +28,8 @@ Status Run(const CatOptions& options) {
 Action AddObjectCat(CLI::App& app) {
   auto options = std::make_shared<CatOptions>();
   app.add_option("uri", options->uri, "The object")->required();
-  app.add_option("--offset", options->offset, "First byte")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--length", options->length, "Bytes [to the end]")->check(CLI::NonNegativeNumber);
+  app.add_option("--offset", options->offset, "First byte")->check(NotNegative())->capture_default_str();
+  app.add_option("--length", options->length, "Bytes [to the end]")->check(NotNegative());
   options->store.AddTo(app);
   return [options] { return Run(*options); };
 }

@@ -86,7 +86,7 @@ Action AddObjectUploads(CLI::App& app) {
   app.add_flag("--abort", options->abort, "Abort them: what the store holds of them is freed");
   app.add_option("--upload-id", options->upload_id, "Only this one")->type_name("ID");
   app.add_option("--older-than", options->older_than_hours, "Only those begun so many hours ago or earlier")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->type_name("HOURS");
   app.add_flag("--dry-run,--dryrun", options->dry_run, "With --abort: print what would be aborted");
   AddOutputOption(app, options->output, {"table", "json"});

@@ -15,6 +15,15 @@ void AddStoreOption(CLI::App& app, std::string& url) {
       ->type_name("URL");
 }
 
+CLI::Validator NotNegative() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    const bool fine = CLI::detail::lexical_cast(text, value) && value >= 0;
+    return fine ? std::string() : "must be a number of 0 or more, not '" + text + "'";
+  };
+  return {check, "NONNEGATIVE"};
+}
+
 experiment::PlanContext DefaultPlanContext() {
   return {.share_dir = ShareDirectory(), .cache_dir = UserCacheDirectory(), .threads = 0};
 }

@@ -15,6 +15,9 @@ void AddOutputOption(CLI::App& app, std::string& output, const std::vector<std::
 /// --store URL.
 void AddStoreOption(CLI::App& app, std::string& url);
 
+/// A number of 0 or more. CLI11's own check prints the largest double with all of its digits.
+CLI::Validator NotNegative();
+
 /// Where plans find models, data and caches.
 experiment::PlanContext DefaultPlanContext();
 

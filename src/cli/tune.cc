@@ -143,10 +143,10 @@ void AddTrainingOptions(CLI::App& app, job::TunePlan& plan) {
       ->capture_default_str();
   app.add_option("--optim", plan.optimizer, "Optimiser")->capture_default_str();
   app.add_option("--learning-rate", plan.learning_rate, "Peak learning rate")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--weight-decay", plan.weight_decay, "Not on biases and norms")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--lr-scheduler-type", plan.lr_scheduler_type, "Learning rate over the steps")
       ->check(CLI::IsMember({"cosine", "linear", "constant"}))
@@ -155,7 +155,7 @@ void AddTrainingOptions(CLI::App& app, job::TunePlan& plan) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--max-grad-norm", plan.max_grad_norm, "Gradients are clipped to this norm; 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--seed", plan.seed, "Of random weights, adapters, dropout and shuffling")->capture_default_str();
 }

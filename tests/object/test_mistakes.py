@@ -31,6 +31,7 @@ def test_a_range_beyond_the_end(cli, tmp_path):
     cli.run("put", tmp_path / "file", "s3://test/k")
     assert "10 bytes" in cli.refused("cat", "s3://test/k", "--offset", 5, "--length", 6)
     assert "10 bytes" in cli.refused("cat", "s3://test/k", "--offset", 11)
+    assert "0 or more" in cli.refused("cat", "s3://test/k", "--offset", -3)
     assert cli.run("cat", "s3://test/k", "--offset", 10).stdout == b""
 
 
