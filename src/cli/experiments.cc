@@ -56,6 +56,9 @@ void PrintProperty(const PropertySpec& property) {
     head += fmt::format("  in {}", property.unit);
   }
   fmt::print("{}\n{}{}", head, Wrap(property.domain.Describe(), 6), Wrap(property.description, 6));
+  for (const std::string& note : property.notes) {
+    fmt::print("{}", Wrap(note, 8));
+  }
 }
 
 void PrintProperties(const Experiment& experiment, std::string_view title, bool required) {
@@ -93,7 +96,8 @@ nlohmann::json ToJson(const Experiment& experiment) {
                                   {"domain", property.domain.Describe()},
                                   {"default", space::ToJson(property.default_value)},
                                   {"unit", property.unit},
-                                  {"description", property.description}});
+                                  {"description", property.description},
+                                  {"notes", property.notes}});
   }
   for (const TargetSpec& target : experiment.targets()) {
     json["targets"].push_back({{"name", target.name},

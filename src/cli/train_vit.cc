@@ -1,10 +1,12 @@
 // assay train-vit: trains a vision transformer on images, over one rank or several.
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/files.h"
@@ -25,51 +27,24 @@ struct TrainVitOptions {
   job::VitPlan plan;
   std::string model = "google/vit-base-patch16-224";
   std::string data;
-  std::string precision;           ///< empty: the plugin's own
-  std::vector<std::string> knobs;  ///< NAME=VALUE
+  std::string precision;                                      ///< empty: the plugin's own
+  std::vector<std::function<void(job::PluginKnobs&)>> knobs;  ///< each sets one that was given
   std::string memory_cap;
   std::string output;
   bool skip_corrupt = false;
   bool trace = false;
 };
 
-Status ParseKnob(std::string_view text, bool& knob) {
-  knob = text == "true";
-  return knob || text == "false" ? Status::Ok() : Status::InvalidArgument("expected true or false");
-}
-
-template <typename Number>
-  requires(std::is_same_v<Number, int64_t> || std::is_same_v<Number, double>)
-Status ParseKnob(std::string_view text, Number& knob) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), knob);
-  return error == std::errc() && end == text.data() + text.size() ? Status::Ok()
-                                                                  : Status::InvalidArgument("expected a number");
-}
-
-Status ParseKnob(std::string_view text, std::string& knob) {
-  knob = text;
-  return Status::Ok();
-}
-
-/// "zero_stage=2" into its field.
-Status SetKnob(const std::string& assignment, job::PluginKnobs& knobs) {
-  const size_t equals = assignment.find('=');
-  const std::string name = assignment.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : assignment.substr(equals + 1);
-  std::vector<std::string> known;
-  Status status = Status::NotFound("");
+/// Sets the knob `name` where its type is T.
+template <typename T>
+void SetKnob(job::PluginKnobs& knobs, std::string_view name, const T& value) {
   job::VisitKnobs(knobs, [&](const char* knob, auto& field) {
-    known.emplace_back(knob);
-    if (name == knob) {
-      status = ParseKnob(value, field).WithContext("--knob " + assignment);
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(field)>, T>) {
+      if (name == knob) {
+        field = value;
+      }
     }
   });
-  if (status.code() != ErrorCode::kNotFound) {
-    return status;
-  }
-  const std::string nearest = NearestName(name, known);
-  return Status::InvalidArgument(fmt::format("--knob {}: there is no knob '{}'{}", assignment, name,
-                                             nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 
 /// What the plugin brings along, and what was asked for on top of it.
@@ -78,8 +53,8 @@ Status CompletePlugin(const TrainVitOptions& options, job::VitPlan& plan) {
   plan.knobs = plugin->defaults;
   plan.precision = options.precision.empty() ? std::string(plugin->precision) : options.precision;
   plan.loss_scale = plugin->loss_scale;
-  for (const std::string& assignment : options.knobs) {
-    ASSAY_RETURN_IF_ERROR(SetKnob(assignment, plan.knobs));
+  for (const auto& set : options.knobs) {
+    set(plan.knobs);
   }
   return Status::Ok();
 }
@@ -225,9 +200,6 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
   app.add_option("--number-ranks", options.plan.number_ranks, "Processes of this machine")
       ->check(CLI::Range(int64_t{1}, int64_t{4096}))
       ->capture_default_str();
-  app.add_option("--knob", options.knobs, "A setting of the plugin, for example zero_stage=2; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--memory-cap", options.memory_cap, "A rank's tensor memory beyond it is an out-of-memory outcome")
       ->type_name("BYTES");
   app.add_option("--device", options.plan.device, "Where it runs")
@@ -236,6 +208,27 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
   app.add_option("--threads", options.plan.threads, "CPU threads a rank; 0: its share of all")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+}
+
+/// An option for each knob: --tp-size for tp_size.
+void AddKnobOptions(CLI::App& app, TrainVitOptions& options) {
+  job::VisitKnobs(options.plan.knobs, [&](const char* name, auto& field) {
+    using T = std::remove_reference_t<decltype(field)>;
+    std::string flag = fmt::format("--{}", name);
+    std::ranges::replace(flag, '_', '-');
+    app.add_option_function<T>(
+           flag,
+           [&options, name = std::string(name)](const T& value) {
+             options.knobs.emplace_back([name, value](job::PluginKnobs& knobs) { SetKnob(knobs, name, value); });
+           },
+           std::string(job::DescribeKnob(name)))
+        ->group("Knobs of the plugins, each its own default when not given");
+  });
+  std::string footer = "Plugins, with their own precision and the knobs they read:\n";
+  for (const job::PluginInfo& plugin : job::Plugins()) {
+    footer += "  " + job::DescribePlugin(plugin) + "\n";
+  }
+  app.footer(footer + "\n" + app.get_footer());
 }
 
 void AddOutputOptions(CLI::App& app, TrainVitOptions& options) {
@@ -254,6 +247,7 @@ Action AddTrainVit(CLI::App& app) {
   AddDataOptions(app, *options);
   AddTrainingOptions(app, *options);
   AddParallelOptions(app, *options);
+  AddKnobOptions(app, *options);
   AddOutputOptions(app, *options);
   return [options] { return Run(*options); };
 }

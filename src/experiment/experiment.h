@@ -26,7 +26,9 @@ struct PropertySpec {
   space::Value default_value;  ///< of an optional property
   std::string unit;            ///< empty: none
   std::string description;     ///< one line
-  bool own = false;            ///< ours; the reference does not have it
+  /// What more there is to say, a line each, for example of what each value means.
+  std::vector<std::string> notes = {};
+  bool own = false;  ///< ours; the reference does not have it
   /// Of the domain, what this version can do; empty: all of it.
   std::vector<space::Value> supported = {};
   /// Of a property whose text is a name that this knows, or a path: an existing path is made absolute, so that the same

@@ -44,7 +44,9 @@ Domain SizesOrNone(std::initializer_list<int64_t> sizes) {
 }
 
 void AddRequired(std::vector<PropertySpec>& specs) {
-  specs.push_back(Required("plugin", Choice(PluginNames()), "how ranks share the work"));
+  specs.push_back(Required("plugin", Choice(PluginNames()),
+                           "how ranks share the work; in brackets the plugin's own precision and the knobs it reads"));
+  std::ranges::transform(job::Plugins(), std::back_inserter(specs.back().notes), &job::DescribePlugin);
   specs.push_back(Required("batch_size", Integers(1, 65537), "images of a data rank and step", "images"));
   specs.push_back(
       NameOrPath(Required("model_name", Domain::AnyText(),
@@ -55,7 +57,7 @@ void AddRequired(std::vector<PropertySpec>& specs) {
 
 void AddRun(std::vector<PropertySpec>& specs) {
   specs.push_back(Own(Optional("number_ranks", Integers(1, kMaxRanks), int64_t{1},
-                               "worker processes; with GPUs there must be one for each")));
+                               "worker processes; with GPUs one for each, which is also what 1 stands for there")));
   specs.push_back(Optional("max_train_steps", Integers(1, 100001), int64_t{20}, "measured optimiser steps", "steps"));
   specs.push_back(Own(Optional("protocol", Texts({"fair", "published"}), std::string("fair"),
                                "fair: warm-up until step times are stable, peaks of initialisation and training apart; "
@@ -78,26 +80,26 @@ void AddRun(std::vector<PropertySpec>& specs) {
   specs.push_back(Own(Optional("threads", Integers(0, 1025), int64_t{0}, "CPU threads a rank; 0: its share")));
 }
 
-/// None is the plugin's own default, which assay experiments shows in the descriptions of the plugins.
+PropertySpec Knob(const char* name, Domain domain, std::string unit = "") {
+  return Optional(name, std::move(domain), kNone, std::string(job::DescribeKnob(name)), std::move(unit));
+}
+
+/// None is the plugin's own default.
 void AddKnobs(std::vector<PropertySpec>& specs) {
-  specs.push_back(Optional("zero_stage", SizesOrNone({0, 1, 2}), kNone, "low_level_zero: 1 or 2; hybrid: 0 or 1"));
-  specs.push_back(Optional("bucket_mib", SizesOrNone({1, 2, 4, 8, 12, 16, 24, 25, 32, 48, 64, 100, 128, 256}), kNone,
-                           "gradient bucket of a reduction", "MiB"));
-  specs.push_back(Optional("overlap", Choice({kNone, false, true}), kNone, "reduce while backward goes on"));
-  specs.push_back(Optional("no_sync", Choice({kNone, false, true}), kNone,
-                           "with accumulation: keep full gradients and reduce once a step"));
-  specs.push_back(Optional("prefetch", SizesOrNone({0, 1, 2, 3, 4, 8}), kNone, "units gathered ahead"));
-  specs.push_back(Optional("shard_param_frac", Fractions(), kNone, "gemini: part of the parameters that is sharded"));
-  specs.push_back(Optional("offload_optim_frac", Fractions(), kNone, "part of the states kept in host memory"));
-  specs.push_back(Optional("offload_param_frac", Fractions(), kNone, "part of the parameters kept in host memory"));
-  specs.push_back(Optional("placement", TextsOrNone({"static", "auto"}), kNone, "gemini: where chunks are kept"));
-  specs.push_back(Optional("tp_size", SizesOrNone({1, 2, 4, 8}), kNone, "hybrid_parallel: tensor ranks"));
-  specs.push_back(Optional("pp_size", SizesOrNone({1, 2, 4, 8}), kNone, "hybrid_parallel: pipeline stages"));
-  specs.push_back(Optional("microbatches", SizesOrNone({1, 2, 4, 8, 16, 32}), kNone, "hybrid_parallel: of a step"));
-  specs.push_back(Own(Optional("shard_ranks", SizesOrNone({1, 2, 4, 8, 16}), kNone,
-                               "HYBRID_SHARD: ranks that share one copy of the state")));
-  specs.push_back(Own(Optional("communication_dtype", TextsOrNone({"float32", "bfloat16", "float16", "float8"}), kNone,
-                               "what gradients and gathered parameters travel as; None: as they are")));
+  specs.push_back(Knob("zero_stage", SizesOrNone({0, 1, 2})));
+  specs.push_back(Knob("bucket_mib", SizesOrNone({1, 2, 4, 8, 12, 16, 24, 25, 32, 48, 64, 100, 128, 256}), "MiB"));
+  specs.push_back(Knob("overlap", Choice({kNone, false, true})));
+  specs.push_back(Knob("no_sync", Choice({kNone, false, true})));
+  specs.push_back(Knob("prefetch", SizesOrNone({0, 1, 2, 3, 4, 8})));
+  specs.push_back(Knob("shard_param_frac", Fractions()));
+  specs.push_back(Knob("offload_optim_frac", Fractions()));
+  specs.push_back(Knob("offload_param_frac", Fractions()));
+  specs.push_back(Knob("placement", TextsOrNone({"static", "auto"})));
+  specs.push_back(Knob("tp_size", SizesOrNone({1, 2, 4, 8})));
+  specs.push_back(Knob("pp_size", SizesOrNone({1, 2, 4, 8})));
+  specs.push_back(Knob("microbatches", SizesOrNone({1, 2, 4, 8, 16, 32})));
+  specs.push_back(Own(Knob("shard_ranks", SizesOrNone({1, 2, 4, 8, 16}))));
+  specs.push_back(Own(Knob("communication_dtype", TextsOrNone({"float32", "bfloat16", "float16", "float8"}))));
 }
 
 template <typename T>
@@ -110,6 +112,12 @@ void Take(const Value& value, T& knob) {
   } else {
     knob = static_cast<T>(*space::NumberOf(value));
   }
+}
+
+/// Where nothing else is asked for, a rank for each GPU.
+int64_t RanksOf(const space::Entity& point) {
+  const int64_t ranks = IntegerOf(point, "number_ranks");
+  return ranks == 1 ? std::max<int64_t>(1, IntegerOf(point, "number_gpus")) : ranks;
 }
 
 Status TakeMemoryCap(const space::Entity& point, job::VitPlan& plan) {
@@ -144,7 +152,7 @@ Result<job::VitPlan> VitPlanOf(const space::Entity& point) {
   plan.precision = TextOf(point, "precision").empty() ? std::string(plugin->precision) : TextOf(point, "precision");
   plan.loss_scale = plan.precision == "fp16" || plan.precision == "amp_fp16" ? plugin->loss_scale : 1;
   plan.synthetic = true;
-  plan.number_ranks = IntegerOf(point, "number_ranks");
+  plan.number_ranks = RanksOf(point);
   plan.batch_size = IntegerOf(point, "batch_size");
   plan.gradient_accumulation_steps = IntegerOf(point, "gradient_accumulation_steps");
   plan.gradient_checkpointing = BoolOf(point, "gradient_checkpointing") ? "on" : "off";
@@ -163,9 +171,10 @@ Result<job::VitPlan> VitPlanOf(const space::Entity& point) {
 
 Verdict CheckVitPluginRules(const space::Entity& point) {
   const int64_t gpus = IntegerOf(point, "number_gpus");
-  const int64_t ranks = IntegerOf(point, "number_ranks");
+  const int64_t ranks = RanksOf(point);
   if (gpus > 0 && ranks != gpus) {
-    return {fmt::format("number_ranks is {} and number_gpus {}: each GPU has one rank", ranks, gpus)};
+    return {fmt::format("number_ranks is {} and number_gpus {}: each GPU has one rank, so leave number_ranks out",
+                        ranks, gpus)};
   }
   const Result<job::VitPlan> plan = VitPlanOf(point);
   const Status status = plan.ok() ? job::CheckVitPlan(*plan) : plan.status();

@@ -98,6 +98,26 @@ const std::array<PluginInfo, 10> kPlugins = {{
      ShardDefaults()},
 }};
 
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKnobDescriptions = {{
+    {"zero_stage",
+     "low_level_zero: 1 shards the optimiser's states, 2 gradients too; hybrid_parallel: 0 or 1, over data ranks"},
+    {"bucket_mib", "MiB of gradients that are reduced together; DDP's first bucket has 1 MiB"},
+    {"overlap", "reduce gradients while backward goes on"},
+    {"no_sync", "with accumulation: keep full gradients and reduce them once a step"},
+    {"prefetch", "units gathered ahead of the one that computes"},
+    {"shard_param_frac", "gemini, static: part of the parameters that is sharded"},
+    {"offload_optim_frac", "part of the master weights and moments kept in host memory"},
+    {"offload_param_frac", "part of the parameters kept in host memory between uses"},
+    {"placement", "gemini: static, or auto: traced in the first step and held within the memory cap"},
+    {"tp_size", "hybrid_parallel: tensor ranks; they divide the model's heads and MLP features"},
+    {"pp_size", "hybrid_parallel: pipeline stages, each with a layer or more"},
+    {"microbatches", "hybrid_parallel: pieces that a pipeline cuts batch_size into; one image each when not given"},
+    {"shard_ranks", "HYBRID_SHARD, _HYBRID_SHARD_ZERO2: ranks that share one copy of the state; all when not given"},
+    {"communication_dtype",
+     "what gradients and gathered parameters travel as: float32, bfloat16, float16 or float8; as they are when not "
+     "given"},
+}};
+
 std::string Quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
@@ -197,6 +217,20 @@ Result<const PluginInfo*> FindPlugin(std::string_view name) {
   const std::string nearest = NearestName(name, known);
   return Status::InvalidArgument("there is no plugin " + Quoted(name) +
                                  (nearest.empty() ? "" : " (did you mean " + Quoted(nearest) + "?)"));
+}
+
+std::string_view DescribeKnob(std::string_view name) {
+  const auto* found = std::ranges::find_if(kKnobDescriptions, [&](const auto& row) { return row.first == name; });
+  return found == kKnobDescriptions.end() ? "" : found->second;
+}
+
+std::string DescribePlugin(const PluginInfo& plugin) {
+  std::string text(plugin.name);
+  text.append(": ").append(plugin.description).append(" (").append(plugin.precision).append("; knobs: ");
+  for (const std::string_view& knob : plugin.knobs) {
+    text.append(&knob == &plugin.knobs.front() ? "" : ", ").append(knob);
+  }
+  return text + ")";
 }
 
 Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ranks) {

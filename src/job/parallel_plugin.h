@@ -53,6 +53,9 @@ void VisitKnobs(Knobs& knobs, const Visitor& visit) {
   visit("communication_dtype", knobs.communication_dtype);
 }
 
+/// What the knob of that name does, for people, on one line; empty when there is no such knob.
+std::string_view DescribeKnob(std::string_view name);
+
 /// One row of the table of plugins.
 struct PluginInfo {
   std::string_view name;
@@ -69,6 +72,10 @@ std::span<const PluginInfo> Plugins();
 
 /// The plugin of that name (case counts); an error names the nearest.
 Result<const PluginInfo*> FindPlugin(std::string_view name);
+
+/// "torch_ddp_fp16: Torch DDP under fp16 autocast ... (amp_fp16; knobs: bucket_mib, overlap)": name, description, its
+/// own precision and what it reads, on one line.
+std::string DescribePlugin(const PluginInfo& plugin);
 
 /// Refuses, in one line, a knob out of its range, a knob that `plugin` does not read and that is not as its defaults
 /// have it, and `ranks` that do not divide into tp_size x pp_size or shard_ranks.

@@ -38,7 +38,7 @@ def train(environment, *arguments):
 
 def test_digits_reach_the_worker(environment, tmp_path):
     finished = train(
-        environment, "--data", "digits", "--model", "vit-digits", "--plugin", "low_level_zero", "--knob", "zero_stage=2"
+        environment, "--data", "digits", "--model", "vit-digits", "--plugin", "low_level_zero", "--zero-stage", "2"
     )
     assert finished.returncode == 0, finished.stderr
     plan = json.loads((tmp_path / "plan.json").read_text())
@@ -61,15 +61,29 @@ def test_evaluations_are_in_the_json(environment):
     assert result["plan"]["model_dir"].endswith("google/vit-base-patch16-224")
 
 
+def test_every_knob_has_an_option_and_its_help(environment, tmp_path):
+    text = " ".join(train(environment, "--help").stdout.split())
+    for option in ("--tp-size INT", "--pp-size INT", "--microbatches INT", "--offload-optim-frac FLOAT"):
+        assert option in text
+    assert "hybrid_parallel: tensor ranks" in text
+    mesh = ["--tp-size", 1, "--pp-size", 2, "--microbatches", 4, "--overlap", "false"]
+    finished = train(
+        environment, "--synthetic", "--max-steps", 2, "--plugin", "hybrid_parallel", "--number-ranks", 2, *mesh
+    )
+    assert finished.returncode == 0, finished.stderr
+    knobs = json.loads((tmp_path / "plan.json").read_text())["knobs"]
+    assert (knobs["tp_size"], knobs["pp_size"], knobs["microbatches"], knobs["overlap"]) == (1, 2, 4, False)
+
+
 MISTAKES = [
     ([], "there is no data: give --data DIR"),
     (["--synthetic"], "max_steps must say how many"),
     (["--synthetic", "--data", "digits"], "--synthetic takes no --data"),
     (["--data", "/nowhere"], "there is no folder /nowhere"),
     (["--data", "digits", "--model", "vit-digit"], "did you mean 'vit-digits'?"),
-    (["--data", "digits", "--knob", "zero=1"], "there is no knob 'zero'"),
-    (["--data", "digits", "--knob", "zero_stage=x"], "expected a number"),
-    (["--data", "digits", "--model", "vit-digits", "--knob", "tp_size=2"], "torch_ddp does not read tp_size"),
+    (["--data", "digits", "--zero", "1"], "--zero"),
+    (["--data", "digits", "--zero-stage", "x"], "Could not convert: --zero-stage = x"),
+    (["--data", "digits", "--model", "vit-digits", "--tp-size", "2"], "torch_ddp does not read tp_size"),
     (
         ["--data", "digits", "--model", "vit-digits", "--plugin", "hybrid_parallel", "--number-ranks", "6"],
         "6 ranks do not divide into tp_size 2 x pp_size 2",
