@@ -41,8 +41,11 @@ std::string DescribeResult(const explore::PointDone& done) {
     return fmt::format("[{}/{}] {}: another process is measuring it", done.done, done.total, name);
   }
   std::string text = fmt::format("[{}/{}] {}: {}", done.done, done.total, name, samplestore::ToString(m.outcome));
-  if (const double speed = NumberOr(m.properties, "real_tokens_per_second", 0); speed > 0) {
-    text += fmt::format(", {} tokens/s", FormatNumber(speed));
+  for (const auto& [property, unit] :
+       {std::pair{"real_tokens_per_second", "tokens/s"}, {"images_per_second", "images/s"}}) {
+    if (const double speed = NumberOr(m.properties, property, 0); speed > 0) {
+      text += fmt::format(", {} {}", FormatNumber(speed), unit);
+    }
   }
   if (!m.reason.empty()) {
     text += " (" + m.reason + ")";
