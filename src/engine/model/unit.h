@@ -16,6 +16,8 @@ struct ParameterRef {
   /// Its gradient is part of the global norm here. Of parameters that ranks with other parts of the model have too,
   /// one rank counts it.
   bool counts_in_norm = true;
+  /// Of an expert, of which ranks may hold different ones: each rank lists those that it holds (see ShardGroups).
+  bool expert = false;
 };
 
 /// Parameters that are used together, one layer as a rule: what is gathered and freed at once. Units are listed in the

@@ -4,9 +4,9 @@
 
 namespace assay::engine {
 
-FlatGradients::FlatGradients(ShardContext& context, const FlatLayout& layout, at::ScalarType dtype,
-                             const std::string& unit, bool offload)
-    : context_(context),
+FlatGradients::FlatGradients(ShardContext& context, const DataRanks& ranks, const FlatLayout& layout,
+                             at::ScalarType dtype, const std::string& unit, bool offload)
+    : ranks_(ranks),
       layout_(layout),
       dtype_(dtype),
       label_(unit + " gradients"),
@@ -37,9 +37,12 @@ void FlatGradients::add(size_t parameter, const at::Tensor& gradient) {
   const FlatParameter& p = layout_.parameters()[parameter];
   const at::Tensor place = flat().narrow(0, p.offset, p.elements).view(p.shape);
   if (written_[parameter]) {
-    place.add_(gradient);
+    place.add_(gradient, ranks_.gradient_factor);
   } else {
     place.copy_(gradient);
+    if (ranks_.gradient_factor != 1) {
+      place.mul_(ranks_.gradient_factor);
+    }
   }
   written_[parameter] = true;
   used_[parameter] = true;
@@ -67,13 +70,13 @@ void FlatGradients::begin_reduce() {
   close();
   stage_ = Stage::kScattering;
   if (offload_ || shard_holds_sum_) {
-    target_ = whole_->flat().narrow(0, context_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
+    target_ = whole_->flat().narrow(0, ranks_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
   } else {
     shard_->allocate();
     target_ = shard_->flat();
   }
   if (layout_.ranks() > 1) {
-    work_ = context_.groups.shard->reduce_scatter(target_, whole_->flat(), ReduceOp::kAverage, label_);
+    work_ = ranks_.shard->reduce_scatter(target_, whole_->flat(), ReduceOp::kAverage, label_);
   }
 }
 
@@ -85,8 +88,8 @@ bool FlatGradients::advance_reduce() {
     work_->wait();
     work_.reset();
   }
-  if (stage_ == Stage::kScattering && context_.replicas() > 1) {
-    work_ = context_.groups.replicate->all_reduce(target_, ReduceOp::kAverage, label_);
+  if (stage_ == Stage::kScattering && ranks_.replicas() > 1) {
+    work_ = ranks_.replicate->all_reduce(target_, ReduceOp::kAverage, label_);
     stage_ = Stage::kAveraging;
     return false;
   }

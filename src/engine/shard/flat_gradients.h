@@ -14,13 +14,13 @@
 namespace assay::engine {
 
 /// Collects gradients in a flat buffer as backward makes them. Usually, when nobody splits them, they lie in a bucket,
-/// which is averaged as one. Else they are averaged over all ranks unit by unit, and this rank's shard is kept, in host
+/// which is averaged as one. Else they are averaged over the ranks unit by unit, and this rank's shard is kept, in host
 /// memory where the optimiser is, and added to that of earlier micro-batches; the whole buffer exists from the first
 /// gradient to the end of the reduction.
 class FlatGradients {
  public:
-  FlatGradients(ShardContext& context, const FlatLayout& layout, at::ScalarType dtype, const std::string& unit,
-                bool offload);
+  FlatGradients(ShardContext& context, const DataRanks& ranks, const FlatLayout& layout, at::ScalarType dtype,
+                const std::string& unit, bool offload);
 
   at::ScalarType dtype() const { return dtype_; }
   bool in_bucket() const { return whole_ == nullptr; }
@@ -51,7 +51,7 @@ class FlatGradients {
 
   enum class Stage { kIdle, kScattering, kAveraging };
 
-  ShardContext& context_;
+  DataRanks ranks_;
   const FlatLayout& layout_;
   at::ScalarType dtype_;
   std::string label_;

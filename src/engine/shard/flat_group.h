@@ -1,5 +1,5 @@
-// Weights and gradients of the parameters of one unit that have one dtype, are all trainable or all frozen, and all
-// count in the gradient norm or not.
+// Weights and gradients of the parameters of one unit that have one dtype, are all trainable or all frozen, all count
+// in the gradient norm or not, and are all of experts that ranks divide or not.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,23 @@ struct FlatGroup {
   FlatWeights weights;
   std::unique_ptr<FlatGradients> gradients;  ///< null when frozen
   bool counts_in_norm;                       ///< see ParameterRef
+  bool expert;                               ///< held by other ranks than the rest of the unit
 
   FlatGroup(ShardContext& context, const std::string& unit, const std::vector<ParameterRef>& parameters,
             const UnitPlacement& placement)
-      : weights(context, unit, parameters, placement), counts_in_norm(parameters.front().counts_in_norm) {
+      : weights(context, context.ranks_of(is_divided(context, parameters.front())), unit, parameters, placement),
+        counts_in_norm(parameters.front().counts_in_norm),
+        expert(is_divided(context, parameters.front())) {
     if (weights.trainable()) {
-      gradients = std::make_unique<FlatGradients>(context, weights.layout(),
+      gradients = std::make_unique<FlatGradients>(context, weights.ranks(), weights.layout(),
                                                   context.policy.reduce_dtype.value_or(weights.dtype()), unit,
                                                   placement.offload_optimizer);
     }
+  }
+
+  /// Of an expert that only some ranks hold.
+  static bool is_divided(const ShardContext& context, const ParameterRef& parameter) {
+    return parameter.expert && context.divides_experts();
   }
 };
 

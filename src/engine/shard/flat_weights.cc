@@ -22,18 +22,19 @@ bool is_16_bit(at::ScalarType dtype) {
 
 }  // namespace
 
-FlatWeights::FlatWeights(ShardContext& context, const std::string& unit, const std::vector<ParameterRef>& parameters,
-                         const UnitPlacement& placement)
+FlatWeights::FlatWeights(ShardContext& context, const DataRanks& ranks, const std::string& unit,
+                         const std::vector<ParameterRef>& parameters, const UnitPlacement& placement)
     : context_(context),
+      ranks_(ranks),
       placement_(placement),
       label_(unit + " weights"),
       trainable_(parameters.front().tensor->requires_grad()),
-      layout_(names_and_shapes(parameters), context.shard_ranks()) {
+      layout_(names_and_shapes(parameters), ranks.shard_ranks()) {
   const at::NoGradGuard no_grad;
   const ShardPolicy& policy = context.policy;
   const at::ScalarType compute = policy.param_dtype.value_or(parameters.front().tensor->scalar_type());
   const at::ScalarType master = trainable_ && policy.float32_master && is_16_bit(compute) ? at::kFloat : compute;
-  const bool alone = context.shard_ranks() == 1;
+  const bool alone = ranks.shard_ranks() == 1;
   const bool master_is_full = alone && (!trainable_ || (master == compute && !placement.offload_optimizer));
   // Weights that would rest whole in the dtype they are read in need no gathering.
   const bool rest_is_full = alone && !placement.offload_parameters && (master_is_full || placement.offload_optimizer);
@@ -62,7 +63,7 @@ FlatWeights::FlatWeights(ShardContext& context, const std::string& unit, const s
     state_ = State::kReleased;
   }
   if (policy.gather_float8 && (trainable_ || !kept_)) {
-    float8_ = std::make_unique<Float8Gather>(context, layout_, label_);
+    float8_ = std::make_unique<Float8Gather>(context, ranks_, layout_, label_);
   }
 }
 
@@ -77,7 +78,7 @@ void FlatWeights::fill(const at::Tensor& flat, const std::vector<ParameterRef>& 
 }
 
 void FlatWeights::broadcast(const at::Tensor& flat) const {
-  for (Communicator* group : {context_.groups.replicate, context_.groups.shard}) {
+  for (Communicator* group : {ranks_.replicate, ranks_.shard}) {
     if (group != nullptr && group->size() > 1) {
       group->broadcast(flat, 0, label_)->wait();
     }
@@ -93,7 +94,7 @@ void FlatWeights::bind(const std::vector<ParameterRef>& parameters) {
 }
 
 at::Tensor FlatWeights::own_part(const at::Tensor& flat) const {
-  return flat.narrow(0, context_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
+  return flat.narrow(0, ranks_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
 }
 
 void FlatWeights::make_master(const at::Tensor& whole) {
@@ -157,7 +158,7 @@ void FlatWeights::begin_gather() {
     own.copy_(source, /*non_blocking=*/true);
   }
   if (layout_.ranks() > 1) {
-    work_ = context_.groups.shard->all_gather(full, sendable ? source : own, label_);
+    work_ = ranks_.shard->all_gather(full, sendable ? source : own, label_);
   }
 }
 

@@ -16,14 +16,15 @@
 namespace assay::engine {
 
 /// Parameters of one dtype that are all trainable or all frozen. The model's tensors are replaced by leaves into a flat
-/// buffer; rank 0's values are given to all ranks. Of the whole buffer this rank keeps what the policy says:
+/// buffer; the first of the ranks gives its values to all. Of the whole buffer this rank keeps what the policy says:
 /// - trainable: a shard that the optimiser updates, in float32 beside 16-bit weights (the master);
 /// - the whole buffer, for ever or from begin_gather() to release().
 class FlatWeights {
  public:
-  FlatWeights(ShardContext& context, const std::string& unit, const std::vector<ParameterRef>& parameters,
-              const UnitPlacement& placement);
+  FlatWeights(ShardContext& context, const DataRanks& ranks, const std::string& unit,
+              const std::vector<ParameterRef>& parameters, const UnitPlacement& placement);
 
+  const DataRanks& ranks() const { return ranks_; }
   const FlatLayout& layout() const { return layout_; }
   bool trainable() const { return trainable_; }
   const std::vector<at::Tensor>& leaves() const { return leaves_; }
@@ -63,6 +64,7 @@ class FlatWeights {
   at::Tensor own_part(const at::Tensor& flat) const;
 
   ShardContext& context_;
+  DataRanks ranks_;
   UnitPlacement placement_;
   std::string label_;
   bool trainable_;

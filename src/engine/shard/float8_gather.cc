@@ -12,8 +12,8 @@ constexpr double kSmallestMaximum = 1e-12;
 
 }  // namespace
 
-Float8Gather::Float8Gather(ShardContext& context, const FlatLayout& layout, std::string label)
-    : context_(context),
+Float8Gather::Float8Gather(ShardContext& context, const DataRanks& ranks, const FlatLayout& layout, std::string label)
+    : ranks_(ranks),
       layout_(layout),
       label_(std::move(label)),
       bytes_(context.allocate, layout.elements(), at::kByte, MemoryKind::kCommunication, context.ledger),
@@ -24,7 +24,7 @@ Float8Gather::Float8Gather(ShardContext& context, const FlatLayout& layout, std:
 void Float8Gather::begin(const at::Tensor& shard) {
   const at::NoGradGuard no_grad;
   bytes_.allocate();
-  const int64_t rank = context_.shard_rank();
+  const int64_t rank = ranks_.shard_rank();
   const at::Tensor scale = scales_.flat().narrow(0, rank, 1);
   const at::Tensor wide = shard.to(scales_.flat().device(), at::kFloat);
   const at::Tensor largest = at::maximum(wide.amax(), wide.amin().neg());
@@ -32,8 +32,8 @@ void Float8Gather::begin(const at::Tensor& shard) {
   const at::Tensor own = bytes_.flat().narrow(0, rank * layout_.shard_elements(), layout_.shard_elements());
   own.view(at::kFloat8_e4m3fn).copy_(wide / scale);
   if (layout_.ranks() > 1) {
-    bytes_work_ = context_.groups.shard->all_gather(bytes_.flat(), own, label_);
-    scales_work_ = context_.groups.shard->all_gather(scales_.flat(), scale, label_);
+    bytes_work_ = ranks_.shard->all_gather(bytes_.flat(), own, label_);
+    scales_work_ = ranks_.shard->all_gather(scales_.flat(), scale, label_);
   }
 }
 

@@ -16,13 +16,13 @@ namespace assay::engine {
 /// stays in the weights' dtype.
 class Float8Gather {
  public:
-  Float8Gather(ShardContext& context, const FlatLayout& layout, std::string label);
+  Float8Gather(ShardContext& context, const DataRanks& ranks, const FlatLayout& layout, std::string label);
   void begin(const at::Tensor& shard);
   /// Waits, and writes the whole weights.
   void finish(const at::Tensor& full);
 
  private:
-  ShardContext& context_;
+  DataRanks ranks_;
   const FlatLayout& layout_;
   std::string label_;
   FlatBuffer bytes_;

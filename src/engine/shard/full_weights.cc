@@ -2,33 +2,66 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <string>
+
+#include "base/text.h"
+#include "engine/comm/gather_text.h"
+
 namespace assay::engine {
 namespace {
 
-/// The whole of what the ranks have shards of.
-at::Tensor whole_of(const ShardContext& context, const FlatLayout& layout, const at::Tensor& shard) {
-  if (layout.ranks() == 1) {
-    return shard;
-  }
-  at::Tensor whole = context.allocate(layout.elements(), shard.scalar_type());
-  context.groups.shard->all_gather(whole, shard.to(context.device), "full weights")->wait();
+/// The whole of what `ranks` have equal parts of.
+at::Tensor gather(const ShardContext& context, Communicator& ranks, const at::Tensor& part) {
+  at::Tensor whole = context.allocate(part.numel() * ranks.size(), part.scalar_type());
+  ranks.all_gather(whole, part.to(context.device), "full weights")->wait();
   return whole;
+}
+
+std::vector<std::string> names_of(const FlatLayout& layout) {
+  std::vector<std::string> names;
+  for (const FlatParameter& p : layout.parameters()) {
+    names.push_back(p.name);
+  }
+  return names;
+}
+
+void append(const std::vector<std::string>& names, const FlatLayout& layout, const at::Tensor& whole,
+            std::vector<NamedTensor>& result) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const FlatParameter& p = layout.parameters()[i];
+    const at::Tensor part = whole.narrow(0, p.offset, p.elements).view(p.shape);
+    result.emplace_back(names[i], part.to(part.options().device(at::kCPU), false, /*copy=*/true));
+  }
+}
+
+/// Experts of all ranks that divide them: those of `group` are `own` here.
+void append_experts(const ShardContext& context, const FlatGroup& group, const at::Tensor& own, bool want,
+                    std::vector<NamedTensor>& result) {
+  const FlatLayout& layout = group.weights.layout();
+  Communicator& ranks = *context.groups.experts;
+  const std::vector<std::string> names = gather_text(ranks, Join(names_of(layout), "\n"), "names of experts");
+  const at::Tensor all = gather(context, ranks, own);
+  for (int rank = 0; want && rank < ranks.size(); ++rank) {
+    append(Split(names[static_cast<size_t>(rank)], '\n'), layout,
+           all.narrow(0, rank * layout.elements(), layout.elements()), result);
+  }
 }
 
 }  // namespace
 
 std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want) {
   const at::NoGradGuard no_grad;
+  const ShardContext& context = engine.context();
   std::vector<NamedTensor> result;
   for (const auto& unit : engine.units()) {
     for (const auto& group : unit->groups) {
       const FlatLayout& layout = group->weights.layout();
-      const at::Tensor whole = whole_of(engine.context(), layout, group->weights.resting_shard());
-      for (const FlatParameter& p : layout.parameters()) {
-        if (want) {
-          const at::Tensor part = whole.narrow(0, p.offset, p.elements).view(p.shape);
-          result.emplace_back(p.name, part.to(part.options().device(at::kCPU), false, /*copy=*/true));
-        }
+      const at::Tensor shard = group->weights.resting_shard();
+      const at::Tensor whole = layout.ranks() == 1 ? shard : gather(context, *group->weights.ranks().shard, shard);
+      if (group->expert) {
+        append_experts(context, *group, whole, want, result);
+      } else if (want) {
+        append(names_of(layout), layout, whole, result);
       }
     }
   }

@@ -22,7 +22,9 @@ GradientBuckets::Bucket::Bucket(ShardContext& context, const std::vector<FlatGro
       groups(static_cast<int64_t>(members.size())),
       missing(groups) {}
 
-GradientBuckets::GradientBuckets(ShardContext& context, const std::vector<FlatGroup*>& groups) : context_(context) {
+GradientBuckets::GradientBuckets(ShardContext& context, const DataRanks& ranks, std::string label,
+                                 const std::vector<FlatGroup*>& groups)
+    : context_(context), ranks_(ranks), label_(std::move(label)) {
   std::vector<FlatGroup*> current;
   double bytes = 0;
   const auto close = [&] {
@@ -51,8 +53,7 @@ void GradientBuckets::add_bucket(const std::vector<FlatGroup*>& groups) {
   for (const FlatGroup* group : groups) {
     elements += group->weights.layout().elements();
   }
-  Bucket& bucket =
-      buckets_.emplace_back(context_, groups, elements, fmt::format("gradient bucket {}", buckets_.size()));
+  Bucket& bucket = buckets_.emplace_back(context_, groups, elements, fmt::format("{} {}", label_, buckets_.size()));
   int64_t offset = 0;
   for (FlatGroup* group : groups) {
     const int64_t length = group->weights.layout().elements();
@@ -68,8 +69,8 @@ void GradientBuckets::ready(FlatGroup& group) {
     return;
   }
   bucket.missing = bucket.groups;
-  if (context_.replicas() > 1) {
-    bucket.work = context_.groups.replicate->all_reduce(bucket.buffer.flat(), ReduceOp::kAverage, bucket.label);
+  if (ranks_.replicas() > 1) {
+    bucket.work = ranks_.replicate->all_reduce(bucket.buffer.flat(), ReduceOp::kAverage, bucket.label);
   }
   filling_ = (filling_ + 1) % buckets_.size();
 }

@@ -14,8 +14,10 @@ namespace assay::engine {
 /// bucket is averaged over the replicas once all of it is there. Gradients lie in the buckets from the start.
 class GradientBuckets {
  public:
-  /// `groups`: trainable, in the order in which they will be ready.
-  GradientBuckets(ShardContext& context, const std::vector<FlatGroup*>& groups);
+  /// `groups`: trainable, all held by `ranks`, in the order in which they will be ready. `label` of a bucket, before
+  /// its number.
+  GradientBuckets(ShardContext& context, const DataRanks& ranks, std::string label,
+                  const std::vector<FlatGroup*>& groups);
 
   /// All gradients of the group are there. Called for each group once a reduction, in the constructor's order.
   void ready(FlatGroup& group);
@@ -34,6 +36,8 @@ class GradientBuckets {
   void add_bucket(const std::vector<FlatGroup*>& groups);
 
   ShardContext& context_;
+  DataRanks ranks_;
+  std::string label_;
   std::deque<Bucket> buckets_;
   size_t filling_ = 0;
 };

@@ -18,15 +18,18 @@ GradientReducer::GradientReducer(ShardContext& context, std::vector<std::unique_
       }
     }
   }
-  std::vector<FlatGroup*> in_buckets;
+  std::array<std::vector<FlatGroup*>, 2> in_buckets;
   for (const ShardUnit* unit : order_) {
     for (const auto& group : unit->groups) {
       if (group->gradients != nullptr && group->gradients->in_bucket()) {
-        in_buckets.push_back(group.get());
+        in_buckets[group->expert ? 1 : 0].push_back(group.get());
       }
     }
   }
-  buckets_.emplace(context, in_buckets);
+  buckets_[0].emplace(context, context.ranks_of(false), "gradient bucket", in_buckets[0]);
+  if (context.divides_experts()) {
+    buckets_[1].emplace(context, context.ranks_of(true), "expert gradient bucket", in_buckets[1]);
+  }
 }
 
 void GradientReducer::ready(ShardUnit& unit) {
@@ -42,7 +45,7 @@ void GradientReducer::begin(ShardUnit& unit) {
       continue;
     }
     if (group->gradients->in_bucket()) {
-      buckets_->ready(*group);
+      buckets_[group->expert ? 1 : 0]->ready(*group);
       continue;
     }
     std::erase_if(under_way_, [](FlatGroup* earlier) { return earlier->gradients->advance_reduce(); });
@@ -59,15 +62,19 @@ void GradientReducer::finish() {
     while (!group->gradients->advance_reduce()) {
     }
   }
-  buckets_->wait();
+  for (std::optional<GradientBuckets>& buckets : buckets_) {
+    if (buckets) {
+      buckets->wait();
+    }
+  }
   under_way_.clear();
   next_ = 0;
 }
 
-std::vector<at::Tensor> GradientReducer::reduced() const {
+std::vector<at::Tensor> GradientReducer::reduced(bool expert) const {
   std::vector<at::Tensor> tensors;
   for (const FlatGroup* group : groups_) {
-    if (group->counts_in_norm) {
+    if (group->counts_in_norm && group->expert == expert) {
       tensors.push_back(group->gradients->reduced());
     }
   }

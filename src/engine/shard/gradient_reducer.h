@@ -1,6 +1,7 @@
 // When which gradients are reduced.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,8 +25,9 @@ class GradientReducer {
 
   /// Trainable groups, in the order of the units.
   const std::vector<FlatGroup*>& groups() const { return groups_; }
-  /// The tensors that hold this rank's reduced gradients, those that count in the norm.
-  std::vector<at::Tensor> reduced() const;
+  /// The tensors that hold this rank's reduced gradients, those that count in the norm; of experts that are divided, or
+  /// of all else.
+  std::vector<at::Tensor> reduced(bool expert) const;
 
  private:
   void begin(ShardUnit& unit);
@@ -33,7 +35,7 @@ class GradientReducer {
   ShardContext& context_;
   std::vector<ShardUnit*> order_;
   std::vector<FlatGroup*> groups_;
-  std::optional<GradientBuckets> buckets_;  ///< always there after construction
+  std::array<std::optional<GradientBuckets>, 2> buckets_;  ///< of all else, and of experts that are divided
   std::vector<FlatGroup*> under_way_;
   size_t next_ = 0;
 };

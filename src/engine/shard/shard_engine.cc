@@ -1,6 +1,7 @@
 #include "engine/shard/shard_engine.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -17,12 +18,30 @@
 namespace assay::engine {
 namespace {
 
-void check_groups(const ShardPolicy& policy, const ShardContext& context) {
-  if (policy.split == SplitOver::kNobody && context.shard_ranks() > 1) {
+void check_ranks(const ShardPolicy& policy, const DataRanks& ranks) {
+  if (policy.split == SplitOver::kNobody && ranks.shard_ranks() > 1) {
     throw std::invalid_argument("this strategy splits nothing, but was given a group of ranks to split over");
   }
-  if (policy.split == SplitOver::kAll && context.replicas() > 1) {
+  if (policy.split == SplitOver::kAll && ranks.replicas() > 1) {
     throw std::invalid_argument("this strategy splits over all ranks, but was given a group of replicas");
+  }
+}
+
+void check_groups(const ShardPolicy& policy, const ShardContext& context) {
+  const DataRanks all = context.ranks_of(/*expert=*/false);
+  check_ranks(policy, all);
+  if (!context.divides_experts()) {
+    return;
+  }
+  const DataRanks holders = context.ranks_of(/*expert=*/true);
+  check_ranks(policy, holders);
+  const int64_t sharing = context.groups.experts->size();
+  const int64_t holding = holders.shard_ranks() * holders.replicas();
+  if (sharing * holding != all.shard_ranks() * all.replicas()) {
+    throw std::invalid_argument(fmt::format(
+        "{} ranks that share the experts times {} that hold the same ones are not the {} data ranks: give groups of "
+        "one mesh",
+        sharing, holding, all.shard_ranks() * all.replicas()));
   }
 }
 
@@ -171,10 +190,10 @@ std::vector<bool> ShardEngine::used_parameters() {
   return used;
 }
 
-at::Tensor ShardEngine::own_stats() const {
+at::Tensor ShardEngine::own_stats(bool experts) const {
   std::vector<at::Tensor> on_device;
   std::vector<at::Tensor> on_host;
-  for (const at::Tensor& gradient : reducer_->reduced()) {
+  for (const at::Tensor& gradient : reducer_->reduced(experts)) {
     (gradient.device() == context_.device ? on_device : on_host).push_back(gradient);
   }
   const at::Tensor stats = gradient_stats(on_device).to(context_.device);
@@ -182,35 +201,56 @@ at::Tensor ShardEngine::own_stats() const {
 }
 
 at::Tensor ShardEngine::stats_over_ranks(std::vector<bool>& used) {
-  const at::Tensor stats = stats_over_data_ranks(used);
-  if (context_.model_ranks() > 1) {
+  at::Tensor stats = stats_over_data_ranks(/*experts=*/false, used);
+  if (context_.divides_experts()) {
+    const at::Tensor of_experts = stats_over_data_ranks(/*experts=*/true, used);
+    context_.groups.experts->all_reduce(of_experts, ReduceOp::kSum, "gradient norm of the experts")->wait();
+    stats = stats + of_experts;
+  }
+  if (context_.groups.model != nullptr) {
     context_.groups.model->all_reduce(stats, ReduceOp::kSum, "gradient norm of the model")->wait();
   }
   return stats;
 }
 
-at::Tensor ShardEngine::stats_over_data_ranks(std::vector<bool>& used) {
-  const at::Tensor stats = own_stats();
+std::vector<size_t> ShardEngine::places_in_used(bool experts) const {
+  std::vector<size_t> places;
+  size_t place = 0;
+  for (const FlatGroup* group : reducer_->groups()) {
+    for (size_t i = 0; i < group->weights.layout().parameters().size(); ++i, ++place) {
+      if (group->expert == experts) {
+        places.push_back(place);
+      }
+    }
+  }
+  return places;
+}
+
+at::Tensor ShardEngine::stats_over_data_ranks(bool experts, std::vector<bool>& used) {
+  const at::Tensor stats = own_stats(experts);
+  const DataRanks ranks = context_.ranks_of(experts);
   const bool agree = context_.policy.ranks_differ_in_use;
-  if (context_.shard_ranks() == 1 && !(agree && context_.replicas() > 1)) {
+  if (ranks.shard_ranks() == 1 && !(agree && ranks.replicas() > 1)) {
     return stats;
   }
-  std::vector<double> flags(used.begin(), used.end());
+  const std::vector<size_t> places = places_in_used(experts);
+  std::vector<double> flags;
+  std::ranges::transform(places, std::back_inserter(flags), [&](size_t place) { return used[place] ? 1.0 : 0.0; });
   const at::Tensor packed = at::empty({2 + (agree ? static_cast<int64_t>(flags.size()) : 0)}, stats.options());
   packed.narrow(0, 0, 2).copy_(stats);
   if (agree) {
     packed.narrow(0, 2, packed.numel() - 2).copy_(at::tensor(flags, at::kDouble));
   }
-  if (context_.shard_ranks() > 1) {
-    context_.groups.shard->all_reduce(packed, ReduceOp::kSum, "gradient norm")->wait();
+  if (ranks.shard_ranks() > 1) {
+    ranks.shard->all_reduce(packed, ReduceOp::kSum, "gradient norm")->wait();
   }
   if (agree) {
-    if (context_.replicas() > 1) {
-      context_.groups.replicate->all_reduce(packed, ReduceOp::kMax, "gradient norm")->wait();
+    if (ranks.replicas() > 1) {
+      ranks.replicate->all_reduce(packed, ReduceOp::kMax, "gradient norm")->wait();
     }
     const at::Tensor agreed = packed.cpu();
-    for (size_t i = 0; i < used.size(); ++i) {
-      used[i] = agreed[static_cast<int64_t>(i) + 2].item<double>() > 0;
+    for (size_t i = 0; i < places.size(); ++i) {
+      used[places[i]] = agreed[static_cast<int64_t>(i) + 2].item<double>() > 0;
     }
   }
   return packed.narrow(0, 0, 2);

@@ -40,10 +40,10 @@ struct StepReport {
 ///   engine.step(learning_rate, max_norm);
 class ShardEngine : private UnitHooks, private UnitEvents {
  public:
-  /// Gives all ranks the weights of rank 0. `model` and the groups outlive the engine; the model is of no use after it.
-  /// Throws std::invalid_argument for settings that do not fit together or to the groups.
-  /// `probe` tells the bytes of tensors alive on the device, for WeightPlacement::kBudget; LiveTensorBytes() unless
-  /// given.
+  /// Gives all ranks the weights of rank 0, or of the first that holds them (experts). `model` and the groups outlive
+  /// the engine; the model is of no use after it. Throws std::invalid_argument for settings that do not fit together or
+  /// to the groups. `probe` tells the bytes of tensors alive on the device, for WeightPlacement::kBudget;
+  /// LiveTensorBytes() unless given.
   ShardEngine(Shardable& model, const ShardPolicy& policy, const ShardGroups& groups, const OptimizerOptions& options,
               WeightBudget::Probe probe = {});
   ~ShardEngine() override;
@@ -93,9 +93,10 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   void finish_backward();
   void step_over();
   std::vector<bool> used_parameters();
-  at::Tensor own_stats() const;
+  at::Tensor own_stats(bool experts) const;
   at::Tensor stats_over_ranks(std::vector<bool>& used);
-  at::Tensor stats_over_data_ranks(std::vector<bool>& used);
+  at::Tensor stats_over_data_ranks(bool experts, std::vector<bool>& used);
+  std::vector<size_t> places_in_used(bool experts) const;
   void resolve_step();
 
   ShardContext context_;

@@ -9,9 +9,10 @@ namespace assay::engine {
 
 ShardUnit::ShardUnit(ShardContext& context, const ParameterUnit& unit, const UnitPlacement& placement)
     : name(unit.name) {
-  std::map<std::tuple<bool, at::ScalarType, bool>, std::vector<ParameterRef>> by_kind;
+  std::map<std::tuple<bool, at::ScalarType, bool, bool>, std::vector<ParameterRef>> by_kind;
   for (const ParameterRef& p : unit.parameters) {
-    by_kind[{!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm}].push_back(p);
+    by_kind[{!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm, FlatGroup::is_divided(context, p)}]
+        .push_back(p);
   }
   for (const auto& [kind, parameters] : by_kind) {
     groups.push_back(std::make_unique<FlatGroup>(context, name, parameters, placement));

@@ -13,7 +13,7 @@ namespace assay::engine {
 /// The groups of a unit and where it stands in the current pass.
 struct ShardUnit {
   std::string name;
-  std::vector<std::unique_ptr<FlatGroup>> groups;  ///< by dtype, whether they are trainable, and count
+  std::vector<std::unique_ptr<FlatGroup>> groups;  ///< by dtype and what FlatGroup tells apart
   std::vector<int64_t> reads;                      ///< units whose weights its forward needs: itself first
   bool shared = false;                             ///< another unit reads its weights
   int64_t trainable = 0;                           ///< parameters

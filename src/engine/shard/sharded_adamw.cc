@@ -15,7 +15,7 @@ struct ShardedAdamw::Updates {
 };
 
 ShardedAdamw::ShardedAdamw(ShardContext& context, std::vector<FlatGroup*> groups, const OptimizerOptions& options)
-    : context_(context), groups_(std::move(groups)), options_(options) {
+    : groups_(std::move(groups)), options_(options) {
   for (const FlatGroup* group : groups_) {
     const at::Tensor& master = group->weights.master();
     const bool offloaded = group->weights.optimizer_offloaded();
@@ -50,7 +50,7 @@ void ShardedAdamw::add_group(size_t group, const std::vector<bool>& used, size_t
     updates.copies.emplace_back(copy, master);
     copy = at::Tensor();
   }
-  for (const ShardSlice& slice : weights.layout().slices(context_.shard_rank())) {
+  for (const ShardSlice& slice : weights.layout().slices(weights.ranks().shard_rank())) {
     if (!used[first_used + slice.parameter]) {
       continue;
     }

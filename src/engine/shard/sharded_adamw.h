@@ -39,7 +39,6 @@ class ShardedAdamw {
   struct Updates;
   void add_group(size_t group, const std::vector<bool>& used, size_t first_used, Updates& updates);
 
-  ShardContext& context_;
   std::vector<FlatGroup*> groups_;
   OptimizerOptions options_;
   std::deque<FlatBuffer> moments_;

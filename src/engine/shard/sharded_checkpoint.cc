@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "engine/comm/gather_text.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 
@@ -34,9 +35,18 @@ std::string piece_key(std::string_view kind, const std::string& name, int64_t be
 /// One group of the engine with what a checkpoint holds of it: this rank's flat shards by kind.
 struct SavedGroup {
   const FlatLayout* layout = nullptr;
+  DataRanks ranks;
+  int64_t first_file = 0;  ///< that of the shard of rank 0; the other ranks' follow
   std::vector<std::pair<std::string, at::Tensor>> shards;
   std::vector<int64_t>* steps = nullptr;  ///< null when frozen
 };
+
+/// Experts that ranks divide have files of their own, after those of everything else.
+int64_t first_file(const ShardContext& context, bool expert) {
+  return expert ? context.ranks_of(false).shard_ranks() +
+                      context.groups.experts->rank() * context.ranks_of(true).shard_ranks()
+                : 0;
+}
 
 std::vector<SavedGroup> saved_groups(ShardEngine& engine) {
   std::map<const FlatGroup*, size_t> state_of;
@@ -48,6 +58,8 @@ std::vector<SavedGroup> saved_groups(ShardEngine& engine) {
     for (const auto& group : unit->groups) {
       SavedGroup& entry = saved.emplace_back();
       entry.layout = &group->weights.layout();
+      entry.ranks = group->weights.ranks();
+      entry.first_file = first_file(engine.context(), group->expert);
       entry.shards.emplace_back("weight", group->weights.resting_shard());
       if (const auto found = state_of.find(group.get()); found != state_of.end()) {
         ShardedAdamw::GroupState& state = engine.optimizer().state(found->second);
@@ -60,9 +72,15 @@ std::vector<SavedGroup> saved_groups(ShardEngine& engine) {
   return saved;
 }
 
-void write_own_file(const std::vector<SavedGroup>& groups, int64_t rank, const std::string& folder) {
-  std::vector<NamedTensor> tensors;
+/// What this rank is the first to hold.
+void write_own_files(const std::vector<SavedGroup>& groups, const std::string& folder) {
+  std::map<int64_t, std::vector<NamedTensor>> by_file;
   for (const SavedGroup& group : groups) {
+    if (!group.ranks.first_replica()) {
+      continue;
+    }
+    const int64_t rank = group.ranks.shard_rank();
+    std::vector<NamedTensor>& tensors = by_file[group.first_file + rank];
     for (const ShardSlice& slice : group.layout->slices(rank)) {
       const std::string& name = group.layout->parameters()[slice.parameter].name;
       for (const auto& [kind, shard] : group.shards) {
@@ -71,10 +89,14 @@ void write_own_file(const std::vector<SavedGroup>& groups, int64_t rank, const s
       }
     }
   }
-  write_safetensors(rank_file(folder, rank), tensors);
+  for (const auto& [file, tensors] : by_file) {
+    throw_if_error(MakeDirectories(folder));
+    write_safetensors(rank_file(folder, file), tensors);
+  }
 }
 
-json index_of(const std::vector<SavedGroup>& groups, int64_t ranks, const LossScaler::State& scale) {
+/// Of the parameters that this rank has shards of.
+json own_parameters(const std::vector<SavedGroup>& groups) {
   json parameters = json::object();
   for (const SavedGroup& group : groups) {
     const auto& all = group.layout->parameters();
@@ -83,13 +105,28 @@ json index_of(const std::vector<SavedGroup>& groups, int64_t ranks, const LossSc
                                  {"steps", group.steps == nullptr ? 0 : (*group.steps)[i]},
                                  {"pieces", json::array()}};
     }
-    for (int64_t rank = 0; rank < ranks; ++rank) {
+    for (int64_t rank = 0; rank < group.layout->ranks(); ++rank) {
       for (const ShardSlice& slice : group.layout->slices(rank)) {
         parameters[all[slice.parameter].name]["pieces"].push_back(
-            {{"rank", rank}, {"begin", slice.in_parameter}, {"elements", slice.elements}});
+            {{"rank", group.first_file + rank}, {"begin", slice.in_parameter}, {"elements", slice.elements}});
       }
     }
   }
+  return parameters;
+}
+
+/// With the experts of other ranks. All ranks call it.
+json all_parameters(const std::vector<SavedGroup>& groups, const ShardContext& context) {
+  json parameters = own_parameters(groups);
+  if (context.divides_experts()) {
+    for (const std::string& of_rank : gather_text(*context.groups.experts, parameters.dump(), "checkpoint index")) {
+      parameters.update(json::parse(of_rank));
+    }
+  }
+  return parameters;
+}
+
+json index_of(const json& parameters, int64_t ranks, const LossScaler::State& scale) {
   return {{"version", kVersion},
           {"ranks", ranks},
           {"loss_scale",
@@ -165,12 +202,12 @@ class PieceReader {
   std::map<int64_t, SafetensorsFile> files_;
 };
 
-void load_group(PieceReader& reader, const SavedGroup& group, int64_t rank) {
+void load_group(PieceReader& reader, const SavedGroup& group) {
   const auto& parameters = group.layout->parameters();
   for (size_t i = 0; group.steps != nullptr && i < parameters.size(); ++i) {
     (*group.steps)[i] = reader.parameter(parameters[i]).at("steps");
   }
-  for (const ShardSlice& slice : group.layout->slices(rank)) {
+  for (const ShardSlice& slice : group.layout->slices(group.ranks.shard_rank())) {
     for (const auto& [kind, shard] : group.shards) {
       reader.read(parameters[slice.parameter], kind, slice.in_parameter,
                   shard.narrow(0, slice.in_shard, slice.elements));
@@ -195,14 +232,12 @@ void save_sharded(ShardEngine& engine, const std::string& folder) {
   engine.last_step();
   const ShardContext& context = engine.context();
   const std::vector<SavedGroup> groups = saved_groups(engine);
-  const bool first_replica = context.groups.replicate == nullptr || context.groups.replicate->rank() == 0;
-  if (first_replica) {
-    throw_if_error(MakeDirectories(folder));
-    write_own_file(groups, context.shard_rank(), folder);
-  }
+  const DataRanks ranks = context.ranks_of(/*expert=*/false);
+  write_own_files(groups, folder);
+  const json parameters = all_parameters(groups, context);
   wait_for_all(context);
-  if (first_replica && context.shard_rank() == 0) {
-    const json index = index_of(groups, context.shard_ranks(), engine.loss_scaler().state());
+  if (ranks.first_replica() && ranks.shard_rank() == 0) {
+    const json index = index_of(parameters, ranks.shard_ranks(), engine.loss_scaler().state());
     throw_if_error(WriteFileAtomically(folder + "/" + kIndexFile, DumpJsonPretty(index)));
   }
   wait_for_all(context);
@@ -216,7 +251,7 @@ void load_sharded(ShardEngine& engine, const std::string& folder) {
   engine.loss_scaler().restore({scale.at("scale"), scale.at("steps_since_overflow"), scale.at("overflows_left")});
   PieceReader reader(folder, index.at("parameters"));
   for (const SavedGroup& group : saved_groups(engine)) {
-    load_group(reader, group, engine.context().shard_rank());
+    load_group(reader, group);
   }
   engine.publish_masters();
 }

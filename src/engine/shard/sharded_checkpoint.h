@@ -1,10 +1,11 @@
 // Checkpoints that every rank writes its own part of, and that any number of ranks in any strategy can read.
 //
-// A folder with one safetensors file a rank and `index.json`:
+// A folder with one safetensors file a rank (those with experts that others do not have write a second one, numbered
+// after all of these) and `index.json`:
 //   {"version": 1, "ranks": W, "loss_scale": {...},
 //    "parameters": {NAME: {"shape": [...], "steps": updates so far,
 //                          "pieces": [{"rank": r, "begin": first element, "elements": n}, ...]}}}
-// Piece (NAME, begin) of rank r is in rank-RRRRR.safetensors as 1-D tensors "weight/NAME@BEGIN" and, of a trainable
+// Piece (NAME, begin) of file r is in rank-RRRRR.safetensors as 1-D tensors "weight/NAME@BEGIN" and, of a trainable
 // parameter, "first_moment/NAME@BEGIN" and "second_moment/NAME@BEGIN".
 #pragma once
 

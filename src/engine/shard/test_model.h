@@ -1,4 +1,4 @@
-// A small language model whose units can be sharded: shared, unused and frozen parameters, checkpointing.
+// A small language model whose units can be sharded: shared, unused, frozen and expert parameters, checkpointing.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,6 +13,7 @@
 #include "engine/model/causal_lm.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/unit.h"
+#include "engine/shard/test_experts.h"
 
 namespace assay::engine::testing {
 
@@ -25,14 +26,15 @@ struct TestModelOptions {
   bool skip_layer = false;  ///< layer 0 is never run
   bool frozen = false;      ///< gate and up of every layer are frozen, as under an adapter
   bool checkpointed = false;
+  int64_t experts = 0;  ///< of every layer, in the place of its MLP
   uint64_t seed = 7;
   c10::DeviceType device = c10::kCPU;
 };
 
-/// x + swiglu(norm(x) G, norm(x) U) D in each layer.
+/// x + swiglu(norm(x) G, norm(x) U) D in each layer. Of experts, those of `place` are here.
 class TestModel : public Shardable {
  public:
-  explicit TestModel(const TestModelOptions& options) : options_(options) {
+  explicit TestModel(const TestModelOptions& options, const ExpertPlace& place = {}) : options_(options) {
     const auto generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
     const auto make = [&](at::IntArrayRef shape) {
       return (at::randn(shape, generator, at::kFloat) * 0.2).to(options.device).requires_grad_();
@@ -41,7 +43,8 @@ class TestModel : public Shardable {
     embedding_VH_ = make({options.vocabulary, h});
     for (int64_t i = 0; i < options.layers; ++i) {
       layers_.push_back({at::ones({h}, options.device).requires_grad_(), make({2 * h, h}), make({2 * h, h}),
-                         make({h, 2 * h}), options.unused && i == 1 ? make({5}) : at::Tensor(), make({h})});
+                         make({h, 2 * h}), options.unused && i == 1 ? make({5}) : at::Tensor(), make({h}),
+                         Experts(i, options.experts, h, place)});
       layers_.back().gate_IH.requires_grad_(!options.frozen);
       layers_.back().up_IH.requires_grad_(!options.frozen);
     }
@@ -57,12 +60,15 @@ class TestModel : public Shardable {
       Layer& layer = layers_[i];
       const std::string prefix = fmt::format("layers.{}.", i);
       ParameterUnit unit{fmt::format("layers.{}", i),
-                         {{prefix + "norm.weight", &layer.norm_H},
-                          {prefix + "gate.weight", &layer.gate_IH},
-                          {prefix + "up.weight", &layer.up_IH},
-                          {prefix + "down.weight", &layer.down_HI},
-                          {prefix + "down.bias", &layer.down_bias_H}},
+                         {{prefix + "norm.weight", &layer.norm_H}, {prefix + "down.bias", &layer.down_bias_H}},
                          {}};
+      if (options_.experts > 0) {
+        layer.experts.list(prefix, unit);
+      } else {
+        unit.parameters.insert(unit.parameters.end(), {{prefix + "gate.weight", &layer.gate_IH},
+                                                       {prefix + "up.weight", &layer.up_IH},
+                                                       {prefix + "down.weight", &layer.down_HI}});
+      }
       if (options_.unused && i == 1) {
         unit.parameters.push_back({prefix + "unused.weight", &layer.unused});
       }
@@ -80,12 +86,13 @@ class TestModel : public Shardable {
 
   void set_unit_hooks(UnitHooks* hooks) override { hooks_ = hooks; }
 
-  /// Whether the parameter that else is unused takes part.
+  /// Whether the parameter that else is unused, and the last expert, take part.
   void use_unused(bool use) { unused_used_ = use; }
 
   /// The mean over the tokens.
   at::Tensor loss(const at::Tensor& ids_T, const at::Tensor& targets_T) {
     const auto last = static_cast<int64_t>(layers_.size()) + 1;
+    route(ids_T);
     enter(0, ids_T, false);
     const at::Tensor embedded = leave(0, engine::embedding(ids_T, embedding_VH_), false);
     LayerState state{embedded, at::zeros_like(embedded)};
@@ -115,6 +122,7 @@ class TestModel : public Shardable {
  private:
   struct Layer {
     at::Tensor norm_H, gate_IH, up_IH, down_HI, unused, down_bias_H;
+    Experts experts;
   };
 
   at::Tensor enter(int64_t unit, const at::Tensor& x, bool again) {
@@ -124,14 +132,27 @@ class TestModel : public Shardable {
     return hooks_ == nullptr ? x : hooks_->after_forward(unit, x, again);
   }
 
+  void route(const at::Tensor& ids_T) {
+    if (options_.experts > 0) {
+      expert_T_ = ids_T.remainder(unused_used_ ? options_.experts : options_.experts - 1);
+    }
+  }
+
+  at::Tensor mlp(const Layer& layer, const at::Tensor& x_TH) const {
+    if (options_.experts > 0) {
+      return layer.experts.forward(x_TH, expert_T_) + layer.down_bias_H;
+    }
+    const at::Tensor inner = swiglu(engine::linear(x_TH, layer.gate_IH, {}), engine::linear(x_TH, layer.up_IH, {}));
+    return engine::linear(inner, layer.down_HI, layer.down_bias_H);
+  }
+
   LayerResult run(size_t index, const LayerState& input, bool again) {
     const Layer& layer = layers_[index];
     const auto unit = static_cast<int64_t>(index) + 1;
     const at::Tensor residual = enter(unit, input.residual_TH, again);
     const auto [entry, normed] = add_rms_norm(residual, input.block_TH, layer.norm_H, 1e-6);
-    const at::Tensor inner = swiglu(engine::linear(normed, layer.gate_IH, {}), engine::linear(normed, layer.up_IH, {}));
-    at::Tensor block = engine::linear(inner, layer.down_HI, layer.down_bias_H);
-    if (unused_used_ && index == 1) {
+    at::Tensor block = mlp(layer, normed);
+    if (options_.unused && unused_used_ && index == 1) {
       block = block + layer.unused.sum();
     }
     return {{entry, leave(unit, block, again)}, entry};
@@ -144,6 +165,7 @@ class TestModel : public Shardable {
   at::Tensor head_VH_;
   UnitHooks* hooks_ = nullptr;
   bool unused_used_ = false;
+  at::Tensor expert_T_;  ///< of each token of the loss() under way
 };
 
 /// Token ids and targets of one micro-batch of one rank: a function of its arguments, the same wherever it is asked.

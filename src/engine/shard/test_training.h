@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/comm/mesh.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
 #include "engine/kernels/gradient_rule.h"
@@ -30,7 +33,9 @@ struct Setting {
   int64_t steps = 20;
   double max_norm = 0.5;
   bool no_sync = false;
-  bool use_differs = false;    ///< the unused parameter is used in the first half of the micro-batches
+  bool use_differs = false;  ///< the unused parameter is used in the first half of the micro-batches
+  int expert_ranks = 1;      ///< that divide the experts of a layer
+  OptimizerOptions optimizer = kOptimizer;
   std::string load_from = {};  ///< a checkpoint
   std::string save_to = {};
 };
@@ -56,7 +61,7 @@ inline Course train_alone(const Setting& setting) {
       trainable.push_back(p);
     }
   }
-  const auto optimizer = make_optimizer("adamw_torch", trainable, kOptimizer);
+  const auto optimizer = make_optimizer("adamw_torch", trainable, setting.optimizer);
   Course course;
   for (int64_t step = setting.first_step; step < setting.steps; ++step) {
     double loss_sum = 0;
@@ -92,10 +97,13 @@ struct RankGroups {
   ShardGroups groups;
   std::unique_ptr<Communicator> inner;
   std::unique_ptr<Communicator> outer;
+  std::optional<Mesh> mesh;
 
-  RankGroups(Communicator& world, SplitOver split) {
+  RankGroups(Communicator& world, SplitOver split, int expert_ranks = 1) {
     constexpr int kRanksOfGroup = 2;
-    if (split == SplitOver::kNobody) {
+    if (expert_ranks > 1) {
+      divide_experts(world, split, expert_ranks);
+    } else if (split == SplitOver::kNobody) {
       groups.replicate = &world;
     } else if (split == SplitOver::kAll) {
       groups.shard = &world;
@@ -115,15 +123,36 @@ struct RankGroups {
       groups = {inner.get(), outer.get()};
     }
   }
+
+  ExpertPlace expert_place() const {
+    const auto first = [](Communicator* ranks) { return ranks == nullptr || ranks->rank() == 0; };
+    return {groups.experts, first(groups.expert_shard) && first(groups.expert_replicate)};
+  }
+
+ private:
+  /// Groups of experts lie within those that split everything.
+  void divide_experts(Communicator& world, SplitOver split, int expert_ranks) {
+    const int holders = world.size() / expert_ranks;
+    const bool all = split == SplitOver::kAll;
+    mesh.emplace(world, MeshShape{.data = all ? 1 : holders, .shard = all ? holders : 1, .expert = expert_ranks});
+    const bool whole = split == SplitOver::kNobody;
+    inner = mesh->joint_group(whole ? std::vector{MeshAxis::kShard} : std::vector{MeshAxis::kShard, MeshAxis::kExpert});
+    outer = mesh->joint_group(whole ? std::vector{MeshAxis::kData, MeshAxis::kExpert} : std::vector{MeshAxis::kData});
+    groups = {.shard = inner.get(),
+              .replicate = outer.get(),
+              .experts = &mesh->group(MeshAxis::kExpert),
+              .expert_shard = &mesh->group(MeshAxis::kShard),
+              .expert_replicate = &mesh->group(MeshAxis::kData)};
+  }
 };
 
 /// One rank's part: its share of the micro-batches of each step.
 inline Course train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting) {
   TestModelOptions options = setting.model;
   options.seed += static_cast<uint64_t>(world.rank());  // the engine spreads rank 0's weights
-  TestModel model(options);
-  RankGroups groups(world, policy.split);
-  ShardEngine engine(model, policy, groups.groups, kOptimizer);
+  RankGroups groups(world, policy.split, setting.expert_ranks);
+  TestModel model(options, groups.expert_place());
+  ShardEngine engine(model, policy, groups.groups, setting.optimizer);
   if (!setting.load_from.empty()) {
     load_sharded(engine, setting.load_from);
   }
