@@ -38,6 +38,12 @@ bool IsRegular(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// A device, a pipe or a socket: nothing that an object may replace.
+bool IsSpecial(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 // Invalid when there is no regular file of that name.
 Result<FileDescriptor> OpenRegular(const std::string& path) {
   // A pipe would block its reader without O_NONBLOCK; regular files ignore it.
@@ -155,6 +161,11 @@ Result<FileNamespace::Outcome> FileNamespace::Publish(const std::string& staged,
     const std::string path = Absolute(PathOfKey(key));
     ASSAY_RETURN_IF_ERROR(MakeParents(path, changed));
     const std::string target = TargetOf(path);
+    if (IsSpecial(target)) {
+      return Status::InvalidArgument("cannot write " + Uri(key) +
+                                     ": a device, a pipe or a socket stands there (name a file, or - for standard "
+                                     "output)");
+    }
     if (!HoldsFor(condition, target)) {
       return Outcome::kConditionFailed;
     }
@@ -179,6 +190,9 @@ Result<FileNamespace::Outcome> FileNamespace::Publish(const std::string& staged,
 Status FileNamespace::RemoveOne(const std::string& key, std::vector<std::string>& changed) const {
   const std::string path = Absolute(PathOfKey(key));
   const std::string target = TargetOf(path);
+  if (IsSpecial(target)) {
+    return Status::Ok();  // no object
+  }
   if (::unlink(target.c_str()) != 0) {
     return errno == ENOENT || errno == ENOTDIR ? Status::Ok() : ErrnoStatus(errno, "remove", target);
   }

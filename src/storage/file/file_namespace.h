@@ -27,7 +27,8 @@ class FileNamespace {
   enum class Outcome { kPublished, kConditionFailed };
   /// Gives the file `staged` (of the same file system) the name of `key` when `condition` holds, replacing what was
   /// there in one step; `staged` is gone then. Makes the folders on the way; a file that stands where a folder must be
-  /// moves aside, under its own key still. NotFound when there is no `staged`.
+  /// moves aside, under its own key still. NotFound when there is no `staged`; InvalidArgument where a device, a pipe
+  /// or a socket stands, which is left alone.
   Result<Outcome> Publish(const std::string& staged, const std::string& key, const WriteCondition& condition,
                           bool durable) const;
 

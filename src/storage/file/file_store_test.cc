@@ -1,6 +1,7 @@
 #include "storage/file/file_store.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +106,18 @@ TEST_F(FileStoreTest, MovesAnObjectAsideForAFolder) {
   EXPECT_THAT(Keys(), ElementsAre("a"));
   ASSERT_TRUE(store_.Remove("a").ok());
   EXPECT_THAT(Keys(), IsEmpty());
+}
+
+TEST_F(FileStoreTest, LeavesPipesAndDevicesAlone) {
+  const std::string pipe = root() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto written = Put("pipe", "content");
+  ASSERT_FALSE(written.ok());
+  EXPECT_THAT(written.status().message(), HasSubstr("a pipe or a socket stands there"));
+  const std::string key = "pipe";
+  EXPECT_TRUE(store_.RemoveMany(std::span(&key, 1)).at(0).ok());
+  EXPECT_EQ(std::filesystem::status(pipe).type(), std::filesystem::file_type::fifo);
+  EXPECT_THAT(store_.Stat("pipe").value(), testing::Eq(std::nullopt));
 }
 
 TEST_F(FileStoreTest, FindsAFlippedBit) {
