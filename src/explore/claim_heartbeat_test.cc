@@ -14,14 +14,14 @@ class ClaimHeartbeatTest : public testing::ExploreFixture {};
 TEST_F(ClaimHeartbeatTest, KeepsAClaimBeyondItsLease) {
   constexpr double kLease = 0.5;
   const samplestore::MemoKey key = {"e", "a.1"};
-  ASSERT_EQ(*store_->TryClaim(key, "me", kLease), samplestore::ClaimResult::kClaimed);
+  ASSERT_EQ(*store_->TryClaim(key, "me", kLease, 1), samplestore::ClaimResult::kClaimed);
   {
     const ClaimHeartbeat heartbeat(*store_, "me", kLease);
     std::this_thread::sleep_for(std::chrono::duration<double>(2 * kLease));
-    EXPECT_EQ(*store_->TryClaim(key, "other", kLease), samplestore::ClaimResult::kBusy);
+    EXPECT_EQ(*store_->TryClaim(key, "other", kLease, 1), samplestore::ClaimResult::kBusy);
   }
   std::this_thread::sleep_for(std::chrono::duration<double>(1.5 * kLease));
-  EXPECT_EQ(*store_->TryClaim(key, "other", kLease), samplestore::ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(key, "other", kLease, 1), samplestore::ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimHeartbeatTest, EndsAtOnce) {

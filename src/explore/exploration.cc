@@ -99,7 +99,7 @@ Status Exploration::Handle(const Task& task) {
   if (task.again) {
     std::this_thread::sleep_for(kBusyPause);
   }
-  return ReserveMeasurement() ? Measure(task, point, repeat) : Status::Ok();
+  return ReserveMeasurement() ? Measure(task, point) : Status::Ok();
 }
 
 Result<bool> Exploration::NeedsRepeat(const Task& task, const experiment::BoundPoint& point) const {
@@ -116,13 +116,13 @@ Result<bool> Exploration::NeedsRepeat(const Task& task, const experiment::BoundP
   return valid <= task.round;
 }
 
-Status Exploration::Measure(const Task& task, const experiment::BoundPoint& point, bool repeat) {
+Status Exploration::Measure(const Task& task, const experiment::BoundPoint& point) {
   if (callbacks_.on_start && !task.again) {
     const std::lock_guard lock(callback_mutex_);
     callbacks_.on_start(task.index, point);
   }
   MeasureOptions options = OptionsFor(task.index);
-  options.replay = options.replay && !repeat;
+  options.wanted = task.round + 1;
   const Result<PointResult> result = MeasureWithRetries(point, options);
   if (!result.ok()) {
     ReturnReservation();

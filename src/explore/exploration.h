@@ -32,8 +32,7 @@ class Exploration {
   Status Handle(const Task& task);
   /// Whether the point is valid, but has not as many measurements yet as the task's round asks for.
   Result<bool> NeedsRepeat(const Task& task, const experiment::BoundPoint& point) const;
-  /// `repeat`: though the store has the point.
-  Status Measure(const Task& task, const experiment::BoundPoint& point, bool repeat);
+  Status Measure(const Task& task, const experiment::BoundPoint& point);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
   MeasureOptions OptionsFor(int64_t index) const;
 

@@ -197,7 +197,7 @@ TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
   const experiment::BoundSpace space = Space();
   const experiment::BoundPoint point = space.At(1);
   const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
-  ASSERT_EQ(*store_->TryClaim(key, "other", 60), samplestore::ClaimResult::kClaimed);
+  ASSERT_EQ(*store_->TryClaim(key, "other", 60, 1), samplestore::ClaimResult::kClaimed);
   std::jthread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     samplestore::Measurement measurement;
@@ -292,6 +292,25 @@ TEST_F(ExploreTest, RepeatsAreMadeInTurnsAndCountWhatTheStoreHas) {
   EXPECT_EQ(measurements[0].entity_id, measurements[2].entity_id);
   EXPECT_NE(measurements[0].uid, measurements[2].uid);
   EXPECT_NE(measurements[2].entity_id, measurements[3].entity_id);
+}
+
+TEST_F(ExploreTest, TwoProcessesShareTheRepeats) {
+  Answer([](const job::TunePlan&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return testing::DoneRun();
+  });
+  explore_.repeats = 3;
+  const experiment::BoundSpace space = Space();
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(Explore(space, *OpenStore(), explore_, {}).ok() ? 0 : 1);
+  }
+  const auto own_store = OpenStore();
+  EXPECT_TRUE(Explore(space, *own_store, explore_, {}).ok());
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(*own_store->Count({}), 12);
 }
 
 TEST_F(ExploreTest, InvalidPointsAreNotRepeated) {

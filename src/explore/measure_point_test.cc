@@ -134,7 +134,7 @@ TEST_F(MeasurePointTest, AnInterruptRecordsNothingAndFreesTheClaim) {
   const experiment::BoundPoint point = Point();
   EXPECT_EQ(MeasurePoint(point, *store_, options_).status().code(), ErrorCode::kAborted);
   EXPECT_EQ(*store_->Count({}), 0);
-  EXPECT_EQ(*store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60),
+  EXPECT_EQ(*store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1),
             samplestore::ClaimResult::kClaimed);
 }
 
@@ -148,7 +148,7 @@ TEST_F(MeasurePointTest, AWorkerThatCannotStartIsNotThePointsFailure) {
 
 TEST_F(MeasurePointTest, APointThatSomebodyElseMeasuresIsBusy) {
   const experiment::BoundPoint point = Point();
-  ASSERT_EQ(*store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60),
+  ASSERT_EQ(*store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1),
             samplestore::ClaimResult::kClaimed);
   EXPECT_EQ(Measure(point).source, Source::kBusy);
   EXPECT_EQ(runs_, 0);
@@ -157,7 +157,7 @@ TEST_F(MeasurePointTest, APointThatSomebodyElseMeasuresIsBusy) {
 TEST_F(MeasurePointTest, HoldsTheClaimWhileItRuns) {
   const experiment::BoundPoint point = Point();
   options_.runner = [&](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
-    EXPECT_EQ(*OpenStore()->TryClaim({point.parameterized_id, point.entity_id}, "other", 60),
+    EXPECT_EQ(*OpenStore()->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1),
               samplestore::ClaimResult::kBusy);
     return testing::DoneRun();
   };

@@ -57,54 +57,65 @@ class ClaimsTest : public testing::Test {
 };
 
 TEST_F(ClaimsTest, OneOwnerAtATime) {
-  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease), ClaimResult::kClaimed);
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease), ClaimResult::kBusy);
-  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease), ClaimResult::kClaimed);
-  EXPECT_EQ(*store_->TryClaim({"e", "a.2"}, "b", kLease), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kBusy);
+  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim({"e", "a.2"}, "b", kLease, 1), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, ReleasingIsForTheOwner) {
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease), ClaimResult::kClaimed);
+  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
   ASSERT_TRUE(store_->ReleaseClaim(kKey, "b").ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease), ClaimResult::kBusy);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kBusy);
   ASSERT_TRUE(store_->ReleaseClaim(kKey, "a").ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, AMeasurementEndsTheClaim) {
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease), ClaimResult::kClaimed);
+  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
   ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kInvalid)).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease), ClaimResult::kMeasured);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kMeasured);
+}
+
+TEST_F(ClaimsTest, APointIsClaimedUntilItHasAsManyValidMeasurementsAsWanted) {
+  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kValid)).ok());
+  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kMeasured);
+  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 2), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 2), ClaimResult::kBusy);
+  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kValid)).ok());
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 2), ClaimResult::kMeasured);
+  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kInvalid)).ok());
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 3), ClaimResult::kMeasured);
 }
 
 TEST_F(ClaimsTest, AFailureEndsTheClaimAndLeavesThePointOpen) {
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease), ClaimResult::kClaimed);
+  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
   ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kFailed)).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, ALeaseEndsUnlessItIsRenewed) {
   constexpr double kShort = 0.05;
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kShort), ClaimResult::kClaimed);
+  ASSERT_EQ(*store_->TryClaim(kKey, "a", kShort, 1), ClaimResult::kClaimed);
   ASSERT_TRUE(store_->RenewClaims("a", kLease).ok());
   std::this_thread::sleep_for(std::chrono::duration<double>(2 * kShort));
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease), ClaimResult::kBusy);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kBusy);
   ASSERT_TRUE(store_->RenewClaims("a", -1).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, TheClaimOfADeadProcessCountsForNothing) {
   const int exit_code = InChild([](SampleStore& store) {
-    return *store.TryClaim(kKey, MakeClaimOwner(), kLease) == ClaimResult::kClaimed ? 0 : 1;
+    return *store.TryClaim(kKey, MakeClaimOwner(), kLease, 1) == ClaimResult::kClaimed ? 0 : 1;
   });
   ASSERT_EQ(exit_code, 0);
-  EXPECT_EQ(*store_->TryClaim(kKey, MakeClaimOwner(), kLease), ClaimResult::kClaimed);
+  EXPECT_EQ(*store_->TryClaim(kKey, MakeClaimOwner(), kLease, 1), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, TheClaimOfALivingProcessCounts) {
-  ASSERT_EQ(*store_->TryClaim(kKey, MakeClaimOwner(), kLease), ClaimResult::kClaimed);
+  ASSERT_EQ(*store_->TryClaim(kKey, MakeClaimOwner(), kLease, 1), ClaimResult::kClaimed);
   EXPECT_EQ(InChild([](SampleStore& store) {
-              return *store.TryClaim(kKey, MakeClaimOwner(), kLease) == ClaimResult::kBusy ? 0 : 1;
+              return *store.TryClaim(kKey, MakeClaimOwner(), kLease, 1) == ClaimResult::kBusy ? 0 : 1;
             }),
             0);
 }
@@ -126,7 +137,7 @@ TEST_F(ClaimsTest, NoPointIsMeasuredTwice) {
         const std::string owner = MakeClaimOwner();
         for (int point = 0; point < kPoints; ++point) {
           const MemoKey key = {"e", std::to_string(point)};
-          const auto claim = store.TryClaim(key, owner, kLease);
+          const auto claim = store.TryClaim(key, owner, kLease, 1);
           const bool append = claim.ok() && *claim == ClaimResult::kClaimed;
           errors += !claim.ok() || (append && !store.Append(Of(key, Outcome::kValid)).ok());
         }

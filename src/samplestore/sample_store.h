@@ -96,8 +96,10 @@ class SampleStore {
                                  const std::function<Status(std::string_view)>& visit) = 0;
 
   /// Claims `key` for `owner` until `lease_seconds` from now. A claim whose lease is over, or whose owner is a process
-  /// of this machine that no longer runs, counts for nothing. Claiming again one's own key renews it.
-  virtual Result<ClaimResult> TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds) = 0;
+  /// of this machine that no longer runs, counts for nothing. Claiming again one's own key renews it. The key is
+  /// measured when it has `wanted` valid measurements, or when its newest one that did not fail is invalid.
+  virtual Result<ClaimResult> TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds,
+                                       int64_t wanted) = 0;
   /// Renews all claims of `owner`.
   virtual Status RenewClaims(std::string_view owner, double lease_seconds) = 0;
   /// Ends the claim of `owner` on `key`; fine when there is none.

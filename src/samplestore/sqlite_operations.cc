@@ -17,11 +17,14 @@ double UnixSeconds() {
 
 }  // namespace
 
-Result<bool> SqliteStore::IsMeasured(const MemoKey& key) {
-  ASSAY_ASSIGN_OR_RETURN(Statement select,
-                         database_.Prepare("SELECT 1 FROM measurements WHERE parameterized_id = ? AND entity_id = ? "
-                                           "AND outcome <> 'failed' LIMIT 1"));
-  return select.Bind(key.parameterized_id).Bind(key.entity_id).Step();
+Result<bool> SqliteStore::IsMeasured(const MemoKey& key, int64_t wanted) {
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement select,
+      database_.Prepare("SELECT outcome = 'invalid', (SELECT count(*) FROM measurements WHERE parameterized_id = ?1 "
+                        "AND entity_id = ?2 AND outcome = 'valid') FROM measurements WHERE parameterized_id = ?1 "
+                        "AND entity_id = ?2 AND outcome <> 'failed' ORDER BY id DESC LIMIT 1"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(key.parameterized_id).Bind(key.entity_id).Step());
+  return found && (select.Integer(0) != 0 || select.Integer(1) >= wanted);
 }
 
 Result<bool> SqliteStore::IsBusy(const MemoKey& key, std::string_view owner) {
@@ -35,10 +38,11 @@ Result<bool> SqliteStore::IsBusy(const MemoKey& key, std::string_view owner) {
   return !OwnerIsGone(select.TextView(0));
 }
 
-Result<ClaimResult> SqliteStore::TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds) {
+Result<ClaimResult> SqliteStore::TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds,
+                                          int64_t wanted) {
   const std::lock_guard lock(mutex_);
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  ASSAY_ASSIGN_OR_RETURN(const bool measured, IsMeasured(key));
+  ASSAY_ASSIGN_OR_RETURN(const bool measured, IsMeasured(key, wanted));
   if (measured) {
     return ClaimResult::kMeasured;
   }

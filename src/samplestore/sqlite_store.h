@@ -32,7 +32,8 @@ class SqliteStore : public SampleStore {
   Status ForEachDocument(const MeasurementFilter& filter,
                          const std::function<Status(std::string_view)>& visit) override;
 
-  Result<ClaimResult> TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds) override;
+  Result<ClaimResult> TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds,
+                               int64_t wanted) override;
   Status RenewClaims(std::string_view owner, double lease_seconds) override;
   Status ReleaseClaim(const MemoKey& key, std::string_view owner) override;
 
@@ -58,7 +59,8 @@ class SqliteStore : public SampleStore {
   Status ReadSeries(int64_t id, Measurement& measurement);
   Result<std::optional<Measurement>> FindNewest(const MemoKey& key, std::string_view condition);
   Result<Statement> PrepareQuery(const std::string& select, const SqlFilter& filter);
-  Result<bool> IsMeasured(const MemoKey& key);
+  /// As TryClaim says.
+  Result<bool> IsMeasured(const MemoKey& key, int64_t wanted);
   /// Whether somebody other than `owner` holds a claim on `key` that counts.
   Result<bool> IsBusy(const MemoKey& key, std::string_view owner);
 
