@@ -84,7 +84,7 @@ class PartWriter {
         reasons.push_back(planes.status().message());
       } else {
         return {planes.status().code(),
-                planes.status().message() + "; replace or remove it, or ask for corrupt images to be skipped"};
+                planes.status().message() + "; replace or remove it, or leave such images out (--skip-corrupt)"};
       }
     }
     return Status::Ok();

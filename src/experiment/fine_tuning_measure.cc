@@ -49,7 +49,7 @@ class Run {
       return Status::Internal("the run has no step after its warm-up: give it more time");
     }
     if (const std::string divergence = DescribeDivergence(run.steps_); !divergence.empty()) {
-      return Status::Internal(divergence);
+      return Status::FailedPrecondition(divergence);
     }
     return run;
   }

@@ -5,7 +5,8 @@
 
 namespace assay::experiment {
 
-/// `record` ended as done; `plan` is what the worker carried out.
+/// `record` ended as done; `plan` is what the worker carried out. kFailedPrecondition when a loss is not finite: the
+/// point is invalid.
 Result<Measured> MeasureFineTuning(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record);
 
 }  // namespace assay::experiment

@@ -215,7 +215,9 @@ TEST_F(FineTuningMeasureTest, WhatIsNoMeasurementIsAnError) {
   EXPECT_THAT(MeasureFineTuning(point, plan_, Record({}, After(1))).status().message(), HasSubstr("made no step"));
   job::RunRecord diverged = Record({1, 1}, After(2));
   std::get<job::Step>(diverged.events[3]).loss = std::nan("");
-  EXPECT_THAT(MeasureFineTuning(point, plan_, diverged).status().message(), HasSubstr("loss of step 2 is nan"));
+  const Status status = MeasureFineTuning(point, plan_, diverged).status();
+  EXPECT_THAT(status.message(), HasSubstr("loss of step 2 is nan"));
+  EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition) << "the point is invalid";
   job::Ended only_warmup = After(2);
   only_warmup.warmup_steps = 2;
   EXPECT_THAT(MeasureFineTuning(point, plan_, Record({1, 1}, only_warmup)).status().message(),

@@ -59,7 +59,23 @@ TEST(VitPluginTest, RulesNameWhatCannotBe) {
               HasSubstr("tp_size 2 x pp_size 2"));
   EXPECT_THAT(CheckVitPluginRules(VitPoint({{"gradient_accumulation_steps", int64_t{3}}})).reason,
               HasSubstr("does not divide"));
-  EXPECT_THAT(CheckVitPluginRules(VitPoint({{"number_gpus", int64_t{2}}})).reason, HasSubstr("each GPU has one rank"));
+  EXPECT_THAT(CheckVitPluginRules(VitPoint({{"number_gpus", int64_t{4}}, {"number_ranks", int64_t{2}}})).reason,
+              HasSubstr("each GPU has one rank"));
+}
+
+TEST(VitPluginTest, EachGpuHasARank) {
+  const job::VitPlan plan = VitPlanOf(VitPoint({{"number_gpus", int64_t{2}}})).value();
+  EXPECT_EQ(plan.number_ranks, 2);
+  EXPECT_EQ(plan.device, "cuda");
+  EXPECT_TRUE(CheckVitPluginRules(VitPoint({{"number_gpus", int64_t{2}}})).valid());
+}
+
+TEST(VitPluginTest, PluginsAndKnobsAreDescribed) {
+  const auto& properties = (*FindExperiment(kVit))->properties();
+  EXPECT_EQ(properties.front().notes.size(), job::Plugins().size());
+  EXPECT_THAT(properties.front().notes[4], HasSubstr("tensor, pipeline and data ranks (fp16; knobs: zero_stage"));
+  job::PluginKnobs knobs;
+  job::VisitKnobs(knobs, [](const char* name, auto&) { EXPECT_NE(job::DescribeKnob(name), "") << name; });
 }
 
 TEST(PublishedVitTest, FixedCostsFollowFromTheRows) {
