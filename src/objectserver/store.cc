@@ -118,15 +118,15 @@ StoreOutcome Store::RemoveBucket(const std::string& name) {
   if (found == buckets_.end()) {
     return {StoreCode::kNoSuchBucket, nullptr, {}};
   }
-  Bucket& bucket = *found->second;
-  const std::unique_lock life(bucket.life);
-  if (!bucket.objects.empty()) {
+  const BucketPointer bucket = found->second;  // lives until its lock has been given back
+  const std::unique_lock life(bucket->life);
+  if (!bucket->objects.empty()) {
     return {StoreCode::kBucketNotEmpty, nullptr, {}};
   }
   if (const Status status = persistence_->RemoveBucket(name); !status.ok()) {
     return {StoreCode::kFailed, nullptr, status.message()};
   }
-  bucket.removed = true;
+  bucket->removed = true;
   buckets_.erase(found);
   return {};
 }
