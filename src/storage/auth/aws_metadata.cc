@@ -10,6 +10,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "storage/auth/aws_credentials.h"
+#include "storage/auth/command_words.h"
 #include "storage/auth/token_request.h"
 
 namespace assay::storage {
@@ -78,34 +79,6 @@ Result<std::string> AskInstance(const AwsContext& context, const std::string& to
   request.url = InstanceEndpoint(context) + path;
   request.headers.Set("x-aws-ec2-metadata-token", token);
   return FetchText(context.environment, request, "the instance's credentials");
-}
-
-// Splits as a shell does, quotes and backslashes included; nothing where a quote is not closed.
-std::optional<std::vector<std::string>> SplitCommand(std::string_view command) {
-  std::vector<std::string> words;
-  bool in_word = false;
-  char quote = 0;
-  for (size_t i = 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
-      in_word = false;
-      continue;
-    }
-    if (!in_word) {
-      words.emplace_back();
-      in_word = true;
-    }
-    if (c == '\\' && quote != '\'' && i + 1 < command.size()) {
-      words.back() += command[++i];
-    } else if (quote != 0 && c == quote) {
-      quote = 0;
-    } else if (quote == 0 && (c == '"' || c == '\'')) {
-      quote = c;
-    } else {
-      words.back() += c;
-    }
-  }
-  return quote == 0 ? std::optional(words) : std::nullopt;
 }
 
 Result<AwsCredentials> RunProcess(const std::string& command, const std::string& profile) {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "storage/auth/gcs_oauth.h"
+#include "storage/auth/gcs_subject_token.h"
 #include "storage/auth/token_request.h"
 #include "storage/integrity/checksum.h"
 
@@ -26,9 +27,7 @@ Result<std::string> ReadSource(const Environment& environment, const nlohmann::j
   http::Request request;
   request.url = OptionalText(source, "url");
   if (request.url.empty()) {
-    return Status::Unsupported(path +
-                               " takes its token from neither a file nor a URL (of the sources of external accounts "
-                               "these two are supported)");
+    return Status::Unsupported(path + " takes its token from neither a file nor a URL, an executable or AWS");
   }
   if (const auto headers = source.find("headers"); headers != source.end() && headers->is_object()) {
     for (const auto& [name, value] : headers->items()) {
@@ -38,11 +37,18 @@ Result<std::string> ReadSource(const Environment& environment, const nlohmann::j
   return FetchText(environment, request, "the subject token of " + path);
 }
 
-// The token that the other provider gave out: the whole text, or a field of an object of JSON.
+// The token that the other provider gave out; out of a file or from a URL it is the whole text, or a field of an object
+// of JSON.
 Result<std::string> SubjectToken(const Environment& environment, const nlohmann::json& json, const std::string& path) {
   const auto source = json.find("credential_source");
   if (source == json.end() || !source->is_object()) {
     return Status::PermissionDenied(path + " lacks 'credential_source'");
+  }
+  if (source->contains("environment_id")) {
+    return AwsSubjectToken(environment, json, path);
+  }
+  if (const auto program = source->find("executable"); program != source->end() && program->is_object()) {
+    return ExecutableSubjectToken(environment, json, path);
   }
   ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadSource(environment, *source, path));
   const auto format = source->find("format");

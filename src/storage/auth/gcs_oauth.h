@@ -27,8 +27,8 @@ Result<GcsCredentials> ImpersonateServiceAccount(const Environment& environment,
                                                  const std::string& token, const nlohmann::json& options);
 
 /// Workload and workforce identity federation ("external_account"): the token of another identity provider, out of a
-/// file or from a URL, is exchanged (RFC 8693), and the answer for one of a service account where the file names one.
-/// Sources: AIP-4117; google.auth.identity_pool.
+/// file, from a URL, of a program or of AWS, is exchanged (RFC 8693), and the answer for one of a service account where
+/// the file names one. Sources: AIP-4117; google.auth.identity_pool.
 Result<GcsCredentials> TokenOfExternalAccount(const Environment& environment, const nlohmann::json& json,
                                               const std::string& path);
 
