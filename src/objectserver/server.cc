@@ -72,6 +72,9 @@ Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& op
   }
   ASSAY_ASSIGN_OR_RETURN(state->store, Store::Open(options.root));
   ASSAY_RETURN_IF_ERROR(MakeBuckets(options, *state->store));
+  if (options.root != "memory") {
+    ASSAY_RETURN_IF_ERROR(state->preauthenticated.UseFile(options.root + "/preauthenticated.json"));
+  }
   state->tokens = std::make_unique<Tokens>(state->credentials);
   state->context = {.options = &state->options,
                     .credentials = &state->credentials,

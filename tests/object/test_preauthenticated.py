@@ -89,3 +89,22 @@ def test_the_client_uses_one_as_its_endpoint(serve, make_cli, tmp_path):
     assert b"one request" in ended.stderr and ended.stderr.count(b"\n") == 1
     message = cli.refused("get", "oci://test@assay/run/big", "-", "--endpoint", f"{server.url}/p/ended")
     assert "pre-authenticated request" in message and "/p/ended" not in message
+
+
+def test_addresses_outlive_a_crash_of_the_server(serve, make_cli, tmp_path):
+    root = tmp_path / "root"
+    server = serve("--root", root, "--bucket", "test")
+    cli = make_cli(server.url)
+    cli.environment["ASSAY_STORAGE_ENDPOINT"] = server.url
+    address = grant(cli, "AnyObjectRead")
+    cli.run("put", "-", "oci://test@assay/k", "--anonymous", stdin=b"kept")
+    server.kill()
+    again = serve("--root", root)
+    path = address[len(server.url) :]
+    assert urllib.request.urlopen(f"{again.url}{path}/n/assay/b/test/o/k").read() == b"kept"
+    secret = path.rsplit("/", 1)[1]
+    assert all(secret.encode() not in file.read_bytes() for file in root.rglob("*") if file.is_file())
+    again.kill()
+    (root / "preauthenticated.json").write_text("torn")
+    ended = cli.run("serve", "--root", root, code=2)
+    assert b"preauthenticated.json" in ended.stderr and ended.stderr.count(b"\n") == 1

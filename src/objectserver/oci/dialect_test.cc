@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
+#include "objectserver/oci/preauthenticated.h"
 #include "objectserver/testing.h"
 
 namespace assay::objectserver::oci {
@@ -132,6 +134,44 @@ TEST(Oci, GrantsWhatAPreauthenticatedRequestSaysAndNoMore) {
   EXPECT_EQ(harness.Send("DELETE", kBucket + "/p/" + std::string(read["id"])).status, 204);
   EXPECT_EQ(harness.Send("GET", address).status, 404);
   EXPECT_EQ(harness.Send("DELETE", kBucket + "/p/" + std::string(read["id"])).status, 404);
+}
+
+TEST(Oci, KeepsPreauthenticatedRequestsInAFileWithoutTheirSecrets) {
+  const TemporaryDirectory folder = TemporaryDirectory::Create("preauthenticated").value();
+  const std::string path = folder.path() + "/kept.json";
+  const PreauthenticatedRequest made{
+      .id = "par-1", .name = "n", .bucket = "b", .object = "o", .prefix = "", .read = true, .expires = 4e9};
+  std::string secret;
+  {
+    PreauthenticatedRequests first;
+    ASSERT_TRUE(first.UseFile(path).ok());
+    secret = first.Add(made).value();
+    PreauthenticatedRequest other = made;
+    other.id = "par-2";
+    ASSERT_TRUE(first.Add(other).ok());
+    EXPECT_TRUE(first.Remove("b", "par-2").value());
+    EXPECT_FALSE(first.Remove("b", "par-2").value());
+  }
+  EXPECT_EQ(ReadFile(path).value().find(secret), std::string::npos);
+  PreauthenticatedRequests second;
+  ASSERT_TRUE(second.UseFile(path).ok());
+  ASSERT_EQ(second.In("b").size(), 1u);
+  const auto found = second.Find(secret);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->id, "par-1");
+  EXPECT_TRUE(found->Allows("GetObject", "b", "o"));
+  EXPECT_FALSE(found->Allows("PutObject", "b", "o"));
+  EXPECT_FALSE(second.Find("guessed").has_value());
+  ASSERT_TRUE(WriteFileAtomically(path, "[{\"read\": 7}]").ok());
+  EXPECT_FALSE(PreauthenticatedRequests().UseFile(path).ok());
+}
+
+TEST(Oci, APreauthenticatedRequestThatCannotBeKeptIsNotMade) {
+  const TemporaryDirectory folder = TemporaryDirectory::Create("preauthenticated").value();
+  PreauthenticatedRequests requests;
+  ASSERT_TRUE(requests.UseFile(folder.path() + "/no/such/folder").ok());
+  EXPECT_FALSE(requests.Add({.id = "par-1", .bucket = "b"}).ok());
+  EXPECT_TRUE(requests.In("b").empty());
 }
 
 TEST(Oci, RefusesPreauthenticatedRequestsThatMakeNoSense) {

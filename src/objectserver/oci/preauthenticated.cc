@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "objectserver/oci/operations.h"
@@ -72,6 +73,30 @@ json Summary(const PreauthenticatedRequest& request) {
   return summary;
 }
 
+json ToKeep(const std::string& digest, const PreauthenticatedRequest& request) {
+  return {{"secret_sha256", digest},    {"id", request.id},          {"name", request.name},
+          {"bucket", request.bucket},   {"object", request.object},  {"prefix", request.prefix},
+          {"read", request.read},       {"write", request.write},    {"list", request.list},
+          {"created", request.created}, {"expires", request.expires}};
+}
+
+Status ReadKept(const json& entry, PreauthenticatedRequest& request, std::string& digest) {
+  if (!entry.is_object()) {
+    return Status::InvalidArgument("an entry is no object of JSON");
+  }
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "secret_sha256", digest));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "id", request.id));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "name", request.name));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "bucket", request.bucket));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "object", request.object));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "prefix", request.prefix));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "read", request.read));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "write", request.write));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "list", request.list));
+  ASSAY_RETURN_IF_ERROR(ReadField(entry, "created", request.created));
+  return ReadField(entry, "expires", request.expires);
+}
+
 }  // namespace
 
 bool PreauthenticatedRequest::Allows(std::string_view operation, const std::string& in_bucket,
@@ -87,17 +112,47 @@ bool PreauthenticatedRequest::Allows(std::string_view operation, const std::stri
   return there && ((reads && read) || (operation == "PutObject" && write));
 }
 
-std::string PreauthenticatedRequests::Add(PreauthenticatedRequest request) {
+Status PreauthenticatedRequests::UseFile(std::string path) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(requests_, [now = UnixSeconds()](const auto& entry) { return entry.second.expires < now; });
+  path_ = std::move(path);
+  if (!FileExists(path_)) {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const json document, ReadJsonFile(path_));
+  for (const json& entry : document.is_array() ? document : json::array({document})) {
+    PreauthenticatedRequest request;
+    std::string digest;
+    ASSAY_RETURN_IF_ERROR(ReadKept(entry, request, digest).WithContext("cannot use " + path_));
+    requests_[digest] = std::move(request);
+  }
+  return Status::Ok();
+}
+
+Status PreauthenticatedRequests::Change(Requests changed) {
+  if (!path_.empty()) {
+    json document = json::array();
+    for (const auto& [digest, request] : changed) {
+      document.push_back(ToKeep(digest, request));
+    }
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path_, DumpJsonPretty(document)));
+  }
+  requests_ = std::move(changed);
+  return Status::Ok();
+}
+
+Result<std::string> PreauthenticatedRequests::Add(PreauthenticatedRequest request) {
+  const std::lock_guard lock(mutex_);
+  Requests changed = requests_;
+  std::erase_if(changed, [now = UnixSeconds()](const auto& entry) { return entry.second.expires < now; });
   std::string secret = RandomUid() + RandomUid();
-  requests_[secret] = std::move(request);
+  changed[Sha256Hex(secret)] = std::move(request);
+  ASSAY_RETURN_IF_ERROR(Change(std::move(changed)));
   return secret;
 }
 
 std::optional<PreauthenticatedRequest> PreauthenticatedRequests::Find(std::string_view secret) const {
   const std::lock_guard lock(mutex_);
-  const auto found = requests_.find(secret);
+  const auto found = requests_.find(Sha256Hex(secret));
   const bool serves = found != requests_.end() && found->second.expires >= UnixSeconds();
   return serves ? std::optional(found->second) : std::nullopt;
 }
@@ -105,7 +160,7 @@ std::optional<PreauthenticatedRequest> PreauthenticatedRequests::Find(std::strin
 std::vector<PreauthenticatedRequest> PreauthenticatedRequests::In(const std::string& bucket) const {
   const std::lock_guard lock(mutex_);
   std::vector<PreauthenticatedRequest> found;
-  for (const auto& [secret, request] : requests_) {
+  for (const auto& [digest, request] : requests_) {
     if (request.bucket == bucket) {
       found.push_back(request);
     }
@@ -113,10 +168,15 @@ std::vector<PreauthenticatedRequest> PreauthenticatedRequests::In(const std::str
   return found;
 }
 
-bool PreauthenticatedRequests::Remove(const std::string& bucket, const std::string& id) {
+Result<bool> PreauthenticatedRequests::Remove(const std::string& bucket, const std::string& id) {
   const std::lock_guard lock(mutex_);
-  return std::erase_if(requests_,
-                       [&](const auto& entry) { return entry.second.bucket == bucket && entry.second.id == id; }) > 0;
+  Requests changed = requests_;
+  if (std::erase_if(changed,
+                    [&](const auto& entry) { return entry.second.bucket == bucket && entry.second.id == id; }) == 0) {
+    return false;
+  }
+  ASSAY_RETURN_IF_ERROR(Change(std::move(changed)));
+  return true;
 }
 
 http::ServerResponse CreatePreauthenticatedRequest(const Context& context, const Request& request,
@@ -131,10 +191,13 @@ http::ServerResponse CreatePreauthenticatedRequest(const Context& context, const
                        request.notes);
   }
   made->id = "par-" + RandomUid();
-  const std::string secret = context.preauthenticated->Add(*made);
+  const Result<std::string> secret = context.preauthenticated->Add(*made);
+  if (!secret.ok()) {
+    return ErrorAnswer(500, "InternalServerError", secret.status().message(), request.notes);
+  }
   json answer = Summary(*made);
-  answer["accessUri"] = "/p/" + secret + "/n/" + std::string(kNamespace) + "/b/" + http::PercentEncode(request.bucket) +
-                        "/o/" + http::PercentEncode(made->object);
+  answer["accessUri"] = "/p/" + *secret + "/n/" + std::string(kNamespace) + "/b/" +
+                        http::PercentEncode(request.bucket) + "/o/" + http::PercentEncode(made->object);
   return JsonAnswer(request, answer);
 }
 
@@ -147,10 +210,13 @@ http::ServerResponse ListPreauthenticatedRequests(const Context& context, const 
 }
 
 http::ServerResponse DeletePreauthenticatedRequest(const Context& context, const Request& request, std::string_view) {
-  return context.preauthenticated->Remove(request.bucket, request.object)
-             ? Answer(request, 204)
-             : ErrorAnswer(404, "NotAuthorizedOrNotFound", "The pre-authenticated request does not exist",
-                           request.notes);
+  const Result<bool> removed = context.preauthenticated->Remove(request.bucket, request.object);
+  if (!removed.ok()) {
+    return ErrorAnswer(500, "InternalServerError", removed.status().message(), request.notes);
+  }
+  return *removed ? Answer(request, 204)
+                  : ErrorAnswer(404, "NotAuthorizedOrNotFound", "The pre-authenticated request does not exist",
+                                request.notes);
 }
 
 }  // namespace assay::objectserver::oci
