@@ -1,4 +1,6 @@
 // Objects made of objects, within the store.
+#include "objectserver/compose.h"
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,19 +11,6 @@ namespace assay::objectserver::gcs {
 namespace {
 
 using nlohmann::json;
-using storage::ChecksumKind;
-
-constexpr size_t kMaxSources = 32;
-
-/// The CRC32C of an object, computed where no dialect has recorded it.
-Result<std::string> Crc32cOf(const ObjectRecord& object) {
-  if (const auto found = object.digests.find(ChecksumKind::kCrc32c); found != object.digests.end()) {
-    return found->second;
-  }
-  DigestSet set({ChecksumKind::kCrc32c});
-  ASSAY_RETURN_IF_ERROR(object.blob.ForEachPiece([&](std::span<const std::byte> bytes) { set.Update(bytes); }));
-  return set.Finish().at(ChecksumKind::kCrc32c);
-}
 
 /// Finds one source and appends it; on an error `answer` says which.
 bool AppendSource(const Context& context, const Request& request, const json& source, ObjectRecord& object,
@@ -31,44 +20,13 @@ bool AppendSource(const Context& context, const Request& request, const json& so
     answer = ErrorAnswer(400, "invalid", "Each source object must have a name.");
     return false;
   }
-  const StoreOutcome found = context.store->Find(request.bucket, named.object);
+  std::string generation;
+  [[maybe_unused]] const Status any = ReadField(source, "generation", generation);
+  const StoreOutcome found = AppendComposeSource(*context.store, request.bucket, named.object, generation, object);
   if (!found.ok()) {
     answer = OutcomeAnswer(named, found);
-    return false;
   }
-  std::string generation;
-  if (ReadField(source, "generation", generation).ok() && !generation.empty() &&
-      generation != std::to_string(found.object->generation)) {
-    answer = ErrorAnswer(404, "notFound", "No such object generation: " + named.object);
-    return false;
-  }
-  const Result<std::string> crc32c = Crc32cOf(*found.object);
-  if (!crc32c.ok()) {
-    answer = ErrorAnswer(500, "backendError", crc32c.status().message());
-    return false;
-  }
-  Part part;
-  part.number = static_cast<int>(object.parts.size()) + 1;
-  part.size = found.object->size();
-  part.etag = found.object->etag;
-  part.digests[ChecksumKind::kCrc32c] = *crc32c;
-  object.blob.Append(found.object->blob);
-  object.parts.push_back(std::move(part));
-  return true;
-}
-
-/// The checksum and the tag of an object from those of its parts.
-void SealComposite(ObjectRecord& object) {
-  std::vector<std::string> digests;
-  std::vector<int64_t> sizes;
-  std::vector<std::string> etags;
-  for (const Part& part : object.parts) {
-    digests.push_back(part.digests.at(ChecksumKind::kCrc32c));
-    sizes.push_back(part.size);
-    etags.push_back(part.etag);
-  }
-  object.digests[ChecksumKind::kCrc32c] = CombineDigests(ChecksumKind::kCrc32c, digests, sizes);
-  object.etag = MultipartEtag(etags);
+  return found.ok();
 }
 
 /// Puts a copy of the request's object where it says.
@@ -93,7 +51,7 @@ http::ServerResponse Compose(const Context& context, const Request& request, std
     return ErrorAnswer(400, "invalid", "You must provide the source objects.");
   }
   const json& sources = (*parsed)["sourceObjects"];
-  if (sources.empty() || sources.size() > kMaxSources) {
+  if (sources.empty() || sources.size() > kMaxComposeSources) {
     return ErrorAnswer(400, "invalid", "The number of source components provided must lie between 1 and 32.");
   }
   ObjectRecord object;

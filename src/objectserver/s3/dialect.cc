@@ -50,6 +50,7 @@ constexpr Operation kOperations[] = {
     {"UploadPart", "PUT", Level::kObject, "uploadId", "", true, nullptr, &UploadPart},
     {"CopyObject", "PUT", Level::kObject, "", "x-amz-copy-source", true, &CopyObject, nullptr},
     {"CopyObject", "PUT", Level::kObject, "", "x-goog-copy-source", true, &CopyObject, nullptr},
+    {"ComposeObject", "PUT", Level::kObject, "compose", "", true, &ComposeObject, nullptr},
     {"PutObject", "PUT", Level::kObject, "", "", true, nullptr, &PutObject},
     {"AbortMultipartUpload", "DELETE", Level::kObject, "uploadId", "", true, &AbortMultipartUpload, nullptr},
     {"DeleteObject", "DELETE", Level::kObject, "", "", true, &DeleteObject, nullptr},

@@ -35,6 +35,9 @@ http::ServerResponse DeleteObjects(const Context& context, const Request& reques
 http::ServerResponse CopyObject(const Context& context, const Request& request, std::string_view body);
 http::ServerResponse UploadPartCopy(const Context& context, const Request& request, std::string_view body);
 
+// compose.cc
+http::ServerResponse ComposeObject(const Context& context, const Request& request, std::string_view body);
+
 // multipart.cc
 http::ServerResponse CreateMultipartUpload(const Context& context, const Request& request, std::string_view body);
 std::unique_ptr<http::Exchange> UploadPart(const Context& context, const RequestPointer& request);

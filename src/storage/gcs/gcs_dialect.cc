@@ -23,7 +23,8 @@ DialectTraits GcsTraits() {
                          .conditional_replace = true,
                          .compose = true,
                          .presign = true,
-                         .unfinished_uploads = true};
+                         .unfinished_uploads = true,
+                         .resumable_uploads = true};
   traits.checksum = ChecksumKind::kCrc32c;
   return traits;
 }
@@ -187,6 +188,16 @@ Dialect::Read<ObjectInfo> GcsDialect::ReadCompleteUpload(const std::string& key,
 
 Outgoing GcsDialect::AbortUpload(const std::string& key, const std::string& upload_id) const {
   return Make("DELETE", QueryBuilder(urls_.XmlObject(key)).Add("uploadId", upload_id));
+}
+
+Outgoing GcsDialect::ListParts(const std::string& key, const std::string& upload_id, int after_number) const {
+  return Make("GET", QueryBuilder(urls_.XmlObject(key))
+                         .Add("uploadId", upload_id)
+                         .Add("part-number-marker", std::to_string(after_number)));
+}
+
+Dialect::Read<PartsPage> GcsDialect::ReadListParts(const http::Response& answer) const {
+  return ReadBody(answer, ParseParts(answer.body));
 }
 
 Outgoing GcsDialect::List(const ListOptions& options) const {

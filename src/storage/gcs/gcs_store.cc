@@ -7,9 +7,11 @@
 
 #include "base/text.h"
 #include "storage/auth/factory.h"
+#include "storage/gcs/gcs_compose.h"
 #include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
 #include "storage/gcs/gcs_xml_store.h"
+#include "storage/gcs/own_write.h"
 #include "storage/gcs/resumable_writer.h"
 #include "storage/s3/s3_xml.h"
 #include "storage/s3/xml_uploads.h"
@@ -21,7 +23,6 @@ namespace assay::storage {
 namespace {
 
 constexpr char kEndpoint[] = "https://storage.googleapis.com";
-constexpr size_t kSourcesPerCompose = 32;
 
 /// A writer whose object's generation is asked for where the service did not tell it.
 class GenerationWriter : public ObjectWriter {
@@ -110,16 +111,6 @@ Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& ke
   return std::unique_ptr<ObjectWriter>(std::make_unique<GenerationWriter>(std::move(writer), std::move(complete)));
 }
 
-Result<ObjectInfo> GcsStore::OursOr(const CallResult& result, const std::string& key, const WriteOptions& options) {
-  if (result.failure && result.failure->kind == FailureClass::kPrecondition) {
-    const auto standing = StatObject(context(), key);
-    if (standing.ok() && standing->has_value() && WonEarlier(**standing, options.metadata)) {
-      return **standing;
-    }
-  }
-  return result.status;
-}
-
 Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
@@ -174,7 +165,7 @@ Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo
         options.cancel);
     if (!result.status.ok()) {
       refused = result.failure && result.failure->kind == FailureClass::kDenied;
-      return OursOr(result, to, write);
+      return OwnWriteOr(context(), result, to, write);
     }
   }
   return *std::move(rewrite.object);
@@ -190,48 +181,14 @@ Result<ObjectInfo> GcsStore::ComposeOnce(std::span<const ObjectInfo> sources, co
         return info ? std::nullopt : std::optional(UnreadableAnswer(answer));
       },
       options.cancel);
-  return result.status.ok() ? Result<ObjectInfo>(*std::move(info)) : OursOr(result, to, options);
-}
-
-Result<std::vector<ObjectInfo>> GcsStore::ComposeGroups(std::span<const ObjectInfo> sources, const std::string& to,
-                                                        std::vector<std::string>& made) {
-  const WriteOptions plain;
-  std::vector<ObjectInfo> composed;
-  for (size_t begin = 0; begin < sources.size(); begin += kSourcesPerCompose) {
-    const auto group = sources.subspan(begin, std::min(kSourcesPerCompose, sources.size() - begin));
-    made.push_back(fmt::format("{}.compose-{}", to.substr(0, 900), RandomUid()));
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, ComposeOnce(group, made.back(), plain));
-    composed.push_back(std::move(object));
-  }
-  return composed;
+  return result.status.ok() ? Result<ObjectInfo>(*std::move(info)) : OwnWriteOr(context(), result, to, options);
 }
 
 Result<ObjectInfo> GcsStore::Compose(std::span<const std::string> from, const std::string& to,
                                      const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
-  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, CombinedChecksum(sources), Uri(to)));
-  WriteOptions write = options;
-  write.metadata = MetadataOf(options);
-  if (sources.empty()) {
-    return Write(to, {}, options);
-  }
-  std::vector<std::string> made;
-  Result<ObjectInfo> result = Status::Internal("nothing was composed");
-  while (sources.size() > kSourcesPerCompose) {
-    auto grouped = ComposeGroups(sources, to, made);
-    if (!grouped.ok()) {
-      result = grouped.status();
-      break;
-    }
-    sources = *std::move(grouped);
-  }
-  if (sources.size() <= kSourcesPerCompose) {
-    result = ComposeOnce(sources, to, write);
-  }
-  // What cannot be removed now is seen in listings, under a name that tells what it was for.
-  [[maybe_unused]] const std::vector<Status> removed = RemoveMany(made);
-  return result;
+  return ComposeInGroups(*this, from, to, options,
+                         [this](std::span<const ObjectInfo> sources, const std::string& target,
+                                const WriteOptions& write) { return ComposeOnce(sources, target, write); });
 }
 
 Result<std::string> GcsStore::Presign(const std::string& key, std::string_view method, int64_t seconds) {

@@ -47,9 +47,6 @@ class GcsStore : public RemoteStore {
                              const WriteOptions& options, bool& refused);
   Result<ObjectInfo> ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
                                  const WriteOptions& options);
-  Result<std::vector<ObjectInfo>> ComposeGroups(std::span<const ObjectInfo> sources, const std::string& to,
-                                                std::vector<std::string>& made);
-  Result<ObjectInfo> OursOr(const CallResult& result, const std::string& key, const WriteOptions& options);
 
   const GcsDialect& gcs_;
   std::mutex mutex_;

@@ -33,6 +33,8 @@ class GcsXmlDialect : public S3Dialect {
   Outgoing Copy(const std::string& from_bucket, const std::string& from, const std::string& from_etag,
                 const std::string& to, const WriteOptions& options) const override;
   Read<ObjectInfo> ReadCopy(const http::Response& answer) const override;
+  /// At most 32 sources, each of the generation that its etag says; ReadPut() reads the answer.
+  Outgoing Compose(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options) const;
 
  protected:
   Outgoing Make(const char* method, std::string url) const override;

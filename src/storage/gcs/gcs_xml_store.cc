@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "storage/gathering_writer.h"
+#include "storage/gcs/gcs_compose.h"
+#include "storage/gcs/own_write.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/upload.h"
 
 namespace assay::storage {
+
+GcsXmlStore::GcsXmlStore(std::unique_ptr<GcsXmlDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
+    : S3Store(std::move(dialect), std::move(signer), std::move(options)),
+      xml_(static_cast<const GcsXmlDialect&>(RemoteStore::dialect())) {}
 
 Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const Bytes> buffers,
                                       const WriteOptions& write) {
@@ -50,9 +58,31 @@ Result<ObjectInfo> GcsXmlStore::Copy(const std::string& from, const std::string&
   return info;
 }
 
-Result<ObjectInfo> GcsXmlStore::Compose(std::span<const std::string>, const std::string& to, const WriteOptions&) {
-  return Status::Unsupported(fmt::format(
-      "cannot compose {}: HMAC keys are good for the XML API only, which does not (use a service account)", Uri(to)));
+Result<ObjectInfo> GcsXmlStore::ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
+                                            const WriteOptions& write) {
+  ObjectInfo info;
+  const CallResult result = RunOne(
+      context(), "compose", to, [&] { return xml_.Compose(sources, to, write); },
+      [&](http::Response& answer) {
+        Dialect::Read<ObjectInfo> read = xml_.ReadPut(to, answer);
+        info = std::move(read.value);
+        return read.failure;
+      },
+      write.cancel);
+  if (!result.status.ok()) {
+    return OwnWriteOr(context(), result, to, write);
+  }
+  for (const ObjectInfo& source : sources) {
+    info.size += source.size;
+  }
+  return info.etag.empty() ? StatExisting(*this, to, "compose") : info;
+}
+
+Result<ObjectInfo> GcsXmlStore::Compose(std::span<const std::string> from, const std::string& to,
+                                        const WriteOptions& options) {
+  return ComposeInGroups(*this, from, to, options,
+                         [this](std::span<const ObjectInfo> sources, const std::string& target,
+                                const WriteOptions& write) { return ComposeOnce(sources, target, write); });
 }
 
 }  // namespace assay::storage

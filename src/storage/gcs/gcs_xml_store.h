@@ -13,8 +13,7 @@ namespace assay::storage {
 
 class GcsXmlStore : public S3Store {
  public:
-  GcsXmlStore(std::unique_ptr<GcsXmlDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
-      : S3Store(std::move(dialect), std::move(signer), std::move(options)) {}
+  GcsXmlStore(std::unique_ptr<GcsXmlDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
 
   /// Under a condition in one request, of up to 5 GiB: uploads in parts take none.
   Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
@@ -25,9 +24,15 @@ class GcsXmlStore : public S3Store {
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
   /// In one request, whatever the size.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
-  /// The JSON API composes, not this one.
+  /// In groups of 32 where there are more sources, through objects beside `to` that are removed again.
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
+
+ private:
+  Result<ObjectInfo> ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
+                                 const WriteOptions& options);
+
+  const GcsXmlDialect& xml_;
 };
 
 }  // namespace assay::storage

@@ -71,12 +71,36 @@ TEST(GcsXmlStore, ReadsByGeneration) {
   const auto listed = under.store().List({});
   ASSERT_THAT(listed.status(), IsOk());
   EXPECT_EQ(listed->objects.at(0).etag, written->etag);
-  EXPECT_EQ(under.store().capabilities().compose, false);
   EXPECT_THAT(under.store().Write("k", std::span(&bytes, 1), {}).status(), IsOk());
   std::string text(5, '?');
   const ReadPiece piece = {0, std::as_writable_bytes(std::span(text))};
   EXPECT_THAT(under.store().Read("k", std::span(&piece, 1), {.if_match = written->etag}).status(),
               HasCode(ErrorCode::kFailedPrecondition));
+}
+
+TEST(GcsXmlStore, ComposesMoreThanOneRequestMay) {
+  XmlUnderTest under;
+  std::vector<std::string> sources;
+  std::string content;
+  for (int i = 0; i < 70; ++i) {
+    sources.push_back("part <" + std::to_string(i) + "&>");
+    const std::string text = std::to_string(i) + ',';
+    const Bytes bytes = AsBytes(text);
+    ASSERT_THAT(under.store().Write(sources.back(), std::span(&bytes, 1), {}).status(), IsOk());
+    content += text;
+  }
+  const WriteOptions absent{.condition = {WriteCondition::Kind::kAbsent, ""}};
+  const auto composed = under.store().Compose(sources, "whole", absent);
+  ASSERT_THAT(composed.status(), IsOk());
+  const auto stat = under.store().Stat("whole");
+  ASSERT_TRUE(stat.ok() && stat->has_value());
+  EXPECT_EQ(composed->etag, (*stat)->etag);
+  EXPECT_EQ(composed->size, static_cast<int64_t>(content.size()));
+  EXPECT_EQ(composed->checksum, ChecksumOf(ChecksumKind::kCrc32c, AsBytes(content)));
+  EXPECT_THAT(under.store().Compose(sources, "whole", absent).status(), HasCode(ErrorCode::kFailedPrecondition));
+  const auto listed = under.store().List({});
+  ASSERT_THAT(listed.status(), IsOk());
+  EXPECT_EQ(listed->objects.size(), sources.size() + 1) << "those between are removed";
 }
 
 }  // namespace

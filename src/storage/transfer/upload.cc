@@ -187,6 +187,9 @@ std::optional<Failure> MultipartUpload::TakeParts(http::Response& response, int&
     });
     if (ours != known.end()) {
       held_[part.number] = *ours;
+      if (part.checksum) {
+        recorded_.insert(part.number);
+      }
     }
   }
   return page.failure;
@@ -255,6 +258,7 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
         Dialect::Read<ObjectInfo> part = read(response);
         if (!part.failure) {
           parts_[static_cast<size_t>(number - 1)] = UploadedPart{number, bytes, part.value.etag, part.value.checksum};
+          recorded_.insert(number);
         }
         return part.failure;
       },
@@ -280,6 +284,9 @@ void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
         }
         if (!read.failure) {
           parts_[static_cast<size_t>(number - 1)] = UploadedPart{number, bytes, read.value.etag, sent};
+          if (read.value.checksum) {
+            recorded_.insert(number);
+          }
           if (options_.journal != nullptr) {
             options_.journal->OnPart(*parts_[static_cast<size_t>(number - 1)]);
           }
@@ -302,6 +309,9 @@ std::vector<UploadedPart> MultipartUpload::Parts() const {
   std::vector<UploadedPart> parts;
   for (const auto& part : parts_) {
     parts.push_back(*part);
+    if (!recorded_.contains(part->number)) {
+      parts.back().checksum.reset();
+    }
   }
   return parts;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -82,6 +83,7 @@ class MultipartUpload {
   int NextNumber(int64_t bytes);
   void Progress(const CallResult& result, int64_t bytes) const;
   Result<ObjectInfo> SendComplete(const std::optional<Checksum>& whole);
+  /// With the checksums that the store said too: one that knows none refuses them.
   std::vector<UploadedPart> Parts() const;
   std::optional<Checksum> Combined() const;
 
@@ -95,6 +97,7 @@ class MultipartUpload {
   std::vector<std::optional<UploadedPart>> parts_;
   int64_t total_bytes_ = 0;
   std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished
+  std::set<int> recorded_;            ///< parts whose checksum the store knows
   bool keep_ = false;                 ///< for another try
 };
 

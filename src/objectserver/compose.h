@@ -1,0 +1,21 @@
+// Objects made of objects of the store, whose content they share: what Google's two dialects have in common.
+#pragma once
+
+#include <string>
+
+#include "objectserver/record.h"
+#include "objectserver/store.h"
+
+namespace assay::objectserver {
+
+constexpr size_t kMaxComposeSources = 32;
+
+/// Appends the content of the object `name` in `bucket` to `object`, as a part. `generation`: the one that it must have
+/// (kNoSuchKey where it has another); empty: any.
+StoreOutcome AppendComposeSource(const Store& store, const std::string& bucket, const std::string& name,
+                                 const std::string& generation, ObjectRecord& object);
+
+/// Gives `object` the checksum and the tag that follow from its parts'.
+void SealComposite(ObjectRecord& object);
+
+}  // namespace assay::objectserver
