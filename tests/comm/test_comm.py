@@ -197,11 +197,11 @@ def test_a_port_in_use_is_one_line():
     assert len(err.splitlines()) == 1
 
 
-@pytest.fixture
-def running_job():
+@pytest.fixture(params=BACKENDS)
+def running_job(request):
     """Two ranks of a job named one, whose meeting place stays open, and its port."""
     port = free_port()
-    processes = [start("loop", "gloo", rank, 2, port, TORCHELASTIC_RUN_ID="one") for rank in range(2)]
+    processes = [start("loop", request.param, rank, 2, port, TORCHELASTIC_RUN_ID="one") for rank in range(2)]
     wait_until_running(processes)
     yield processes, port
     for process in processes:
@@ -228,3 +228,4 @@ def test_a_rank_that_does_not_come_is_named():
     assert code == 1 and "rank 1 did not come" in err, err
     _, err, code = finish(start("check", "shm", 1, 2, free_port(), ASSAY_COMM_TIMEOUT="2"))
     assert code == 1 and "is rank 0 running" in err, err
+    assert len(err.splitlines()) == 1

@@ -20,18 +20,18 @@ std::unique_ptr<Communicator> connect_over_shm(const RankEnvironment& environmen
     throw CommError(fmt::format("shm joins ranks of one machine, but only {} of {} ranks are on this one: use gloo",
                                 environment.local_world_size, environment.world_size));
   }
-  Rendezvous rendezvous(environment, options);
+  const auto rendezvous = std::make_shared<Rendezvous>(environment, options);
   const ShmOffer offer(environment.world_size, options);
   const ShmAddresses own = offer.addresses();
   std::string bytes(sizeof(own), '\0');
   std::memcpy(bytes.data(), &own, sizeof(own));
   std::vector<ShmAddresses> all;
-  for (const std::string& other : rendezvous.exchange("shm", bytes)) {
+  for (const std::string& other : rendezvous->exchange("shm", bytes)) {
     TORCH_CHECK(other.size() == sizeof(own), "ranks of different programs cannot share memory");
     std::memcpy(&all.emplace_back(), other.data(), sizeof(own));
   }
-  auto communicator = connect_shm(environment.rank, all, offer, options);
-  // Afterwards nobody needs the store, nor the segments' addresses.
+  auto communicator = connect_shm(environment.rank, all, offer, options, rendezvous);
+  // Afterwards nobody needs the segments' addresses.
   communicator->barrier("start");
   return communicator;
 }

@@ -1,11 +1,13 @@
 #include "engine/comm/rendezvous.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 
 #include <chrono>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 
 #include "base/text.h"
 #include "engine/comm/communicator.h"
@@ -16,6 +18,18 @@ namespace {
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
+
+/// Silences c10d, which writes a stack trace with each attempt that it makes again; what went wrong is in its error.
+class QuietLibrary {
+ public:
+  QuietLibrary() : level_(std::exchange(FLAGS_caffe2_log_level, c10::GLOG_FATAL)) {}
+  ~QuietLibrary() { FLAGS_caffe2_log_level = level_; }
+  QuietLibrary(const QuietLibrary&) = delete;
+  QuietLibrary& operator=(const QuietLibrary&) = delete;
+
+ private:
+  int level_;
+};
 
 }  // namespace
 
@@ -43,6 +57,7 @@ void Rendezvous::connect(const CommOptions& options) {
   store.waitWorkers = false;
   store.timeout = milliseconds(options.deadline_seconds);
   try {
+    const QuietLibrary quiet;
     auto tcp = c10::make_intrusive<c10d::TCPStore>(environment_.address, store);
     store_ = c10::make_intrusive<c10d::PrefixStore>(fmt::format("assay/{}", environment_.restart), tcp);
   } catch (const c10::Error& error) {

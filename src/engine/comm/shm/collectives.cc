@@ -10,8 +10,6 @@ namespace assay::engine {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-/// Small enough for the ranks' tiles to stay in the last-level cache, large enough to make meetings rare.
-constexpr int64_t kStagingBytes = int64_t{4} << 20;
 
 std::byte* bytes_of(const at::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
@@ -53,7 +51,7 @@ void ShmCollectives::run(const Call& call) {
 
 std::byte* ShmCollectives::staging() {
   if (!staging_.defined()) {
-    staging_ = arenas_->own->allocate(kStagingBytes, at::kByte);
+    staging_ = arenas_->own->allocate(kShmStagingBytes, at::kByte);
   }
   return bytes_of(staging_);
 }
@@ -97,7 +95,7 @@ void ShmCollectives::all_gather(const Call& call) {
   std::byte* full = bytes_of(call.full);
   std::byte* shard = bytes_of(call.shard);
   const auto shard_bytes = static_cast<int64_t>(call.shard.nbytes());
-  Tiling tiling{.total = shard_bytes, .shard = shard_bytes, .tile = kStagingBytes};
+  Tiling tiling{.total = shard_bytes, .shard = shard_bytes, .tile = kShmStagingBytes};
   const Place own = place(call.shard);
   const auto stage = [&](int64_t tile) {
     if (own.staged) {
@@ -126,7 +124,7 @@ void ShmCollectives::broadcast(const Call& call) {
   std::byte* full = bytes_of(call.full);
   const auto bytes = static_cast<int64_t>(call.full.nbytes());
   const bool root = call.peer == rank_;
-  Tiling tiling{.total = bytes, .shard = bytes, .tile = kStagingBytes};
+  Tiling tiling{.total = bytes, .shard = bytes, .tile = kShmStagingBytes};
   const Place own = root ? place(call.full) : Place{.offset = 0, .staged = false};
   const auto stage = [&](int64_t tile) {
     if (own.staged) {
@@ -152,7 +150,7 @@ void ShmCollectives::reduce(const Call& call) {
   const bool everywhere = call.kind == CallKind::kAllReduce;
   const auto total = static_cast<int64_t>(call.full.nbytes());
   const int64_t shard = everywhere ? rounded_up((total + size_ - 1) / size_) : total / size_;
-  Tiling tiling{.total = total, .shard = shard, .tile = kStagingBytes / size_ / kAlignment * kAlignment};
+  Tiling tiling{.total = total, .shard = shard, .tile = kShmStagingBytes / size_ / kAlignment * kAlignment};
   const Place own = place(call.full);
   if (own.staged) {
     copy_others(call, tiling, 0, /*to_staging=*/true);

@@ -13,6 +13,10 @@
 
 namespace assay::engine {
 
+/// The tile that a rank allocates in each group when a private buffer first comes. Small enough for the ranks' tiles to
+/// stay in the last-level cache, large enough to make meetings rare.
+inline constexpr int64_t kShmStagingBytes = int64_t{4} << 20;
+
 /// How the bytes of a buffer are cut into one shard a rank, and shards into tiles that go over one after the other.
 struct Tiling {
   int64_t total;  ///< of the whole buffer

@@ -21,6 +21,8 @@ struct JobWatch {
   PeerWatch peers;
   CommOptions options;
   int spins;  ///< before a waiting rank goes to sleep
+  /// Where the ranks met, held open so that who comes late is refused instead of waiting for nobody; may be null.
+  std::shared_ptr<const void> place;
 };
 
 /// Spinning helps where every rank has a core of its own, and takes a peer's time where not.

@@ -148,7 +148,7 @@ ShmAddresses ShmOffer::addresses() const {
 }
 
 std::unique_ptr<Communicator> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
-                                          const CommOptions& options) {
+                                          const CommOptions& options, std::shared_ptr<const void> place) {
   const int size = static_cast<int>(all.size());
   TORCH_CHECK(size <= kMaxRanks, size, " ranks on one machine: at most ", kMaxRanks, " can share memory");
   auto arenas = std::make_shared<ArenaSet>();
@@ -169,8 +169,8 @@ std::unique_ptr<Communicator> connect_shm(int rank, const std::vector<ShmAddress
       .world_ranks = std::move(world_ranks),
       .name = "",
       .control = SharedMapping(),
-      .job = std::shared_ptr<const JobWatch>(
-          new JobWatch{std::move(control), failure, PeerWatch(std::move(pids)), options, spins_for(size)}),
+      .job = std::shared_ptr<const JobWatch>(new JobWatch{std::move(control), failure, PeerWatch(std::move(pids)),
+                                                          options, spins_for(size), std::move(place)}),
       .arenas = std::move(arenas),
   });
 }

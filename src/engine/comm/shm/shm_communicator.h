@@ -33,10 +33,10 @@ class ShmOffer {
   FileDescriptor control_;
 };
 
-/// Rank `rank` of a group whose ranks' addresses are `all`, in order of rank. Throws CommError when a peer's memory
-/// cannot be mapped.
+/// Rank `rank` of a group whose ranks' addresses are `all`, in order of rank; `place`, where they met, stays as long as
+/// the group does. Throws CommError when a peer's memory cannot be mapped.
 std::unique_ptr<Communicator> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
-                                          const CommOptions& options);
+                                          const CommOptions& options, std::shared_ptr<const void> place = nullptr);
 
 /// `size` ranks within this process, for tests: each is used by a thread of its own.
 std::vector<std::unique_ptr<Communicator>> make_thread_group(int size, const CommOptions& options = {});
