@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <new>
 
 #include "base/text.h"
@@ -52,6 +53,13 @@ job::Ended unexpected(std::string_view where, std::string_view message) {
 }
 
 }  // namespace
+
+void throw_if_diverged(int64_t step, double loss, std::string_view cure) {
+  if (!std::isfinite(loss)) {
+    throw Diverged(fmt::format("the loss of step {} is {}: training stopped (use a smaller learning rate{}{})", step,
+                               std::isnan(loss) ? "nan" : "infinite", cure.empty() ? "" : ", or ", cure));
+  }
+}
 
 job::Ended describe_failure(std::exception_ptr exception, std::string_view where) {
   try {

@@ -1,6 +1,7 @@
 // Exceptions of the engine turned into the way a run ended: the worker's one boundary.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,9 @@ class Diverged : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Throws Diverged when `loss` is not finite; `cure` says what else than a smaller learning rate may help, or is empty.
+void throw_if_diverged(int64_t step, double loss, std::string_view cure);
 
 /// What `exception` says about the run, in one line without a stack trace. `where` tells what the worker was doing, for
 /// example "forward of step 3", and is put into the reason of memory failures and of unexpected exceptions.

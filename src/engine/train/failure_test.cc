@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <new>
 #include <stdexcept>
 
@@ -38,6 +39,14 @@ TEST(DescribeFailure, ADivergedTrainingIsNeitherAMistakeNorAnError) {
   EXPECT_EQ(ended.kind, EndKind::kDiverged);
   EXPECT_EQ(ended.reason, "the loss of step 3 is nan");
   EXPECT_EQ(exit_code(ended.kind), 2);
+}
+
+TEST(ThrowIfDiverged, NamesTheStepAndWhatMayHelp) {
+  throw_if_diverged(1, 2.5, "precision fp32");
+  EXPECT_EQ(failure_of([] { throw_if_diverged(3, -std::nan(""), "precision fp32"); }).reason,
+            "the loss of step 3 is nan: training stopped (use a smaller learning rate, or precision fp32)");
+  EXPECT_EQ(failure_of([] { throw_if_diverged(4, HUGE_VAL, ""); }).reason,
+            "the loss of step 4 is infinite: training stopped (use a smaller learning rate)");
 }
 
 TEST(DescribeFailure, AFullDiskIsAnError) {

@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "engine/kernels/gradient_rule.h"
-#include "engine/model/status_error.h"
 #include "engine/train/batch.h"
+#include "engine/train/failure.h"
 
 namespace assay::engine {
 namespace {
@@ -74,22 +74,13 @@ void update(const LoopOptions& options, const LoopParts& parts, job::Step& event
   }
 }
 
-/// An overflow is cured by a smaller scale; what else makes numbers infinite or NaN would go on for ever.
-void check_loss(const job::Step& event) {
-  if (!std::isfinite(event.loss)) {
-    throw StatusError(Status::FailedPrecondition(
-        fmt::format("the loss of step {} is {} before any scaling, which no loss scale can cure (use bfloat16 or "
-                    "float32, or a smaller learning rate)",
-                    event.step, event.loss)));
-  }
-}
-
 void check_overflow(const job::Step& event) {
   constexpr double kLeastScale = 0x1p-16;
   if (event.skipped && event.loss_scale <= kLeastScale) {
-    throw StatusError(Status::FailedPrecondition(
-        fmt::format("the gradients of step {} are not finite even at a loss scale of {:.2g} (use bfloat16 or float32)",
-                    event.step, event.loss_scale)));
+    throw Diverged(fmt::format(
+        "the gradients of step {} are not finite even at a loss scale of {:.2g}: training stopped (use bfloat16 or "
+        "float32)",
+        event.step, event.loss_scale));
   }
 }
 
@@ -120,9 +111,8 @@ job::Step run_step(const LoopOptions& options, const LoopParts& parts, int64_t s
   }
   if (event.supervised_tokens > 0) {
     event.loss /= static_cast<double>(event.supervised_tokens);
-    if (parts.scaler != nullptr) {
-      check_loss(event);
-    }
+  }
+  if (event.supervised_tokens > 0 && std::isfinite(event.loss)) {
     parts.meter.measure("optimizer step", use.optimizer, [&] { update(options, parts, event); });
     check_overflow(event);
   }
@@ -143,6 +133,7 @@ LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
     skipped += event.skipped ? 1 : 0;
     result.train_runtime = MonotonicSeconds() - start;
     on_step(event);
+    throw_if_diverged(step, event.loss, "bfloat16 or float32 instead of float16");
     result.stopped_by = parts.stop.after_step(step, event.seconds, result.train_runtime);
   }
   parts.meter.set_step(0);

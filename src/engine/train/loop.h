@@ -51,8 +51,10 @@ struct LoopResult {
 /// NaN.)
 ///
 /// With a scaler a step whose gradients are not finite changes nothing, and the schedule stays where it is, as with
-/// torch.amp.GradScaler in transformers.Trainer. Throws StatusError when the loss itself is not finite then, or when
-/// gradients are not finite however small the scale got: no scale can cure that.
+/// torch.amp.GradScaler in transformers.Trainer.
+///
+/// Throws Diverged when a loss is not finite, after `on_step` told of it, or when gradients are not finite however
+/// small the scale got: no scale can cure that.
 LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
                     const std::function<void(const job::Step&)>& on_step);
 

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "engine/model/config.h"
-#include "engine/model/status_error.h"
+#include "engine/train/failure.h"
 
 namespace assay::engine {
 namespace {
@@ -155,14 +155,16 @@ TEST_F(LoopTest, AScaleChangesNothingElse) {
   EXPECT_NEAR(weight(), 5.0 - 2 * 0.5 * 0.1, 1e-5);
 }
 
-TEST_F(LoopTest, NamesALossThatNoScaleCures) {
+TEST_F(LoopTest, ALossThatIsNoNumberStopsTheTrainingAndIsNamed) {
   LossScaler scaler({});
   model_.weight.detach().fill_(NAN);
-  try {
-    train({kLong}, {.batch_size = 1}, 1, {}, &scaler);
-    FAIL() << "a loss that is NaN went on";
-  } catch (const StatusError& error) {
-    EXPECT_THAT(error.status().message(), testing::StartsWith("the loss of step 1 is nan before any scaling"));
+  for (LossScaler* with : {&scaler, static_cast<LossScaler*>(nullptr)}) {
+    try {
+      train({kLong}, {.batch_size = 1}, 2, {}, with);
+      FAIL() << "a loss that is NaN went on";
+    } catch (const Diverged& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith("the loss of step 1 is nan: training stopped"));
+    }
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "engine/comm/local_communicator.h"
+#include "engine/comm/shm/collectives.h"
 #include "engine/model/load_image_classifier.h"
 #include "engine/optim/optimizer.h"
 #include "engine/shard/pipeline_schedule.h"
@@ -40,6 +42,25 @@ LoadedImageClassifier shapes_of_rank(const job::VitPlan& plan, int64_t model_ran
   return load_image_classifier(plan.model_dir, options);
 }
 
+/// What neither ledger nor activations count: the images of a micro-batch; messages between stages and sums over tensor
+/// ranks, each as large as the residual stream; and, where ranks share memory, the tile of each group that figures
+/// (losses, norms) go over, which are private buffers.
+int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const StrategyGroups& groups,
+                            Communicator& world, bool share_memory) {
+  const VitConfig& config = model.config();
+  const int64_t images = plan.batch_size / job::MicroBatches(plan);
+  const int64_t pixels = config.num_channels * config.image_size * config.image_size;
+  const auto element = static_cast<int64_t>(c10::elementSize(model.residual_dtype()));
+  const int64_t stream = images * config.tokens() * config.hidden_size * element;
+  int64_t bytes = model.begins_model() ? images * pixels * static_cast<int64_t>(sizeof(float)) : 0;
+  bytes += groups.stages() > 1 ? (groups.stages() + 1) * stream : 0;  // sent but not taken, and one received
+  bytes += groups.tensor_ranks() > 1 ? stream : 0;
+  for (Communicator* group : std::set<Communicator*>{&world, groups.groups().shard, groups.groups().model}) {
+    bytes += share_memory && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;
+  }
+  return bytes;
+}
+
 /// The peaks of initialisation and of a steady step of the world's rank `rank`.
 std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t rank, int64_t local_ranks, bool on_cpu) {
   const ShardPolicy policy = policy_of(plan);
@@ -57,7 +78,9 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
   const int64_t own_peak = on_cpu ? ledger.peak_with_offloaded() : ledger.peak_total();
   const int64_t at_backward = in_all(ledger.now(), on_cpu) + need.kept_bytes;
-  const int64_t peak = std::max(own_peak, at_backward) + need.working_bytes;
+  const bool share_memory = on_cpu && local_ranks == plan.number_ranks;
+  const int64_t peak = std::max(own_peak, at_backward) + need.working_bytes +
+                       bytes_beside_engine(plan, *loaded.model, groups, *world, share_memory);
   const job::MemoryLedger steady = at_backward >= own_peak ? ledger_event(ledger.now(), need.kept_bytes, peak, on_cpu)
                                                            : ledger_event(ledger.at_peak(), 0, peak, on_cpu);
   return {predicted(ledger_event(start, 0, in_all(start, on_cpu), on_cpu), rank, "init"),
@@ -88,9 +111,11 @@ ActivationCost activation_cost_in_flight(const job::VitPlan& plan, const Vit& mo
 
 ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers) {
   const ActivationCost cost = activation_cost_in_flight(plan, model);
+  // The last layer goes on with class tokens alone: when the one before it is at work, nothing of it is left.
+  const int64_t whole_layers = cost.layers - checkpointed_layers - (model.ends_model() ? 1 : 0);
   ActivationNeed need;
   need.kept_bytes =
-      (cost.layers - checkpointed_layers) * cost.layer_bytes + checkpointed_layers * cost.checkpointed_layer_bytes;
+      std::max<int64_t>(0, whole_layers) * cost.layer_bytes + checkpointed_layers * cost.checkpointed_layer_bytes;
   // A checkpointed layer is made again as a whole.
   need.working_bytes = cost.working_bytes + (checkpointed_layers > 0 ? cost.layer_bytes : 0) + cost.loss_bytes;
   return need;

@@ -4,7 +4,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/tensor.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -147,17 +146,8 @@ class VitLoop {
     event.loss_scale = report.loss_scale;
     event.skipped = report.skipped;
     write_step(event, use, now.busy_seconds - busy, now.exposed_seconds - exposed);
-    check_loss(event);
+    throw_if_diverged(step, event.loss, plan_.precision == "fp32" ? "" : "precision fp32");
     return event.seconds;
-  }
-
-  void check_loss(const job::Step& event) const {
-    if (!std::isfinite(event.loss)) {
-      throw Diverged(
-          fmt::format("the loss of step {} is {}: training stopped (use a smaller learning rate, or more precision "
-                      "than {})",
-                      event.step, event.loss, plan_.precision));
-    }
   }
 
   /// All collectives of this rank in the groups of all ranks.
