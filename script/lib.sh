@@ -40,11 +40,12 @@ as_root() {
     fi
 }
 
+# missing_packages LIST: those of tools/LIST that are not installed.
 missing_packages() {
     local package
     while read -r package; do
         dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
-    done <"$root/tools/apt.txt"
+    done <"$root/tools/$1"
 }
 
 install_packages() {
@@ -52,10 +53,10 @@ install_packages() {
         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
 
-# setup_system: the Debian packages of tools/apt.txt, only those that are missing.
+# setup_system [LIST]: the Debian packages of tools/LIST (apt.txt), only those that are missing.
 setup_system() {
     local missing
-    mapfile -t missing < <(missing_packages)
+    mapfile -t missing < <(missing_packages "${1:-apt.txt}")
     if [ "${#missing[@]}" -gt 0 ]; then
         step "Installing ${#missing[@]} Debian packages" install_packages "${missing[@]}"
     fi

@@ -18,12 +18,12 @@ KEY, SECRET, REGION, BUCKET = "AKIAMATRIX", "matrix", "us-east-1", "matrix"
 
 
 class Boto3:
-    def __init__(self, url):
+    def __init__(self, url, key=KEY, secret=SECRET):
         import boto3
         from boto3.s3.transfer import TransferConfig
 
         self.client = boto3.client(
-            "s3", endpoint_url=url, region_name=REGION, aws_access_key_id=KEY, aws_secret_access_key=SECRET
+            "s3", endpoint_url=url, region_name=REGION, aws_access_key_id=key, aws_secret_access_key=secret
         )
         self.large = TransferConfig(multipart_threshold=5 * MIB, multipart_chunksize=5 * MIB)
 

@@ -1,6 +1,7 @@
 """Pairs of a client and a server, each checked by somebody else's other side."""
 
 import contextlib
+import datetime
 import os
 import pathlib
 import shutil
@@ -14,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import clients  # noqa: E402
+import swift_server  # noqa: E402
 from served import ASSAY, Server  # noqa: E402
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "storage-matrix.md"
@@ -127,6 +129,16 @@ def s3rver(tmp_path):
         yield url
 
 
+@contextlib.contextmanager
+def swift(tmp_path):
+    """A real store. Who asks for it and does not have it is told, not passed over."""
+    assert swift_server.version(), "ASSAY_MATRIX_SWIFT asks for Swift: install the packages of tools/apt-swift.txt"
+    with swift_server.swift(tmp_path) as url:
+        own = clients.Boto3(url, swift_server.KEY, swift_server.SECRET).client
+        own.create_bucket(Bucket=clients.BUCKET)
+        yield url
+
+
 SERVERS = {
     "assay": our_server,
     "assay, OCI": our_oci_server,
@@ -134,6 +146,7 @@ SERVERS = {
     "moto": moto,
     "fake-gcs-server": fake_gcs,
     "s3rver": s3rver,
+    "Swift": swift,
 }
 PAIRS = {
     ("boto3", "assay"): clients.Boto3,
@@ -148,6 +161,14 @@ PAIRS = {
     ("assay", "s3rver"): lambda url: clients.Assay(url, ASSAY, key="S3RVER", secret="S3RVER"),
     ("assay, gs://", "fake-gcs-server"): lambda url: clients.Assay(url, ASSAY, "gs"),
 }
+#: Those that run only when asked, by the variable that asks.
+ASKED_PAIRS = {
+    ("assay", "Swift"): (
+        "ASSAY_MATRIX_SWIFT",
+        lambda url: clients.Assay(url, ASSAY, key=swift_server.KEY, secret=swift_server.SECRET),
+    ),
+}
+PAIRS |= {names: client for names, (variable, client) in ASKED_PAIRS.items() if os.environ.get(variable)}
 
 
 @pytest.fixture(scope="module", params=PAIRS, ids=lambda pair: f"{pair[0]}-to-{pair[1]}")
@@ -172,13 +193,29 @@ def record():
     return keep
 
 
+def shown_server(server):
+    """What runs only when asked says what it was, and when."""
+    if server != "Swift":
+        return server
+    return f"Swift {swift_server.version()}, when asked: {datetime.date.today()}"
+
+
+def page_row(client, server, cells):
+    return f"| {client} | {shown_server(server)} | " + " | ".join(cells.get(name, "-") for name in OPERATIONS) + " |"
+
+
+def kept_rows(table):
+    """Of the last page: the rows of those that were not asked this time."""
+    absent = [f"| {client} | {server} " for client, server in ASKED_PAIRS if (client, server) not in results]
+    return [line for line in table.splitlines() if line.startswith(tuple(absent))]
+
+
 def pytest_sessionfinish():
     """Writes the page where ASSAY_WRITE_MATRIX asks for it."""
     if not os.environ.get("ASSAY_WRITE_MATRIX") or not results:
         return
+    head, rest = PAGE.read_text().split(BEGIN)
+    table, tail = rest.split(END)
     lines = ["| client | server | " + " | ".join(OPERATIONS) + " |", "| --- " * (len(OPERATIONS) + 2) + "|"]
-    for (client, server), cells in results.items():
-        lines.append(f"| {client} | {server} | " + " | ".join(cells.get(name, "-") for name in OPERATIONS) + " |")
-    page = PAGE.read_text()
-    head, rest = page.split(BEGIN)
-    PAGE.write_text(head + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+    lines += [page_row(*names, cells) for names, cells in results.items()] + kept_rows(table)
+    PAGE.write_text(head + BEGIN + "\n".join(lines) + "\n" + END + tail)

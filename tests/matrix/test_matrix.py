@@ -14,6 +14,7 @@ KNOWN = {
     ("s3torchconnector", "assay", "checksum"): "no such call",
     ("assay", "moto", "checksum"): "moto records none",
     ("assay", "s3rver", "checksum"): "s3rver records none",
+    ("assay", "Swift", "checksum"): "Swift records none",
 }
 
 
