@@ -113,13 +113,15 @@ StoreOutcome Store::CreateBucket(const std::string& name, const std::string& reg
 }
 
 StoreOutcome Store::RemoveBucket(const std::string& name) {
-  const std::unique_lock lock(mutex_);
-  const auto found = buckets_.find(name);
-  if (found == buckets_.end()) {
+  const BucketPointer bucket = BucketOf(name);
+  if (!bucket) {
     return {StoreCode::kNoSuchBucket, nullptr, {}};
   }
-  const BucketPointer bucket = found->second;  // lives until its lock has been given back
+  // The bucket's lock before the store's: who holds the former may look buckets up.
   const std::unique_lock life(bucket->life);
+  if (bucket->removed) {
+    return {StoreCode::kNoSuchBucket, nullptr, {}};
+  }
   if (!bucket->objects.empty()) {
     return {StoreCode::kBucketNotEmpty, nullptr, {}};
   }
@@ -127,7 +129,8 @@ StoreOutcome Store::RemoveBucket(const std::string& name) {
     return {StoreCode::kFailed, nullptr, status.message()};
   }
   bucket->removed = true;
-  buckets_.erase(found);
+  const std::unique_lock lock(mutex_);
+  buckets_.erase(name);
   return {};
 }
 
@@ -301,6 +304,9 @@ StoreOutcome Store::CreateUpload(const std::string& bucket_name, Upload upload) 
   upload.id = RandomUid();
   upload.initiated = UnixSeconds();
   const std::shared_lock life(bucket->life);
+  if (bucket->removed) {
+    return {StoreCode::kNoSuchBucket, nullptr, {}};
+  }
   if (const Status status = persistence_->SaveUpload(bucket_name, upload); !status.ok()) {
     return {StoreCode::kFailed, nullptr, status.message()};
   }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "base/files.h"
 
@@ -169,6 +170,30 @@ TEST(StoreInMemory, KeepsAnObjectThatIsBeingRead) {
   store->Put("b", MakeObject(*store, "k", "new"), {});
   EXPECT_EQ(TextOf(old->blob), "old");
   EXPECT_LT(old->generation, store->Find("b", "k").object->generation);
+}
+
+TEST(StoreInMemory, RemovesABucketThatIsWrittenTo) {
+  const auto store = Store::Open("memory").value();
+  std::jthread writer([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      Upload wanted;
+      wanted.key = "key";
+      const StoreOutcome upload = store->CreateUpload("bucket", std::move(wanted));
+      for (int number = 1; upload.ok() && number < 20; ++number) {
+        Part part;
+        part.number = number;
+        part.blob = WriteBlob(*store, "part");
+        store->PutPart("bucket", upload.message, std::move(part));
+      }
+    }
+  });
+  int removed = 0;
+  for (int i = 0; i < 2000; ++i) {
+    store->CreateBucket("bucket", "here");
+    std::this_thread::yield();
+    removed += store->RemoveBucket("bucket").ok() ? 1 : 0;
+  }
+  EXPECT_EQ(removed, 2000);
 }
 
 TEST(Blob, SlicesAcrossSegments) {
