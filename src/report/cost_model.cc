@@ -68,6 +68,23 @@ std::vector<std::vector<const Configuration*>> SeriesOverBatch(const ResultSet& 
   return series;
 }
 
+/// Of the first valid run that tells how many samples its steps had; 1 when none does.
+double SamplesPerBatch(const std::vector<const Configuration*>& points) {
+  for (const Configuration* point : points) {
+    const std::optional<double> batch = AsNumber(point->At(kBatchSizeProperty));
+    for (const samplestore::Measurement* run : point->ValidRuns()) {
+      const std::optional<double> steps = NumberOf(*run, "training_steps");
+      const std::optional<double> rate = NumberOf(*run, "throughput");
+      const std::optional<double> seconds = NumberOf(*run, "time_for_steps");
+      const std::optional<double> samples = rate && seconds ? *rate * *seconds : NumberOf(*run, "samples");
+      if (batch && steps && samples && *steps * *batch > 0) {
+        return std::max(1.0, std::round(*samples / (*steps * *batch)));
+      }
+    }
+  }
+  return 1;
+}
+
 /// The largest whole batch size that `demand` lets a line have; 0 when not even 1 fits.
 double LargestBatch(const CostLine& line, const Demand& demand) {
   const double trusted = std::floor(line.largest_batch * demand.extrapolation);
@@ -102,7 +119,7 @@ Prediction Predict(const CostLine& line, const Demand& demand) {
   prediction.line = &line;
   prediction.batch_size = demand.batch_size ? *demand.batch_size : LargestBatch(line, demand);
   prediction.step_seconds = line.step_seconds.At(prediction.batch_size);
-  prediction.samples_per_second = prediction.batch_size / prediction.step_seconds;
+  prediction.samples_per_second = prediction.batch_size * line.samples_per_batch / prediction.step_seconds;
   if (line.memory_gib) {
     prediction.memory_gib = line.memory_gib->At(prediction.batch_size);
   }
@@ -112,6 +129,13 @@ Prediction Predict(const CostLine& line, const Demand& demand) {
 }
 
 }  // namespace
+
+measure::LinearFit CostLine::share_seconds() const {
+  measure::LinearFit share = step_seconds;
+  share.intercept /= samples_per_batch;
+  share.slope /= samples_per_batch;
+  return share;
+}
 
 std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<Metric>& metrics) {
   const Metric* step = FindMetric(metrics, MetricKind::kStepSeconds);
@@ -126,7 +150,7 @@ std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<M
     const Samples bytes = SamplesOf(points, memory);
     const auto [smallest, largest] = std::minmax_element(seconds.batch.begin(), seconds.batch.end());
     lines.push_back({LabelOf(results, *points.front()), points, *fit, measure::FitLine(bytes.batch, bytes.value),
-                     *smallest, *largest});
+                     *smallest, *largest, SamplesPerBatch(points)});
   }
   return lines;
 }

@@ -24,8 +24,13 @@ struct CostLine {
   double smallest_batch = 0;
   double largest_batch = 0;  ///< measured
 
+  /// Samples of a step over its batch size: data ranks, times the batches that are accumulated.
+  double samples_per_batch = 1;
+
   /// Samples per second that large batches approach; infinite when a larger batch costs nothing.
-  double limit_throughput() const { return 1 / step_seconds.slope; }
+  double limit_throughput() const { return samples_per_batch / step_seconds.slope; }
+  /// Seconds of a step for each of samples_per_batch: what compares series whose steps train different numbers.
+  measure::LinearFit share_seconds() const;
 };
 
 /// One line for each series with valid runs at two batch sizes or more, in the order of the result set. The lines keep

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <span>
+
 #include "report/testing/synthetic.h"
 
 namespace assay::report {
@@ -77,6 +79,29 @@ TEST_F(CostModelTest, TakesTheLargestBatchThatTheMemoryAllows) {
   EXPECT_TRUE(predictions[0].extrapolated);
   EXPECT_NEAR(predictions[0].samples_per_second, 80, 1e-6);
   EXPECT_EQ(predictions[1].objection, "no batch size fits: 1.52 GiB are needed at 1");
+}
+
+TEST_F(CostModelTest, CountsTheSamplesOfAllDataRanks) {
+  std::vector<samplestore::Measurement> runs;
+  for (int64_t batch : {8, 32}) {
+    runs.push_back(RunOf("hybrid_parallel", batch, 0, 0.02, 1, 0));
+    runs.push_back(RunOf("torch_ddp", batch, 0, 0.04, 1, 0));
+    for (samplestore::Measurement& run : std::span(runs).last(2)) {
+      const double data_ranks = run.entity["plugin"] == space::Value(std::string("torch_ddp")) ? 4 : 1;
+      const double seconds = 10 * std::get<double>(run.properties["step_seconds_median"]);
+      run.properties["training_steps"] = int64_t{10};
+      run.properties["time_for_steps"] = seconds;
+      run.properties["throughput"] = 10 * data_ranks * static_cast<double>(batch) / seconds;
+    }
+  }
+  const ResultSet results(runs);
+  const std::vector<CostLine> lines = FitCostLines(results, ResolveMetrics(results));
+  const auto predictions = Recommend(lines, {.batch_size = 16});
+  EXPECT_EQ(predictions[0].line->label, "torch_ddp");
+  EXPECT_NEAR(predictions[0].samples_per_second, 100, 1e-6);
+  EXPECT_NEAR(predictions[0].line->limit_throughput(), 100, 1e-6);
+  EXPECT_NEAR(predictions[0].line->share_seconds().At(16), 0.16, 1e-9);
+  EXPECT_NEAR(predictions[1].samples_per_second, 50, 1e-6);
 }
 
 TEST_F(CostModelTest, DoesNotTrustALineFarBeyondItsMeasurements) {

@@ -139,7 +139,7 @@ TEST(HtmlReportTest, PartsOfMemoryAndTimeStandBesideWhatWasPredicted) {
   const std::string html = Render({run, MakeValid({.batch_size = 4})});
   const std::string memory = SectionOf(html, "memory");
   EXPECT_THAT(memory, HasSubstr("<a href=\"#p2\">"));
-  for (const char* cell : {">2.00</td>", ">1.90</td>", ">-5.0</td>", ">330</td>"}) {
+  for (const char* cell : {">2,048</td>", ">1,946</td>", ">-5.0</td>", ">330</td>"}) {
     EXPECT_THAT(memory, HasSubstr(cell));
   }
   EXPECT_THAT(memory, Not(HasSubstr("buckets"))) << "a column of zeros says nothing";

@@ -34,7 +34,6 @@ struct Breakdown {
 };
 
 constexpr double kMib = 1.0 / (1024 * 1024);
-constexpr double kGib = kMib / 1024;
 constexpr double kMilli = 1000;
 
 const Breakdown& MemoryBreakdown() {
@@ -45,9 +44,9 @@ const Breakdown& MemoryBreakdown() {
       "ranks), what the engine predicted for it without running, and by how much that is off; then what rank 0 held at "
       "its peak.",
       "ledger_parameters_bytes",
-      {{{"initial peak", "GiB"}, "init_peak_tensor_bytes", kGib},
-       {{"peak", "GiB"}, "peak_tensor_bytes", kGib},
-       {{"predicted", "GiB"}, "predicted_peak_bytes", kGib},
+      {{{"initial peak", "MiB"}, "init_peak_tensor_bytes", kMib},
+       {{"peak", "MiB"}, "peak_tensor_bytes", kMib},
+       {{"predicted", "MiB"}, "predicted_peak_bytes", kMib},
        {{"off by", "%"}, "predicted_peak_bytes", 1, "peak_tensor_bytes"},
        {{"parameters", "MiB"}, "ledger_parameters_bytes", kMib},
        {{"gradients", "MiB"}, "ledger_gradients_bytes", kMib},

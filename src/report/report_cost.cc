@@ -86,7 +86,7 @@ std::vector<std::string> CrossoverSentences(const std::vector<CostLine>& lines) 
   std::vector<std::string> sentences;
   for (size_t i = 0; i < lines.size(); ++i) {
     for (size_t j = i + 1; j < lines.size(); ++j) {
-      const auto crossover = measure::CrossoverOf(lines[i].step_seconds, lines[j].step_seconds);
+      const auto crossover = measure::CrossoverOf(lines[i].share_seconds(), lines[j].share_seconds());
       const double trusted = 2 * std::min(lines[i].largest_batch, lines[j].largest_batch);
       if (crossover && crossover->x >= 1 && crossover->x <= trusted) {
         const CostLine& winner = crossover->second_is_lower_beyond ? lines[j] : lines[i];
@@ -107,11 +107,11 @@ void WriteCostModel(Markup& html, const ReportContent& content) {
     return;
   }
   html.Open("section", {{"id", "cost"}}).Element("h2", "What a step costs");
-  html.Element(
-      "p",
-      "A line through the step times of each series, t = fixed + each \u00b7 batch size, by least squares, "
-      "with the 95 % interval where there are three batch sizes. The fixed cost is what a step takes however "
-      "small the batch: communication, the optimiser, start-up of kernels. The limit is what large batches approach.");
+  html.Element("p",
+               "A line through the step times of each series, t = fixed + each \u00b7 batch size, by least squares, "
+               "with the 95 % interval where there are three batch sizes. The fixed cost is what a step takes however "
+               "small the batch: communication, the optimiser, start-up of kernels. The limit is what large batches "
+               "approach, the samples of all data ranks counted.");
   WriteLines(html, lines);
   WriteFixedCosts(html, content, lines);
   std::vector<std::string> sentences = CrossoverSentences(lines);
