@@ -259,6 +259,40 @@ def test_hybrid_parallel_evaluates_saves_and_foretells(model_dir, image_file, tm
             assert torch.allclose(tensor, weights[1][name], rtol=1e-3, atol=1e-5), name
 
 
+@pytest.fixture(scope="module")
+def deeper_model_dir(tmp_path_factory):
+    """Large enough for weights and activations, not what a run holds beside them, to make the peak."""
+    folder = tmp_path_factory.mktemp("deeper")
+    config = ViTConfig(
+        image_size=224,
+        patch_size=16,
+        hidden_size=192,
+        intermediate_size=768,
+        num_hidden_layers=8,
+        num_attention_heads=4,
+        num_labels=3,
+    )
+    ViTForImageClassification(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("checkpointing", ["off", "on"])
+@pytest.mark.parametrize(("tensor", "stages"), [(2, 1), (1, 2), (2, 2)])
+def test_the_peak_of_a_mesh_is_foretold(tensor, stages, checkpointing, deeper_model_dir, tmp_path):
+    knobs = {"tp_size": tensor, "pp_size": stages, "microbatches": 4 if stages > 1 else 1}
+    plan = {**HYBRID, "batch_size": 8, "max_steps": 2, "gradient_checkpointing": checkpointing}
+    results = run(tmp_path, tensor * stages, model_dir=str(deeper_model_dir), knobs=knobs, **plan)
+    peaks = {
+        (event["source"], event["rank"]): event["peak_bytes"]
+        for events in results
+        for event in of_kind(events, "memory")
+        if event["phase"] == "steady"
+    }
+    ((_, rank), predicted) = next(item for item in peaks.items() if item[0][0] == "predicted")
+    assert predicted == pytest.approx(peaks["measured", rank], rel=0.05)
+    assert peaks["measured", rank] >= 0.99 * max(peak for (source, _), peak in peaks.items() if source == "measured")
+
+
 @pytest.mark.parametrize(
     ("knobs", "ranks", "message"),
     [

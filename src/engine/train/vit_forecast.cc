@@ -111,13 +111,17 @@ ActivationCost activation_cost_in_flight(const job::VitPlan& plan, const Vit& mo
 
 ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers) {
   const ActivationCost cost = activation_cost_in_flight(plan, model);
-  // The last layer goes on with class tokens alone: when the one before it is at work, nothing of it is left.
-  const int64_t whole_layers = cost.layers - checkpointed_layers - (model.ends_model() ? 1 : 0);
+  const bool checkpoints = checkpointed_layers > 0;
+  int64_t whole_layers = cost.layers - checkpointed_layers;
+  if (model.ends_model()) {
+    // The last layer goes on with class tokens alone: when the one before it is at work, nothing of it is left.
+    --(whole_layers > 0 ? whole_layers : checkpointed_layers);
+  }
   ActivationNeed need;
-  need.kept_bytes =
-      std::max<int64_t>(0, whole_layers) * cost.layer_bytes + checkpointed_layers * cost.checkpointed_layer_bytes;
-  // A checkpointed layer is made again as a whole.
-  need.working_bytes = cost.working_bytes + (checkpointed_layers > 0 ? cost.layer_bytes : 0) + cost.loss_bytes;
+  need.kept_bytes = whole_layers * cost.layer_bytes + checkpointed_layers * cost.checkpointed_layer_bytes;
+  // A checkpointed layer is made again as a whole, for one micro-batch.
+  const int64_t made_again = model.activation_cost(plan.batch_size / job::MicroBatches(plan)).layer_bytes;
+  need.working_bytes = cost.working_bytes + (checkpoints ? made_again : 0) + cost.loss_bytes;
   return need;
 }
 
