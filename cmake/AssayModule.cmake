@@ -18,6 +18,8 @@ function(assay_module name)
   endif()
   if(ASSAY_BUILD_TESTS AND arg_TESTS)
     add_executable(${target}_test ${arg_TESTS})
+    # Tests name their helpers alike: in one source, overloading could choose another file's.
+    set_target_properties(${target}_test PROPERTIES UNITY_BUILD OFF)
     target_link_libraries(${target}_test PRIVATE ${target} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${target}_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     if("${arg_LINKS}" MATCHES "assay_torch|engine_")

@@ -1,6 +1,6 @@
 # libtorch out of the wheel in ASSAY_VENV, or out of Torch_DIR / CMAKE_PREFIX_PATH when the user names another one.
 #
-# Targets: `assay_fmt` (the fmt headers that torch ships, for everybody: a second fmt in one program is a trap) and
+# Targets: `assay_fmt` (the fmt that torch ships, for everybody: a second fmt in one program is a trap) and
 # `assay_torch` (libtorch itself, for engine/ only; every user shares one precompiled header).
 set(ASSAY_CUDA AUTO CACHE STRING "Use CUDA devices: AUTO (where libtorch is a CUDA build), ON (required), OFF")
 set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -39,9 +39,8 @@ message(
 set(_fmt_dir ${CMAKE_BINARY_DIR}/include/fmt_only)
 file(MAKE_DIRECTORY ${_fmt_dir})
 file(CREATE_LINK ${TORCH_INSTALL_PREFIX}/include/fmt ${_fmt_dir}/fmt SYMBOLIC)
-add_library(assay_fmt INTERFACE)
-target_include_directories(assay_fmt SYSTEM INTERFACE ${_fmt_dir})
-target_compile_definitions(assay_fmt INTERFACE FMT_HEADER_ONLY=1)
+add_library(assay_fmt STATIC ${CMAKE_SOURCE_DIR}/src/fmt.cc)
+target_include_directories(assay_fmt SYSTEM PUBLIC ${_fmt_dir})
 
 add_library(assay_torch INTERFACE)
 target_link_libraries(assay_torch INTERFACE ${TORCH_LIBRARIES} assay_fmt)
@@ -66,15 +65,8 @@ target_link_libraries(assay_torch INTERFACE ${_openmp_runtime})
 # GCC 12 warns inside torch's own headers when they come through a precompiled header.
 target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-unused-variable>)
 
+# What is waiting to be instantiated at the end of a precompiled header is instantiated in every file that uses it, so
+# it holds what most files need and no more.
 add_library(assay_torch_pch OBJECT ${CMAKE_SOURCE_DIR}/src/engine/torch_pch.cc)
 target_link_libraries(assay_torch_pch PUBLIC assay_torch)
-target_precompile_headers(
-  assay_torch_pch
-  PRIVATE
-    <ATen/ATen.h>
-    <torch/csrc/autograd/custom_function.h>
-    <torch/csrc/autograd/autograd.h>
-    <string>
-    <vector>
-    <functional>
-)
+target_precompile_headers(assay_torch_pch PRIVATE <ATen/ATen.h> <string> <vector> <functional>)

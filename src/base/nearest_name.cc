@@ -1,20 +1,12 @@
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <utility>
 
 #include "base/json.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return lower;
-}
 
 // Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours cost one each.
 size_t EditDistance(std::string_view a, std::string_view b) {

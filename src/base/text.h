@@ -13,7 +13,11 @@ namespace assay {
 /// "a,,b" to "a", "", "b"; an empty text has no parts.
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
+/// Of ASCII letters; every other byte stays.
+std::string Lower(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+
+inline constexpr int64_t kMiB = int64_t{1} << 20;
 
 /// "4GiB", "512MB", "1.5 GiB", "1073741824" to bytes; decimal (k, kB) and binary (Ki, KiB) suffixes up to
 /// tera, any case.

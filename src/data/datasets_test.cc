@@ -16,10 +16,10 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::StartsWith;
 
-const std::string kShare = ASSAY_SOURCE_DIR "/share";
+const std::string kDatasetsShare = ASSAY_SOURCE_DIR "/share";
 
 std::unique_ptr<RowSource> OpenOrDie(std::string_view id) {
-  auto rows = OpenDataset(id, kShare);
+  auto rows = OpenDataset(id, kDatasetsShare);
   EXPECT_TRUE(rows.ok()) << rows.status().message();
   return *std::move(rows);
 }
@@ -54,18 +54,18 @@ TEST(Datasets, EveryKnownIdOpensOrSaysWhyNot) {
        {"austen-completion", "news-chars-512-entries-256", "news-chars-1024-entries-1024",
         "news-chars-2048-entries-4096", "news-tokens-16384plus-entries-4096", "news-tokens-128kplus-entries-320"}) {
     EXPECT_TRUE(IsKnownDataset(id));
-    EXPECT_TRUE(OpenDataset(id, kShare).ok()) << id;
+    EXPECT_TRUE(OpenDataset(id, kDatasetsShare).ok()) << id;
   }
   for (const std::string id : {"vision-384x384-16384plus-entries-4096", "vision-384x768-16384plus-entries-4096"}) {
     EXPECT_TRUE(IsKnownDataset(id));
-    const Status status = OpenDataset(id, kShare).status();
+    const Status status = OpenDataset(id, kDatasetsShare).status();
     EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
     EXPECT_THAT(status.message(), HasSubstr(id));
   }
 }
 
 TEST(Datasets, AnUnknownIdNamesTheNearest) {
-  const auto rows = OpenDataset("news-chars-512-entries-265", kShare);
+  const auto rows = OpenDataset("news-chars-512-entries-265", kDatasetsShare);
   EXPECT_THAT(rows.status().message(), HasSubstr("did you mean 'news-chars-512-entries-256'?"));
 }
 
@@ -82,7 +82,7 @@ TEST(Datasets, CharacterRowsHaveTheReferencesFormatAndRepeat) {
   EXPECT_THAT(text, StartsWith(prefix));
   EXPECT_EQ(text.substr(prefix.size() + 2048, 16), "\n\n### Response: ");
   EXPECT_EQ(text.size(), prefix.size() + 2 * 2048 + 16);
-  const Corpus corpus = *LoadCorpus(kShare);
+  const Corpus corpus = *LoadCorpus(kDatasetsShare);
   const int64_t distinct = WordRing(corpus).characters() / 4096;
   EXPECT_NE(rows->Read(0)->text, rows->Read(distinct - 1)->text);
   EXPECT_EQ(rows->Read(0)->text, rows->Read(distinct)->text);
@@ -102,7 +102,7 @@ TEST(Datasets, LongRowsHaveTheReferencesWordCounts) {
 
 TEST(Datasets, EachLongRowGoesOnWhereTheLastOneEnded) {
   const auto rows = OpenOrDie("news-tokens-128kplus-entries-320");
-  const WordRing ring(*LoadCorpus(kShare));
+  const WordRing ring(*LoadCorpus(kDatasetsShare));
   const std::string first = rows->Read(6)->text;
   const std::string second = rows->Read(7)->text;
   const int64_t words = 8 + 114000;
@@ -111,7 +111,7 @@ TEST(Datasets, EachLongRowGoesOnWhereTheLastOneEnded) {
 }
 
 TEST(Passages, VaryInLengthAndFollowOneAnother) {
-  const std::vector<Passage> passages = CutIntoPassages(*LoadCorpus(kShare));
+  const std::vector<Passage> passages = CutIntoPassages(*LoadCorpus(kDatasetsShare));
   EXPECT_THAT(passages.size(), AllOf(Ge(2000u), Le(4000u)));
   size_t shortest = SIZE_MAX;
   size_t longest = 0;

@@ -20,7 +20,7 @@ namespace assay::data {
 namespace {
 
 /// A change of the masks or of the file's format must change this.
-constexpr std::string_view kCacheVersion = "1";
+constexpr std::string_view kRowsCacheVersion = "1";
 constexpr uint64_t kShortestCut = 256;
 
 /// A file of that name comes before a data set of that id.
@@ -103,7 +103,7 @@ Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
   PreparedTokens prepared{.rows = rows->size(), .data_hash = rows->content_hash()};
   ASSAY_ASSIGN_OR_RETURN(prepared.tokenizer_hash, HashTokenizer(spec.tokenizer_dir));
   const auto cut = std::max(kShortestCut, std::bit_ceil(static_cast<uint64_t>(spec.max_length)));
-  const std::string key = Sha256Hex(fmt::format("{}\n{}\n{}\n{}\n{}", kCacheVersion, prepared.data_hash,
+  const std::string key = Sha256Hex(fmt::format("{}\n{}\n{}\n{}\n{}", kRowsCacheVersion, prepared.data_hash,
                                                 prepared.tokenizer_hash, cut, spec.response_template));
   const std::string folder = (spec.cache_dir.empty() ? UserCacheDirectory() : spec.cache_dir) + "/tokens";
   prepared.tokens_file = fmt::format("{}/{}.tokens", folder, key);

@@ -16,7 +16,7 @@ namespace assay::data {
 namespace {
 
 /// A change of decoding, resizing or the file's format must change this.
-constexpr std::string_view kCacheVersion = "1";
+constexpr std::string_view kImagesCacheVersion = "1";
 /// Pixels held in memory at once.
 constexpr int64_t kBatchBytes = 64 << 20;
 
@@ -108,7 +108,7 @@ Result<PreparedPart> PreparePart(const ImageSource& source, const std::string& h
                                  const ImageSpec& spec, int threads) {
   const std::string folder = (spec.cache_dir.empty() ? UserCacheDirectory() : spec.cache_dir) + "/images";
   const std::string key = Sha256Hex(
-      fmt::format("{}\n{}\n{} {}\n{}", kCacheVersion, hash, spec.width, spec.height, Join(splits.classes, "\n")));
+      fmt::format("{}\n{}\n{} {}\n{}", kImagesCacheVersion, hash, spec.width, spec.height, Join(splits.classes, "\n")));
   PreparedPart part{.file = fmt::format("{}/{}.images", folder, key)};
   part.cached = IsUsable(part.file, source.size(), spec.skip_corrupt);
   if (!part.cached) {

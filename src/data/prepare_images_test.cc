@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-const std::string kShare = ASSAY_SOURCE_DIR "/share";
-const std::string kSheet = kShare + "/digits/digits.png";
+const std::string kImagesShare = ASSAY_SOURCE_DIR "/share";
+const std::string kSheet = kImagesShare + "/digits/digits.png";
 
 class PrepareImagesTest : public ::testing::Test {
  protected:
@@ -30,7 +30,7 @@ class PrepareImagesTest : public ::testing::Test {
     auto directory = TemporaryDirectory::Create("prepare_images_test");
     ASSERT_TRUE(directory.ok());
     directory_.emplace(std::move(*directory));
-    spec_ = {.data = Path("data"), .width = 6, .height = 4, .share_dir = kShare, .cache_dir = Path("cache")};
+    spec_ = {.data = Path("data"), .width = 6, .height = 4, .share_dir = kImagesShare, .cache_dir = Path("cache")};
   }
   std::string Path(const std::string& name) const { return directory_->path() + "/" + name; }
 
@@ -96,7 +96,7 @@ TEST_F(PrepareImagesTest, AFolderOfClassesIsAllToTrainOn) {
 TEST_F(PrepareImagesTest, ACorruptImageIsNamedAndLeftOutWhenAsked) {
   Put("a/1.png");
   PutText("a/2.jpg");
-  EXPECT_THAT(Error(), AllOf(HasSubstr("a/2.jpg"), HasSubstr("neither a JPEG nor a PNG"), HasSubstr("skipped")));
+  EXPECT_THAT(Error(), AllOf(HasSubstr("a/2.jpg"), HasSubstr("neither a JPEG nor a PNG"), HasSubstr("--skip-corrupt")));
   spec_.skip_corrupt = true;
   for (const bool cached : {false, true}) {
     const auto prepared = PrepareImages(spec_);

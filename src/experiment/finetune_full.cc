@@ -3,7 +3,7 @@
 namespace assay::experiment {
 namespace {
 
-void Specialize(const space::Entity& point, job::TunePlan& plan) {
+void SpecializeFull(const space::Entity& point, job::TunePlan& plan) {
   plan.method = "full";
 }
 
@@ -13,7 +13,7 @@ FineTuningDefinition FinetuneFullBenchmark() {
   return {.id = "finetune_full_benchmark-v1.0.0",
           .description = "Speed, memory and utilisation of full fine-tuning: every parameter is trained",
           .properties = {},
-          .specialize = &Specialize};
+          .specialize = &SpecializeFull};
 }
 
 }  // namespace assay::experiment

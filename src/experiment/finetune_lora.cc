@@ -15,7 +15,7 @@ std::vector<PropertySpec> LoraProperties() {
                        "model, q_proj,v_proj for most"))};
 }
 
-void Specialize(const space::Entity& point, job::TunePlan& plan) {
+void SpecializeLora(const space::Entity& point, job::TunePlan& plan) {
   plan.method = "lora";
   plan.lora.rank = IntegerOf(point, "r");
   plan.lora.alpha = static_cast<double>(IntegerOf(point, "lora_alpha"));
@@ -32,7 +32,7 @@ FineTuningDefinition FinetuneLoraBenchmark() {
       .id = "finetune_lora_benchmark-v1.0.0",
       .description = "Speed, memory and utilisation of LoRA fine-tuning: the model is frozen, an adapter is trained",
       .properties = LoraProperties(),
-      .specialize = &Specialize};
+      .specialize = &SpecializeLora};
 }
 
 }  // namespace assay::experiment

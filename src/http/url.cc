@@ -2,6 +2,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/text.h"
 #include "http/message.h"
 
 namespace assay::http {
@@ -18,13 +19,6 @@ int HexDigit(char c) {
 bool IsUnreserved(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
          c == '_' || c == '~';
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 bool IsPrintable(std::string_view text) {

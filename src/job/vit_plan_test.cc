@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Differs from the default in every field.
-VitPlan UnusualPlan() {
+VitPlan UnusualVitPlan() {
   VitPlan plan;
   plan.model_dir = "/models/vit";
   plan.num_labels = 3;
@@ -74,7 +74,7 @@ VitPlan UnusualPlan() {
 }
 
 TEST(VitPlanTest, EveryFieldSurvivesJson) {
-  const nlohmann::json unusual = ToJson(UnusualPlan());
+  const nlohmann::json unusual = ToJson(UnusualVitPlan());
   const nlohmann::json standard = ToJson(VitPlan{});
   for (const auto& [key, value] : unusual.items()) {
     EXPECT_TRUE(key == "schema" || key == "kind" || value != standard[key]) << key << " is not exercised";
@@ -85,12 +85,12 @@ TEST(VitPlanTest, EveryFieldSurvivesJson) {
   const auto read = VitPlanFromJson(nlohmann::json::parse(unusual.dump()));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(ToJson(*read), unusual);
-  EXPECT_EQ(read->seed, UnusualPlan().seed);
+  EXPECT_EQ(read->seed, UnusualVitPlan().seed);
   EXPECT_EQ(read->knobs.communication_dtype, "float8");
 }
 
 TEST(VitPlanTest, AFileSaysWhichPlanItIs) {
-  const auto vit = PlanFromJson(ToJson(Plan(UnusualPlan())));
+  const auto vit = PlanFromJson(ToJson(Plan(UnusualVitPlan())));
   ASSERT_TRUE(vit.ok()) << vit.status().message();
   EXPECT_EQ(std::get<VitPlan>(*vit).plugin, "gemini");
   TunePlan tune_plan;

@@ -89,7 +89,7 @@ constexpr ForeignVariable kForeignVariables[] = {
     {"oci", "OCI_CLI_COMPARTMENT_ID", "compartment"},
     {"oci", "OCI_CLI_CERT_BUNDLE", "ca_file"},
 };
-constexpr const char* kSchemes[] = {"s3", "gs", "oci"};
+constexpr const char* kRemoteSchemes[] = {"s3", "gs", "oci"};
 
 // Null where there is no such option.
 const OptionRow* FindRow(std::string_view key) {
@@ -187,10 +187,10 @@ Status SetFromDocument(const YamlNode& document, std::string_view scheme, StoreO
     keys.emplace_back(row.name.key);
   }
   std::vector<std::string> top = keys;
-  top.insert(top.end(), std::begin(kSchemes), std::end(kSchemes));
+  top.insert(top.end(), std::begin(kRemoteSchemes), std::end(kRemoteSchemes));
   ASSAY_RETURN_IF_ERROR(document.CheckKeys(top));
   ASSAY_RETURN_IF_ERROR(SetFromYaml(document, options));
-  for (const char* name : kSchemes) {
+  for (const char* name : kRemoteSchemes) {
     if (!document.Has(name)) {
       continue;
     }

@@ -6,6 +6,7 @@
 // parameter `grad.<name>` and `param.<name>`, and with --steps the `losses` of that many updates of AdamW on the same
 // batch. Standard output tells what the loader says of the weights.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

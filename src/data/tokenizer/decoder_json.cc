@@ -6,14 +6,14 @@ namespace {
 
 using nlohmann::json;
 
-Result<DecoderPtr> ReadStrip(const json& component) {
+Result<DecoderPtr> ReadStripDecoder(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string content, RequiredField<std::string>(component, "content"));
   ASSAY_ASSIGN_OR_RETURN(const uint64_t start, OptionalField<uint64_t>(component, "start", 0));
   ASSAY_ASSIGN_OR_RETURN(const uint64_t stop, OptionalField<uint64_t>(component, "stop", 0));
   return MakeStripDecoder(std::move(content), start, stop);
 }
 
-Result<DecoderPtr> ReadReplace(const json& component) {
+Result<DecoderPtr> ReadReplaceDecoder(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string content, RequiredField<std::string>(component, "content"));
   const json pattern = component.value("pattern", json::object());
   const bool literal = pattern.contains("String");
@@ -22,7 +22,7 @@ Result<DecoderPtr> ReadReplace(const json& component) {
   return MakeReplaceDecoder(std::move(from), std::move(content));
 }
 
-Result<DecoderPtr> ReadMetaspace(const json& component) {
+Result<DecoderPtr> ReadMetaspaceDecoder(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string replacement, RequiredField<std::string>(component, "replacement"));
   ASSAY_ASSIGN_OR_RETURN(const bool add_prefix_space, OptionalField(component, "add_prefix_space", true));
   ASSAY_ASSIGN_OR_RETURN(const std::string scheme, OptionalField<std::string>(component, "prepend_scheme",
@@ -31,18 +31,18 @@ Result<DecoderPtr> ReadMetaspace(const json& component) {
                               scheme == "never" ? PrependScheme::kNever : PrependScheme::kAlways);
 }
 
-Result<DecoderPtr> ReadWordPiece(const json& component) {
+Result<DecoderPtr> ReadWordPieceDecoder(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string prefix, OptionalField<std::string>(component, "prefix", "##"));
   ASSAY_ASSIGN_OR_RETURN(const bool cleanup, OptionalField(component, "cleanup", true));
   return MakeWordPieceDecoder(std::move(prefix), cleanup);
 }
 
-Result<DecoderPtr> ReadBpe(const json& component) {
+Result<DecoderPtr> ReadBpeDecoder(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string suffix, OptionalField<std::string>(component, "suffix", "</w>"));
   return suffix.empty() ? Result<DecoderPtr>(MakeFuseDecoder()) : Result<DecoderPtr>(MakeBpeDecoder(std::move(suffix)));
 }
 
-Result<DecoderPtr> ReadSequence(const json& component) {
+Result<DecoderPtr> ReadSequenceDecoder(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(const json* list, ListField(component, "decoders"));
   std::vector<DecoderPtr> parts;
   for (const json& part : *list) {
@@ -56,12 +56,12 @@ constexpr ComponentReader<DecoderPtr> kDecoders[] = {
     {"ByteLevel", [](const json&) -> Result<DecoderPtr> { return MakeByteLevelDecoder(); }},
     {"ByteFallback", [](const json&) -> Result<DecoderPtr> { return MakeByteFallbackDecoder(); }},
     {"Fuse", [](const json&) -> Result<DecoderPtr> { return MakeFuseDecoder(); }},
-    {"Strip", ReadStrip},
-    {"Replace", ReadReplace},
-    {"Metaspace", ReadMetaspace},
-    {"WordPiece", ReadWordPiece},
-    {"BPEDecoder", ReadBpe},
-    {"Sequence", ReadSequence},
+    {"Strip", ReadStripDecoder},
+    {"Replace", ReadReplaceDecoder},
+    {"Metaspace", ReadMetaspaceDecoder},
+    {"WordPiece", ReadWordPieceDecoder},
+    {"BPEDecoder", ReadBpeDecoder},
+    {"Sequence", ReadSequenceDecoder},
 };
 
 }  // namespace

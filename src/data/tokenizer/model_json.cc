@@ -138,7 +138,7 @@ Result<ModelPtr> ReadUnigram(const json& model) {
   return ModelPtr(std::move(unigram));
 }
 
-Result<ModelPtr> ReadWordPiece(const json& model) {
+Result<ModelPtr> ReadWordPieceModel(const json& model) {
   WordPieceOptions options;
   ASSAY_ASSIGN_OR_RETURN(options.unknown_token, OptionalField<std::string>(model, "unk_token", "[UNK]"));
   ASSAY_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
@@ -176,7 +176,7 @@ Result<ModelPtr> ReadModelOfType(const std::string& type, const json& model, boo
     return ReadUnigram(model);
   }
   if (type == "WordPiece") {
-    return ReadWordPiece(model);
+    return ReadWordPieceModel(model);
   }
   if (type == "WordLevel") {
     return ReadWordLevel(model);

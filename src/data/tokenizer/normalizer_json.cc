@@ -14,18 +14,18 @@ Result<NormalizerPtr> ReadUnicodeForm(const json&) {
   return MakeUnicodeNormalizer(kForm);
 }
 
-Result<NormalizerPtr> ReadStrip(const json& component) {
+Result<NormalizerPtr> ReadStripNormalizer(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(const bool left, OptionalField(component, "strip_left", true));
   ASSAY_ASSIGN_OR_RETURN(const bool right, OptionalField(component, "strip_right", true));
   return MakeStripNormalizer(left, right);
 }
 
-Result<NormalizerPtr> ReadPrepend(const json& component) {
+Result<NormalizerPtr> ReadPrependNormalizer(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string prefix, RequiredField<std::string>(component, "prepend"));
   return MakePrependNormalizer(std::move(prefix));
 }
 
-Result<NormalizerPtr> ReadReplace(const json& component) {
+Result<NormalizerPtr> ReadReplaceNormalizer(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string content, RequiredField<std::string>(component, "content"));
   const json pattern = component.value("pattern", json::object());
   if (pattern.contains("String")) {
@@ -40,7 +40,7 @@ Result<NormalizerPtr> ReadReplace(const json& component) {
   return MakeReplaceNormalizer(std::move(from), std::move(content));
 }
 
-Result<NormalizerPtr> ReadBert(const json& component) {
+Result<NormalizerPtr> ReadBertNormalizer(const json& component) {
   BertNormalizerOptions options;
   ASSAY_ASSIGN_OR_RETURN(options.clean_text, OptionalField(component, "clean_text", true));
   ASSAY_ASSIGN_OR_RETURN(options.handle_chinese_chars, OptionalField(component, "handle_chinese_chars", true));
@@ -49,12 +49,12 @@ Result<NormalizerPtr> ReadBert(const json& component) {
   return MakeBertNormalizer(options);
 }
 
-Result<NormalizerPtr> ReadPrecompiled(const json& component) {
+Result<NormalizerPtr> ReadPrecompiledNormalizer(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(const std::string map, RequiredField<std::string>(component, "precompiled_charsmap"));
   return MakePrecompiledNormalizer(map);
 }
 
-Result<NormalizerPtr> ReadSequence(const json& component) {
+Result<NormalizerPtr> ReadSequenceNormalizer(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(const json* list, ListField(component, "normalizers"));
   std::vector<NormalizerPtr> parts;
   for (const json& part : *list) {
@@ -73,12 +73,12 @@ constexpr ComponentReader<NormalizerPtr> kNormalizers[] = {
     {"StripAccents", [](const json&) -> Result<NormalizerPtr> { return MakeStripAccentsNormalizer(); }},
     {"Nmt", [](const json&) -> Result<NormalizerPtr> { return MakeNmtNormalizer(); }},
     {"ByteLevel", [](const json&) -> Result<NormalizerPtr> { return MakeByteLevelNormalizer(); }},
-    {"Strip", ReadStrip},
-    {"Prepend", ReadPrepend},
-    {"Replace", ReadReplace},
-    {"BertNormalizer", ReadBert},
-    {"Precompiled", ReadPrecompiled},
-    {"Sequence", ReadSequence},
+    {"Strip", ReadStripNormalizer},
+    {"Prepend", ReadPrependNormalizer},
+    {"Replace", ReadReplaceNormalizer},
+    {"BertNormalizer", ReadBertNormalizer},
+    {"Precompiled", ReadPrecompiledNormalizer},
+    {"Sequence", ReadSequenceNormalizer},
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ Result<PostProcessor> ReadTemplate(const json& component) {
   return around;
 }
 
-Result<PostProcessor> ReadSequence(const json& component) {
+Result<PostProcessor> ReadSequenceProcessor(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(const json* list, ListField(component, "processors"));
   PostProcessor around;
   for (const json& part : *list) {
@@ -68,7 +68,7 @@ constexpr ComponentReader<PostProcessor> kPostProcessors[] = {
     {"TemplateProcessing", ReadTemplate},
     {"BertProcessing", ReadBert},
     {"RobertaProcessing", ReadBert},
-    {"Sequence", ReadSequence},
+    {"Sequence", ReadSequenceProcessor},
 };
 
 }  // namespace

@@ -30,10 +30,6 @@ std::string b_name(const Linear& linear) {
   return "base_model.model." + linear.path + ".lora_B.weight";
 }
 
-[[noreturn]] void fail(std::string message) {
-  throw StatusError(Status::InvalidArgument(std::move(message)));
-}
-
 void freeze_base(const CausalLM& model) {
   for (auto& [name, parameter] : model.parameters()) {
     parameter.requires_grad_(false);
@@ -64,8 +60,9 @@ std::vector<std::string> all_linear_names(CausalLM& model) {
 
 LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options) {
   if (options.rank < 1 || options.alpha <= 0 || options.dropout < 0 || options.dropout >= 1) {
-    fail(fmt::format("LoRA needs rank >= 1, alpha > 0 and 0 <= dropout < 1, not rank {}, alpha {}, dropout {}",
-                     options.rank, options.alpha, options.dropout));
+    throw_invalid_argument(
+        fmt::format("LoRA needs rank >= 1, alpha > 0 and 0 <= dropout < 1, not rank {}, alpha {}, dropout {}",
+                    options.rank, options.alpha, options.dropout));
   }
   LoraConfig config;
   config.rank = options.rank;
@@ -73,8 +70,8 @@ LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options)
   config.dropout = options.dropout;
   const std::vector<std::string>& targets = options.target_modules;
   if (targets.empty()) {
-    fail(fmt::format("LoRA needs at least one target module; available modules: {}",
-                     fmt::join(all_linear_names(model), ", ")));
+    throw_invalid_argument(fmt::format("LoRA needs at least one target module; available modules: {}",
+                                       fmt::join(all_linear_names(model), ", ")));
   }
   if (targets.size() == 1 && targets[0] == "all-linear") {
     config.target_modules = all_linear_names(model);
@@ -119,15 +116,16 @@ at::Tensor take(const SafetensorsFile& file, const std::string& name, const std:
                 std::set<std::string>& taken) {
   const TensorEntry* entry = file.find(name);
   if (entry == nullptr) {
-    fail(fmt::format("{}: tensor '{}' is missing, {} targets it", file.path(), name, kConfigFile));
+    throw_invalid_argument(fmt::format("{}: tensor '{}' is missing, {} targets it", file.path(), name, kConfigFile));
   }
   if (entry->shape != shape) {
-    fail(fmt::format("{}: tensor '{}' is [{}], but the base model and the rank in {} ask for [{}]", file.path(), name,
-                     fmt::join(entry->shape, ", "), kConfigFile, fmt::join(shape, ", ")));
+    throw_invalid_argument(fmt::format("{}: tensor '{}' is [{}], but the base model and the rank in {} ask for [{}]",
+                                       file.path(), name, fmt::join(entry->shape, ", "), kConfigFile,
+                                       fmt::join(shape, ", ")));
   }
   if (!at::isFloatingType(entry->dtype)) {
-    fail(fmt::format("{}: tensor '{}' is {}, not of floating point", file.path(), name,
-                     safetensors_dtype_name(entry->dtype)));
+    throw_invalid_argument(fmt::format("{}: tensor '{}' is {}, not of floating point", file.path(), name,
+                                       safetensors_dtype_name(entry->dtype)));
   }
   taken.insert(name);
   return file.tensor(*entry).clone();
@@ -150,8 +148,8 @@ LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir) {
   }
   for (const auto& [name, entry] : file.entries()) {
     if (!taken.contains(name)) {
-      fail(fmt::format("{}: tensor '{}' belongs to no module that {} targets in this model", file.path(), name,
-                       kConfigFile));
+      throw_invalid_argument(fmt::format("{}: tensor '{}' belongs to no module that {} targets in this model",
+                                         file.path(), name, kConfigFile));
     }
   }
   return config;

@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::string_view kAllLinear = "all-linear";
 
-[[noreturn]] void fail(const std::string& message) {
-  throw StatusError(Status::InvalidArgument(message));
-}
-
 /// A regular expression that a whole text must match, as Python's re.fullmatch.
 class FullMatcher {
  public:
@@ -32,8 +28,8 @@ class FullMatcher {
     if (!code_) {
       PCRE2_UCHAR text[256] = {};
       pcre2_get_error_message(error, text, sizeof(text));
-      fail(fmt::format("target modules '{}' is not a regular expression: {} at character {}", pattern,
-                       reinterpret_cast<const char*>(text), offset));
+      throw_invalid_argument(fmt::format("target modules '{}' is not a regular expression: {} at character {}", pattern,
+                                         reinterpret_cast<const char*>(text), offset));
     }
     match_.reset(pcre2_match_data_create_from_pattern(code_.get(), nullptr));
   }
@@ -79,8 +75,9 @@ std::vector<size_t> matched_by_pattern(const std::vector<std::string>& paths, co
     }
   }
   if (matched.empty()) {
-    fail(fmt::format("target modules '{}' match no whole module path such as '{}'; available modules: {}", pattern,
-                     paths.front(), available_names(paths)));
+    throw_invalid_argument(
+        fmt::format("target modules '{}' match no whole module path such as '{}'; available modules: {}", pattern,
+                    paths.front(), available_names(paths)));
   }
   return matched;
 }
@@ -90,8 +87,9 @@ void check_every_target(const std::vector<std::string>& paths, const std::vector
     const bool matches_any =
         std::ranges::any_of(paths, [&](const std::string& path) { return matches_target(path, target); });
     if (!matches_any) {
-      fail(fmt::format("target module '{}' matches no linear layer of the model{}; available modules: {}, or {}",
-                       target, suggestion(target, paths), available_names(paths), kAllLinear));
+      throw_invalid_argument(
+          fmt::format("target module '{}' matches no linear layer of the model{}; available modules: {}, or {}", target,
+                      suggestion(target, paths), available_names(paths), kAllLinear));
     }
   }
 }
@@ -125,8 +123,9 @@ std::vector<size_t> matched_modules(const std::vector<std::string>& paths, const
     }
   }
   if (matched.empty()) {
-    fail(fmt::format("target modules [{}] match no linear layer of the model; available modules: {}, or {}",
-                     fmt::join(targets, ", "), available_names(paths), kAllLinear));
+    throw_invalid_argument(
+        fmt::format("target modules [{}] match no linear layer of the model; available modules: {}, or {}",
+                    fmt::join(targets, ", "), available_names(paths), kAllLinear));
   }
   return matched;
 }

@@ -43,6 +43,9 @@ inline const TypedKernels* kernels_for(const at::Tensor& x) {
 /// Elements below which a second thread costs more than it brings.
 inline constexpr int64_t kElementsPerTask = 16384;
 
+/// Rows that are summed into one row of float32 by one thread, so that the sum is the same whatever the threads.
+inline constexpr int64_t kRowsPerPartial = 64;
+
 /// Runs body(begin, end) over [0, rows) on libtorch's threads; a row is `width` elements of work.
 template <typename Body>
 void parallel_rows(int64_t rows, int64_t width, const Body& body) {

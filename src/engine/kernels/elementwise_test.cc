@@ -8,17 +8,13 @@ namespace {
 using testing::expect_matches;
 using testing::for_each_isa;
 using testing::kPrecisions;
+using testing::random;
 using testing::Tensors;
 
 constexpr double kEps = 1e-5;
 
 at::Tensor plain_norm(const at::Tensor& x, const at::Tensor& weight) {
   return x * at::rsqrt(x.square().mean(-1, true) + kEps) * weight;
-}
-
-at::Tensor random(at::IntArrayRef sizes, uint64_t seed = 1) {
-  at::manual_seed(seed);
-  return at::randn(sizes, at::kDouble);
 }
 
 const std::vector<std::vector<int64_t>> kShapes = {{1, 8}, {1, 33}, {7, 96}, {130, 51}, {200, 576}};

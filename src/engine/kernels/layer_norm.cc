@@ -6,10 +6,6 @@
 namespace assay::engine {
 namespace {
 
-/// Rows whose contributions to the gradients of weight and bias are summed into one float32 row each, whatever the
-/// thread.
-constexpr int64_t kRowsPerPartial = 64;
-
 using Inputs = cuda::LayerNormInputs;
 using Normed = cuda::LayerNormOutputs;
 using Saved = cuda::LayerNormSaved;

@@ -10,7 +10,7 @@ using testing::for_each_isa;
 using testing::kPrecisions;
 using testing::Tensors;
 
-struct Case {
+struct LossCase {
   int64_t tokens;
   int64_t width;
   int64_t vocabulary;
@@ -18,7 +18,7 @@ struct Case {
   double divisor = 1.0;
 };
 
-const std::vector<Case> kCases = {
+const std::vector<LossCase> kLossCases = {
     {1, 16, 50, {0}}, {9, 33, 101, {0, 3, 4, 8}}, {40, 64, 1000, {1, 5, 20, 38, 39}, 8.0}, {6, 24, 77, {}}};
 
 Tensors plain(const Tensors& in, const at::Tensor& positions, const at::Tensor& targets, double divisor) {
@@ -27,7 +27,7 @@ Tensors plain(const Tensors& in, const at::Tensor& positions, const at::Tensor& 
 }
 
 TEST(LinearCrossEntropy, MatchesLibtorch) {
-  for (const Case& c : kCases) {
+  for (const LossCase& c : kLossCases) {
     at::manual_seed(7);
     const Tensors inputs = {at::randn({c.tokens, c.width}, at::kDouble),
                             at::randn({c.vocabulary, c.width}, at::kDouble) * 0.2};

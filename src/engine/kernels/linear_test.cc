@@ -9,13 +9,9 @@ namespace {
 
 using testing::expect_matches;
 using testing::kPrecisions;
+using testing::random;
 using testing::relative_error;
 using testing::Tensors;
-
-at::Tensor random(at::IntArrayRef sizes, uint64_t seed = 1) {
-  at::manual_seed(seed);
-  return at::randn(sizes, at::kDouble);
-}
 
 struct Shape {
   int64_t tokens;

@@ -8,7 +8,7 @@ namespace {
 
 using testing::Tensors;
 
-at::Tensor random(at::IntArrayRef sizes) {
+at::Tensor random_matrix(at::IntArrayRef sizes) {
   return at::randn(sizes).to(at::kBFloat16);
 }
 
@@ -26,12 +26,12 @@ class Packed : public ::testing::Test {
 
 TEST_F(Packed, ProductsHaveTheBitsOfPlainOnes) {
   for (const auto& [out, in] : std::vector<std::pair<int64_t, int64_t>>{{96, 64}, {33, 50}, {576, 1536}, {1, 1}}) {
-    const at::Tensor weight = random({out, in});
-    const at::Tensor bias = random({out});
+    const at::Tensor weight = random_matrix({out, in});
+    const at::Tensor bias = random_matrix({out});
     const PackedWeightPtr packed = pack(weight);
     for (const int64_t rows : {130, 1, 7, 512}) {
-      const at::Tensor x = random({rows, in});
-      const at::Tensor y = random({rows, out});
+      const at::Tensor x = random_matrix({rows, in});
+      const at::Tensor y = random_matrix({rows, out});
       EXPECT_TRUE(packed->product_nt(x, {}).equal(at::mm(x, weight.t()))) << rows << " x " << in << " x " << out;
       EXPECT_TRUE(packed->product_nt(x, bias).equal(at::addmm(bias, x, weight.t())));
       EXPECT_TRUE(packed->product_nn(y).equal(at::mm(y, weight))) << rows << " x " << out << " x " << in;
@@ -41,7 +41,7 @@ TEST_F(Packed, ProductsHaveTheBitsOfPlainOnes) {
 
 TEST_F(Packed, TellsOnceWhenTheWeightIsReadNoMore) {
   int calls = 0;
-  const at::Tensor weight = random({8, 8});
+  const at::Tensor weight = random_matrix({8, 8});
   PackedWeight packed(weight, [&](const at::Tensor& done) { calls += done.is_same(weight) || done.equal(weight); });
   packed.product_nt(weight, {});
   EXPECT_EQ(calls, 0);
@@ -51,7 +51,7 @@ TEST_F(Packed, TellsOnceWhenTheWeightIsReadNoMore) {
 }
 
 TEST_F(Packed, SuitsFrozenBfloat16Matrices) {
-  const at::Tensor weight = random({8, 8});
+  const at::Tensor weight = random_matrix({8, 8});
   EXPECT_TRUE(PackedWeight::suits(weight));
   EXPECT_FALSE(PackedWeight::suits(weight.clone().set_requires_grad(true)));
   EXPECT_FALSE(PackedWeight::suits(weight.to(at::kFloat)));
@@ -73,7 +73,7 @@ Tensors outputs(const Tensors& leaves, const at::Tensor& weight, const PackedWei
 }
 
 TEST_F(Packed, OperationsHaveTheBitsOfPlainOnes) {
-  const at::Tensor weight = random({64, 64}) * 0.2;
+  const at::Tensor weight = random_matrix({64, 64}) * 0.2;
   const Tensors leaves = {at::randn({90, 64}), at::randn({4, 64}), at::randn({64, 4})};
   const Tensors want = outputs(leaves, weight, {});
   const Tensors got = outputs(leaves, weight, pack(weight));

@@ -12,9 +12,6 @@ namespace {
 /// Output columns that are converted and multiplied at a time when products go through float32.
 constexpr int64_t kColumnsThroughFloat32 = 4096;
 
-/// Rows whose column sums are taken together, whatever the thread.
-constexpr int64_t kRowsPerPartial = 64;
-
 /// Whether libtorch has no fast product for this dtype here (it falls back to loops that are 10 to 100 times slower
 /// than float32): float16 without AVX512_FP16, bfloat16 without AVX-512.
 bool needs_float32(const at::Tensor& x) {

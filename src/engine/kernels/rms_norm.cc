@@ -5,9 +5,6 @@
 namespace assay::engine {
 namespace {
 
-/// Rows whose contributions to the weight's gradient are summed into one float32 row, whatever the thread.
-constexpr int64_t kRowsPerPartial = 64;
-
 using Normed = cuda::NormOutputs;
 using NormGradients = cuda::NormGradients;
 

@@ -27,6 +27,11 @@ struct Precision {
 
 inline const std::vector<Precision> kPrecisions = {{at::kFloat, 1e-5}, {at::kBFloat16, 1.2e-2}, {at::kHalf, 2e-3}};
 
+inline at::Tensor random(at::IntArrayRef sizes, uint64_t seed = 1) {
+  at::manual_seed(seed);
+  return at::randn(sizes, at::kDouble);
+}
+
 inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
   const at::Tensor g = got.detach().to(at::kDouble);
   const at::Tensor w = want.detach().to(at::kDouble);

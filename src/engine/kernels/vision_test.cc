@@ -12,30 +12,26 @@ using testing::expect_matches;
 using testing::for_each_isa;
 using testing::kPrecisions;
 using testing::make_batch;
+using testing::random;
 using testing::relative_error;
 using testing::Tensors;
 
-constexpr double kEps = 1e-12;
+constexpr double kVisionEps = 1e-12;
 
-at::Tensor random(at::IntArrayRef sizes, uint64_t seed = 1) {
-  at::manual_seed(seed);
-  return at::randn(sizes, at::kDouble);
-}
-
-const std::vector<std::vector<int64_t>> kShapes = {{1, 8}, {1, 33}, {7, 96}, {130, 51}, {197, 768}};
+const std::vector<std::vector<int64_t>> kVisionShapes = {{1, 8}, {1, 33}, {7, 96}, {130, 51}, {197, 768}};
 
 at::Tensor plain_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return at::layer_norm(x, {x.size(-1)}, weight, bias, kEps);
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, kVisionEps);
 }
 
 TEST(LayerNorm, MatchesLibtorch) {
   for (const auto& precision : kPrecisions) {
-    for (const auto& shape : kShapes) {
+    for (const auto& shape : kVisionShapes) {
       // A mean far from zero: the variance must not be taken as the difference of two large numbers.
       const Tensors inputs = {random(shape) + 3.0, random({shape[1]}, 2), random({shape[1]}, 3)};
       for (const std::vector<bool>& grads :
            {std::vector<bool>{true, true, true}, {true, false, false}, {false, true, true}}) {
-        expect_matches([](const Tensors& in) -> Tensors { return {layer_norm(in[0], in[1], in[2], kEps)}; },
+        expect_matches([](const Tensors& in) -> Tensors { return {layer_norm(in[0], in[1], in[2], kVisionEps)}; },
                        [](const Tensors& in) -> Tensors { return {plain_norm(in[0], in[1], in[2])}; }, inputs, grads,
                        precision, "layer_norm");
       }
@@ -45,11 +41,11 @@ TEST(LayerNorm, MatchesLibtorch) {
 
 TEST(AddLayerNorm, MatchesLibtorch) {
   for (const auto& precision : kPrecisions) {
-    for (const auto& shape : kShapes) {
+    for (const auto& shape : kVisionShapes) {
       const Tensors inputs = {random(shape), random(shape, 4), random({shape[1]}, 2), random({shape[1]}, 3)};
       expect_matches(
           [&](const Tensors& in) -> Tensors {
-            const auto [sum, normed] = add_layer_norm(in[0], in[1], in[2], in[3], kEps);
+            const auto [sum, normed] = add_layer_norm(in[0], in[1], in[2], in[3], kVisionEps);
             return {sum, normed};
           },
           [&](const Tensors& in) -> Tensors {
@@ -68,7 +64,7 @@ TEST(AddLayerNorm, EitherOutputAloneCarriesTheGradient) {
     };
     expect_matches(
         [&](const Tensors& in) {
-          const auto [sum, normed] = add_layer_norm(in[0], in[1], in[2], in[2], kEps);
+          const auto [sum, normed] = add_layer_norm(in[0], in[1], in[2], in[2], kVisionEps);
           return pick(sum, normed);
         },
         [&](const Tensors& in) {
@@ -86,10 +82,11 @@ TEST(AddLayerNorm, Float32ResidualBesideA16BitBlock) {
     expect_matches(
         [&](const Tensors& in) -> Tensors {
           const auto [sum, normed] =
-              add_layer_norm(in[0].to(at::kFloat), in[1], in[2].to(at::kFloat), in[3].to(at::kFloat), kEps);
+              add_layer_norm(in[0].to(at::kFloat), in[1], in[2].to(at::kFloat), in[3].to(at::kFloat), kVisionEps);
           EXPECT_EQ(sum.scalar_type(), at::kFloat);
           EXPECT_EQ(normed.scalar_type(), precision.dtype);
-          const at::Tensor first = layer_norm(sum, in[2].to(at::kFloat), in[3].to(at::kFloat), kEps, precision.dtype);
+          const at::Tensor first =
+              layer_norm(sum, in[2].to(at::kFloat), in[3].to(at::kFloat), kVisionEps, precision.dtype);
           EXPECT_TRUE(first.equal(normed));
           return {sum, normed, first};
         },
@@ -104,7 +101,7 @@ TEST(AddLayerNorm, Float32ResidualBesideA16BitBlock) {
 
 TEST(Gelu, MatchesLibtorchInBothForms) {
   for (const auto& precision : kPrecisions) {
-    for (const auto& shape : kShapes) {
+    for (const auto& shape : kVisionShapes) {
       for (const bool tanh_form : {false, true}) {
         expect_matches(
             [&](const Tensors& in) -> Tensors { return {gelu(in[0], tanh_form ? GeluForm::kTanh : GeluForm::kErf)}; },

@@ -1,5 +1,6 @@
 #include "engine/model/rope.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
@@ -18,6 +19,10 @@ class StatusError : public std::runtime_error {
  private:
   Status status_;
 };
+
+[[noreturn]] inline void throw_invalid_argument(std::string message) {
+  throw StatusError(Status::InvalidArgument(std::move(message)));
+}
 
 inline void throw_if_error(Status status) {
   if (!status.ok()) {

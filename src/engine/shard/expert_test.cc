@@ -26,20 +26,20 @@ using ::testing::ThrowsMessage;
 using testing::train_alone;
 using testing::train_sharded;
 
-constexpr int64_t kFewSteps = 4;
+constexpr int64_t kExpertSteps = 4;
 // Experts see few tokens: of gradients near zero Adam's first steps would make whole learning rates out of rounding.
 const OptimizerOptions kSteady{.weight_decay = 0.1, .eps = 1e-5};
 const TestModelOptions kMixture{.layers = 2, .experts = 4};
 
-struct Case {
+struct ExpertCase {
   std::string strategy;
   int ranks;
   int expert_ranks;
 };
 
-std::vector<Case> cases_on(const std::vector<const char*>& strategies,
-                           const std::vector<std::pair<int, int>>& ranks_and_expert_ranks) {
-  std::vector<Case> all;
+std::vector<ExpertCase> cases_on(const std::vector<const char*>& strategies,
+                                 const std::vector<std::pair<int, int>>& ranks_and_expert_ranks) {
+  std::vector<ExpertCase> all;
   for (const char* strategy : strategies) {
     for (const auto& [ranks, expert_ranks] : ranks_and_expert_ranks) {
       all.push_back({strategy, ranks, expert_ranks});
@@ -52,7 +52,7 @@ ShardPolicy exact(const std::string& strategy) {
   return with_precision(shard_policy(strategy), "fp32");
 }
 
-Course train(const Case& where, const ShardPolicy& policy, Setting setting) {
+Course train(const ExpertCase& where, const ShardPolicy& policy, Setting setting) {
   setting.expert_ranks = where.expert_ranks;
   setting.optimizer = kSteady;
   return train_sharded(where.ranks, policy, setting);
@@ -63,7 +63,7 @@ Course train_whole(Setting setting) {
   return train_alone(setting);
 }
 
-class DividedExperts : public ::testing::TestWithParam<Case> {
+class DividedExperts : public ::testing::TestWithParam<ExpertCase> {
  protected:
   static void expect_parity(const Setting& setting, const std::function<void(ShardPolicy&)>& change = {}) {
     ShardPolicy policy = exact(GetParam().strategy);
@@ -76,18 +76,18 @@ class DividedExperts : public ::testing::TestWithParam<Case> {
 
 class DividedExpertsOnRanks : public DividedExperts {};
 
-std::string case_name(const ::testing::TestParamInfo<Case>& info) {
+std::string expert_case_name(const ::testing::TestParamInfo<ExpertCase>& info) {
   return fmt::format("{}_on_{}_experts_over_{}", info.param.strategy, info.param.ranks, info.param.expert_ranks);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shard, DividedExperts,
                          ::testing::ValuesIn(cases_on({"torch_ddp", "low_level_zero_2", "HYBRID_SHARD"}, {{4, 2}})),
-                         case_name);
+                         expert_case_name);
 INSTANTIATE_TEST_SUITE_P(Shard, DividedExpertsOnRanks,
                          ::testing::ValuesIn(cases_on({"torch_ddp", "low_level_zero", "low_level_zero_2", "gemini",
                                                        "gemini_auto", "FULL_SHARD", "HYBRID_SHARD"},
                                                       {{2, 2}, {4, 2}, {4, 4}})),
-                         case_name);
+                         expert_case_name);
 
 TEST_P(DividedExpertsOnRanks, TrainAsOneRank) {
   expect_parity({.model = kMixture});
@@ -96,16 +96,16 @@ TEST_P(DividedExpertsOnRanks, TrainAsOneRank) {
 TEST_P(DividedExperts, TrainAsOneRankWithCheckpointingAndLateReductions) {
   TestModelOptions checkpointed = kMixture;
   checkpointed.checkpointed = true;
-  expect_parity({.model = checkpointed, .steps = kFewSteps, .no_sync = true});
+  expect_parity({.model = checkpointed, .steps = kExpertSteps, .no_sync = true});
 }
 
 TEST_P(DividedExperts, AgreeOnExpertsThatSomeRanksUse) {
-  expect_parity({.model = kMixture, .steps = kFewSteps, .use_differs = true},
+  expect_parity({.model = kMixture, .steps = kExpertSteps, .use_differs = true},
                 [](ShardPolicy& policy) { policy.ranks_differ_in_use = true; });
 }
 
 TEST_P(DividedExperts, SmallBucketsAndPlacementChangeNothing) {
-  expect_parity({.model = kMixture, .steps = kFewSteps}, [](ShardPolicy& policy) {
+  expect_parity({.model = kMixture, .steps = kExpertSteps}, [](ShardPolicy& policy) {
     policy.bucket_mib = 0.004;
     policy.first_bucket_mib = 0.001;
     policy.keep_gathered_frac = 0.4;
@@ -115,7 +115,7 @@ TEST_P(DividedExperts, SmallBucketsAndPlacementChangeNothing) {
 }
 
 TEST_P(DividedExperts, FollowTheCourseIn16And8Bits) {
-  const Setting setting{.model = kMixture, .steps = kFewSteps};
+  const Setting setting{.model = kMixture, .steps = kExpertSteps};
   const Course want = train_whole(setting);
   for (const char* precision : {"bf16", "fp16", "fp8"}) {
     ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), precision);
@@ -133,19 +133,19 @@ TEST(Experts, GoOnFromACheckpointOfOtherRanks) {
   Course want = train_whole(whole);
   want.losses.erase(want.losses.begin(), want.losses.begin() + 2);
   want.norms.erase(want.norms.begin(), want.norms.begin() + 2);
-  const std::vector<Case> places = {
+  const std::vector<ExpertCase> places = {
       {"torch_ddp", 1, 1}, {"torch_ddp", 4, 2}, {"low_level_zero_2", 4, 2}, {"FULL_SHARD", 2, 1}, {"FULL_SHARD", 4, 4}};
-  const auto policy_of = [](const Case& where) {
+  const auto policy_of = [](const ExpertCase& where) {
     ShardPolicy policy = exact(where.strategy);
     policy.ranks_differ_in_use = true;
     return policy;
   };
-  for (const Case& writer : places) {
+  for (const ExpertCase& writer : places) {
     Setting first = whole;
     first.steps = 2;
     first.save_to = fmt::format("{}/{}-{}-{}", folder->path(), writer.strategy, writer.ranks, writer.expert_ranks);
     train(writer, policy_of(writer), first);
-    for (const Case& reader : places) {
+    for (const ExpertCase& reader : places) {
       SCOPED_TRACE(
           fmt::format("{} to {} on {} over {}", first.save_to, reader.strategy, reader.ranks, reader.expert_ranks));
       Setting rest = whole;
@@ -159,7 +159,7 @@ TEST(Experts, GoOnFromACheckpointOfOtherRanks) {
 }
 
 /// Bytes of parameters, gradients and states that rank 0 of `where` holds after a step.
-int64_t held_bytes(const Case& where) {
+int64_t held_bytes(const ExpertCase& where) {
   int64_t bytes = 0;
   testing::run_ranks(make_thread_group(where.ranks), [&](Communicator& world) {
     const ShardPolicy policy = exact(where.strategy);

@@ -1,6 +1,7 @@
 #include "engine/shard/float8_gather.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <utility>
 

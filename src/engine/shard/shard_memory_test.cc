@@ -22,7 +22,7 @@ const bool kInstalled = [] {
 }();
 
 const TestModelOptions kModel{.layers = 6, .hidden = 64, .vocabulary = 50};
-constexpr int kRanks = 4;
+constexpr int kMemoryRanks = 4;
 
 /// Rank 1 of four that are not there: of two groups of two where the policy has groups.
 struct LonelyRank {
@@ -31,9 +31,9 @@ struct LonelyRank {
   ShardGroups groups;
 
   explicit LonelyRank(SplitOver split) {
-    const int shard_ranks = split == SplitOver::kNobody ? 1 : split == SplitOver::kAll ? kRanks : 2;
+    const int shard_ranks = split == SplitOver::kNobody ? 1 : split == SplitOver::kAll ? kMemoryRanks : 2;
     shard = make_fake_communicator({.rank = shard_ranks > 1 ? 1 : 0, .size = shard_ranks});
-    replicate = make_fake_communicator({.rank = 0, .size = kRanks / shard_ranks});
+    replicate = make_fake_communicator({.rank = 0, .size = kMemoryRanks / shard_ranks});
     groups = {shard.get(), replicate.get()};
   }
 };
@@ -128,8 +128,8 @@ TEST_F(MemoryOfStrategies, FullShardHoldsAFewUnitsAtATime) {
   const int64_t gathered = peak_of_weights(shard_policy("SHARD_GRAD_OP"));
   const int64_t freed = peak_of_weights(shard_policy("FULL_SHARD"));
   const int64_t unit = whole / (kModel.layers + 1);
-  EXPECT_GE(gathered, whole + whole / kRanks - 2 * unit);
-  EXPECT_LE(freed, whole / kRanks + 4 * unit);
+  EXPECT_GE(gathered, whole + whole / kMemoryRanks - 2 * unit);
+  EXPECT_LE(freed, whole / kMemoryRanks + 4 * unit);
 }
 
 TEST_F(MemoryOfStrategies, FullShardReallyFrees) {

@@ -1,6 +1,7 @@
 // Tensor, pipeline and data ranks as threads against one rank with the whole model.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -18,12 +18,6 @@ constexpr char kEncryptionHeader[] = "x-amz-server-side-encryption";
 constexpr char kEncryptionKeyHeader[] = "x-amz-server-side-encryption-aws-kms-key-id";
 constexpr std::string_view kReservedNames[] = {"metrics", "storage", "upload", "download", "token", "oauth2"};
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 /// "aws-chunked" is how the body came, not what the object is.
 std::string WithoutAwsChunked(std::string_view encoding) {
   std::vector<std::string> kept;

@@ -11,9 +11,9 @@
 namespace assay::report {
 namespace {
 
-constexpr double kHeight = 264;
-constexpr PlotArea kArea{46, 24, kChartWidth - 8, kHeight - 44};
-constexpr size_t kTicks = 5;
+constexpr double kCurvesHeight = 264;
+constexpr PlotArea kArea{46, 24, kChartWidth - 8, kCurvesHeight - 44};
+constexpr size_t kCurvesTicks = 5;
 constexpr size_t kMaxCurvePoints = 300;
 constexpr size_t kSmoothFrom = 45;  // steps of the longest curve; below, all are drawn as they are
 constexpr size_t kMinWindow = 3;
@@ -95,13 +95,14 @@ std::string_view AxisTitle(const std::vector<Metric>& metrics) {
 
 std::string DrawPanel(const Panel& panel, const ResultSet& results, const Extent& extent, std::string_view title,
                       std::string_view axis_title) {
-  const auto [low, high] = NiceRange(extent.low, extent.high, kTicks);
+  const auto [low, high] = NiceRange(extent.low, extent.high, kCurvesTicks);
   const double last_step = std::max(2.0, extent.steps);
   const LinearScale x(1, last_step, kArea.left, kArea.right);
   const LinearScale y(low, high, kArea.bottom, kArea.top);
-  Markup svg = OpenChart(kHeight, panel.title.empty() ? std::string(title) : fmt::format("{}, {}", title, panel.title));
-  DrawValueAxis(svg, kArea, y, NiceTicks(low, high, kTicks), axis_title);
-  std::vector<double> ticks = NiceTicks(1, last_step, kTicks);
+  Markup svg =
+      OpenChart(kCurvesHeight, panel.title.empty() ? std::string(title) : fmt::format("{}, {}", title, panel.title));
+  DrawValueAxis(svg, kArea, y, NiceTicks(low, high, kCurvesTicks), axis_title);
+  std::vector<double> ticks = NiceTicks(1, last_step, kCurvesTicks);
   std::erase_if(ticks, [](double tick) { return tick != static_cast<double>(static_cast<long long>(tick)); });
   DrawNumberAxis(svg, kArea, x, {ticks, "optimiser step"});
   for (const Series& series : panel.series) {

@@ -12,21 +12,21 @@ namespace {
 constexpr size_t kMaxRowsInPanel = 9;
 constexpr double kRowHeight = 36;
 constexpr double kLabelHeight = 13;  // of the name above a row's values
-constexpr double kTop = 4;
+constexpr double kRowsTop = 4;
 constexpr double kAxisHeight = 42;
 constexpr size_t kMaxLabelChars = 58;
-constexpr size_t kTicks = 5;
+constexpr size_t kRowsTicks = 5;
 
 std::string DrawPanel(const ChartKind& kind, const RowLayout& layout, const ResultSet& results,
                       std::span<const ChartRow> rows) {
-  const double bottom = kTop + kRowHeight * static_cast<double>(rows.size());
-  const PlotArea area{14, kTop, kChartWidth - 16, bottom};
-  const double high = NiceRange(0, layout.high, kTicks).second;
+  const double bottom = kRowsTop + kRowHeight * static_cast<double>(rows.size());
+  const PlotArea area{14, kRowsTop, kChartWidth - 16, bottom};
+  const double high = NiceRange(0, layout.high, kRowsTicks).second;
   const LinearScale x(0, high, area.left, area.right);
   Markup svg = OpenChart(bottom + kAxisHeight, kind.title);
-  DrawNumberAxis(svg, area, x, {NiceTicks(0, high, kTicks), layout.axis_title, true});
+  DrawNumberAxis(svg, area, x, {NiceTicks(0, high, kRowsTicks), layout.axis_title, true});
   for (size_t i = 0; i < rows.size(); ++i) {
-    const double top = kTop + kRowHeight * static_cast<double>(i);
+    const double top = kRowsTop + kRowHeight * static_cast<double>(i);
     svg.Open("g", {{"class", SeriesStyle{rows[i].color, 0}.Classes()}});
     DrawText(svg, area.left + 3, top + kLabelHeight - 1,
              EllipsizeMiddle(results.Label(*rows[i].configuration, " \u00b7 "), kMaxLabelChars), "start", "row");

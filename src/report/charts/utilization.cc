@@ -22,9 +22,9 @@ constexpr size_t kMaxCurvePoints = 240;
 constexpr double kLeft = 46;
 constexpr double kBandHeight = 62;
 constexpr double kBandGap = 30;
-constexpr double kTop = 24;
+constexpr double kBandsTop = 24;
 constexpr double kAxisHeight = 42;
-constexpr size_t kTicks = 3;
+constexpr size_t kBandTicks = 3;
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
 // A band of the panel: the first of the series that any run has. A leading "gpu*." stands for every GPU.
@@ -91,7 +91,7 @@ std::vector<Band> FindBands(const std::vector<const Measurement*>& runs) {
     for (std::string_view series : spec.series) {
       const double high = series.empty() ? 0 : HighestOf(runs, series) * spec.scale;
       if (high > 0) {
-        bands.push_back({series, spec.unit, spec.scale, NiceRange(0, high, kTicks).second});
+        bands.push_back({series, spec.unit, spec.scale, NiceRange(0, high, kBandTicks).second});
         break;
       }
     }
@@ -101,7 +101,7 @@ std::vector<Band> FindBands(const std::vector<const Measurement*>& runs) {
 
 void DrawBand(Markup& svg, const Measurement& run, const Band& band, const PlotArea& area, const LinearScale& x) {
   const LinearScale y(0, band.high, area.bottom, area.top);
-  DrawValueAxis(svg, area, y, NiceTicks(0, band.high, kTicks), band.unit);
+  DrawValueAxis(svg, area, y, NiceTicks(0, band.high, kBandTicks), band.unit);
   for (const std::vector<double>* curve : CurvesOf(run, band.series)) {
     std::vector<std::pair<double, double>> points = Thin(SeriesOf(run, "time_s"), *curve, kMaxCurvePoints);
     if (points.empty()) {
@@ -122,11 +122,12 @@ void DrawBand(Markup& svg, const Measurement& run, const Band& band, const PlotA
 
 std::string DrawPanel(const Measurement& run, const std::vector<Band>& bands, double seconds, int color,
                       std::string_view label) {
-  const double height = kTop + static_cast<double>(bands.size()) * (kBandHeight + kBandGap) - kBandGap + kAxisHeight;
+  const double height =
+      kBandsTop + static_cast<double>(bands.size()) * (kBandHeight + kBandGap) - kBandGap + kAxisHeight;
   const LinearScale x(0, seconds, kLeft, kChartWidth - 10);
   Markup svg = OpenChart(height, fmt::format("Use of the machine over time, {}", label));
   svg.Open("g", {{"class", SeriesStyle{color, 0}.Classes()}});
-  PlotArea area{kLeft, kTop, kChartWidth - 10, kTop + kBandHeight};
+  PlotArea area{kLeft, kBandsTop, kChartWidth - 10, kBandsTop + kBandHeight};
   for (const Band& band : bands) {
     DrawBand(svg, run, band, area, x);
     area.top += kBandHeight + kBandGap;

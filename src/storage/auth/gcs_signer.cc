@@ -6,8 +6,6 @@
 namespace assay::storage {
 namespace {
 
-constexpr int64_t kLongestPresignSeconds = 7 * 24 * 3600;
-
 Status NotPrepared() {
   return Status::Internal("a request was to be signed before credentials were fetched");
 }

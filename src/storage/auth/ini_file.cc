@@ -11,13 +11,6 @@
 namespace assay::storage {
 namespace {
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 // Reads line by line; `key_` is the last key that stood at the margin.
 class IniReader {
  public:

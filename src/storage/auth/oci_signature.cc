@@ -16,14 +16,6 @@ namespace {
 
 constexpr double kMaxSkewSeconds = 5 * 60;
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c;
-  }
-  return lower;
-}
-
 // One line a name: "date: Sat, ...". Nothing when a header is missing.
 std::optional<std::string> SigningString(const std::vector<std::string>& names, std::string_view method,
                                          std::string_view target, const http::Headers& headers) {

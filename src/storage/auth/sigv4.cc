@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace assay::storage {
 namespace {
 
@@ -26,14 +28,6 @@ constexpr std::array<std::string_view, 14> kUnsignedHeaders = {"baggage",
 
 bool SameName(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-std::string Lower(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c;
-  }
-  return lower;
 }
 
 // What a client sends as Host: the port only where it is not the scheme's own.

@@ -29,6 +29,9 @@ inline constexpr SigV4Dialect kGoog4Hmac = {"GOOG4-HMAC-SHA256", "GOOG4", "goog4
 /// Signed with a service account's key: no signing key of its own.
 inline constexpr SigV4Dialect kGoog4Rsa = {"GOOG4-RSA-SHA256", "", "goog4_request", "x-goog-", "X-Goog-"};
 
+/// No store takes a URL that was signed for longer.
+inline constexpr int64_t kLongestPresignSeconds = 7 * 24 * 3600;
+
 inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 inline constexpr std::string_view kStreamingUnsignedTrailer = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 inline constexpr std::string_view kStreamingSigned = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";

@@ -15,7 +15,6 @@ namespace assay::storage {
 namespace {
 
 constexpr std::array<const SigV4Dialect*, 2> kDialects = {&kAws4Hmac, &kGoog4Hmac};
-constexpr int64_t kLongestPresignSeconds = 7 * 24 * 3600;
 constexpr std::string_view kMalformedQuery =
     "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, "
     "X-Amz-Date, "
@@ -43,14 +42,6 @@ struct Claim {
   std::string session_token;
   int64_t expires_seconds = 0;
 };
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c;
-  }
-  return lower;
-}
 
 // "AKID/20260131/us-east-1/s3/aws4_request"; key ids may hold slashes.
 bool ReadCredential(std::string_view credential, Claim& claim) {

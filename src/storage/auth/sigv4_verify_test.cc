@@ -9,14 +9,14 @@
 namespace assay::storage {
 namespace {
 
-constexpr double kNow = 1'700'000'000;
+constexpr double kServerTime = 1'700'000'000;
 
 std::optional<SigV4Secret> Lookup(std::string_view access_key_id) {
   if (access_key_id == "AKID/slash") {
     return SigV4Secret{"secret", "", 0};
   }
   if (access_key_id == "SESSION") {
-    return SigV4Secret{"secret", "token", kNow + 100};
+    return SigV4Secret{"secret", "token", kServerTime + 100};
   }
   return std::nullopt;
 }
@@ -24,18 +24,18 @@ std::optional<SigV4Secret> Lookup(std::string_view access_key_id) {
 // A client's request, and as the server sees it.
 class Verify : public testing::Test {
  protected:
-  SigV4Key Key(std::string id = "AKID/slash", std::string secret = "secret", double at = kNow) {
+  SigV4Key Key(std::string id = "AKID/slash", std::string secret = "secret", double at = kServerTime) {
     SigV4Key key{std::move(id), "", {SigV4Timestamp(at).substr(0, 8), "eu-west-1", "s3"}, {}};
     key.signing_key = SigningKey(*dialect, secret, key.scope);
     return key;
   }
 
-  void Sign(const SigV4Key& key, double at = kNow, std::string_view hash = kUnsignedPayload) {
+  void Sign(const SigV4Key& key, double at = kServerTime, std::string_view hash = kUnsignedPayload) {
     request.headers.Set("Host", "bucket.example.com:9000");
     ASSERT_TRUE(SignHeaders(*dialect, key, SigV4Timestamp(at), hash, request));
   }
 
-  SigV4Verdict Check(double now = kNow) {
+  SigV4Verdict Check(double now = kServerTime) {
     const auto url = *http::ParseUrl(request.url);
     return VerifySigV4({request.method, url.path, url.query, &request.headers}, Lookup,
                        {.region = "eu-west-1", .now = now});
@@ -101,9 +101,9 @@ TEST_F(Verify, RefusesTheWrongSecretAndTheUnknownKey) {
 
 TEST_F(Verify, RefusesTheWrongTimeAndRegion) {
   Sign(Key());
-  EXPECT_EQ(Check(kNow + 899).kind, SigV4Verdict::Kind::kAccepted);
-  EXPECT_EQ(Check(kNow + 901).code, "RequestTimeTooSkewed");
-  EXPECT_EQ(Check(kNow - 901).code, "RequestTimeTooSkewed");
+  EXPECT_EQ(Check(kServerTime + 899).kind, SigV4Verdict::Kind::kAccepted);
+  EXPECT_EQ(Check(kServerTime + 901).code, "RequestTimeTooSkewed");
+  EXPECT_EQ(Check(kServerTime - 901).code, "RequestTimeTooSkewed");
   SigV4Key key = Key();
   key.scope.region = "us-east-1";
   Sign(key);
@@ -125,7 +125,7 @@ TEST_F(Verify, ChecksSessions) {
   key.session_token = "token";
   Sign(key);
   EXPECT_EQ(Check().kind, SigV4Verdict::Kind::kAccepted);
-  EXPECT_EQ(Check(kNow + 100).code, "ExpiredToken");
+  EXPECT_EQ(Check(kServerTime + 100).code, "ExpiredToken");
 }
 
 TEST_F(Verify, RefusesMalformedProofs) {
@@ -143,20 +143,20 @@ TEST_F(Verify, RefusesMalformedProofs) {
 }
 
 TEST_F(Verify, WantsAPayloadHash) {
-  Sign(Key(), kNow, "neither");
+  Sign(Key(), kServerTime, "neither");
   EXPECT_EQ(Check().code, "InvalidArgument");
   request.headers.Remove("x-amz-content-sha256");
   EXPECT_EQ(Check().code, "InvalidRequest");
 }
 
 TEST_F(Verify, ChecksPresignedUrls) {
-  request.url = PresignUrl(kAws4Hmac, Key(), SigV4Timestamp(kNow), 60, request);
+  request.url = PresignUrl(kAws4Hmac, Key(), SigV4Timestamp(kServerTime), 60, request);
   request.headers.Set("Host", "bucket.example.com:9000");
   SigV4Verdict verdict = Check();
   ASSERT_EQ(verdict.kind, SigV4Verdict::Kind::kAccepted) << verdict.message << verdict.canonical_request;
   EXPECT_TRUE(verdict.identity.presigned);
-  EXPECT_EQ(Check(kNow + 61).message, "Request has expired");
-  EXPECT_EQ(Check(kNow - 1000).code, "AccessDenied");
+  EXPECT_EQ(Check(kServerTime + 61).message, "Request has expired");
+  EXPECT_EQ(Check(kServerTime - 1000).code, "AccessDenied");
   request.url += "0";
   EXPECT_EQ(Check().code, "SignatureDoesNotMatch");
   request.url = "http://bucket.example.com:9000/a?X-Amz-Signature=00";
@@ -164,13 +164,13 @@ TEST_F(Verify, ChecksPresignedUrls) {
 }
 
 TEST_F(Verify, BoundsTheLifeOfPresignedUrls) {
-  request.url = PresignUrl(kAws4Hmac, Key(), SigV4Timestamp(kNow), 604801, request);
+  request.url = PresignUrl(kAws4Hmac, Key(), SigV4Timestamp(kServerTime), 604801, request);
   request.headers.Set("Host", "bucket.example.com:9000");
   EXPECT_EQ(Check().code, "AuthorizationQueryParametersError");
 }
 
 TEST_F(Verify, ChecksChunksInOrder) {
-  Sign(Key(), kNow, kStreamingSignedTrailer);
+  Sign(Key(), kServerTime, kStreamingSignedTrailer);
   const SigV4Verdict verdict = Check();
   ASSERT_EQ(verdict.kind, SigV4Verdict::Kind::kAccepted);
   const std::string time = verdict.identity.timestamp;

@@ -13,8 +13,6 @@
 namespace assay::storage {
 namespace {
 
-constexpr char kMetadataPrefix[] = "x-goog-meta-";
-
 nlohmann::json ParseObjectText(std::string_view body) {
   nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
   return json.is_object() ? json : nlohmann::json();
@@ -169,7 +167,7 @@ std::optional<Checksum> GcsHeaderChecksum(const http::Response& answer) {
 }
 
 std::optional<ObjectInfo> GcsInfoOfHeaders(const std::string& key, const http::Response& answer) {
-  auto info = ObjectInfoOf(key, answer, kMetadataPrefix);
+  auto info = ObjectInfoOf(key, answer, kGcsMetadataPrefix);
   const auto generation = answer.headers.Find("x-goog-generation");
   if (!info || !generation) {
     return std::nullopt;

@@ -14,6 +14,9 @@
 
 namespace assay::storage {
 
+/// What headers put before the names of metadata.
+inline constexpr char kGcsMetadataPrefix[] = "x-goog-meta-";
+
 /// An object resource. Its etag here is its generation: it changes with the content alone, and conditions name it.
 std::optional<ObjectInfo> ParseGcsObject(std::string_view body);
 std::optional<ListPage> ParseGcsList(std::string_view body);

@@ -16,8 +16,6 @@
 namespace assay::storage {
 namespace {
 
-constexpr char kMetadataPrefix[] = "x-goog-meta-";
-
 DialectTraits XmlTraits() {
   DialectTraits traits;
   traits.capabilities = {.conditional_create = true,
@@ -87,10 +85,10 @@ void GcsXmlDialect::AddNewObjectHeaders(http::Headers& headers, const WriteOptio
                                         const std::string& token) const {
   headers.Add("Content-Type", write.content_type);
   for (const auto& [name, value] : write.metadata) {
-    headers.Add(kMetadataPrefix + name, value);
+    headers.Add(kGcsMetadataPrefix + name, value);
   }
   if (!token.empty()) {
-    headers.Set(kMetadataPrefix + std::string(kWriteTokenName), token);
+    headers.Set(kGcsMetadataPrefix + std::string(kWriteTokenName), token);
   }
   if (!options().storage_class.empty()) {
     headers.Add("x-goog-storage-class", options().storage_class);
@@ -105,7 +103,7 @@ Outgoing GcsXmlDialect::Head(const std::string& key) const {
 }
 
 Dialect::Read<ObjectInfo> GcsXmlDialect::ReadHead(const std::string& key, const http::Response& answer) const {
-  std::optional<ObjectInfo> info = ObjectInfoOf(key, answer, kMetadataPrefix);
+  std::optional<ObjectInfo> info = ObjectInfoOf(key, answer, kGcsMetadataPrefix);
   if (!info) {
     return {{}, UnreadableAnswer(answer)};
   }

@@ -34,7 +34,7 @@ std::vector<std::byte> RandomBytes(size_t size) {
   return bytes;
 }
 
-std::span<const std::byte> Bytes(std::string_view text) {
+std::span<const std::byte> BytesOf(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
@@ -48,17 +48,17 @@ class CrcEngineTest : public testing::TestWithParam<CrcEngine> {
 };
 
 TEST_P(CrcEngineTest, KnownVectors) {
-  EXPECT_EQ(Crc32cBy(GetParam(), 0, Bytes("123456789")), 0xe3069283u);
-  EXPECT_EQ(Crc32By(GetParam(), 0, Bytes("123456789")), 0xcbf43926u);
-  EXPECT_EQ(Crc64NvmeBy(GetParam(), 0, Bytes("123456789")), 0xae8b14860a799888u);
+  EXPECT_EQ(Crc32cBy(GetParam(), 0, BytesOf("123456789")), 0xe3069283u);
+  EXPECT_EQ(Crc32By(GetParam(), 0, BytesOf("123456789")), 0xcbf43926u);
+  EXPECT_EQ(Crc64NvmeBy(GetParam(), 0, BytesOf("123456789")), 0xae8b14860a799888u);
   // RFC 3720 appendix B.4: 32 bytes of zeros, of ones, rising.
-  EXPECT_EQ(Crc32cBy(GetParam(), 0, Bytes(std::string(32, '\0'))), 0x8a9136aau);
-  EXPECT_EQ(Crc32cBy(GetParam(), 0, Bytes(std::string(32, '\xff'))), 0x62a8ab43u);
+  EXPECT_EQ(Crc32cBy(GetParam(), 0, BytesOf(std::string(32, '\0'))), 0x8a9136aau);
+  EXPECT_EQ(Crc32cBy(GetParam(), 0, BytesOf(std::string(32, '\xff'))), 0x62a8ab43u);
   std::string rising(32, '\0');
   for (int i = 0; i < 32; ++i) {
     rising[i] = static_cast<char>(i);
   }
-  EXPECT_EQ(Crc32cBy(GetParam(), 0, Bytes(rising)), 0x46dd794eu);
+  EXPECT_EQ(Crc32cBy(GetParam(), 0, BytesOf(rising)), 0x46dd794eu);
 }
 
 TEST_P(CrcEngineTest, EveryLengthAndStartEqualsTheDefinition) {

@@ -21,8 +21,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kMiB = int64_t{1} << 20;
-
 /// One object of S3 under any key, and a script that may change each answer after the deed is done.
 class ScriptedS3 {
  public:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "storage/served_store.h"
 #include "storage/transfer/observer.h"
 
@@ -15,8 +16,6 @@ namespace assay::storage {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 std::unique_ptr<StoreUnderTest> WithTrailers() {
   StoreOptions options;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "storage/s3/aws_chunked.h"
 #include "storage/s3/compose_plan.h"
 #include "storage/s3/s3_address.h"
@@ -12,8 +13,6 @@
 
 namespace assay::storage {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 std::string UrlOf(const std::string& bucket, const std::string& endpoint, const StoreOptions& options = {}) {
   const auto address = S3Address::Make(bucket, endpoint, "eu-west-1", options);

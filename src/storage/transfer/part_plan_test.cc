@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace assay::storage {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 TEST(PartPlanTest, SmallObjectsAreOnePart) {
   const auto plan = PlanUpload(0, {}, {});

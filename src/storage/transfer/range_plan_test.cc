@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "base/text.h"
+
 namespace assay::storage {
 namespace {
-
-constexpr int64_t kMiB = int64_t{1} << 20;
 
 class RangePlanTest : public testing::Test {
  protected:

@@ -5,11 +5,11 @@
 namespace assay::engine {
 namespace {
 
-constexpr size_t rounded_up(size_t bytes) {
+constexpr size_t whole_lines(size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-constexpr size_t kSlotsAt = rounded_up(sizeof(FailureRecord));
+constexpr size_t kSlotsAt = whole_lines(sizeof(FailureRecord));
 
 constexpr size_t channels_at(int ranks) {
   return kSlotsAt + static_cast<size_t>(ranks) * sizeof(RankSlot);

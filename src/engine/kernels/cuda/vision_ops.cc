@@ -13,7 +13,7 @@ namespace {
 
 /// Blocks that sum the gradients of weight and bias: enough to fill any GPU twice. Fixed, so that sums do not depend on
 /// the device.
-constexpr int64_t kNormParts = 512;
+constexpr int64_t kLayerNormParts = 512;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ LayerNormGradients layer_norm_backward(const LayerNormSaved& in) {
   const bool one_dtype = in.x_TH.scalar_type() == in.grad_y_TH.scalar_type();
   result.x_TH = at::empty_like(in.x_TH);
   result.block_TH = one_dtype ? result.x_TH : at::empty_like(in.grad_y_TH);
-  const int64_t parts = std::min(rows, kNormParts);
+  const int64_t parts = std::min(rows, kLayerNormParts);
   at::Tensor part_P2H;
   if (in.want_affine) {
     part_P2H = at::empty({parts, 2, width}, in.mean_T.options());
