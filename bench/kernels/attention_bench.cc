@@ -1,4 +1,5 @@
 // Attention over packed rows. Arguments: dtype, rows, tokens in each row.
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "bench_support.h"

@@ -1,5 +1,6 @@
 // Passes over memory: norms, SwiGLU, embedding and the thin products of LoRA. Arguments: dtype, tokens. As many tokens
 // as a step has stay in the last-level cache of most machines; the larger number does not.
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "bench_support.h"

@@ -1,4 +1,5 @@
 // The matrix products of one layer and of the head, and the head's loss. Arguments: dtype, tokens, in, out.
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "bench_support.h"

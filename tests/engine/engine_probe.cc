@@ -5,6 +5,7 @@
 // `rows.jsonl` holds one {"input_ids": [...], "labels": [...]} a line; all rows make one packed batch. The result has
 // `logits` [T, V], `loss_sum`, `supervised` and, for every trainable parameter, `grad.<name>` and `param.<name>`.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <CLI/CLI.hpp>

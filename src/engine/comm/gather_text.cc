@@ -1,6 +1,7 @@
 #include "engine/comm/gather_text.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,6 +2,7 @@
 #include "engine/kernels/attention.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 

@@ -1,5 +1,7 @@
 #include "engine/kernels/ceilings.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <array>
 #include <chrono>
 

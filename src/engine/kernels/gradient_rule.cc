@@ -1,5 +1,7 @@
 #include "engine/kernels/gradient_rule.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <cmath>
 
 #include "engine/kernels/autograd_support.h"

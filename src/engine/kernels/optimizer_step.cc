@@ -1,5 +1,7 @@
 #include "engine/kernels/optimizer_step.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <cmath>
 
 #include "engine/kernels/autograd_support.h"

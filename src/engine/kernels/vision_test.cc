@@ -1,4 +1,6 @@
 // GELU, LayerNorm, patch embedding, attention over whole rows and mixed precision against plain libtorch in float64.
+#include <ATen/core/grad_mode.h>
+
 #include <cmath>
 
 #include "engine/kernels/attention.h"

@@ -1,5 +1,6 @@
 #include "engine/shard/tensor_parallel.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
