@@ -1,11 +1,13 @@
-"""ViT-B/16 over ranks: weak scaling from one rank to two, and what Low Level Zero and Gemini cost beyond Torch DDP.
+"""ViT-B/16 over ranks: weak scaling from one rank to two, what Low Level Zero and Gemini cost beyond Torch DDP, and the
+memory of every plugin beside its forecast.
 
-script/bench vit-ranks calls this with assay and assay-worker built. Everything is measured in turns.
+script/bench vit-ranks calls this with assay and assay-worker built. Times are measured in turns.
 
 scaling  the step of one rank on one core; of two ranks with a core each and the same batch a rank; and, as what the
          machine itself allows, of two separate runs of one rank at the same time
 fixed    t = fixed + each x batch of each plugin on one rank, through two batch sizes, with gradient checkpointing as in
          the published comparison
+memory   peaks of tensor memory, measured and foretold, of every plugin on one, two and four ranks; once
 """
 
 import argparse
@@ -20,8 +22,9 @@ import sys
 from harness import choice, intervals, machine, page
 from harness.machine import ROOT
 from harness.table import markdown_table
+from vit_ranks import memory
 
-ROWS = ("scaling", "fixed")
+ROWS = ("scaling", "fixed", "memory")
 SCALING_PLUGINS = ("torch_ddp", "FULL_SHARD")
 FIXED_PLUGINS = ("torch_ddp", "low_level_zero", "gemini")
 FIXED_BATCHES = (2, 6)
@@ -185,13 +188,15 @@ def report(parts, arguments):
             " the largest of the turns. Published: one Tesla T4, a line through five batch sizes; scaled by Torch DDP's"
             " step at batch size 8 here over 335 ms there.\n"
         )
+    if "memory" in parts:
+        text += memory.section(parts["memory"])
     return text
 
 
 def main():
     arguments = parse_arguments()
     arguments.bin_dir = arguments.bin_dir.resolve()
-    makers = {"scaling": scaling_lines, "fixed": fixed_lines}
+    makers = {"scaling": scaling_lines, "fixed": fixed_lines, "memory": memory.lines}
     parts = {}
     for name in arguments.rows:
         print(f"==> {name}", flush=True)
