@@ -157,10 +157,15 @@ def fixed_lines(arguments):
 
 
 def report(parts, arguments):
+    timed = (
+        f" {arguments.turns} turns, runs of {arguments.steps} measured steps after one that is not."
+        if parts.keys() - {"memory"}
+        else ""
+    )
     text = (
         f"# ViT-B/16 over ranks, {datetime.date.today()}\n\n"
-        f"Commit {machine.git_commit()}, {machine.cpu_name()}; {arguments.turns} turns, runs of {arguments.steps} measured"
-        f" steps after one that is not, random images. Load average at the end {machine.load_average():.2f}.\n\n"
+        f"Commit {machine.git_commit()}, {machine.cpu_name()}; random images.{timed} Load average at the end"
+        f" {machine.load_average():.2f}.\n\n"
         f"    {machine.command_line('vit-ranks')}\n"
     )
     if "scaling" in parts:
