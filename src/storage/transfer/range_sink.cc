@@ -7,8 +7,13 @@
 #include <cstring>
 #include <utility>
 
+#include "base/streaming_copy.h"
+
 namespace assay::storage {
 namespace {
+
+/// Of ranges as long as this little is left in the cache when the last byte has come.
+constexpr int64_t kStreamedBytes = 4 << 20;
 
 /// The first byte's position of "bytes 5-9/100"; 0 for an answer that is the whole object.
 std::optional<int64_t> FirstByte(const http::Response& head) {
@@ -22,14 +27,23 @@ std::optional<int64_t> FirstByte(const http::Response& head) {
   return error == std::errc() ? std::optional<int64_t>(first) : std::nullopt;
 }
 
+void CopyInto(std::span<const std::byte> bytes, std::byte* to, bool streamed) {
+  if (streamed) {
+    StreamingCopy(bytes, to);
+  } else {
+    std::memcpy(to, bytes.data(), bytes.size());
+  }
+}
+
 /// Copies the part of `chunk`, which begins at `position`, that a target wants.
 void CopyOverlap(std::span<const std::byte> chunk, int64_t position, const ReadPiece& target) {
   const int64_t begin = std::max(position, target.offset);
   const int64_t end = std::min(position + static_cast<int64_t>(chunk.size()),
                                target.offset + static_cast<int64_t>(target.memory.size()));
   if (begin < end) {
-    std::memcpy(target.memory.data() + (begin - target.offset), chunk.data() + (begin - position),
-                static_cast<size_t>(end - begin));
+    CopyInto(chunk.subspan(static_cast<size_t>(begin - position), static_cast<size_t>(end - begin)),
+             target.memory.data() + (begin - target.offset),
+             static_cast<int64_t>(target.memory.size()) >= kStreamedBytes);
   }
 }
 
