@@ -21,10 +21,12 @@ def copy_mib_per_s(mib=1024):
     return best
 
 
-def loopback_mib_per_s(mib=4096):
-    """One connection, a process on each side, the receiver into the same megabyte again and again."""
+def loopback(mib, source_mib=1):
+    """(MiB per second, MiB per CPU second of the sender) of one connection with a process on each side: the sender from
+    `source_mib` of memory, the receiver into one megabyte, again and again."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        sender = subprocess.Popen([sys.executable, __file__, str(listener.getsockname()[1]), str(mib)])
+        command = [sys.executable, __file__, listener.getsockname()[1], mib, source_mib]
+        sender = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
         connection, _ = listener.accept()
         with connection:
             memory = memoryview(bytearray(BLOCK))
@@ -34,17 +36,22 @@ def loopback_mib_per_s(mib=4096):
             while got := connection.recv_into(memory):
                 received += got
             seconds = time.perf_counter() - start
-        if sender.wait() != 0 or received != mib * BLOCK:
+        cpu_seconds, _ = sender.communicate()
+        if sender.returncode != 0 or received != mib * BLOCK:
             raise RuntimeError(f"the raw socket moved {received} of {mib * BLOCK} bytes")
-    return mib / seconds
+    return mib / seconds, mib / float(cpu_seconds)
 
 
-def send(port, mib):
-    memory = bytes(BLOCK)
+def send(port, mib, source_mib):
+    """Prints the CPU seconds it took."""
+    memory = memoryview(numpy.ones(source_mib * BLOCK, numpy.uint8))
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        for _ in range(mib):
-            connection.sendall(memory)
+        start = time.process_time()
+        for block in range(mib):
+            begin = block % source_mib * BLOCK
+            connection.sendall(memory[begin : begin + BLOCK])
+        print(time.process_time() - start)
 
 
 if __name__ == "__main__":
-    send(int(sys.argv[1]), int(sys.argv[2]))
+    send(*(int(word) for word in sys.argv[1:]))
