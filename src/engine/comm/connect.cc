@@ -73,8 +73,7 @@ std::unique_ptr<Communicator> connect_ranks(const RankEnvironment& environment, 
   throw CommError(fmt::format("unknown communicator '{}': choose auto, shm, gloo or nccl", backend));
 }
 
-Result<CommOptions> read_comm_options() {
-  CommOptions options;
+Result<CommOptions> read_comm_options(CommOptions options) {
   ASSAY_RETURN_IF_ERROR(read_seconds("ASSAY_COMM_TIMEOUT", options.deadline_seconds));
   ASSAY_RETURN_IF_ERROR(read_seconds("ASSAY_COMM_STOPPED_TIMEOUT", options.stopped_seconds));
   if (const char* thread = std::getenv("ASSAY_COMM_THREAD"); thread != nullptr) {

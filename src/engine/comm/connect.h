@@ -17,8 +17,8 @@ namespace assay::engine {
 std::unique_ptr<Communicator> connect_ranks(const RankEnvironment& environment, std::string_view backend,
                                             const CommOptions& options = {});
 
-/// Options with what the environment variables ASSAY_COMM_TIMEOUT (seconds), ASSAY_COMM_STOPPED_TIMEOUT and
+/// `options` with what the environment variables ASSAY_COMM_TIMEOUT (seconds), ASSAY_COMM_STOPPED_TIMEOUT and
 /// ASSAY_COMM_THREAD (0, 1) ask for. An error names the variable.
-Result<CommOptions> read_comm_options();
+Result<CommOptions> read_comm_options(CommOptions options = {});
 
 }  // namespace assay::engine

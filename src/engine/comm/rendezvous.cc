@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
@@ -19,22 +22,31 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-/// Silences c10d, which writes a stack trace with each attempt that it makes again; what went wrong is in its error.
-class QuietLibrary {
- public:
-  QuietLibrary() : level_(std::exchange(FLAGS_caffe2_log_level, c10::GLOG_FATAL)) {}
-  ~QuietLibrary() { FLAGS_caffe2_log_level = level_; }
-  QuietLibrary(const QuietLibrary&) = delete;
-  QuietLibrary& operator=(const QuietLibrary&) = delete;
+/// c10d writes a stack trace with each attempt that it makes again, and with each question to a store that is gone;
+/// what went wrong is in its errors.
+void silence_library() {
+  FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
 
- private:
-  int level_;
-};
+using TcpStore = c10::intrusive_ptr<c10d::TCPStore>;
+
+/// c10d waits without end for the answer of a program that listens at the place but is no store: the attempt is made on
+/// a thread that can be left behind. Null when nobody answers; throws what c10d does.
+TcpStore open_store(const std::string& address, const c10d::TCPStoreOptions& options) {
+  auto attempt = std::make_shared<std::packaged_task<TcpStore()>>(
+      [address, options] { return c10::make_intrusive<c10d::TCPStore>(address, options); });
+  std::future<TcpStore> store = attempt->get_future();
+  std::thread([attempt] { (*attempt)(); }).detach();
+  // Where nobody listens c10d gives up by itself in this time, and says more.
+  constexpr std::chrono::seconds kLeeway{2};
+  return store.wait_for(options.timeout + kLeeway) == std::future_status::ready ? store.get() : TcpStore();
+}
 
 }  // namespace
 
 Rendezvous::Rendezvous(const RankEnvironment& environment, const CommOptions& options)
     : environment_(environment), deadline_seconds_(options.deadline_seconds) {
+  silence_library();
   try {
     connect(options);
     agree("world size", std::to_string(environment.world_size), "WORLD_SIZE");
@@ -57,9 +69,14 @@ void Rendezvous::connect(const CommOptions& options) {
   store.waitWorkers = false;
   store.timeout = milliseconds(options.deadline_seconds);
   try {
-    const QuietLibrary quiet;
-    auto tcp = c10::make_intrusive<c10d::TCPStore>(environment_.address, store);
-    store_ = c10::make_intrusive<c10d::PrefixStore>(fmt::format("assay/{}", environment_.restart), tcp);
+    const TcpStore opened = open_store(environment_.address, store);
+    if (!opened) {
+      throw CommError(
+          fmt::format("rank {} had no answer from what listens at {} within {}: another program has the port (set "
+                      "MASTER_PORT to a free one)",
+                      environment_.rank, place(), FormatSeconds(options.deadline_seconds)));
+    }
+    store_ = c10::make_intrusive<c10d::PrefixStore>(fmt::format("assay/{}", environment_.restart), opened);
   } catch (const c10::Error& error) {
     if (store.isServer) {
       const bool in_use = std::string_view(error.what_without_backtrace()).find("EADDRINUSE") != std::string::npos;

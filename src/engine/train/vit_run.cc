@@ -59,7 +59,7 @@ class VitRun {
       throw;
     } catch (const std::exception&) {
       ended = describe_failure(std::current_exception(), meter_.where());
-      if (plan_.number_ranks > 1) {
+      if (plan_.number_ranks > 1 && rank_known_) {
         ended.reason = fmt::format("rank {}: {}", rank_, ended.reason);
       }
     }
@@ -72,6 +72,7 @@ class VitRun {
     refuse_unsupported(plan_);
     const RankEnvironment environment = environment_of(plan_);
     rank_ = environment.rank;
+    rank_known_ = true;
     prepare(environment);
     if (plan_.dry_run) {
       write_forecast(plan_.number_ranks);
@@ -216,6 +217,7 @@ class VitRun {
   EventWriter& events_;
   TerminationWatcher& termination_;
   double start_seconds_;
+  bool rank_known_ = false;
   int rank_ = 0;
   c10::Device device_ = c10::kCPU;
   std::optional<RankTrace> trace_;  ///< of plans that ask for it

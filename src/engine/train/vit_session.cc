@@ -18,8 +18,9 @@ namespace {
 constexpr char kOptimizer[] = "adamw_torch";
 
 std::unique_ptr<Communicator> join(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {
-  CommOptions options = value_or_throw(read_comm_options());
-  options.deadline_seconds = plan.timeout_seconds;
+  CommOptions wanted;
+  wanted.deadline_seconds = plan.timeout_seconds;
+  const CommOptions options = value_or_throw(read_comm_options(wanted));
   return connect_ranks(environment, device.is_cuda() && environment.world_size > 1 ? "nccl" : "auto", options);
 }
 

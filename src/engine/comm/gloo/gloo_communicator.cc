@@ -36,7 +36,8 @@ struct GlooSeat {
   std::vector<int> world_ranks = {};
   std::string name = "";  ///< empty: all ranks
   c10::intrusive_ptr<c10d::Store> store = {};
-  std::shared_ptr<Rendezvous> rendezvous = {};  ///< kept while its store is needed
+  c10::intrusive_ptr<c10d::Store> world_store = {};  ///< of all groups together: who failed
+  std::shared_ptr<Rendezvous> rendezvous = {};       ///< kept while its store is needed
   bool one_machine = true;
   CommOptions options = {};
 
@@ -184,7 +185,7 @@ void GlooCommunicator::guard(const Call& call, const std::function<void()>& body
   } catch (const std::exception& error) {
     const std::string where =
         seat_.name.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), seat_.name);
-    keep_failure(describe_loss(seat_.store, seat_.rank, seat_.world_ranks, where, error.what()));
+    keep_failure(describe_loss(seat_.world_store, world_rank(seat_.rank), seat_.world_ranks, where, error.what()));
     throw CommError(failure());
   }
 }
@@ -332,6 +333,7 @@ std::unique_ptr<Communicator> connect_gloo(std::shared_ptr<Rendezvous> rendezvou
   GlooSeat seat{.rank = environment.rank,
                 .world_ranks = first_ranks(environment.world_size),
                 .store = rendezvous->store(),
+                .world_store = rendezvous->store(),
                 .rendezvous = rendezvous,
                 .one_machine = environment.one_machine(),
                 .options = options};
@@ -348,8 +350,8 @@ std::vector<std::unique_ptr<Communicator>> make_gloo_thread_group(int size, cons
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      ranks[static_cast<size_t>(rank)] = std::make_unique<GlooCommunicator>(
-          GlooSeat{.rank = rank, .world_ranks = first_ranks(size), .store = store, .options = options});
+      ranks[static_cast<size_t>(rank)] = std::make_unique<GlooCommunicator>(GlooSeat{
+          .rank = rank, .world_ranks = first_ranks(size), .store = store, .world_store = store, .options = options});
     });
   }
   for (std::thread& thread : threads) {
