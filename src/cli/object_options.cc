@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "cli/options.h"
 #include "storage/read_options.h"
 
 namespace assay::cli {
@@ -17,11 +18,6 @@ using storage::StoreOptions;
 
 constexpr char kGroup[] = "Store";
 constexpr char kTransferGroup[] = "Transfer";
-
-std::string CheckBytes(const std::string& text) {
-  const Result<int64_t> bytes = ParseBytes(text);
-  return bytes.ok() ? std::string() : bytes.status().message();
-}
 
 bool SameBucket(const storage::StoreUri& a, const storage::StoreUri& b) {
   return a.scheme == b.scheme && a.bucket == b.bucket;
@@ -48,7 +44,7 @@ void StoreFlags::AddBytes(CLI::App& app, const char* name, const char* help, int
            given_.push_back([field, bytes = *ParseBytes(text)](StoreOptions& options) { options.*field = bytes; });
          },
          help)
-      ->check(CheckBytes)
+      ->check(ByteSize())
       ->type_name("BYTES")
       ->group(kTransferGroup);
 }

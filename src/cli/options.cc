@@ -1,6 +1,9 @@
 #include "cli/options.h"
 
+#include <cmath>
+
 #include "base/files.h"
+#include "base/text.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::cli {
@@ -18,10 +21,14 @@ void AddStoreOption(CLI::App& app, std::string& url) {
 CLI::Validator NotNegative() {
   const auto check = [](const std::string& text) {
     double value = 0;
-    const bool fine = CLI::detail::lexical_cast(text, value) && value >= 0;
+    const bool fine = CLI::detail::lexical_cast(text, value) && value >= 0 && std::isfinite(value);
     return fine ? std::string() : "must be a number of 0 or more, not '" + text + "'";
   };
   return {check, "NONNEGATIVE"};
+}
+
+CLI::Validator ByteSize() {
+  return {[](const std::string& text) { return ParseBytes(text).status().message(); }, ""};
 }
 
 experiment::PlanContext DefaultPlanContext() {

@@ -18,6 +18,9 @@ void AddStoreOption(CLI::App& app, std::string& url);
 /// A number of 0 or more. CLI11's own check prints the largest double with all of its digits.
 CLI::Validator NotNegative();
 
+/// A number of bytes as ParseBytes() reads it; the option names its type itself.
+CLI::Validator ByteSize();
+
 /// Where plans find models, data and caches.
 experiment::PlanContext DefaultPlanContext();
 

@@ -28,7 +28,7 @@ namespace {
 struct RecommendOptions {
   Selection selection;
   std::string memory_cap;
-  double batch_size = 0;  ///< 0: the best
+  int64_t batch_size = 0;  ///< 0: the best
   bool run = false;
   std::string output;
 };
@@ -38,7 +38,7 @@ constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 Result<report::Demand> DemandOf(const RecommendOptions& options) {
   report::Demand demand;
   if (options.batch_size > 0) {
-    demand.batch_size = options.batch_size;
+    demand.batch_size = static_cast<double>(options.batch_size);
   }
   if (!options.memory_cap.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(options.memory_cap));
@@ -161,9 +161,11 @@ Status Run(const RecommendOptions& options) {
 Action AddRecommend(CLI::App& app) {
   auto options = std::make_shared<RecommendOptions>();
   AddSelectionOptions(app, options->selection);
-  app.add_option("--memory-cap", options->memory_cap, "Tensor memory that there is, for example 4GiB");
-  app.add_option("--batch-size", options->batch_size, "The batch size asked for; else the best of each series")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--memory-cap", options->memory_cap, "Tensor memory that there is, for example 4GiB")
+      ->check(ByteSize())
+      ->type_name("BYTES");
+  app.add_option("--batch-size", options->batch_size, "The batch size asked for; 0: the best of each series")
+      ->check(NotNegative());
   app.add_flag("--run", options->run, "Measure the answer and compare it with the prediction");
   AddOutputOption(app, options->output, {"table", "json"});
   return [options] { return Run(*options); };

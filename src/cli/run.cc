@@ -47,6 +47,9 @@ void PrintTable(const explore::PointResult& result) {
   fmt::print("{}  {}\n", m.experiment, m.entity_id);
   fmt::print("{}{}{}\n\n", samplestore::ToString(m.outcome), m.reason.empty() ? "" : ": " + m.reason,
              result.source == explore::Source::kReplayed ? fmt::format(" (replayed: measured {})", m.measured_at) : "");
+  if (m.properties.empty()) {
+    return;
+  }
   TextTable table({"property", "value", "unit"});
   for (const auto& [name, value] : m.properties) {
     const auto unit = m.units.find(name);

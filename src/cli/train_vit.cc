@@ -164,7 +164,7 @@ void AddTrainingOptions(CLI::App& app, TrainVitOptions& options) {
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--learning-rate", plan.learning_rate, "Peak learning rate, for any number of ranks")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--warmup-ratio", plan.warmup_ratio, "Share of the steps over which the rate rises")
       ->check(CLI::Range(0.0, 1.0))
@@ -173,10 +173,10 @@ void AddTrainingOptions(CLI::App& app, TrainVitOptions& options) {
       ->check(CLI::IsMember({"cosine", "constant"}))
       ->capture_default_str();
   app.add_option("--weight-decay", plan.weight_decay, "Decoupled, as AdamW's")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--max-grad-norm", plan.max_grad_norm, "Gradients are clipped to this norm; 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--precision", options.precision, "Of arithmetic and weights; the plugin's own when not given")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "amp_bf16", "amp_fp16", "fp8"}));
@@ -201,6 +201,7 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
       ->check(CLI::Range(int64_t{1}, int64_t{4096}))
       ->capture_default_str();
   app.add_option("--memory-cap", options.memory_cap, "A rank's tensor memory beyond it is an out-of-memory outcome")
+      ->check(ByteSize())
       ->type_name("BYTES");
   app.add_option("--device", options.plan.device, "Where it runs")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))

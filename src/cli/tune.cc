@@ -169,6 +169,7 @@ void AddMachineOptions(CLI::App& app, TuneOptions& options) {
       ->capture_default_str();
   app.add_option("--memory-budget", options.memory_budget,
                  "Tensor memory beyond it is an out-of-memory outcome, for example 4GiB")
+      ->check(ByteSize())
       ->type_name("BYTES");
   app.add_option("--output-dir", options.plan.output_dir, "Where --save puts its files")->type_name("DIR");
   app.add_option("--save", options.plan.save, "What is written at the end: the model, or the adapter of LoRA")

@@ -59,8 +59,8 @@ void ClassifySignal(const EndFacts& facts, job::RunRecord& record) {
   record.signal = facts.process.signal;
   if (facts.process.signal == SIGKILL && facts.kernel_out_of_memory) {
     return Set(record, job::RunEnd::kOutOfMemory,
-               fmt::format("out of memory: the kernel's out-of-memory killer ended the worker {} (use a smaller "
-                           "batch_size or model_max_length, or a machine with more memory)",
+               fmt::format("out of memory: the kernel's out-of-memory killer ended the worker {} (use "
+                           "smaller batches, or a machine with more memory)",
                            Progress(record)));
   }
   Set(record, job::RunEnd::kKilled,

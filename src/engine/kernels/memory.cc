@@ -54,7 +54,7 @@ class CountingAllocator final : public c10::Allocator {
     if (header == nullptr) {
       live_ -= static_cast<int64_t>(bytes);
       TORCH_CHECK_WITH(OutOfMemoryError, false, "allocating ", bytes, " bytes of tensor memory failed with ",
-                       live_.load(), " bytes in use: the system has no more; lower the batch size or the length");
+                       live_.load(), " bytes in use: the system has no more; use smaller batches");
     }
     return {data_of(header), data_of(header), &CountingAllocator::free_block, cpu};
   }
@@ -71,7 +71,7 @@ class CountingAllocator final : public c10::Allocator {
       live_ -= bytes;
       TORCH_CHECK_WITH(OutOfMemoryError, false, "allocating ", bytes, " bytes of tensor memory with ", live - bytes,
                        " bytes in use exceeds the memory budget of ", budget,
-                       " bytes: lower the batch size or the length, or raise the budget");
+                       " bytes: use smaller batches, or raise the budget");
     }
     raise(peak_, live);
   }
