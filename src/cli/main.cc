@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <vector>
@@ -50,6 +51,12 @@ int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
+/// What was printed may still find no room.
+Status FlushOutput() {
+  const int problem = std::fflush(stdout) != 0 ? errno : std::ferror(stdout) != 0 ? EIO : 0;
+  return problem == 0 ? Status::Ok() : ErrnoStatus(problem, "write", "standard output");
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("assay measures fine-tuning and the storage it stands on.", "assay");
   app.footer(kFooter);
@@ -75,7 +82,10 @@ int Main(int argc, char** argv) {
     if (!sub->parsed()) {
       continue;
     }
-    const Status status = action();
+    Status status = action();
+    if (status.ok()) {
+      status = FlushOutput();
+    }
     if (!status.ok()) {
       // A key may hold a newline.
       fmt::print(stderr, "assay {}: {}\n", sub->get_name(), OneLine(status.message()));

@@ -172,7 +172,8 @@ Status CopyFolder(const CopyFlags& flags, const ObjectPlace& from, const ObjectP
       storage::CopyTree({from.store.get(), AsFolder(from.key)}, {to.store.get(), AsFolder(to.key)}, tree, report);
   // Each failure has been printed.
   if (report.failed() > 0 && status.code() != ErrorCode::kAborted) {
-    return {status.code(), fmt::format("{} objects could not be copied: run it again for those", report.failed())};
+    return {status.code(),
+            fmt::format("{} of the objects could not be copied: run it again for those", report.failed())};
   }
   return status;
 }

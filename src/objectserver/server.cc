@@ -1,6 +1,8 @@
 #include "objectserver/server.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string>
 #include <utility>
 
 #include "base/files.h"
@@ -27,8 +29,19 @@ Status CheckDialects(const std::vector<std::string>& dialects) {
   return dialects.empty() ? Status::InvalidArgument("no dialect chosen: choose among s3, gcs and oci") : Status::Ok();
 }
 
+/// Any store's names, and short ones for tests.
+bool IsServedName(const std::string& name) {
+  constexpr size_t kMaxBytes = 255;
+  const auto is_legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_'; };
+  return !name.empty() && name.size() <= kMaxBytes && name.front() != '.' && std::ranges::all_of(name, is_legal);
+}
+
 Status MakeBuckets(const ServeOptions& options, Store& store) {
   for (const std::string& bucket : options.buckets) {
+    if (!IsServedName(bucket)) {
+      return Status::InvalidArgument("cannot make bucket '" + bucket +
+                                     "': a name is 1 to 255 letters, digits, '.', '-' and '_', the first no '.'");
+    }
     const StoreOutcome outcome = store.CreateBucket(bucket, options.region);
     if (outcome.code == StoreCode::kFailed) {
       return Status::Io("cannot make bucket '" + bucket + "': " + outcome.message);

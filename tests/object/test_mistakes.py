@@ -5,11 +5,12 @@ import email.utils
 import http.server
 import json
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
-from conftest import KEY
+from conftest import ASSAY, KEY
 
 
 def test_what_is_asked_is_wrong(cli, tmp_path):
@@ -77,8 +78,9 @@ def test_a_missing_bucket_of_other_stores(open_cli, tmp_path, uri):
 def test_credentials(cli):
     message = cli.refused("ls", "s3://test", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
     assert "credential" in message and "AWS_ACCESS_KEY_ID" in message
-    message = cli.refused("ls", "s3://test", AWS_SECRET_ACCESS_KEY="wrong")
-    assert "SignatureDoesNotMatch" in message and "wrong" not in message
+    for command in (("ls", "s3://test"), ("stat", "s3://test/k")):
+        message = cli.refused(*command, AWS_SECRET_ACCESS_KEY="wrong")
+        assert "SignatureDoesNotMatch" in message and "wrong" not in message, command
     assert "InvalidAccessKeyId" in cli.refused("ls", "s3://test", AWS_ACCESS_KEY_ID=KEY + "X")
     assert "403" in cli.refused("ls", "s3://test", "--anonymous")
 
@@ -96,8 +98,9 @@ def test_an_expired_token(serve, make_cli, tmp_path):
     keys.write_text("keys: [{access_key_id: ASIAOLD, secret_access_key: old, session_token: session, expires: 1000}]\n")
     cli = make_cli(serve("--root", "memory", "--credentials", keys, "--bucket", "test").url)
     old = {"AWS_ACCESS_KEY_ID": "ASIAOLD", "AWS_SECRET_ACCESS_KEY": "old", "AWS_SESSION_TOKEN": "session"}
-    message = cli.refused("ls", "s3://test", **old)
-    assert "ExpiredToken" in message and "fresh credentials" in message
+    for command in (("ls", "s3://test"), ("stat", "s3://test/k"), ("get", "s3://test/k", tmp_path / "out")):
+        message = cli.refused(*command, **old)
+        assert "ExpiredToken" in message and "fresh credentials" in message, command
 
 
 class SkewedStore(http.server.BaseHTTPRequestHandler):
@@ -121,6 +124,15 @@ class SkewedStore(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def do_HEAD(self):
+        """Without a body, where S3 would say what is wrong."""
+        now = time.time() + self.ahead
+        signed = calendar.timegm(time.strptime(self.headers["x-amz-date"], "%Y%m%dT%H%M%SZ"))
+        self.send_response_only(403 if abs(now - signed) > 900 else 200)
+        self.send_header("ETag", '"e"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
 
 class LostStore(SkewedStore):
     """Refuses whatever the clock says."""
@@ -129,16 +141,21 @@ class LostStore(SkewedStore):
         self.headers.replace_header("x-amz-date", "20000101T000000Z")
         super().do_GET()
 
+    def do_HEAD(self):
+        self.headers.replace_header("x-amz-date", "20000101T000000Z")
+        super().do_HEAD()
+
 
 @pytest.mark.parametrize("store", [SkewedStore, LostStore])
 def test_a_clock_that_is_wrong(cli, store):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), store) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        if store is SkewedStore:
-            cli.run("ls", "s3://test", AWS_ENDPOINT_URL=url)
-        else:
-            assert "clock" in cli.refused("ls", "s3://test", AWS_ENDPOINT_URL=url)
+        for command in (("ls", "s3://test"), ("stat", "s3://test/k")):
+            if store is SkewedStore:
+                cli.run(*command, AWS_ENDPOINT_URL=url)
+            else:
+                assert "clock" in cli.refused(*command, AWS_ENDPOINT_URL=url)
         server.shutdown()
 
 
@@ -156,6 +173,17 @@ def test_access_that_is_denied(cli, tmp_path):
         assert "403" in message and "s3://test/" in message and "allowed" in message
     assert not (tmp_path / "out").exists()
     assert cli.run("cat", "s3://test/k").stdout == b"x"
+
+
+def test_output_that_finds_no_room(cli, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    cli.run("put", tmp_path / "file", "s3://test/k")
+    for command in (["ls", "s3://test"], ["stat", "s3://test/k"], ["cat", "s3://test/k"]):
+        with open("/dev/full", "wb") as full:
+            ended = subprocess.run(
+                [ASSAY, "object", *command], stdout=full, stderr=subprocess.PIPE, env=cli.environment, timeout=60
+            )
+        assert ended.returncode == 1 and ended.stderr.count(b"\n") == 1 and b"No space left" in ended.stderr, command
 
 
 def test_a_key_with_a_newline_is_named_on_one_line(cli):
@@ -200,6 +228,38 @@ def test_a_proxy_that_cuts_connections(cli):
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         message = cli.refused("ls", "s3://test", "--max-attempts", 2, AWS_ENDPOINT_URL=url, code=1)
         assert "s3://test" in message
+
+
+class Portal(http.server.BaseHTTPRequestHandler):
+    """What some networks put before everything: a page that asks to log in, with a status of success."""
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        page = b"<html>log in</html>"
+        self.send_response_only(200)
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(page)
+
+    do_GET = do_HEAD = do_PUT = do_POST = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_page_in_place_of_the_store_is_no_object(cli, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Portal) as portal:
+        threading.Thread(target=portal.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{portal.server_address[1]}"
+        for uri in ("s3://test/k", "oci://test@assay/k"):
+            for command in (("get", uri, tmp_path / "out"), ("cat", uri), ("put", tmp_path / "file", uri)):
+                flags = ("--anonymous", "--endpoint", url, "--max-attempts", 2)
+                message = cli.refused(*command, *flags, code=1)
+                assert uri in message and "proxy" in message, command
+        portal.shutdown()
+    assert not (tmp_path / "out").exists()
 
 
 def test_faulty_server_ends_right(serve, make_cli, tmp_path):

@@ -98,7 +98,7 @@ def test_a_proxy_with_a_password(cli, big):
         address = proxy.url.removeprefix("http://")
         cli.run("put", big, "s3://test/big", "--proxy", f"http://user:secretpass@{address}")
         message = cli.refused("put", big, "s3://test/big", "--proxy", f"http://user:wrongpass@{address}")
-    assert "407" in message and "wrongpass" not in message
+    assert "407" in message and "user:password@host" in message and "wrongpass" not in message
 
 
 def test_a_proxy_that_cuts_connections_costs_only_time(cli, big):

@@ -37,6 +37,8 @@ def test_mistakes_are_one_line(tmp_path):
         message = refused("--profile", str(profile))
         assert "p.yaml:" in message and problem in message
     assert "s3, gcs" in refused("--dialect", "azure")
+    for name in ("../outside", "two words", ""):
+        assert "cannot make bucket" in refused("--root", str(tmp_path / "root"), "--bucket", name)
 
 
 def put(url, content=b"x"):

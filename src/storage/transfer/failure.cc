@@ -45,6 +45,7 @@ struct StatusRow {
   int http_status;
   FailureClass kind;
   ErrorCode code;
+  std::string_view advice = "";  ///< empty: what is usual for the class
 };
 
 constexpr StatusRow kStatuses[] = {
@@ -54,7 +55,8 @@ constexpr StatusRow kStatuses[] = {
     {403, FailureClass::kDenied, ErrorCode::kPermissionDenied},
     {404, FailureClass::kMissing, ErrorCode::kNotFound},
     {405, FailureClass::kPermanent, ErrorCode::kUnsupported},
-    {407, FailureClass::kDenied, ErrorCode::kPermissionDenied},
+    {407, FailureClass::kDenied, ErrorCode::kPermissionDenied,
+     "the proxy wants to know who asks: write it as http://user:password@host:port"},
     {408, FailureClass::kTimeout, ErrorCode::kIo},
     {409, FailureClass::kPermanent, ErrorCode::kFailedPrecondition},
     {412, FailureClass::kPrecondition, ErrorCode::kFailedPrecondition},
@@ -103,6 +105,7 @@ Failure FailureOfStatus(int http_status) {
     if (row.http_status == http_status) {
       failure.kind = row.kind;
       failure.code = row.code;
+      failure.advice = row.advice;
       return failure;
     }
   }

@@ -66,6 +66,16 @@ std::optional<ObjectInfo> ObjectInfoOf(const std::string& key, const http::Respo
   return info;
 }
 
+std::optional<Failure> FailureWithoutEtag(const ObjectInfo& info) {
+  if (!info.etag.empty()) {
+    return std::nullopt;
+  }
+  Failure failure =
+      MakeFailure(FailureClass::kServer, ErrorCode::kIo, "the answer names no etag, so it is none of an object store");
+  failure.advice = "check the endpoint and the proxy";
+  return failure;
+}
+
 std::string RangeValue(int64_t offset, int64_t length) {
   return fmt::format("bytes={}-{}", offset, offset + length - 1);
 }

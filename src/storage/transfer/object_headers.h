@@ -8,6 +8,7 @@
 
 #include "http/message.h"
 #include "storage/object_store.h"
+#include "storage/transfer/failure.h"
 
 namespace assay::storage {
 
@@ -20,6 +21,8 @@ std::optional<int64_t> TotalOfContentRange(std::string_view value);
 /// headers begin with `metadata_prefix` ("x-amz-meta-"). Nothing where the size is not told.
 std::optional<ObjectInfo> ObjectInfoOf(const std::string& key, const http::Response& answer,
                                        std::string_view metadata_prefix);
+/// Every store gives an object an etag: an answer without one comes from something between here and the store.
+std::optional<Failure> FailureWithoutEtag(const ObjectInfo& info);
 /// "bytes=0-9"
 std::string RangeValue(int64_t offset, int64_t length);
 

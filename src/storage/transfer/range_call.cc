@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "storage/transfer/object_headers.h"
+
 namespace assay::storage {
 namespace {
 
@@ -46,6 +48,9 @@ void RangeCall::Prepare(Attempt& attempt) {
 std::optional<Failure> RangeCall::Accept(Attempt& attempt, http::Response& response) {
   auto& sink = static_cast<RangeSink&>(*attempt.sink);
   const RangeHead& head = sink.head();
+  if (auto failure = FailureWithoutEtag(head.info)) {
+    return failure;
+  }
   PartChecksum part{request_.offset, sink.received(), {}};
   if (auto checksum = sink.TakeChecksum()) {
     part.checksum = *std::move(checksum);

@@ -2,7 +2,31 @@
 
 #include <utility>
 
+#include "storage/transfer/object_headers.h"
+
 namespace assay::storage {
+namespace {
+
+/// Answers to HEAD have no body, which is where stores say why they refuse.
+bool IsRefusal(const CallResult& result) {
+  return result.failure &&
+         (result.failure->kind == FailureClass::kDenied || result.failure->kind == FailureClass::kExpired ||
+          result.failure->kind == FailureClass::kClockSkew);
+}
+
+CallResult HeadObject(const CallContext& context, const std::string& key, CancelFlag cancel,
+                      std::optional<ObjectInfo>& info) {
+  return RunOne(
+      context, "stat", key, [&] { return context.dialect->Head(key); },
+      [&](http::Response& response) {
+        Dialect::Read<ObjectInfo> read = context.dialect->ReadHead(key, response);
+        info = std::move(read.value);
+        return read.failure ? read.failure : FailureWithoutEtag(*info);
+      },
+      cancel);
+}
+
+}  // namespace
 
 CallResult RunOne(const CallContext& context, std::string operation, std::string key, FunctionCall::Make make,
                   FunctionCall::Take take, CancelFlag cancel, double deadline) {
@@ -18,14 +42,13 @@ CallResult RunOne(const CallContext& context, std::string operation, std::string
 
 Result<std::optional<ObjectInfo>> StatObject(const CallContext& context, const std::string& key, CancelFlag cancel) {
   std::optional<ObjectInfo> info;
-  const CallResult result = RunOne(
-      context, "stat", key, [&] { return context.dialect->Head(key); },
-      [&](http::Response& response) {
-        Dialect::Read<ObjectInfo> read = context.dialect->ReadHead(key, response);
-        info = std::move(read.value);
-        return read.failure;
-      },
-      cancel);
+  CallResult result = HeadObject(context, key, cancel, info);
+  if (IsRefusal(result) && result.failure->store_code.empty()) {
+    CallResult told =
+        RunOne(context, "stat", key, [&] { return context.dialect->Get(key, 0, 1, ""); }, nullptr, cancel);
+    // Where that was let in, what was wrong with the first has been corrected: the credentials or the clock.
+    result = IsRefusal(told) ? std::move(told) : HeadObject(context, key, cancel, info);
+  }
   if (!result.status.ok() && result.failure && result.failure->kind == FailureClass::kMissing) {
     return std::optional<ObjectInfo>();
   }
