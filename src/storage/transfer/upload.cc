@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/object_headers.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/put_call.h"
 #include "storage/transfer/single_call.h"
@@ -110,6 +111,9 @@ std::unique_ptr<StoreCall> WholePut::MakeCall() {
 std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& sent) {
   Dialect::Read<ObjectInfo> read = context_.dialect->ReadPut(key_, response);
   info_ = std::move(read.value);
+  if (!read.failure) {
+    read.failure = FailureWithoutEtag(info_);
+  }
   if (!read.failure) {
     read.failure = CompareChecksums(sent, info_.checksum);
     info_.checksum = sent;
