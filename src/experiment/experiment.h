@@ -119,7 +119,8 @@ class Experiment {
   /// Reads little; an error is the user's mistake.
   virtual Status CheckInputs(const space::Entity& point, const PlanContext& context) const = 0;
   /// Resolves names to files and prepares the data; what CheckInputs refuses, this refuses too. An error is the point's
-  /// failure; by its code (kNotFound, kInvalidArgument, kUnsupported, ...) the user's mistake.
+  /// failure; by its code (kNotFound, kInvalidArgument, kUnsupported, ...) the user's mistake. kFailedPrecondition: no
+  /// run can ever do what the point asks for of its model, which makes the point invalid.
   virtual Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const = 0;
   /// The targets of a run that ended as done. An error says why they cannot be had (no step was made, a value is NaN);
   /// kFailedPrecondition: the run did something else than the point asks for, which makes the point invalid.

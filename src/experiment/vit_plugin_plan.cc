@@ -34,6 +34,14 @@ Status CheckGpus(int64_t gpus) {
   return Status::Ok();
 }
 
+/// kFailedPrecondition where this model cannot be divided as the point asks for.
+Status CheckDivides(const job::VitPlan& plan, const data::VitShape& shape) {
+  const Status status = job::CheckModelDivides(plan, {.attention_heads = shape.num_attention_heads,
+                                                      .intermediate_features = shape.intermediate_size,
+                                                      .layers = shape.num_hidden_layers});
+  return status.ok() ? status : Status::FailedPrecondition(status.message());
+}
+
 /// What the gate holds a plugin against: the same training on the same images with everything on every rank, in fp32.
 job::VitPlan ReferencePlan(const job::VitPlan& plan, int64_t steps) {
   job::VitPlan reference = plan;
@@ -79,6 +87,7 @@ Result<RunPlan> PlanVitPlugin(const Experiment& experiment, const space::Entity&
   ASSAY_RETURN_IF_ERROR(CheckVitPluginInputs(experiment, point, context));
   ASSAY_ASSIGN_OR_RETURN(job::VitPlan vit, VitPlanOf(point));
   ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, ImageModel(point, context));
+  ASSAY_RETURN_IF_ERROR(CheckDivides(vit, model.shape));
   vit.model_dir = model.dir;
   vit.trace_dir = context.trace_dir;
   if (vit.threads == 0 && context.threads > 0) {

@@ -41,6 +41,10 @@ class PointRun {
     if (InterruptRequested()) {
       return Status::Aborted("interrupted before the worker was started");
     }
+    if (plan.status().code() == ErrorCode::kFailedPrecondition) {
+      Conclude(Outcome::kInvalid, plan.status().message());
+      return std::move(result_);
+    }
     if (!plan.ok()) {
       Fail(plan.status());
       return std::move(result_);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/files.h"
 #include "explore/testing.h"
 
 namespace assay::explore {
@@ -73,6 +74,25 @@ TEST_F(MeasurePointTest, MeasuresAgainOnRequest) {
   options_.replay = false;
   EXPECT_EQ(Measure(Point()).source, Source::kMeasured);
   EXPECT_EQ(*store_->Count({}), 2);
+}
+
+TEST_F(MeasurePointTest, AModelThatCannotBeDividedMakesAPointInvalid) {
+  ASSERT_TRUE(MakeDirectories(Path("vit")).ok());
+  Write("vit/config.json", R"({"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 60,
+      "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 128, "id2label": {"0": "a", "1": "b"}})");
+  const PointResult result =
+      Measure(experiment::BindPoint(**experiment::FindExperiment("vit_plugin_benchmark-v1.0.0"),
+                                    std::map<std::string, std::string>{{"plugin", "hybrid_parallel"},
+                                                                       {"batch_size", "4"},
+                                                                       {"model_name", Path("vit")},
+                                                                       {"number_gpus", "0"},
+                                                                       {"number_ranks", "2"},
+                                                                       {"tp_size", "2"},
+                                                                       {"pp_size", "1"}})
+                  .value());
+  EXPECT_EQ(result.measurement.outcome, Outcome::kInvalid);
+  EXPECT_THAT(result.measurement.reason, HasSubstr("3 attention heads do not divide by tp_size 2"));
+  EXPECT_EQ(runs_, 0);
 }
 
 TEST_F(MeasurePointTest, ARuleMakesAPointInvalidBeforeAnythingIsLaunched) {

@@ -79,6 +79,17 @@ struct VitPlan {
 /// batches that divide. One line.
 Status CheckVitPlan(const VitPlan& plan);
 
+/// What of a model is divided among tensor ranks and pipeline stages.
+struct DivisibleModel {
+  int64_t attention_heads = 0;
+  int64_t intermediate_features = 0;
+  int64_t layers = 0;
+};
+
+/// Whether the plan's tensor ranks and stages divide the model: what depends on the model beside CheckVitPlan(). One
+/// line.
+Status CheckModelDivides(const VitPlan& plan, const DivisibleModel& model);
+
 /// Ranks that read different images: number_ranks without tensor and pipeline ranks. The global batch is batch_size
 /// times this.
 int64_t DataRanks(const VitPlan& plan);

@@ -183,6 +183,21 @@ TEST(MicroBatchesTest, OfAPipelineAreOneImageEachUnlessGiven) {
   EXPECT_EQ(MicroBatches(plan), 4);
 }
 
+TEST(ModelDividesTest, HeadsFeaturesAndLayersMustGoRound) {
+  VitPlan plan;
+  plan.knobs.tp_size = 2;
+  plan.knobs.pp_size = 3;
+  const DivisibleModel model{.attention_heads = 4, .intermediate_features = 6, .layers = 3};
+  EXPECT_EQ(CheckModelDivides(plan, model).message(), "");
+  plan.knobs.tp_size = 4;
+  EXPECT_THAT(CheckModelDivides(plan, model).message(),
+              HasSubstr("6 intermediate features do not divide by tp_size 4"));
+  plan.knobs.tp_size = 3;
+  EXPECT_THAT(CheckModelDivides(plan, model).message(), HasSubstr("4 attention heads do not divide by tp_size 3"));
+  plan.knobs = {.tp_size = 1, .pp_size = 4};
+  EXPECT_THAT(CheckModelDivides(plan, model).message(), HasSubstr("3 layers are fewer than pp_size 4"));
+}
+
 TEST(DataRanksTest, LeavesOutTensorAndPipelineRanks) {
   VitPlan plan;
   plan.number_ranks = 8;

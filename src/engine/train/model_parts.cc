@@ -1,7 +1,6 @@
 #include "engine/train/model_parts.h"
 
 #include <ATen/ops/empty.h>
-#include <fmt/format.h>
 
 #include <map>
 #include <string>
@@ -13,13 +12,6 @@
 
 namespace assay::engine {
 namespace {
-
-void check_quotient(const char* what, int64_t amount, const char* knob, int64_t ranks) {
-  if (amount % ranks != 0) {
-    throw StatusError(Status::InvalidArgument(
-        fmt::format("the model's {} {} do not divide by {} {}: choose a divisor", amount, what, knob, ranks)));
-  }
-}
 
 VitPart part_at(const PartPlace& place, const VitConfig& config) {
   const StageLayers layers = layers_of_stage(config.num_layers, place.stage, place.stages);
@@ -66,13 +58,9 @@ void send_part(Communicator& ranks, const std::vector<NamedTensor>& own, const P
 }  // namespace
 
 void check_divides(const job::VitPlan& plan, const VitConfig& config) {
-  check_quotient("attention heads", config.num_heads, "tp_size", plan.knobs.tp_size);
-  check_quotient("intermediate features", config.intermediate_size, "tp_size", plan.knobs.tp_size);
-  if (config.num_layers < plan.knobs.pp_size) {
-    throw StatusError(Status::InvalidArgument(
-        fmt::format("the model's {} layers are fewer than pp_size {}: each stage needs at least one", config.num_layers,
-                    plan.knobs.pp_size)));
-  }
+  throw_if_error(job::CheckModelDivides(plan, {.attention_heads = config.num_heads,
+                                               .intermediate_features = config.intermediate_size,
+                                               .layers = config.num_layers}));
 }
 
 PartPlace place_of(const job::VitPlan& plan, int64_t index) {
