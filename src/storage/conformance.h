@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ class StoreUnderTest {
  public:
   virtual ~StoreUnderTest() = default;
   virtual ObjectStore& store() = 0;
+  /// That reached its server so far; nothing where that cannot be asked.
+  virtual std::optional<int64_t> bytes_sent() { return std::nullopt; }
 };
 
 /// An implementation, and where it rightly differs from the others.
@@ -46,6 +49,7 @@ class ObjectStoreConformance : public testing::TestWithParam<ConformanceTarget> 
   void SetUp() override;
 
   ObjectStore& store() { return under_test_->store(); }
+  std::optional<int64_t> BytesSent() { return under_test_->bytes_sent(); }
   /// Writes `content` and expects that to work.
   ObjectInfo Put(const std::string& key, std::string_view content);
   ObjectInfo Put(const std::string& key, std::string_view content, const WriteOptions& options);

@@ -87,6 +87,7 @@ struct ResumableUpload {
   std::string write_token{};
   int64_t part_bytes = 0;
   std::vector<UploadedPart> parts{};  ///< the finished ones
+  std::string terms{};  ///< the store's word for how it was begun: begun in any other way, it is not gone on with
 };
 
 /// Remembers an upload in parts while it runs. Called on the thread that writes, but for BeforePublish().
@@ -119,7 +120,8 @@ struct WriteOptions {
   /// ended is kept. Of other stores, asked only whether to publish. Not owned.
   UploadJournal* journal = nullptr;
   /// Of Write(): an upload of the same content, kept from an earlier try. What the store still holds of it is not sent
-  /// again; one that the store does not know any more is begun anew. Not owned.
+  /// again; one that the store does not know any more, or that was begun with other options, is begun anew. Not
+  /// owned.
   const ResumableUpload* resume = nullptr;
 };
 

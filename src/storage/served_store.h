@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "objectserver/server.h"
@@ -12,6 +14,15 @@
 #include "storage/open.h"
 
 namespace assay::storage {
+
+/// What reached `server`, from its metrics.
+inline int64_t NetworkBytesReceived(const objectserver::ObjectServer& server) {
+  constexpr std::string_view kName = "\nassay_object_network_received_bytes_total ";
+  const std::string text = server.Metrics();
+  const size_t at = text.find(kName);
+  EXPECT_NE(at, std::string::npos);
+  return std::stoll(text.substr(at + kName.size()));
+}
 
 /// The server has the bucket "test" and lets everybody in; `options` are completed with its address.
 class ServedStore final : public StoreUnderTest {
@@ -30,6 +41,7 @@ class ServedStore final : public StoreUnderTest {
     store_ = opened->store;
   }
   ObjectStore& store() override { return *store_; }
+  std::optional<int64_t> bytes_sent() override { return NetworkBytesReceived(*server_); }
   std::string url() const { return server_->url(); }
 
  private:

@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import time
+import urllib.request
 
 import pytest
 from conftest import KEY, SECRET
@@ -52,6 +54,51 @@ def test_a_put_goes_on_after_a_kill(cli, big, service):
     assert again[0]["resumed_bytes"] >= 5 << 20
     assert uploads(cli, bucket) == []
     assert cli.run("cat", bucket + "/big").stdout == big.read_bytes()
+
+
+def received(server):
+    """Bytes that reached it so far."""
+    text = urllib.request.urlopen(server.url + "/metrics").read().decode()
+    return int(re.search(r"^assay_object_network_received_bytes_total (\d+)", text, re.M).group(1))
+
+
+def kill_in_the_middle(cli, server, *command):
+    """Lets a put send a third of the file, and kills it."""
+    before = received(server)
+    process = cli.start(*command, "--bandwidth", "24MiB", "--part-size", "5MiB", "--connections", 2)
+    deadline = time.monotonic() + 60
+    while received(server) - before < BYTES // 3:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize(
+    ("bucket", "flags"),
+    [("s3://test", []), ("s3://test", ["--if-absent"])]
+    + [("gs://test", []), ("gs://test", ["--if-absent"])]
+    + [("oci://test@assay", []), ("oci://test@assay", ["--if-absent"])],
+    ids=lambda value: value if isinstance(value, str) else "absent" if value else "always",
+)
+def test_what_was_sent_before_a_kill_is_not_sent_again(open_cli, open_server, big, bucket, flags):
+    command = ("put", big, bucket + "/big", *flags)
+    kill_in_the_middle(open_cli, open_server, *command)
+    open_cli.refused("stat", bucket + "/big")
+    before = received(open_server)
+    again = json.loads(open_cli.run(*command, "--output", "json").stdout)[0]
+    assert again["resumed_bytes"] >= 10 << 20
+    assert received(open_server) - before < BYTES - again["resumed_bytes"] + (1 << 20)
+    assert open_cli.run("cat", bucket + "/big").stdout == big.read_bytes()
+    assert uploads(open_cli, bucket) == []
+
+
+@pytest.mark.parametrize("bucket", ["s3://test", "gs://test", "oci://test@assay"])
+def test_a_condition_holds_for_what_was_begun_without_one(open_cli, open_server, big, bucket):
+    kill_in_the_middle(open_cli, open_server, "put", big, bucket + "/big")
+    open_cli.run("put", "-", bucket + "/big", stdin=b"another was here first")
+    open_cli.refused("put", big, bucket + "/big", "--if-absent")
+    assert open_cli.run("cat", bucket + "/big").stdout == b"another was here first"
 
 
 def test_a_file_that_changed_is_sent_anew(cli, big):

@@ -13,6 +13,7 @@ using nlohmann::json;
 using storage::ChecksumKind;
 
 constexpr int64_t kMaxParts = 10000;
+constexpr int64_t kMaxListed = 1000;
 
 json UploadSummary(const Request& request, const Upload& upload) {
   return {{"namespace", kNamespace}, {"bucket", request.bucket},  {"object", upload.key},
@@ -124,6 +125,9 @@ std::unique_ptr<http::Exchange> UploadPart(const Context& context, const Request
         }
         http::ServerResponse answer = Answer(*request);
         answer.headers.Add("etag", etag);
+        if (request->HeaderText("opc-checksum-algorithm") == "CRC32C") {
+          answer.headers.Add("opc-content-crc32c", Base64Of(part.digests, ChecksumKind::kCrc32c));
+        }
         if (!md5.empty()) {
           answer.headers.Add("opc-content-md5", md5);
         }
@@ -136,14 +140,23 @@ http::ServerResponse ListParts(const Context& context, const Request& request, s
   if (!upload) {
     return OutcomeAnswer(request, {StoreCode::kNoSuchUpload, nullptr, {}});
   }
+  const int64_t limit =
+      std::clamp<int64_t>(ParseNumber(request.query.Get("limit")).value_or(kMaxListed), 1, kMaxListed);
+  const auto after = static_cast<int>(ParseNumber(request.query.Get("page")).value_or(0));
   json items = json::array();
-  for (const auto& [number, part] : upload->parts) {
+  auto next = upload->parts.upper_bound(after);
+  for (; next != upload->parts.end() && static_cast<int64_t>(items.size()) < limit; ++next) {
+    const auto& [number, part] = *next;
     items.push_back({{"partNumber", number},
                      {"size", part.size},
                      {"etag", part.etag},
                      {"md5", Base64Of(part.digests, ChecksumKind::kMd5)}});
   }
-  return JsonAnswer(request, items);
+  http::ServerResponse answer = JsonAnswer(request, items);
+  if (next != upload->parts.end()) {
+    answer.headers.Add("opc-next-page", std::to_string(std::prev(next)->first));
+  }
+  return answer;
 }
 
 http::ServerResponse CommitUpload(const Context& context, const Request& request, std::string_view body) {
@@ -173,6 +186,7 @@ http::ServerResponse CommitUpload(const Context& context, const Request& request
   answer = Answer(request);
   answer.headers.Add("etag", outcome.object->etag);
   answer.headers.Add("opc-multipart-md5", outcome.object->etag);
+  answer.headers.Add("opc-content-crc32c", Base64Of(outcome.object->digests, ChecksumKind::kCrc32c));
   answer.headers.Add("last-modified", http::HttpDate(static_cast<int64_t>(outcome.object->modified)));
   return answer;
 }

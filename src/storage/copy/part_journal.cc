@@ -39,7 +39,8 @@ std::optional<ResumableUpload> UploadFrom(const nlohmann::json& json) {
   ResumableUpload upload;
   if (!json.is_object() || !ReadField(json, "upload_id", upload.upload_id).ok() ||
       !ReadField(json, "write_token", upload.write_token).ok() ||
-      !ReadField(json, "part_bytes", upload.part_bytes).ok() || upload.upload_id.empty() || upload.part_bytes <= 0) {
+      !ReadField(json, "part_bytes", upload.part_bytes).ok() || !ReadField(json, "terms", upload.terms).ok() ||
+      upload.upload_id.empty() || upload.part_bytes <= 0) {
     return std::nullopt;
   }
   return upload;
@@ -84,8 +85,10 @@ void PartJournal::OnBegin(const ResumableUpload& upload) {
   if (::ftruncate(file_.get(), 0) != 0) {
     return;
   }
-  Append(DumpJson(
-      {{"upload_id", upload.upload_id}, {"write_token", upload.write_token}, {"part_bytes", upload.part_bytes}}));
+  Append(DumpJson({{"upload_id", upload.upload_id},
+                   {"write_token", upload.write_token},
+                   {"part_bytes", upload.part_bytes},
+                   {"terms", upload.terms}}));
   for (const UploadedPart& part : upload.parts) {
     resumed_bytes_ += part.bytes;
     Append(DumpJson(PartJson(part)));

@@ -26,6 +26,7 @@ DialectTraits GcsTraits() {
                          .unfinished_uploads = true,
                          .resumable_uploads = true};
   traits.checksum = ChecksumKind::kCrc32c;
+  traits.parts_take_conditions = false;
   return traits;
 }
 
@@ -190,10 +191,8 @@ Outgoing GcsDialect::AbortUpload(const std::string& key, const std::string& uplo
   return Make("DELETE", QueryBuilder(urls_.XmlObject(key)).Add("uploadId", upload_id));
 }
 
-Outgoing GcsDialect::ListParts(const std::string& key, const std::string& upload_id, int after_number) const {
-  return Make("GET", QueryBuilder(urls_.XmlObject(key))
-                         .Add("uploadId", upload_id)
-                         .Add("part-number-marker", std::to_string(after_number)));
+Outgoing GcsDialect::ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const {
+  return Make("GET", QueryBuilder(urls_.XmlObject(key)).Add("uploadId", upload_id).Add("part-number-marker", page));
 }
 
 Dialect::Read<PartsPage> GcsDialect::ReadListParts(const http::Response& answer) const {

@@ -25,6 +25,7 @@ DialectTraits XmlTraits() {
                          .unfinished_uploads = true,
                          .resumable_uploads = true};
   traits.checksum = ChecksumKind::kCrc32c;
+  traits.parts_take_conditions = false;
   return traits;
 }
 

@@ -5,6 +5,7 @@
 #include "storage/auth/sigv4_signer.h"
 #include "storage/auth/time_format.h"
 #include "storage/conformance.h"
+#include "storage/served_store.h"
 
 namespace assay::storage {
 namespace {
@@ -40,6 +41,7 @@ class XmlUnderTest final : public StoreUnderTest {
                                            std::move(signer), options);
   }
   ObjectStore& store() override { return *store_; }
+  std::optional<int64_t> bytes_sent() override { return NetworkBytesReceived(*server_); }
 
  private:
   TemporaryDirectory folder_ = TemporaryDirectory::Create("gcs-xml").value();

@@ -64,6 +64,7 @@ Status ResumableWriter::SendChunk(Bytes chunk) {
   if (!upload_) {
     upload_.emplace(context_, dialect_, key_, options_);
     ASSAY_RETURN_IF_ERROR(upload_->Begin());
+    upload_->TellJournal(static_cast<int64_t>(chunk_bytes_));
   }
   return upload_->Append(chunk);
 }

@@ -14,6 +14,7 @@
 #include "storage/transfer/object_headers.h"
 #include "storage/transfer/retry.h"
 #include "storage/transfer/single_call.h"
+#include "storage/transfer/upload.h"
 
 namespace assay::storage {
 namespace {
@@ -21,17 +22,15 @@ namespace {
 constexpr char kAskRange[] = "bytes */*";
 constexpr char kOperation[] = "write";
 
-std::string TokenOf(const WriteOptions& options) {
-  if (options.condition.kind == WriteCondition::Kind::kNone) {
-    return options.write_token;
-  }
-  return options.write_token.empty() ? RandomUid() : options.write_token;
-}
-
 /// "bytes 0-99/*", "bytes 0-99/100", or "bytes */100" for a last chunk without bytes.
 std::string RangeOf(int64_t begin, int64_t end, bool last) {
   const std::string total = last ? std::to_string(end) : "*";
   return begin == end ? fmt::format("bytes */{}", total) : fmt::format("bytes {}-{}/{}", begin, end - 1, total);
+}
+
+/// Whether a session has ended: not known, expired, or cancelled.
+bool IsGone(const Failure& failure) {
+  return failure.http_status == 404 || failure.http_status == 410 || failure.http_status == 499;
 }
 
 /// Of "Range: bytes=0-99"; 0 where there is none: nothing was kept.
@@ -50,14 +49,65 @@ UploadSession::UploadSession(const CallContext& context, const GcsDialect& diale
       dialect_(dialect),
       key_(std::move(key)),
       options_(options),
-      token_(TokenOf(options)),
       deadline_(context.options->deadline_seconds > 0 ? MonotonicSeconds() + context.options->deadline_seconds : 0) {}
 
 UploadSession::~UploadSession() {
   Abort();
 }
 
+std::string UploadSession::Terms() const {
+  return fmt::format("session of {} {} {} {}", dialect_.urls().endpoint(), static_cast<int>(options_.condition.kind),
+                     options_.condition.etag, UploadTerms(options_, *context_.options));
+}
+
+void UploadSession::TakeToken() {
+  const bool again = options_.resume != nullptr && options_.resume->terms == Terms();
+  token_ = again ? options_.resume->write_token : options_.write_token;
+  if (token_.empty() && options_.condition.kind != WriteCondition::Kind::kNone) {
+    token_ = RandomUid();
+  }
+}
+
 Status UploadSession::Begin() {
+  TakeToken();
+  if (options_.resume != nullptr && options_.resume->terms == Terms()) {
+    ASSAY_RETURN_IF_ERROR(Fail(BeginAgain()));
+  }
+  return session_.empty() ? BeginNew() : Status::Ok();
+}
+
+void UploadSession::TellJournal(int64_t chunk_bytes) const {
+  if (options_.journal == nullptr) {
+    return;
+  }
+  ResumableUpload upload{session_, token_, chunk_bytes, {}, Terms()};
+  if (sent_ > 0) {
+    upload.parts.push_back({.number = 1, .bytes = sent_});
+  }
+  options_.journal->OnBegin(upload);
+}
+
+Status UploadSession::BeginAgain() {
+  session_ = options_.resume->upload_id;
+  AttemptHistory history;
+  while (!IsCancelled(options_.cancel)) {
+    ++history.attempts;
+    Step step = Try({}, kAskRange, false);
+    if (!step.failure) {
+      completed_ = std::move(step.object);
+      sent_ = completed_ ? completed_->size : step.committed;
+      return Status::Ok();
+    }
+    if (IsGone(*step.failure)) {
+      session_.clear();
+      return Status::Ok();
+    }
+    ASSAY_RETURN_IF_ERROR(PrepareRetry(*step.failure, history));
+  }
+  return CancelledStatus(kOperation, dialect_.Uri(key_));
+}
+
+Status UploadSession::BeginNew() {
   const CallResult result = RunOne(
       context_, "begin the upload of", key_, [&] { return dialect_.BeginResumable(key_, options_, token_); },
       [&](http::Response& answer) -> std::optional<Failure> {
@@ -70,13 +120,21 @@ Status UploadSession::Begin() {
 }
 
 Status UploadSession::Append(Bytes bytes) {
-  return Send(bytes, false).status();
+  const auto sent = Send(bytes, false);
+  return Fail(sent.status());
+}
+
+Status UploadSession::Fail(Status status) {
+  // What the network ended can be gone on with; what was refused, given up or damaged cannot.
+  const bool damaged = failure_ && failure_->kind == FailureClass::kCorrupt;
+  keep_ = options_.journal != nullptr && options_.journal->remembers() && status.code() == ErrorCode::kIo && !damaged;
+  return status;
 }
 
 Result<ObjectInfo> UploadSession::Finish(Bytes rest) {
   auto object = Send(rest, true);
   if (!object.ok()) {
-    return OursOr(object.status());
+    return OursOr(Fail(object.status()));
   }
   session_.clear();
   const Checksum sent = MakeCrc32c(crc32c_);
@@ -88,9 +146,17 @@ Result<ObjectInfo> UploadSession::Finish(Bytes rest) {
 }
 
 Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
-  const int64_t begin = sent_;
+  const int64_t begin = given_;
   const int64_t end = begin + static_cast<int64_t>(bytes.size());
+  given_ = end;
   crc32c_ = Crc32c(crc32c_, bytes);
+  if (options_.progress && sent_ > begin) {
+    options_.progress(std::min(sent_, end) - begin);
+  }
+  if (last && (completed_ || sent_ > end)) {
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, TakeCompleted());
+    return std::optional(std::move(object));
+  }
   AttemptHistory history;
   bool ask = false;
   while (sent_ < end || last) {
@@ -102,6 +168,9 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
                           : Try(bytes.subspan(static_cast<size_t>(sent_ - begin)), RangeOf(sent_, end, last), last);
     failure_ = step.failure;
     if (step.object) {
+      if (options_.progress) {
+        options_.progress(end - sent_);
+      }
       return step.object;
     }
     if (!step.failure) {
@@ -115,14 +184,29 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
     if (!step.failure && history.attempts < context_.options->max_attempts) {
       continue;
     }
-    const auto delay = RetryDelay(failure, history, context_.options->max_attempts, random_);
-    if (!delay || !context_.budget->Spend()) {
-      return DescribeFailure(kOperation, dialect_.Uri(key_), failure, history.attempts);
-    }
-    ASSAY_RETURN_IF_ERROR(WaitBefore(failure, *delay));
+    ASSAY_RETURN_IF_ERROR(PrepareRetry(failure, history));
     ask = true;
   }
   return std::optional<ObjectInfo>();
+}
+
+Result<ObjectInfo> UploadSession::TakeCompleted() const {
+  if (completed_ && completed_->size == given_ &&
+      completed_->checksum.value_or(MakeCrc32c(crc32c_)) == MakeCrc32c(crc32c_)) {
+    return *completed_;
+  }
+  return Status::FailedPrecondition(fmt::format(
+      "cannot write {}: the upload to be gone on with has {} bytes, and is of other content (write it again)",
+      dialect_.Uri(key_), sent_));
+}
+
+Status UploadSession::PrepareRetry(const Failure& failure, AttemptHistory& history) {
+  history.expired += failure.kind == FailureClass::kExpired ? 1 : 0;
+  const auto delay = RetryDelay(failure, history, context_.options->max_attempts, random_);
+  if (!delay || !context_.budget->Spend()) {
+    return DescribeFailure(kOperation, dialect_.Uri(key_), failure, history.attempts);
+  }
+  return WaitBefore(failure, *delay);
 }
 
 UploadSession::Step UploadSession::Try(Bytes bytes, const std::string& range, bool last) {
@@ -190,7 +274,7 @@ Result<ObjectInfo> UploadSession::OursOr(const Status& status) const {
 }
 
 void UploadSession::Abort() {
-  if (session_.empty()) {
+  if (session_.empty() || keep_) {
     return;
   }
   http::Transfer transfer;

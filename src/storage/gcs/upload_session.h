@@ -10,14 +10,17 @@
 #include "storage/gcs/gcs_dialect.h"
 #include "storage/object_store.h"
 #include "storage/transfer/call_runner.h"
+#include "storage/transfer/retry.h"
 
 namespace assay::storage {
 
 /// Chunks but the last are multiples of this.
 inline constexpr int64_t kResumableMultipleBytes = 256 << 10;
 
-/// One session. After a failure it asks how much the service has and goes on from there. Belongs to one thread; the
-/// destructor cancels what was not finished.
+/// One session. After a failure it asks how much the service has and goes on from there, and so it does with a session
+/// of an earlier try (WriteOptions::resume). Belongs to one thread; the destructor cancels what was not finished,
+/// unless it is kept for another try (WriteOptions::journal, whose upload id is the session's URL: who knows it may
+/// write).
 class UploadSession {
  public:
   UploadSession(const CallContext& context, const GcsDialect& dialect, std::string key, const WriteOptions& options);
@@ -26,6 +29,8 @@ class UploadSession {
   UploadSession& operator=(const UploadSession&) = delete;
 
   Status Begin();
+  /// After Begin(); `chunk_bytes` are sent at a time.
+  void TellJournal(int64_t chunk_bytes) const;
   /// Sends bytes of which there are a multiple of 256 KiB.
   Status Append(Bytes bytes);
   /// Sends the rest and publishes the object. The service compares the CRC32C of all bytes before it does.
@@ -36,11 +41,21 @@ class UploadSession {
   /// What one request led to.
   struct Step {
     std::optional<Failure> failure;
-    bool may_be_applied = false;
     int64_t committed = 0;             ///< bytes that the service has, while the object is not complete
     std::optional<ObjectInfo> object;  ///< complete
   };
 
+  Status BeginNew();
+  /// No session where the service does not know that one any more.
+  Status BeginAgain();
+  /// What ResumableUpload::terms says of a session that is begun now.
+  std::string Terms() const;
+  void TakeToken();
+  /// Of a failed step; whether the session is kept follows from it.
+  Status Fail(Status status);
+  /// Waits before the next attempt; an error where there shall be none.
+  Status PrepareRetry(const Failure& failure, AttemptHistory& history);
+  Result<ObjectInfo> TakeCompleted() const;
   /// Nothing while the object is not complete.
   Result<std::optional<ObjectInfo>> Send(Bytes bytes, bool last);
   Step Try(Bytes bytes, const std::string& range, bool last);
@@ -53,12 +68,15 @@ class UploadSession {
   const GcsDialect& dialect_;
   const std::string key_;
   const WriteOptions options_;
-  const std::string token_;
-  const double deadline_;           // on MonotonicSeconds(); 0: none
-  std::string session_;             // its URL; empty: nothing to cancel
-  int64_t sent_ = 0;                // bytes that the service has
-  uint32_t crc32c_ = 0;             // of all bytes given
-  std::optional<Failure> failure_;  // the last one
+  std::string token_;
+  const double deadline_;  // on MonotonicSeconds(); 0: none
+  std::string session_;    // its URL; empty: nothing to cancel
+  int64_t given_ = 0;      // bytes that the caller has given
+  int64_t sent_ = 0;       // bytes that the service has; more than were given where an earlier try sent them
+  std::optional<ObjectInfo> completed_;  // by an earlier try
+  bool keep_ = false;                    // for another try
+  uint32_t crc32c_ = 0;                  // of all bytes given
+  std::optional<Failure> failure_;       // the last one
   std::mt19937_64 random_{std::random_device{}()};
 };
 

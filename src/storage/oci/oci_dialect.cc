@@ -21,7 +21,8 @@ DialectTraits OciTraits(bool preauthenticated) {
                          .conditional_replace = true,
                          .compose = true,
                          .presign = true,
-                         .unfinished_uploads = true};
+                         .unfinished_uploads = true,
+                         .resumable_uploads = !preauthenticated};
   traits.checksum = ChecksumKind::kCrc32c;
   // Parts may be smaller than elsewhere; the documentation names 10 MiB as the least that makes sense.
   traits.min_part_bytes = 1;
@@ -186,6 +187,18 @@ Dialect::Read<ObjectInfo> OciDialect::ReadCompleteUpload(const std::string& key,
 
 Outgoing OciDialect::AbortUpload(const std::string& key, const std::string& upload_id) const {
   return Make("DELETE", fmt::format("{}?uploadId={}", urls_.Upload(key), http::PercentEncode(upload_id)));
+}
+
+Outgoing OciDialect::ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const {
+  std::string query = fmt::format("limit=1000&uploadId={}", http::PercentEncode(upload_id));
+  AddParameter(query, "page", page);
+  return Make("GET", urls_.Upload(key) + "?" + query);
+}
+
+Dialect::Read<PartsPage> OciDialect::ReadListParts(const http::Response& answer) const {
+  Read<PartsPage> page = ReadBody(answer, ParseOciParts(answer.body));
+  page.value.next_page = answer.headers.Find("opc-next-page").value_or("");
+  return page;
 }
 
 Outgoing OciDialect::List(const ListOptions& options) const {

@@ -67,6 +67,25 @@ std::optional<std::vector<UnfinishedUpload>> ParseOciUploads(std::string_view bo
   return uploads;
 }
 
+std::optional<PartsPage> ParseOciParts(std::string_view body) {
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  if (!json.is_array()) {
+    return std::nullopt;
+  }
+  PartsPage page;
+  for (const nlohmann::json& item : json) {
+    UploadedPart part = {.etag = EtagOf(TextAt(item, "etag"))};
+    int64_t number = 0;
+    if (!item.is_object() || !ReadField(item, "partNumber", number).ok() || !ReadField(item, "size", part.bytes).ok()) {
+      return std::nullopt;
+    }
+    part.number = static_cast<int>(number);
+    part.checksum = ChecksumOfText(ChecksumKind::kMd5, TextAt(item, "md5"));
+    page.parts.push_back(std::move(part));
+  }
+  return page;
+}
+
 std::optional<std::string> OciTextAt(std::string_view body, const char* key) {
   std::string text = TextAt(nlohmann::json::parse(body, nullptr, false), key);
   return text.empty() ? std::nullopt : std::optional(std::move(text));

@@ -17,6 +17,8 @@ namespace assay::storage {
 std::optional<ListPage> ParseOciList(std::string_view body);
 /// One page of ListMultipartUploads.
 std::optional<std::vector<UnfinishedUpload>> ParseOciUploads(std::string_view body);
+/// One page of ListMultipartUploadParts, without what names the next.
+std::optional<PartsPage> ParseOciParts(std::string_view body);
 /// The text under `key` of an object; nothing where it is missing. For "uploadId", "accessUri", "status".
 std::optional<std::string> OciTextAt(std::string_view body, const char* key);
 

@@ -329,9 +329,10 @@ Outgoing S3Dialect::ListUploads(const std::string& prefix, const std::string& ke
   return Make("GET", address_.BucketUrl(query));
 }
 
-Outgoing S3Dialect::ListParts(const std::string& key, const std::string& upload_id, int after_number) const {
-  return Make("GET",
-              address_.ObjectUrl(key, fmt::format("{}&part-number-marker={}", UploadQuery(upload_id), after_number)));
+Outgoing S3Dialect::ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const {
+  std::string query = UploadQuery(upload_id);
+  AddParameter(query, "part-number-marker", page);
+  return Make("GET", address_.ObjectUrl(key, query));
 }
 
 Dialect::Read<PartsPage> S3Dialect::ReadListParts(const http::Response& answer) const {

@@ -33,7 +33,7 @@ class S3Dialect : public Dialect {
                           const std::optional<Checksum>& whole, const WriteOptions& options) const override;
   Read<ObjectInfo> ReadCompleteUpload(const std::string& key, const http::Response& answer) const override;
   Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const override;
-  Outgoing ListParts(const std::string& key, const std::string& upload_id, int after_number) const override;
+  Outgoing ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const override;
   Read<PartsPage> ReadListParts(const http::Response& answer) const override;
   Outgoing List(const ListOptions& options) const override;
   Read<ListPage> ReadList(const http::Response& answer) const override;

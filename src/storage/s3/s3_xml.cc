@@ -171,7 +171,7 @@ std::optional<PartsPage> ParseParts(std::string_view body) {
     page.parts.push_back(std::move(part));
   }
   if (IsTrue(root, "IsTruncated")) {
-    page.next_number = PartNumber(root.child_value("NextPartNumberMarker"));
+    page.next_page = root.child_value("NextPartNumberMarker");
   }
   return page;
 }

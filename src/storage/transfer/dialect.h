@@ -45,7 +45,8 @@ struct DialectTraits {
   int64_t min_part_bytes = int64_t{5} << 20;      ///< of all parts but the last
   int64_t max_part_bytes = int64_t{5} << 30;
   int64_t max_parts = 10000;
-  int64_t part_multiple_bytes = 1;  ///< parts but the last are multiples of this
+  int64_t part_multiple_bytes = 1;    ///< parts but the last are multiples of this
+  bool parts_take_conditions = true;  ///< an upload in parts can be published under a WriteCondition
 };
 
 /// What a GET of a range says besides its bytes.
@@ -56,7 +57,7 @@ struct RangeHead {
 
 struct PartsPage {
   std::vector<UploadedPart> parts;
-  int next_number = 0;  ///< 0: the last page
+  std::string next_page;  ///< empty: the last page
 };
 
 /// Requests and answers of one bucket of one kind of store. Const, and called from any thread. Reads of answers get 2xx
@@ -103,8 +104,8 @@ class Dialect {
   virtual Read<ObjectInfo> ReadCompleteUpload(const std::string& key, const http::Response& answer) const = 0;
   virtual Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const = 0;
 
-  /// Where the traits say `resumable_uploads`: what the store holds of an upload, behind part `after_number`.
-  virtual Outgoing ListParts(const std::string& key, const std::string& upload_id, int after_number) const {
+  /// Where the traits say `resumable_uploads`: what the store holds of an upload, from `page` on (empty: the first).
+  virtual Outgoing ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const {
     return {};
   }
   virtual Read<PartsPage> ReadListParts(const http::Response& answer) const { return {}; }

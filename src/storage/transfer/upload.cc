@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/object_headers.h"
@@ -17,6 +21,7 @@ namespace {
 
 /// How long giving an upload up may take: whoever waits for that has failed already.
 constexpr double kAbortSeconds = 15;
+constexpr std::string_view kPartsTerms = "parts ";
 
 std::string TokenOf(const WriteOptions& options) {
   return options.write_token.empty() ? RandomUid() : options.write_token;
@@ -48,10 +53,21 @@ bool FailedWith(const CallResult& result, FailureClass kind) {
   return result.failure && result.failure->kind == kind;
 }
 
+/// What ResumableUpload::terms says of an upload in parts.
+std::string PartsTerms(const CallContext& context, const WriteOptions& options) {
+  return std::string(kPartsTerms) + UploadTerms(options, *context.options);
+}
+
+bool GoesOn(const CallContext& context, const WriteOptions& options) {
+  const bool publishable =
+      options.condition.kind == WriteCondition::Kind::kNone || context.dialect->traits().parts_take_conditions;
+  return options.resume != nullptr && publishable && options.resume->terms == PartsTerms(context, options);
+}
+
 /// Parts of the upload that is gone on with must be cut as they were.
 StoreOptions PlanOptions(const CallContext& context, const WriteOptions& options) {
   StoreOptions plan = *context.options;
-  if (options.resume != nullptr) {
+  if (GoesOn(context, options)) {
     plan.part_bytes = options.resume->part_bytes;
   }
   return plan;
@@ -87,6 +103,11 @@ class BufferWalk {
 };
 
 }  // namespace
+
+std::string UploadTerms(const WriteOptions& write, const StoreOptions& store) {
+  return Sha256Hex(
+      DumpJson({write.content_type, write.metadata, store.storage_class, store.encryption, store.encryption_key_id}));
+}
 
 WholePut::WholePut(const CallContext& context, std::string key, Pieces pieces, const WriteOptions& options)
     : context_(context),
@@ -146,20 +167,21 @@ Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, 
 
 MultipartUpload::MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options,
                                  int in_flight)
-    : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight), token_(TokenOf(options)) {
-  if (options_.resume != nullptr) {
-    token_ = options_.resume->write_token;
-  }
-}
+    : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight) {}
 
 MultipartUpload::~MultipartUpload() {
   Abort();
 }
 
 Status MultipartUpload::Begin() {
-  if (options_.resume != nullptr) {
+  if (GoesOn(context_, options_)) {
+    // Also where it is gone: it may have been completed before anybody could be told.
+    options_.write_token = options_.resume->write_token;
     ASSAY_RETURN_IF_ERROR(BeginAgain());
+  } else if (options_.resume != nullptr && options_.resume->terms.starts_with(kPartsTerms)) {
+    GiveUp(options_.resume->upload_id);
   }
+  token_ = TokenOf(options_);
   if (upload_id_.empty()) {
     ASSAY_RETURN_IF_ERROR(BeginNew());
   }
@@ -181,15 +203,15 @@ Status MultipartUpload::BeginNew() {
   return result.status;
 }
 
-std::optional<Failure> MultipartUpload::TakeParts(http::Response& response, int& next_number) {
+std::optional<Failure> MultipartUpload::TakeParts(http::Response& response, std::string& next_page) {
   Dialect::Read<PartsPage> page = context_.dialect->ReadListParts(response);
-  next_number = page.value.next_number;
+  next_page = page.value.next_page;
   for (const UploadedPart& part : page.value.parts) {
     const auto& known = options_.resume->parts;
     const auto ours = std::find_if(known.begin(), known.end(), [&part](const UploadedPart& candidate) {
       return candidate.number == part.number && candidate.bytes == part.bytes && candidate.etag == part.etag;
     });
-    if (ours != known.end()) {
+    if (ours != known.end() && ours->checksum && !CompareChecksums(*ours->checksum, part.checksum)) {
       held_[part.number] = *ours;
       if (part.checksum) {
         recorded_.insert(part.number);
@@ -201,26 +223,35 @@ std::optional<Failure> MultipartUpload::TakeParts(http::Response& response, int&
 
 Status MultipartUpload::BeginAgain() {
   const std::string& upload_id = options_.resume->upload_id;
-  int after = 0;
+  std::string page;
   do {
-    int next = 0;
+    std::string next;
     const CallResult result = RunOne(
-        context_, "list the parts of", key_, [&] { return context_.dialect->ListParts(key_, upload_id, after); },
+        context_, "list the parts of", key_, [&] { return context_.dialect->ListParts(key_, upload_id, page); },
         [&](http::Response& response) { return TakeParts(response, next); }, options_.cancel);
     if (FailedWith(result, FailureClass::kMissing)) {
       held_.clear();
       return Status::Ok();
     }
     ASSAY_RETURN_IF_ERROR(result.status);
-    after = next;
-  } while (after != 0);
+    page = std::move(next);
+  } while (!page.empty());
   upload_id_ = upload_id;
   return Status::Ok();
 }
 
-bool MultipartUpload::TakeHeld(int number, int64_t bytes) {
+bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) {
   const auto held = held_.find(number);
   if (held == held_.end() || held->second.bytes != bytes) {
+    return false;
+  }
+  // A source may have changed in ways that its time of change does not tell.
+  ChecksumStream stream(held->second.checksum->kind);
+  for (const Bytes& piece : pieces) {
+    stream.Update(piece);
+  }
+  if (stream.Finish() != *held->second.checksum) {
+    recorded_.erase(number);
     return false;
   }
   parts_[static_cast<size_t>(number - 1)] = held->second;
@@ -234,7 +265,7 @@ void MultipartUpload::TellJournal(int64_t part_bytes) const {
   if (options_.journal == nullptr) {
     return;
   }
-  ResumableUpload upload{upload_id_, token_, part_bytes, {}};
+  ResumableUpload upload{upload_id_, token_, part_bytes, {}, PartsTerms(context_, options_)};
   for (const auto& [number, part] : held_) {
     upload.parts.push_back(part);
   }
@@ -272,7 +303,7 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
 void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
   const int64_t bytes = TotalBytes(pieces);
   const int number = NextNumber(bytes);
-  if (TakeHeld(number, bytes)) {
+  if (TakeHeld(number, pieces, bytes)) {
     if (release) {
       release();
     }
@@ -383,7 +414,10 @@ void MultipartUpload::Abort() {
   if (upload_id_.empty() || keep_) {
     return;
   }
-  const std::string upload_id = std::exchange(upload_id_, {});
+  GiveUp(std::exchange(upload_id_, {}));
+}
+
+void MultipartUpload::GiveUp(const std::string& upload_id) {
   // Best effort: what cannot be aborted now stays in the list of unfinished uploads.
   [[maybe_unused]] const CallResult result = RunOne(
       context_, "abort the upload of", key_, [&] { return context_.dialect->AbortUpload(key_, upload_id); }, nullptr,

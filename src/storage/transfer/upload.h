@@ -18,6 +18,9 @@ namespace assay::storage {
 
 using Pieces = std::vector<Bytes>;
 
+/// A digest of what a store is told of an object when its upload begins, for ResumableUpload::terms.
+std::string UploadTerms(const WriteOptions& write, const StoreOptions& store);
+
 /// An object written in one request. Lives until its call is done.
 class WholePut {
  public:
@@ -77,8 +80,10 @@ class MultipartUpload {
   Status BeginNew();
   /// Fills `held_`; no upload id where the store does not know that upload any more.
   Status BeginAgain();
-  std::optional<Failure> TakeParts(http::Response& response, int& next_number);
-  bool TakeHeld(int number, int64_t bytes);
+  std::optional<Failure> TakeParts(http::Response& response, std::string& next_page);
+  /// Whether the store has part `number`, and it is of just these bytes.
+  bool TakeHeld(int number, const Pieces& pieces, int64_t bytes);
+  void GiveUp(const std::string& upload_id);
   Status CheckBeforePublish();
   int NextNumber(int64_t bytes);
   void Progress(const CallResult& result, int64_t bytes) const;
