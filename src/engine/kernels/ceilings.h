@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <string>
@@ -25,5 +26,9 @@ std::vector<ProductCeiling> MeasureProductCeilings(c10::Device device, double se
 /// 10^9 bytes a second that a copy of 1 GiB within the device's memory reads and writes, the two added up. Takes about
 /// `seconds`, and 2 GiB.
 double MeasureCopyBandwidth(c10::Device device, double seconds = 0.5);
+
+/// Whether products of this dtype go through float32 on this machine's CPU: its operands and result are then there a
+/// second time, 4 bytes an element, while one is made.
+bool products_through_float32(c10::ScalarType dtype);
 
 }  // namespace assay::engine

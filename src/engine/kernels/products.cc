@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/ceilings.h"
 
 namespace assay::engine {
 namespace {
@@ -12,16 +13,8 @@ namespace {
 /// Output columns that are converted and multiplied at a time when products go through float32.
 constexpr int64_t kColumnsThroughFloat32 = 4096;
 
-/// Whether libtorch has no fast product for this dtype here (it falls back to loops that are 10 to 100 times slower
-/// than float32): float16 without AVX512_FP16, bfloat16 without AVX-512.
 bool needs_float32(const at::Tensor& x) {
-  if (!x.device().is_cpu()) {
-    return false;
-  }
-  if (x.scalar_type() == at::kHalf) {
-    return !has_fast_float16_matmul();
-  }
-  return x.scalar_type() == at::kBFloat16 && !has_fast_bfloat16_matmul();
+  return x.device().is_cpu() && products_through_float32(x.scalar_type());
 }
 
 /// out = left right, 16-bit, by float32 products over stretches of columns: no operand is widened as a whole except
@@ -61,6 +54,15 @@ at::Tensor partial_column_sums(const TypedKernels& kernels, const at::Tensor& y_
 }
 
 }  // namespace
+
+/// libtorch has no fast product for float16 without AVX512_FP16 and for bfloat16 without AVX-512: it falls back to
+/// loops that are 10 to 100 times slower than float32.
+bool products_through_float32(c10::ScalarType dtype) {
+  if (dtype == at::kHalf) {
+    return !has_fast_float16_matmul();
+  }
+  return dtype == at::kBFloat16 && !has_fast_bfloat16_matmul();
+}
 
 at::Tensor product_nt(const at::Tensor& x_MI, const at::Tensor& weight_OI, const at::Tensor& bias_O) {
   if (!bias_O.defined()) {

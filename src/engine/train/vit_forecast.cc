@@ -7,6 +7,7 @@
 
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/collectives.h"
+#include "engine/kernels/ceilings.h"
 #include "engine/model/load_image_classifier.h"
 #include "engine/optim/optimizer.h"
 #include "engine/shard/pipeline_schedule.h"
@@ -43,10 +44,11 @@ LoadedImageClassifier shapes_of_rank(const job::VitPlan& plan, int64_t model_ran
 }
 
 /// What neither ledger nor activations count: the images of a micro-batch; messages between stages and sums over tensor
-/// ranks, each as large as the residual stream; and, where ranks share memory, the tile of each group that figures
-/// (losses, norms) go over, which are private buffers.
+/// ranks, each as large as the residual stream; where ranks share memory, the tile of each group that figures (losses,
+/// norms) go over, which are private buffers; and the float32 copies of the largest 16-bit product, where the CPU has
+/// none of its own.
 int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const StrategyGroups& groups,
-                            Communicator& world, bool share_memory) {
+                            Communicator& world, bool on_cpu, bool share_memory) {
   const VitConfig& config = model.config();
   const int64_t images = plan.batch_size / job::MicroBatches(plan);
   const int64_t pixels = config.num_channels * config.image_size * config.image_size;
@@ -55,6 +57,11 @@ int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const St
   int64_t bytes = model.begins_model() ? images * pixels * static_cast<int64_t>(sizeof(float)) : 0;
   bytes += groups.stages() > 1 ? (groups.stages() + 1) * stream : 0;  // sent but not taken, and one received
   bytes += groups.tensor_ranks() > 1 ? stream : 0;
+  if (on_cpu && products_through_float32(compute_dtype_of(plan))) {
+    const int64_t wide = config.intermediate_size / groups.tensor_ranks();
+    const int64_t elements = images * config.tokens() * (wide + config.hidden_size) + wide * config.hidden_size;
+    bytes += elements * static_cast<int64_t>(sizeof(float));
+  }
   for (Communicator* group : std::set<Communicator*>{&world, groups.groups().shard, groups.groups().model}) {
     bytes += share_memory && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;
   }
@@ -80,7 +87,7 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   const int64_t at_backward = in_all(ledger.now(), on_cpu) + need.kept_bytes;
   const bool share_memory = on_cpu && local_ranks == plan.number_ranks;
   const int64_t peak = std::max(own_peak, at_backward) + need.working_bytes +
-                       bytes_beside_engine(plan, *loaded.model, groups, *world, share_memory);
+                       bytes_beside_engine(plan, *loaded.model, groups, *world, on_cpu, share_memory);
   const job::MemoryLedger steady = at_backward >= own_peak ? ledger_event(ledger.now(), need.kept_bytes, peak, on_cpu)
                                                            : ledger_event(ledger.at_peak(), 0, peak, on_cpu);
   return {predicted(ledger_event(start, 0, in_all(start, on_cpu), on_cpu), rank, "init"),
