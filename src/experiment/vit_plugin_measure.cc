@@ -169,7 +169,8 @@ class Run {
     Set("communication_seconds", communication);
     Set("exposed_communication_seconds", exposed);
     if (communication > 0) {
-      Set("overlap_percent", 100 * std::max(0.0, 1 - exposed / communication));
+      const double hidden = measure::Mean(Column(rank_steps_, &job::RankStep::hidden_communication_seconds));
+      Set("overlap_percent", 100 * hidden / communication);
     }
     SetCount("skipped_steps", std::ranges::count_if(first, [](const auto& step) { return step.skipped; }));
   }

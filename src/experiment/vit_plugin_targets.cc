@@ -37,7 +37,7 @@ const std::vector<TargetSpec>& VitPluginTargets() {
       {"backward_seconds", "s", kExact, "median over steps of rank 0's backward passes"},
       {"optimizer_seconds", "s", kExact, "median over steps of rank 0's optimiser"},
       {"communication_seconds", "s", kExact, "mean over ranks and steps of the time of all collectives"},
-      {"exposed_communication_seconds", "s", kExact, "of these, while computation waited"},
+      {"exposed_communication_seconds", "s", kExact, "that computation was held up by it, queueing included"},
       {"overlap_percent", "%", kExact, "part of the communication that computation hid; left out without communication"},
       {"communication_bytes_per_step", "B", kExact, "payload of rank 0's collectives in a step"},
       {"all_gather_bus_gb_per_s", "GB/s", kExact, "payload x (n - 1) / n / time of rank 0's all-gathers"},

@@ -111,7 +111,8 @@ class VitMeasureTest : public ::testing::Test {
                                                .seconds = all[i],
                                                .forward_seconds = 0.25 * all[i],
                                                .communication_seconds = 0.2,
-                                               .exposed_communication_seconds = 0.05});
+                                               .exposed_communication_seconds = 0.06,
+                                               .hidden_communication_seconds = 0.15});
     }
     record.events.emplace_back(
         job::MemoryLedger{.rank = 0, .phase = "steady", .source = "measured", .moments_bytes = 60, .peak_bytes = 100});

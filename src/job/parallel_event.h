@@ -34,7 +34,8 @@ struct RankStep {
   double backward_seconds = 0;
   double optimizer_seconds = 0;
   double communication_seconds = 0;          ///< collectives, from start to end, summed
-  double exposed_communication_seconds = 0;  ///< of these, while computation waited
+  double exposed_communication_seconds = 0;  ///< that computation was held up by communication, queueing included
+  double hidden_communication_seconds = 0;   ///< of communication_seconds, beside computation
   double offload_seconds = 0;                ///< waited for copies between host and device memory
   double loss_scale = 1;
   bool skipped = false;  ///< a gradient overflowed: nothing was updated

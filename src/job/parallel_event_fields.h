@@ -53,6 +53,7 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("optimizer_seconds", event.optimizer_seconds);
   visit("communication_seconds", event.communication_seconds);
   visit("exposed_communication_seconds", event.exposed_communication_seconds);
+  visit("hidden_communication_seconds", event.hidden_communication_seconds);
   visit("offload_seconds", event.offload_seconds);
   visit("loss_scale", event.loss_scale);
   visit("skipped", event.skipped);

@@ -276,21 +276,57 @@ def deeper_model_dir(tmp_path_factory):
     return folder
 
 
+def peaks(results, phase):
+    """Measured peaks by rank, and the predicted one with its rank."""
+    events = [event for of_rank in results for event in of_kind(of_rank, "memory") if event["phase"] == phase]
+    measured = {event["rank"]: event["peak_bytes"] for event in events if event["source"] == "measured"}
+    predicted = next(event for event in events if event["source"] == "predicted")
+    return measured, predicted["rank"], predicted["peak_bytes"]
+
+
 @pytest.mark.parametrize("checkpointing", ["off", "on"])
 @pytest.mark.parametrize(("tensor", "stages"), [(2, 1), (1, 2), (2, 2)])
-def test_the_peak_of_a_mesh_is_foretold(tensor, stages, checkpointing, deeper_model_dir, tmp_path):
+def test_the_peaks_of_a_mesh_are_foretold(tensor, stages, checkpointing, deeper_model_dir, tmp_path):
     knobs = {"tp_size": tensor, "pp_size": stages, "microbatches": 4 if stages > 1 else 1}
     plan = {**HYBRID, "batch_size": 8, "max_steps": 2, "gradient_checkpointing": checkpointing}
     results = run(tmp_path, tensor * stages, model_dir=str(deeper_model_dir), knobs=knobs, **plan)
-    peaks = {
-        (event["source"], event["rank"]): event["peak_bytes"]
-        for events in results
-        for event in of_kind(events, "memory")
-        if event["phase"] == "steady"
-    }
-    ((_, rank), predicted) = next(item for item in peaks.items() if item[0][0] == "predicted")
-    assert predicted == pytest.approx(peaks["measured", rank], rel=0.05)
-    assert peaks["measured", rank] >= 0.99 * max(peak for (source, _), peak in peaks.items() if source == "measured")
+    measured, rank, predicted = peaks(results, "steady")
+    assert predicted == pytest.approx(measured[rank], rel=0.05)
+    assert measured[rank] >= 0.99 * max(measured.values())
+    measured, rank, predicted = peaks(results, "init")
+    assert predicted == pytest.approx(measured[rank], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "ranks", "knobs"),
+    [
+        ("FULL_SHARD", 2, {}),
+        ("gemini", 2, {"placement": "auto"}),
+        ("HYBRID_SHARD", 4, {"shard_ranks": 2}),
+    ],
+)
+def test_the_peaks_of_split_weights_are_foretold(plugin, ranks, knobs, deeper_model_dir, tmp_path):
+    plan = {"plugin": plugin, "knobs": knobs, "batch_size": 4, "max_steps": 2}
+    results = run(tmp_path, ranks, model_dir=str(deeper_model_dir), **plan)
+    for phase, tolerance in (("init", 0.01), ("steady", 0.05)):
+        measured, rank, predicted = peaks(results, phase)
+        assert predicted == pytest.approx(measured[rank], rel=tolerance), phase
+
+
+@pytest.mark.parametrize("thread", ["0", "1"])
+def test_communication_is_hidden_where_it_has_a_thread(thread, deeper_model_dir, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASSAY_COMM_THREAD", thread)
+    plan = {"plugin": "torch_ddp", "knobs": {"bucket_mib": 2}, "batch_size": 8, "max_steps": 4}
+    results = run(tmp_path, 2, model_dir=str(deeper_model_dir), **plan)
+    steps = [event for events in results for event in of_kind(events, "rank_step")]
+    communication, hidden = (
+        sum(step[name] for step in steps) for name in ("communication_seconds", "hidden_communication_seconds")
+    )
+    assert communication > 0
+    if thread == "1":
+        assert 0.1 * communication < hidden <= communication
+    else:
+        assert hidden < 1e-3 * communication
 
 
 @pytest.mark.parametrize(

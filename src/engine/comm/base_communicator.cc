@@ -6,8 +6,6 @@
 #include <functional>
 #include <utility>
 
-#include "base/text.h"
-
 namespace assay::engine {
 namespace {
 
@@ -23,9 +21,7 @@ class MeteredWork final : public Work {
       : work_(std::move(work)), call_(std::move(call)), meter_(std::move(meter)) {}
 
   void wait() override {
-    const double start = MonotonicSeconds();
-    work_->wait();
-    meter_->add_exposed(call_, start);
+    meter_->expose(call_, [this] { work_->wait(); });
   }
 
  private:
@@ -80,9 +76,8 @@ WorkPtr BaseCommunicator::begin(Call call) {
   meter_->add_call(call);
   CallName name{kind, call.label, call.bytes()};
   // A collective that runs on the calling thread is done, and paid for, when start() returns.
-  const double called = MonotonicSeconds();
-  WorkPtr work = start(std::move(call));
-  meter_->add_exposed(name, called);
+  WorkPtr work;
+  meter_->expose(name, [&] { work = start(std::move(call)); });
   return std::make_unique<MeteredWork>(std::move(work), std::move(name), meter_);
 }
 
@@ -98,6 +93,11 @@ int BaseCommunicator::new_rank(const std::vector<int>& members, std::string_view
   const auto self = std::find(members.begin(), members.end(), rank_);
   TORCH_CHECK(self != members.end(), "group ", name, ": rank ", rank_, " is not among its members");
   return static_cast<int>(self - members.begin());
+}
+
+std::unique_ptr<Communicator> BaseCommunicator::as_split(std::unique_ptr<BaseCommunicator> group) const {
+  group->meter_->share_waits(*meter_);
+  return group;
 }
 
 WorkPtr BaseCommunicator::all_gather(const at::Tensor& full, const at::Tensor& shard, std::string_view label) {

@@ -42,6 +42,9 @@ class BaseCommunicator : public Communicator {
   /// This rank's rank among `members`, which are checked.
   int new_rank(const std::vector<int>& members, std::string_view name) const;
 
+  /// `group`, which was split from this one: who waits for the one computes beside neither.
+  std::unique_ptr<Communicator> as_split(std::unique_ptr<BaseCommunicator> group) const;
+
   /// Outlives the communicator with the Works that count into it.
   const std::shared_ptr<CallMeter>& meter() const { return meter_; }
 

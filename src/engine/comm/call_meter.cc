@@ -1,5 +1,6 @@
 #include "engine/comm/call_meter.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -13,19 +14,37 @@ void CallMeter::add_call(const Call& call) {
   stats.bytes += call.bytes();
 }
 
-void CallMeter::add_busy(const Call& call, double start) {
+CallMeter::Beginning CallMeter::begin_busy() const {
+  const double now = MonotonicSeconds();
+  return {.seconds = now, .waited = waits_->waited(now)};
+}
+
+void CallMeter::add_busy(const Call& call, const Beginning& beginning) {
   const double end = MonotonicSeconds();
+  const double busy = end - beginning.seconds;
+  const double in_the_open = waits_->waited(end) - beginning.waited;
   {
     const std::lock_guard lock(mutex_);
-    by_kind_[static_cast<size_t>(call.kind)].busy_seconds += end - start;
+    CollectiveStats& stats = by_kind_[static_cast<size_t>(call.kind)];
+    stats.busy_seconds += busy;
+    stats.hidden_seconds += std::max(0.0, busy - in_the_open);
   }
   if (observer_) {
-    observer_->on_run({to_string(call.kind), call.label, call.bytes(), start, end});
+    observer_->on_run({to_string(call.kind), call.label, call.bytes(), beginning.seconds, end});
   }
 }
 
-void CallMeter::add_exposed(const CallName& call, double start) {
+void CallMeter::expose(const CallName& call, const std::function<void()>& body) {
+  const double start = MonotonicSeconds();
+  waits_->enter(start);
+  try {
+    body();
+  } catch (...) {
+    waits_->leave(MonotonicSeconds());
+    throw;
+  }
   const double end = MonotonicSeconds();
+  waits_->leave(end);
   {
     const std::lock_guard lock(mutex_);
     by_kind_[static_cast<size_t>(call.kind)].exposed_seconds += end - start;

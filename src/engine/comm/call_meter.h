@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,7 @@
 #include "engine/comm/call.h"
 #include "engine/comm/call_observer.h"
 #include "engine/comm/communicator.h"
+#include "engine/comm/wait_clock.h"
 
 namespace assay::engine {
 
@@ -25,10 +27,18 @@ struct CallName {
 class CallMeter {
  public:
   void add_call(const Call& call);
-  /// The collective itself ran from `start` (MonotonicSeconds()) until now.
-  void add_busy(const Call& call, double start);
-  /// Its caller started it, or waited for it, from `start` until now.
-  void add_exposed(const CallName& call, double start);
+  /// When a collective itself began, and how long its caller had waited until then.
+  struct Beginning {
+    double seconds = 0;
+    double waited = 0;
+  };
+  Beginning begin_busy() const;
+  /// The collective itself ran from `beginning` until now.
+  void add_busy(const Call& call, const Beginning& beginning);
+  /// Runs `body`, in which its caller starts it or waits for it.
+  void expose(const CallName& call, const std::function<void()>& body);
+  /// Takes waits in `other`'s group for waits of this one's caller, and the other way round. Before the first call.
+  void share_waits(const CallMeter& other) { waits_ = other.waits_; }
   /// Empty: nobody. Not while collectives are under way.
   void set_observer(std::shared_ptr<CallObserver> observer);
   /// Kinds that were called, in a fixed order.
@@ -39,6 +49,7 @@ class CallMeter {
   mutable std::mutex mutex_;
   std::array<CollectiveStats, kCallKinds> by_kind_;  // protected by mutex_
   std::shared_ptr<CallObserver> observer_;
+  std::shared_ptr<WaitClock> waits_ = std::make_shared<WaitClock>();
 };
 
 }  // namespace assay::engine

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -298,6 +301,54 @@ TEST_P(CollectivesTest, RefusesBuffersThatDoNotFit) {
 INSTANTIATE_TEST_SUITE_P(Backends, CollectivesTest, ::testing::ValuesIn(cases()), [](const auto& info) {
   return std::get<0>(info.param).name + "_" + std::to_string(std::get<1>(info.param));
 });
+
+/// Of an all-reduce during which every rank computes for `seconds`, summed over ranks.
+CollectiveStats stats_beside_computation(const Group& group, double seconds) {
+  CollectiveStats total;
+  std::mutex mutex;
+  run_ranks(group, [&](Communicator& rank) {
+    const at::Tensor values = at::ones({1 << 20});
+    rank.reset_stats();
+    const WorkPtr work = rank.all_reduce(values, ReduceOp::kSum, "gradients");
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    work->wait();
+    const std::lock_guard lock(mutex);
+    total.busy_seconds += rank.stats().front().busy_seconds;
+    total.hidden_seconds += rank.stats().front().hidden_seconds;
+  });
+  return total;
+}
+
+TEST(Overlap, CollectivesOnAThreadOfTheirOwnAreHiddenBehindComputation) {
+  for (const auto make : {make_shm_thread, make_gloo}) {
+    const CollectiveStats stats = stats_beside_computation(make(2), 0.3);
+    EXPECT_GT(stats.hidden_seconds, 0.5 * stats.busy_seconds);
+    EXPECT_LE(stats.hidden_seconds, stats.busy_seconds);
+  }
+}
+
+TEST(Overlap, CollectivesOnTheCallersThreadHideNothing) {
+  const CollectiveStats stats = stats_beside_computation(make_shm_caller(2), 0.01);
+  EXPECT_GT(stats.busy_seconds, 0);
+  EXPECT_NEAR(stats.hidden_seconds, 0, 1e-6);
+}
+
+TEST(Overlap, AWaitForAnotherGroupIsNoComputation) {
+  const Group group = make_shm_thread(2);
+  run_ranks(group, [](Communicator& world) {
+    const std::unique_ptr<Communicator> inner = world.split({0, 1}, "inner");
+    const at::Tensor value = at::ones({4});
+    inner->reset_stats();
+    if (world.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    const WorkPtr beside = inner->all_reduce(value, ReduceOp::kSum, "inner");
+    world.barrier("outer");
+    beside->wait();
+    const CollectiveStats stats = inner->stats().front();
+    EXPECT_LT(stats.hidden_seconds, 0.05 + 0.5 * stats.busy_seconds);
+  });
+}
 
 }  // namespace
 }  // namespace assay::engine

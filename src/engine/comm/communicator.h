@@ -46,7 +46,8 @@ struct CollectiveStats {
   int64_t calls = 0;
   int64_t bytes = 0;           ///< of the full (unsharded) buffers
   double busy_seconds = 0;     ///< between a collective's start and its end
-  double exposed_seconds = 0;  ///< that callers spent starting them and inside wait()
+  double exposed_seconds = 0;  ///< that callers spent starting them and inside wait(), queueing included
+  double hidden_seconds = 0;   ///< of busy_seconds, while the caller was in no collective of any group of this rank
 };
 
 /// The ranks of one group. Every rank calls the same collectives in the same order with equal sizes and dtypes; one

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "engine/comm/local_communicator.h"
 
 namespace assay::engine {
 namespace {
@@ -95,21 +94,31 @@ Mesh::Mesh(Communicator& world, const MeshShape& shape)
   const Result<MeshShape> resolved = resolve_mesh(shape, world.size());
   TORCH_CHECK(resolved.ok(), resolved.status().message());
   TORCH_CHECK(resolved->lengths() == shape.lengths(), "a mesh needs every length: call resolve_mesh() first");
-  for (int axis = 0; axis < kMeshAxes; ++axis) {
-    groups_.push_back(joint_group({static_cast<MeshAxis>(axis)}));
-  }
 }
 
-std::unique_ptr<Communicator> Mesh::joint_group(const std::vector<MeshAxis>& axes) const {
-  const std::vector<int> members = mesh_members(shape_, axes, world_.rank());
-  if (members.size() == 1) {
-    return make_self_communicator();
-  }
+Communicator* Mesh::group(const std::vector<MeshAxis>& axes) {
+  std::vector<MeshAxis> divided;
   std::vector<std::string> names;
   for (const MeshAxis axis : axes) {
-    names.emplace_back(to_string(axis));
+    if (length(axis) > 1) {
+      divided.push_back(axis);
+      names.emplace_back(to_string(axis));
+    }
   }
-  return world_.split(members, Join(names, "+"));
+  if (divided.empty()) {
+    return nullptr;
+  }
+  const std::vector<int> members = mesh_members(shape_, divided, world_.rank());
+  const bool parts_of_model =
+      std::ranges::count(divided, MeshAxis::kTensor) + std::ranges::count(divided, MeshAxis::kPipeline) > 0;
+  if (static_cast<int>(members.size()) == world_.size() && !parts_of_model) {
+    return &world_;
+  }
+  std::unique_ptr<Communicator>& group = groups_[divided];
+  if (group == nullptr) {
+    group = world_.split(members, Join(names, "+"));
+  }
+  return group.get();
 }
 
 }  // namespace assay::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,23 +43,24 @@ std::vector<int> mesh_members(const MeshShape& shape, const std::vector<MeshAxis
 /// One rank's place in the mesh, with the groups that it is in.
 class Mesh {
  public:
-  /// Splits `world` along every axis; all ranks do so together. `world` must outlive the mesh. Throws c10::Error when
-  /// `shape` is not one of resolve_mesh() for this many ranks.
+  /// `world` must outlive the mesh. Throws c10::Error when `shape` is not one of resolve_mesh() for this many ranks.
   Mesh(Communicator& world, const MeshShape& shape);
 
   const MeshShape& shape() const { return shape_; }
-  Communicator& world() const { return world_; }
-  /// This rank's group along `axis`: ranks that differ in nothing else.
-  Communicator& group(MeshAxis axis) const { return *groups_[static_cast<size_t>(axis)]; }
   int coordinate(MeshAxis axis) const { return coordinates_[static_cast<size_t>(axis)]; }
-  /// A group along several axes at once ("data" and "shard": all ranks that see different rows).
-  std::unique_ptr<Communicator> joint_group(const std::vector<MeshAxis>& axes) const;
+  int length(MeshAxis axis) const { return shape_.lengths()[static_cast<size_t>(axis)]; }
+  /// This rank's group along `axes`, ascending: the ranks that differ from it in nothing else. Null when that is this
+  /// rank alone; the world itself when it is all ranks, unless they are tensor ranks or stages, which errors name as
+  /// such. Split from the world when first asked for, which all ranks do together; stays as long as the mesh does.
+  Communicator* group(const std::vector<MeshAxis>& axes);
+  /// Whether group() split the world.
+  bool splits_world() const { return !groups_.empty(); }
 
  private:
   Communicator& world_;
   MeshShape shape_;
   std::vector<int> coordinates_;
-  std::vector<std::unique_ptr<Communicator>> groups_;
+  std::map<std::vector<MeshAxis>, std::unique_ptr<Communicator>> groups_;  ///< by axes of more than one rank
 };
 
 }  // namespace assay::engine

@@ -39,16 +39,18 @@ TEST(MeshTest, DataIsOutermostAndTensorInnermost) {
 TEST(MeshTest, GroupsReduceAlongTheirAxisAlone) {
   const auto ranks = make_thread_group(4, {.arena_bytes = 16 << 20});
   testing::run_ranks(ranks, [](Communicator& world) {
-    const Mesh mesh(world, {.data = 2, .tensor = 2});
-    const auto sum = [&](Communicator& group) {
+    Mesh mesh(world, {.data = 2, .tensor = 2});
+    const auto sum = [&](const std::vector<MeshAxis>& axes) {
       const at::Tensor value = at::full({1}, static_cast<float>(1 << world.rank()));
-      group.all_reduce(value, ReduceOp::kSum, "test")->wait();
+      mesh.group(axes)->all_reduce(value, ReduceOp::kSum, "test")->wait();
       return value.item<float>();
     };
-    EXPECT_EQ(sum(mesh.group(MeshAxis::kData)), world.rank() % 2 == 0 ? 1 + 4 : 2 + 8);
-    EXPECT_EQ(sum(mesh.group(MeshAxis::kTensor)), world.rank() < 2 ? 1 + 2 : 4 + 8);
-    EXPECT_EQ(mesh.group(MeshAxis::kPipeline).size(), 1);
-    EXPECT_EQ(sum(*mesh.joint_group({MeshAxis::kData, MeshAxis::kTensor})), 15);
+    EXPECT_EQ(sum({MeshAxis::kData}), world.rank() % 2 == 0 ? 1 + 4 : 2 + 8);
+    EXPECT_EQ(sum({MeshAxis::kTensor}), world.rank() < 2 ? 1 + 2 : 4 + 8);
+    EXPECT_EQ(mesh.group({MeshAxis::kPipeline}), nullptr);
+    EXPECT_EQ(mesh.group({MeshAxis::kData, MeshAxis::kPipeline}), mesh.group({MeshAxis::kData})) << "made once";
+    EXPECT_EQ(mesh.group({MeshAxis::kData, MeshAxis::kTensor})->size(), 4);
+    EXPECT_EQ(Mesh(world, {.data = 4}).group({MeshAxis::kData}), &world);
     EXPECT_EQ(mesh.coordinate(MeshAxis::kData), world.rank() / 2);
   });
 }

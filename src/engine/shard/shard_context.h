@@ -18,7 +18,7 @@ namespace assay::engine {
 /// tokens; of the ranks that hold the same experts as this one, `expert_shard` and `expert_replicate` are what `shard`
 /// and `replicate` are for everything else. All of them see different rows: shard x replicate has as many ranks as
 /// experts x expert_shard x expert_replicate. Null `experts`: every rank holds all experts, which are then parameters
-/// like any other. Of a mesh (MeshAxis), by ShardPolicy::split:
+/// like any other. Of a mesh (MeshAxis), by ShardPolicy::split, as groups_of_mesh() makes them:
 ///   kNobody  replicate = data + expert            expert_replicate = data
 ///   kAll     shard = shard + expert               expert_shard = shard
 ///   kGroup   both: shard + expert between data    both: shard between data

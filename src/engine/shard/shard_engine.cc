@@ -280,7 +280,7 @@ void ShardEngine::step_over() {
   schedule_->updated();
 }
 
-void ShardEngine::rehearse_step() {
+MemoryByKind ShardEngine::rehearse_step() {
   const auto count = static_cast<int64_t>(units_.size());
   const at::Tensor nothing = at::empty({0}, at::TensorOptions(at::kFloat).device(context_.device));
   for (int64_t u = 0; u < count; ++u) {
@@ -291,8 +291,10 @@ void ShardEngine::rehearse_step() {
     unit->expect_gradients();
   }
   reduces_ = true;
+  MemoryByKind at_backward{};
   for (int64_t u = count; u-- > 0;) {
     backward_enters(u);
+    at_backward = u + 1 == count ? context_.ledger.now() : at_backward;
     for (size_t g = 0; g < units_[u]->groups.size(); ++g) {
       const FlatWeights& weights = units_[u]->groups[g]->weights;
       for (size_t p = 0; weights.trainable() && p < weights.leaves().size(); ++p) {
@@ -303,6 +305,7 @@ void ShardEngine::rehearse_step() {
   }
   finish_backward();
   step_over();
+  return at_backward;
 }
 
 void ShardEngine::resolve_step() {

@@ -63,8 +63,9 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   void step(double learning_rate, double max_norm = 0);
 
   /// Goes through all that a step of one micro-batch does with memory and collectives, without computing anything: on
-  /// "meta" parameters and a fake group, the ledger's peak is then the one of real steps.
-  void rehearse_step();
+  /// "meta" parameters and a fake group, the ledger's peak is then the one of real steps. Returns what the ledger holds
+  /// when backward begins, beside all activations.
+  MemoryByKind rehearse_step();
 
   /// Waits for the last step().
   const StepReport& last_step();

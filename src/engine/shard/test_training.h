@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "engine/comm/testing.h"
 #include "engine/kernels/gradient_rule.h"
 #include "engine/shard/full_weights.h"
+#include "engine/shard/mesh_groups.h"
 #include "engine/shard/shard_engine.h"
 #include "engine/shard/sharded_checkpoint.h"
 #include "engine/shard/test_model.h"
@@ -92,37 +92,13 @@ inline Course train_alone(const Setting& setting) {
   return course;
 }
 
-/// The groups of one rank for a policy; those that were split off are owned here.
+/// The groups of one rank for a policy.
 struct RankGroups {
+  Mesh mesh;
   ShardGroups groups;
-  std::unique_ptr<Communicator> inner;
-  std::unique_ptr<Communicator> outer;
-  std::optional<Mesh> mesh;
 
-  RankGroups(Communicator& world, SplitOver split, int expert_ranks = 1) {
-    constexpr int kRanksOfGroup = 2;
-    if (expert_ranks > 1) {
-      divide_experts(world, split, expert_ranks);
-    } else if (split == SplitOver::kNobody) {
-      groups.replicate = &world;
-    } else if (split == SplitOver::kAll) {
-      groups.shard = &world;
-    } else {
-      std::vector<int> close;
-      std::vector<int> far;
-      for (int rank = 0; rank < world.size(); ++rank) {
-        if (rank / kRanksOfGroup == world.rank() / kRanksOfGroup) {
-          close.push_back(rank);
-        }
-        if (rank % kRanksOfGroup == world.rank() % kRanksOfGroup) {
-          far.push_back(rank);
-        }
-      }
-      inner = world.split(close, "shard");
-      outer = world.split(far, "replicate");
-      groups = {inner.get(), outer.get()};
-    }
-  }
+  RankGroups(Communicator& world, SplitOver split, int expert_ranks = 1)
+      : mesh(world, shape_of(world.size() / expert_ranks, split, expert_ranks)), groups(groups_of_mesh(mesh, split)) {}
 
   ExpertPlace expert_place() const {
     const auto first = [](Communicator* ranks) { return ranks == nullptr || ranks->rank() == 0; };
@@ -131,18 +107,11 @@ struct RankGroups {
 
  private:
   /// Groups of experts lie within those that split everything.
-  void divide_experts(Communicator& world, SplitOver split, int expert_ranks) {
-    const int holders = world.size() / expert_ranks;
-    const bool all = split == SplitOver::kAll;
-    mesh.emplace(world, MeshShape{.data = all ? 1 : holders, .shard = all ? holders : 1, .expert = expert_ranks});
-    const bool whole = split == SplitOver::kNobody;
-    inner = mesh->joint_group(whole ? std::vector{MeshAxis::kShard} : std::vector{MeshAxis::kShard, MeshAxis::kExpert});
-    outer = mesh->joint_group(whole ? std::vector{MeshAxis::kData, MeshAxis::kExpert} : std::vector{MeshAxis::kData});
-    groups = {.shard = inner.get(),
-              .replicate = outer.get(),
-              .experts = &mesh->group(MeshAxis::kExpert),
-              .expert_shard = &mesh->group(MeshAxis::kShard),
-              .expert_replicate = &mesh->group(MeshAxis::kData)};
+  static MeshShape shape_of(int holders, SplitOver split, int expert_ranks) {
+    constexpr int kRanksOfGroup = 2;
+    const int in_group = std::min(holders, std::max(1, kRanksOfGroup / expert_ranks));
+    const int shard = split == SplitOver::kAll ? holders : split == SplitOver::kGroup ? in_group : 1;
+    return {.data = holders / shard, .shard = shard, .expert = expert_ranks};
   }
 };
 

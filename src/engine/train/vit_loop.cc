@@ -90,7 +90,7 @@ class VitLoop {
       stability.add(run_step(++step, 1));
       all_stable = sums({stability.reached() ? 0.0 : 1.0})[0] == 0;
     }
-    for (const auto& [name, group] : session_.groups->named(*session_.world)) {
+    for (const auto& [name, group] : session_.groups->named()) {
       group->reset_stats();
     }
     return step;
@@ -126,8 +126,7 @@ class VitLoop {
   double run_step(int64_t step, int64_t counted) {
     meter_.set_step(step);
     const double start = MonotonicSeconds();
-    const double exposed = communication().exposed_seconds;
-    const double busy = communication().busy_seconds;
+    const CollectiveStats before = communication();
     StepUse use;
     job::Step event;
     event.step = step;
@@ -140,12 +139,12 @@ class VitLoop {
     });
     event.seconds = MonotonicSeconds() - start;
     meter_.end_step(start, event.seconds);
-    const CollectiveStats now = communication();
+    const CollectiveStats after = communication();
     event.loss = sums({loss})[0] / static_cast<double>(session_.groups->data_ranks());
     event.grad_norm = report.gradient_norm;
     event.loss_scale = report.loss_scale;
     event.skipped = report.skipped;
-    write_step(event, use, now.busy_seconds - busy, now.exposed_seconds - exposed);
+    write_step(event, use, before, after);
     throw_if_diverged(step, event.loss, plan_.precision == "fp32" ? "" : "precision fp32");
     return event.seconds;
   }
@@ -153,16 +152,17 @@ class VitLoop {
   /// All collectives of this rank in the groups of all ranks.
   CollectiveStats communication() const {
     CollectiveStats total;
-    for (const auto& [name, group] : session_.groups->named(*session_.world)) {
+    for (const auto& [name, group] : session_.groups->named()) {
       for (const CollectiveStats& stats : group->stats()) {
         total.busy_seconds += stats.busy_seconds;
         total.exposed_seconds += stats.exposed_seconds;
+        total.hidden_seconds += stats.hidden_seconds;
       }
     }
     return total;
   }
 
-  void write_step(job::Step event, const StepUse& use, double busy, double exposed) {
+  void write_step(job::Step event, const StepUse& use, const CollectiveStats& before, const CollectiveStats& after) {
     event.samples = plan_.batch_size * session_.groups->data_ranks();
     event.forward_seconds = use.passes.forward.seconds;
     event.backward_seconds = use.passes.backward.seconds;
@@ -183,8 +183,9 @@ class VitLoop {
                                 .forward_seconds = use.passes.forward.seconds,
                                 .backward_seconds = use.passes.backward.seconds,
                                 .optimizer_seconds = use.optimizer.seconds,
-                                .communication_seconds = busy,
-                                .exposed_communication_seconds = exposed,
+                                .communication_seconds = after.busy_seconds - before.busy_seconds,
+                                .exposed_communication_seconds = after.exposed_seconds - before.exposed_seconds,
+                                .hidden_communication_seconds = after.hidden_seconds - before.hidden_seconds,
                                 .loss_scale = event.loss_scale,
                                 .skipped = event.skipped});
   }
@@ -254,7 +255,7 @@ class VitLoop {
   }
 
   void write_collectives() {
-    for (const auto& [name, group] : session_.groups->named(*session_.world)) {
+    for (const auto& [name, group] : session_.groups->named()) {
       for (const CollectiveStats& stats : group->stats()) {
         events_.write(job::CollectiveTotals{.rank = session_.world->rank(),
                                             .operation = stats.kind == "recv" ? "receive" : std::string(stats.kind),

@@ -106,7 +106,7 @@ class VitRun {
 
   void trace_collectives(VitSession& session) {
     if (trace_) {
-      for (const auto& [name, group] : session.groups->named(*session.world)) {
+      for (const auto& [name, group] : session.groups->named()) {
         group->set_observer(trace_->observer_of(name));
       }
     }

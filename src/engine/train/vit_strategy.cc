@@ -1,11 +1,11 @@
 #include "engine/train/vit_strategy.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "engine/model/status_error.h"
+#include "engine/shard/mesh_groups.h"
 #include "engine/train/device.h"
 
 namespace assay::engine {
@@ -34,6 +34,16 @@ void set_communication_dtype(const std::string& name, ShardPolicy& policy) {
   }
 }
 
+/// Data ranks lie along the axis over which the policy splits, or along both where it splits over groups.
+MeshShape mesh_of(const job::VitPlan& plan, SplitOver split, int ranks, int64_t ranks_of_machine) {
+  MeshShape shape{.pipeline = static_cast<int>(plan.knobs.pp_size), .tensor = static_cast<int>(plan.knobs.tp_size)};
+  (split == SplitOver::kAll ? shape.shard : shape.data) = 0;
+  if (split == SplitOver::kGroup) {
+    shape.shard = static_cast<int>(plan.knobs.shard_ranks > 0 ? plan.knobs.shard_ranks : ranks_of_machine);
+  }
+  return value_or_throw(resolve_mesh(shape, ranks));
+}
+
 }  // namespace
 
 ShardPolicy policy_of(const job::VitPlan& plan) {
@@ -60,67 +70,31 @@ at::ScalarType compute_dtype_of(const job::VitPlan& plan) {
 
 StrategyGroups::StrategyGroups(const job::VitPlan& plan, const ShardPolicy& policy, Communicator& world,
                                int64_t ranks_of_machine)
-    : world_(world) {
-  if (world.size() == 1) {
-    return;
-  }
-  if (plan.knobs.tp_size * plan.knobs.pp_size > 1) {
-    lay_out_mesh(plan, policy);
-  } else if (policy.split != SplitOver::kGroup) {
-    (policy.split == SplitOver::kAll ? groups_.shard : groups_.replicate) = &world;
-  } else {
-    lay_out_groups(static_cast<int>(plan.knobs.shard_ranks > 0 ? plan.knobs.shard_ranks : ranks_of_machine));
-  }
+    : world_(world),
+      mesh_(world, mesh_of(plan, policy.split, world.size(), ranks_of_machine)),
+      groups_(groups_of_mesh(mesh_, policy.split)),
+      tensor_(mesh_.group({MeshAxis::kTensor})),
+      pipeline_(mesh_.group({MeshAxis::kPipeline})) {}
+
+int64_t StrategyGroups::data_rank() const {
+  return int64_t{1} * mesh_.coordinate(MeshAxis::kData) * mesh_.shape().shard + mesh_.coordinate(MeshAxis::kShard);
 }
 
-void StrategyGroups::lay_out_mesh(const job::VitPlan& plan, const ShardPolicy& policy) {
-  const MeshShape shape = value_or_throw(resolve_mesh(
-      {.data = 0, .pipeline = static_cast<int>(plan.knobs.pp_size), .tensor = static_cast<int>(plan.knobs.tp_size)},
-      world_.size()));
-  mesh_ = std::make_unique<Mesh>(world_, shape);
-  model_ = mesh_->joint_group({MeshAxis::kPipeline, MeshAxis::kTensor});
-  groups_.model = model_.get();
-  (policy.split == SplitOver::kAll ? groups_.shard : groups_.replicate) = axis(MeshAxis::kData);
-}
-
-Communicator* StrategyGroups::axis(MeshAxis axis) const {
-  return mesh_ && mesh_->group(axis).size() > 1 ? &mesh_->group(axis) : nullptr;
-}
-
-void StrategyGroups::lay_out_groups(int width) {
-  std::vector<int> sharers;
-  std::vector<int> copies;
-  for (int rank = 0; rank < world_.size(); ++rank) {
-    if (rank / width == world_.rank() / width) {
-      sharers.push_back(rank);
-    }
-    if (rank % width == world_.rank() % width) {
-      copies.push_back(rank);
+std::vector<std::pair<std::string, Communicator*>> StrategyGroups::named() const {
+  const bool parts = groups_.model != nullptr;
+  const std::pair<const char*, Communicator*> all[] = {{parts ? "data" : "shard", groups_.shard},
+                                                       {parts ? "data" : "replica", groups_.replicate},
+                                                       {"tensor", tensor_},
+                                                       {"pipeline", pipeline_},
+                                                       {"model", groups_.model}};
+  std::vector<std::pair<std::string, Communicator*>> named = {{"world", &world_}};
+  for (const auto& [name, group] : all) {
+    const bool listed = std::ranges::count(named, group, &std::pair<std::string, Communicator*>::second) > 0;
+    if (group != nullptr && !listed) {
+      named.emplace_back(name, group);
     }
   }
-  shard_ = world_.split(sharers, "shard");
-  replicate_ = world_.split(copies, "replica");
-  groups_ = {shard_.get(), replicate_.get(), nullptr};
-}
-
-std::vector<std::pair<std::string, Communicator*>> StrategyGroups::named(Communicator& world) const {
-  std::vector<std::pair<std::string, Communicator*>> groups = {{"world", &world}};
-  if (shard_) {
-    groups.emplace_back("shard", shard_.get());
-  }
-  if (replicate_) {
-    groups.emplace_back("replica", replicate_.get());
-  }
-  for (const auto& [name, at] :
-       {std::pair{"data", MeshAxis::kData}, {"tensor", MeshAxis::kTensor}, {"pipeline", MeshAxis::kPipeline}}) {
-    if (Communicator* group = axis(at)) {
-      groups.emplace_back(name, group);
-    }
-  }
-  if (model_) {
-    groups.emplace_back("model", model_.get());
-  }
-  return groups;
+  return named;
 }
 
 }  // namespace assay::engine

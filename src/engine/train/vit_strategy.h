@@ -3,7 +3,6 @@
 
 #include <c10/core/ScalarType.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,30 +29,27 @@ class StrategyGroups {
 
   ShardGroups groups() const { return groups_; }
   /// All groups that carry collectives, `world` first, under the names that events have for them.
-  std::vector<std::pair<std::string, Communicator*>> named(Communicator& world) const;
+  std::vector<std::pair<std::string, Communicator*>> named() const;
+  /// Whether there are others than the world.
+  bool splits_world() const { return mesh_.splits_world(); }
   int64_t shard_ranks() const { return groups_.shard == nullptr ? 1 : groups_.shard->size(); }
   /// Those that read different images.
-  int64_t data_rank() const { return mesh_ ? mesh_->coordinate(MeshAxis::kData) : world_.rank(); }
-  int64_t data_ranks() const { return mesh_ ? mesh_->shape().data : world_.size(); }
+  int64_t data_rank() const;
+  int64_t data_ranks() const { return int64_t{1} * mesh_.shape().data * mesh_.shape().shard; }
   /// Null where there is one.
-  Communicator* tensor() const { return axis(MeshAxis::kTensor); }
-  Communicator* pipeline() const { return axis(MeshAxis::kPipeline); }
-  int64_t tensor_ranks() const { return mesh_ ? mesh_->shape().tensor : 1; }
-  int64_t stages() const { return mesh_ ? mesh_->shape().pipeline : 1; }
+  Communicator* tensor() const { return tensor_; }
+  Communicator* pipeline() const { return pipeline_; }
+  int64_t tensor_ranks() const { return mesh_.shape().tensor; }
+  int64_t stages() const { return mesh_.shape().pipeline; }
   /// Of the ranks with one model together, from 0.
   int64_t model_rank() const { return groups_.model == nullptr ? 0 : groups_.model->rank(); }
 
  private:
-  Communicator* axis(MeshAxis axis) const;
-  void lay_out_mesh(const job::VitPlan& plan, const ShardPolicy& policy);
-  void lay_out_groups(int width);
-
   Communicator& world_;
-  std::unique_ptr<Mesh> mesh_;
-  std::unique_ptr<Communicator> model_;
-  std::unique_ptr<Communicator> shard_;
-  std::unique_ptr<Communicator> replicate_;
+  Mesh mesh_;
   ShardGroups groups_;
+  Communicator* tensor_;
+  Communicator* pipeline_;
 };
 
 }  // namespace assay::engine

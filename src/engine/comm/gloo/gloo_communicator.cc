@@ -139,9 +139,9 @@ class GlooCommunicator::Message final : public Work {
 
   void wait() override {
     if (GlooWork work = std::exchange(work_, {})) {
-      const double start = MonotonicSeconds();
+      const CallMeter::Beginning beginning = owner_.meter()->begin_busy();
       owner_.guard(call_, [&] { work->wait(); });
-      owner_.meter()->add_busy(call_, start);
+      owner_.meter()->add_busy(call_, beginning);
     }
   }
 
@@ -167,9 +167,9 @@ WorkPtr GlooCommunicator::start(Call call) {
   // The task must not keep the buffers once its Work is done.
   return sequencer_.run(std::packaged_task<void()>([this, call = std::move(call)]() mutable {
     const Call own = std::exchange(call, {});
-    const double start = MonotonicSeconds();
+    const CallMeter::Beginning beginning = meter()->begin_busy();
     guard(own, [&] { run(own); });
-    meter()->add_busy(own, start);
+    meter()->add_busy(own, beginning);
   }));
 }
 
@@ -317,7 +317,7 @@ std::unique_ptr<Communicator> GlooCommunicator::split(const std::vector<int>& me
   }
   const std::string prefix = fmt::format("group {} {} of {}", ++groups_, name, members.front());
   seat.store = c10::make_intrusive<c10d::PrefixStore>(prefix, seat_.store);
-  return std::make_unique<GlooCommunicator>(std::move(seat));
+  return as_split(std::make_unique<GlooCommunicator>(std::move(seat)));
 }
 
 std::vector<int> first_ranks(int size) {

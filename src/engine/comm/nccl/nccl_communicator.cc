@@ -82,7 +82,7 @@ class NcclCommunicator final : public BaseCommunicator {
     seat.name = std::string(name);
     const std::string prefix = fmt::format("group {} {} of {}", ++groups_, name, members.front());
     seat.store = c10::make_intrusive<c10d::PrefixStore>(prefix, seat_.store);
-    return std::make_unique<NcclCommunicator>(std::move(seat));
+    return as_split(std::make_unique<NcclCommunicator>(std::move(seat)));
   }
 
  protected:

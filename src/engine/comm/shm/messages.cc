@@ -65,7 +65,7 @@ ShmMessages::ShmMessages(int rank, int size, std::shared_ptr<ArenaSet> arenas, c
       inboxes_(static_cast<size_t>(size)) {}
 
 WorkPtr ShmMessages::send(Call call) {
-  const double start = MonotonicSeconds();
+  const CallMeter::Beginning beginning = meter_->begin_busy();
   meeting_.check_failure();
   Channel& channel = meeting_.channel(rank_, call.peer);
   const auto number = static_cast<uint32_t>(call.number);
@@ -83,7 +83,7 @@ WorkPtr ShmMessages::send(Call call) {
     message.offset = *offset;
   }
   Meeting::raise(channel.posted, number);
-  meter_->add_busy(call, start);
+  meter_->add_busy(call, beginning);
   return std::make_unique<SendWork>(meeting_, std::move(call), channel.taken, std::move(staged));
 }
 
@@ -106,7 +106,7 @@ void ShmMessages::receive_up_to(int from, int64_t number) {
 }
 
 void ShmMessages::receive(const Call& call) {
-  const double start = MonotonicSeconds();
+  const CallMeter::Beginning beginning = meter_->begin_busy();
   meeting_.check_failure();
   Channel& channel = meeting_.channel(call.peer, rank_);
   const auto number = static_cast<uint32_t>(call.number);
@@ -123,7 +123,7 @@ void ShmMessages::receive(const Call& call) {
     std::memcpy(call.full.data_ptr(), data, call.full.nbytes());
   }
   Meeting::raise(channel.taken, number);
-  meter_->add_busy(call, start);
+  meter_->add_busy(call, beginning);
 }
 
 }  // namespace assay::engine

@@ -79,9 +79,9 @@ class ShmCommunicator final : public BaseCommunicator {
     // The task must not keep the buffers once its Work is done.
     return sequencer_->run(std::packaged_task<void()>([this, call = std::move(call)]() mutable {
       const Call own = std::exchange(call, {});
-      const double start = MonotonicSeconds();
+      const CallMeter::Beginning beginning = meter()->begin_busy();
       collectives_.run(own);
-      meter()->add_busy(own, start);
+      meter()->add_busy(own, beginning);
     }));
   }
 
@@ -133,7 +133,7 @@ std::unique_ptr<Communicator> ShmCommunicator::split(const std::vector<int>& mem
   }
   seat.control = SharedMapping(open_segment(offers[static_cast<size_t>(members.front())].control));
   barrier(kLabel);
-  return std::make_unique<ShmCommunicator>(std::move(seat));
+  return as_split(std::make_unique<ShmCommunicator>(std::move(seat)));
 }
 
 }  // namespace
