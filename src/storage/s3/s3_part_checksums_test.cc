@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -43,6 +44,7 @@ class UploadOnlyS3 {
   }
 
   std::string url() const { return server_->url(); }
+  int parts_taken() const { return parts_taken_; }
   /// The body of CompleteMultipartUpload.
   std::string completion() const {
     const std::lock_guard lock(mutex_);
@@ -73,6 +75,7 @@ class UploadOnlyS3 {
     const std::string name = "partNumber=";
     const size_t begin = head.target.find(name) + name.size();
     const auto number = static_cast<int>(*ParseCount(head.target.substr(begin, 1)));
+    ++parts_taken_;
     http::ServerResponse response;
     response.headers.Add("ETag", '"' + EtagOfPart(number) + '"');
     if (recorded_.contains(number)) {
@@ -98,6 +101,7 @@ class UploadOnlyS3 {
 
   const std::string content_;
   const std::set<int> recorded_;
+  std::atomic<int> parts_taken_ = 0;
   mutable std::mutex mutex_;
   std::string completion_;  // guarded by mutex_
   std::unique_ptr<http::Server> server_;
@@ -123,11 +127,27 @@ std::vector<std::string> PartsOf(std::string_view completion) {
   return parts;
 }
 
+/// What another program would know of an upload.
+class NotingJournal : public UploadJournal {
+ public:
+  void OnBegin(const ResumableUpload& upload) override { upload_ = upload; }
+  void OnPart(const UploadedPart& part) override { upload_.parts.push_back(part); }
+  Status BeforePublish() override { return Status::Ok(); }
+  const ResumableUpload& upload() const { return upload_; }
+
+ private:
+  ResumableUpload upload_;
+};
+
 class S3PartChecksumsTest : public testing::Test {
  protected:
   /// Writes the content to a store that records those checksums; the parts that its completion named.
-  std::vector<std::string> Write(std::set<int> recorded, const ResumableUpload* resume = nullptr) {
+  std::vector<std::string> Write(std::set<int> recorded) {
     UploadOnlyS3 server(content_, std::move(recorded));
+    return Write(server, {});
+  }
+
+  std::vector<std::string> Write(UploadOnlyS3& server, const WriteOptions& write) {
     StoreOptions options;
     options.endpoint = server.url();
     options.part_bytes = kPartBytes;
@@ -137,7 +157,7 @@ class S3PartChecksumsTest : public testing::Test {
     S3Store store(std::make_unique<S3Dialect>(*address, "us-east-1", options), std::make_unique<AnonymousSigner>(),
                   options);
     const Bytes bytes = AsBytes(content_);
-    EXPECT_THAT(store.Write("k", std::span(&bytes, 1), {.resume = resume}).status(), IsOk());
+    EXPECT_THAT(store.Write("k", std::span(&bytes, 1), write).status(), IsOk());
     return PartsOf(server.completion());
   }
 
@@ -161,11 +181,13 @@ TEST_F(S3PartChecksumsTest, OnlyTheRecordedOnesAreNamed) {
 }
 
 TEST_F(S3PartChecksumsTest, PartsOfAnEarlierTryAreNamedAsTheStoreListsThem) {
-  ResumableUpload earlier{.upload_id = "u", .write_token = "token", .part_bytes = kPartBytes};
-  for (const int number : {1, 2}) {
-    earlier.parts.push_back({number, kPartBytes, "e" + std::to_string(number), ChecksumOfPart(content_, number)});
-  }
-  EXPECT_THAT(Write({2, 3}, &earlier), ElementsAre("1 e1", With("2 e2", 2), With("3 e3", 3)));
+  UploadOnlyS3 server(content_, {2, 3});
+  NotingJournal journal;
+  Write(server, {.journal = &journal});
+  ResumableUpload earlier = journal.upload();
+  std::erase_if(earlier.parts, [](const UploadedPart& part) { return part.number == 3; });
+  EXPECT_THAT(Write(server, {.resume = &earlier}), ElementsAre("1 e1", With("2 e2", 2), With("3 e3", 3)));
+  EXPECT_EQ(server.parts_taken(), 4);
 }
 
 }  // namespace
