@@ -34,11 +34,14 @@ Status CheckGpus(int64_t gpus) {
   return Status::Ok();
 }
 
-/// kFailedPrecondition where this model cannot be divided as the point asks for.
+/// kFailedPrecondition where this model cannot be divided as the point asks for, or this machine not so often.
 Status CheckDivides(const job::VitPlan& plan, const data::VitShape& shape) {
-  const Status status = job::CheckModelDivides(plan, {.attention_heads = shape.num_attention_heads,
-                                                      .intermediate_features = shape.intermediate_size,
-                                                      .layers = shape.num_hidden_layers});
+  Status status = job::CheckModelDivides(plan, {.attention_heads = shape.num_attention_heads,
+                                                .intermediate_features = shape.intermediate_size,
+                                                .layers = shape.num_hidden_layers});
+  if (status.ok()) {
+    status = job::CheckRanksFit(plan);
+  }
   return status.ok() ? status : Status::FailedPrecondition(status.message());
 }
 

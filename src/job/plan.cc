@@ -1,9 +1,16 @@
 #include "job/plan.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+
+#include "base/parallel.h"
 
 namespace assay::job {
 namespace {
+
+/// Far beyond what anyone measures, and still few enough to start and to end.
+constexpr int64_t kMaxRanksPerThread = 32;
 
 template <typename Kind>
 Result<Plan> AsPlan(Result<Kind> plan) {
@@ -26,6 +33,17 @@ int64_t ThreadsOf(const Plan& plan) {
 
 bool IsForCpu(const Plan& plan) {
   return std::visit([](const auto& kind) { return kind.device == "cpu"; }, plan);
+}
+
+Status CheckRanksFit(const Plan& plan) {
+  const int64_t threads = UsableThreads();
+  const int64_t most = kMaxRanksPerThread * threads;
+  if (RanksOf(plan) <= most) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(
+      fmt::format("{} ranks are too many for the {} CPU threads this process may use: at most {}, which is {} a thread",
+                  RanksOf(plan), threads, most, kMaxRanksPerThread));
 }
 
 nlohmann::json ToJson(const Plan& plan) {

@@ -19,6 +19,9 @@ int64_t RanksOf(const Plan& plan);
 int64_t ThreadsOf(const Plan& plan);  ///< CPU threads a rank; 0: not said
 bool IsForCpu(const Plan& plan);      ///< asks for the CPU by name
 
+/// Refuses ranks that so outnumber this machine's CPU threads that they would only take its memory. One line.
+Status CheckRanksFit(const Plan& plan);
+
 /// The key "kind" says which plan it is; a plan without it is a TunePlan.
 Result<Plan> PlanFromJson(const nlohmann::json& json);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
 #include "job/plan.h"
 
 namespace assay::job {
@@ -181,6 +182,15 @@ TEST(MicroBatchesTest, OfAPipelineAreOneImageEachUnlessGiven) {
   EXPECT_EQ(MicroBatches(plan), 8);
   plan.knobs.microbatches = 4;
   EXPECT_EQ(MicroBatches(plan), 4);
+}
+
+TEST(RanksFitTest, RefusesWhatTheMachineCannotServe) {
+  VitPlan plan;
+  plan.number_ranks = 2;
+  EXPECT_EQ(CheckRanksFit(plan).message(), "");
+  plan.number_ranks = 1000 * UsableThreads();
+  EXPECT_EQ(CheckRanksFit(plan).code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(CheckRanksFit(plan).message(), HasSubstr(std::to_string(plan.number_ranks) + " ranks are too many"));
 }
 
 TEST(ModelDividesTest, HeadsFeaturesAndLayersMustGoRound) {

@@ -178,6 +178,7 @@ Result<std::string> FindWorker() {
 }
 
 Result<job::RunRecord> RunWorker(const job::Plan& plan, const LaunchOptions& options) {
+  ASSAY_RETURN_IF_ERROR(job::CheckRanksFit(plan));
   std::string worker = options.worker;
   if (worker.empty()) {
     ASSAY_ASSIGN_OR_RETURN(worker, FindWorker());

@@ -301,6 +301,9 @@ def test_the_peaks_of_a_mesh_are_foretold(tensor, stages, checkpointing, deeper_
     ("plugin", "ranks", "knobs"),
     [
         ("FULL_SHARD", 2, {}),
+        ("low_level_zero", 2, {"zero_stage": 2}),
+        ("gemini", 1, {}),
+        ("gemini", 2, {}),
         ("gemini", 2, {"placement": "auto"}),
         ("HYBRID_SHARD", 4, {"shard_ranks": 2}),
     ],

@@ -3,6 +3,8 @@
 #include <c10/util/Exception.h>
 #include <c10/util/Logging.h>
 #include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <future>
@@ -12,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/text.h"
 #include "engine/comm/communicator.h"
 
@@ -37,9 +40,27 @@ TcpStore open_store(const std::string& address, const c10d::TCPStoreOptions& opt
       [address, options] { return c10::make_intrusive<c10d::TCPStore>(address, options); });
   std::future<TcpStore> store = attempt->get_future();
   std::thread([attempt] { (*attempt)(); }).detach();
-  // Where nobody listens c10d gives up by itself in this time, and says more.
+  // Where nobody listens c10d gives up by itself, mostly in this time.
   constexpr std::chrono::seconds kLeeway{2};
   return store.wait_for(options.timeout + kLeeway) == std::future_status::ready ? store.get() : TcpStore();
+}
+
+bool somebody_listens(const std::string& address, int64_t port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+    return false;
+  }
+  bool connected = false;
+  for (const addrinfo* each = found; each != nullptr && !connected; each = each->ai_next) {
+    const FileDescriptor socket(::socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol));
+    constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+    connected = ::connect(socket.get(), each->ai_addr, each->ai_addrlen) == 0;
+  }
+  ::freeaddrinfo(found);
+  return connected;
 }
 
 }  // namespace
@@ -68,8 +89,17 @@ void Rendezvous::connect(const CommOptions& options) {
   store.isServer = environment_.rank == 0 && !environment_.store_is_served;
   store.waitWorkers = false;
   store.timeout = milliseconds(options.deadline_seconds);
+  const auto nobody = [&] {
+    return CommError(
+        fmt::format("rank {} finds nobody at {} within {} (is rank 0 running, and are MASTER_ADDR and "
+                    "MASTER_PORT right?)",
+                    environment_.rank, place(), FormatSeconds(options.deadline_seconds)));
+  };
   try {
     const TcpStore opened = open_store(environment_.address, store);
+    if (!opened && !somebody_listens(environment_.address, environment_.port)) {
+      throw nobody();
+    }
     if (!opened) {
       throw CommError(
           fmt::format("rank {} had no answer from what listens at {} within {}: another program has the port (set "
@@ -84,10 +114,7 @@ void Rendezvous::connect(const CommOptions& options) {
           fmt::format("rank 0 cannot listen at {}: {} (set MASTER_PORT to a free port)", place(),
                       in_use ? "the port is in use, perhaps by another job" : error.what_without_backtrace()));
     }
-    throw CommError(
-        fmt::format("rank {} finds nobody at {} within {} (is rank 0 running, and are MASTER_ADDR and "
-                    "MASTER_PORT right?)",
-                    environment_.rank, place(), FormatSeconds(options.deadline_seconds)));
+    throw nobody();
   }
 }
 

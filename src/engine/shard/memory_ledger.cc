@@ -1,6 +1,6 @@
 #include "engine/shard/memory_ledger.h"
 
-#include <algorithm>
+#include <array>
 
 namespace assay::engine {
 
@@ -15,20 +15,17 @@ void MemoryLedger::add(MemoryKind kind, int64_t bytes) {
   if (kind != MemoryKind::kOffloaded) {
     live_total_ += bytes;
   }
-  peak_with_offloaded_ = std::max(peak_with_offloaded_, live_with_offloaded());
-  if (live_total_ > peak_total_) {
-    take_peak();
+  if (live_total_ > device_.total) {
+    device_ = {live_total_, live_};
+  }
+  if (live_with_offloaded() > with_offloaded_.total) {
+    with_offloaded_ = {live_with_offloaded(), live_};
   }
 }
 
 void MemoryLedger::reset_peak() {
-  take_peak();
-  peak_with_offloaded_ = live_with_offloaded();
-}
-
-void MemoryLedger::take_peak() {
-  peak_total_ = live_total_;
-  at_peak_ = live_;
+  device_ = {live_total_, live_};
+  with_offloaded_ = {live_with_offloaded(), live_};
 }
 
 }  // namespace assay::engine

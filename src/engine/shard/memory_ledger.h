@@ -22,30 +22,31 @@ std::string_view memory_kind_name(MemoryKind kind);
 
 using MemoryByKind = std::array<int64_t, kMemoryKinds>;
 
-/// Bytes by kind, now and at the highest total. Offloaded bytes do not count in totals. One rank's, one thread's.
+struct MemoryPeak {
+  int64_t total = 0;
+  MemoryByKind by_kind{};  ///< as they were then
+};
+
+/// Bytes by kind, now and at the highest total since the last reset. One rank's, one thread's.
 class MemoryLedger {
  public:
   void add(MemoryKind kind, int64_t bytes);  ///< negative: given back
 
   int64_t live(MemoryKind kind) const { return live_[static_cast<size_t>(kind)]; }
   int64_t live_total() const { return live_total_; }
-  int64_t peak_total() const { return peak_total_; }
-  /// As they were when the total was highest since the last reset.
-  const MemoryByKind& at_peak() const { return at_peak_; }
   const MemoryByKind& now() const { return live_; }
-  /// Highest total since the last reset where host memory is the device's own: with what is offloaded.
-  int64_t peak_with_offloaded() const { return peak_with_offloaded_; }
-  int64_t live_with_offloaded() const { return live_total_ + live(MemoryKind::kOffloaded); }
+
+  /// Of the device alone; `with_offloaded` where host memory is the device's own, as on the CPU.
+  const MemoryPeak& peak(bool with_offloaded = false) const { return with_offloaded ? with_offloaded_ : device_; }
   void reset_peak();
 
  private:
-  void take_peak();
+  int64_t live_with_offloaded() const { return live_total_ + live(MemoryKind::kOffloaded); }
 
   MemoryByKind live_{};
-  MemoryByKind at_peak_{};
   int64_t live_total_ = 0;
-  int64_t peak_total_ = 0;
-  int64_t peak_with_offloaded_ = 0;
+  MemoryPeak device_;
+  MemoryPeak with_offloaded_;
 };
 
 }  // namespace assay::engine

@@ -154,7 +154,7 @@ MemoryByKind forecast_of_vit_b(const char* strategy, const char* precision, int 
   ShardEngine engine(model, policy, {splits ? group.get() : nullptr, splits ? nullptr : group.get()}, kOptimizer);
   engine.ledger().reset_peak();
   engine.rehearse_step();
-  MemoryByKind mib = engine.ledger().at_peak();
+  MemoryByKind mib = engine.ledger().peak().by_kind;
   for (int64_t& bytes : mib) {
     bytes >>= 20;
   }

@@ -103,13 +103,13 @@ TEST_P(Memory, IsForetoldWithoutComputing) {
   const int64_t base = beside_the_engine();
   TestModel shapes(on_meta);
   ShardEngine forecast(shapes, policy(), fake.groups, kOptimizer);
-  EXPECT_EQ(forecast.ledger().peak_total(), engine.ledger().peak_total()) << "of the start";
+  EXPECT_EQ(forecast.ledger().peak().total, engine.ledger().peak().total) << "of the start";
   for (int step = 0; step < 2; ++step) {
     engine.ledger().reset_peak();
     forecast.ledger().reset_peak();
     train_step(model, engine, kModel);
     forecast.rehearse_step();
-    EXPECT_EQ(forecast.ledger().at_peak(), engine.ledger().at_peak()) << "of step " << step;
+    EXPECT_EQ(forecast.ledger().peak().by_kind, engine.ledger().peak().by_kind) << "of step " << step;
   }
   EXPECT_LT(beside_the_engine() - base, 1 << 12) << "nothing is there";
 }
@@ -120,7 +120,7 @@ int64_t peak_of_weights(const ShardPolicy& policy) {
   ShardEngine engine(model, policy, rank.groups, kOptimizer);
   engine.ledger().reset_peak();
   train_step(model, engine, kModel);
-  return engine.ledger().at_peak()[static_cast<size_t>(MemoryKind::kParameters)];
+  return engine.ledger().peak().by_kind[static_cast<size_t>(MemoryKind::kParameters)];
 }
 
 TEST_F(MemoryOfStrategies, FullShardHoldsAFewUnitsAtATime) {

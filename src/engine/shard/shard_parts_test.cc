@@ -67,7 +67,7 @@ TEST(FlatBuffer, ViewsFollowTheMemory) {
   EXPECT_TRUE(at::equal(view, at::arange(8, 14, at::kFloat).view({2, 3})));
   EXPECT_TRUE(at::equal(detached, view));
   EXPECT_EQ(view._version(), version) << "what the engine writes is no in-place change to autograd";
-  EXPECT_EQ(ledger.peak_total(), 256);
+  EXPECT_EQ(ledger.peak().total, 256);
 }
 
 TEST(MemoryLedger, KeepsTheKindsOfItsPeakAndLeavesHostMemoryOut) {
@@ -77,11 +77,14 @@ TEST(MemoryLedger, KeepsTheKindsOfItsPeakAndLeavesHostMemoryOut) {
   ledger.add(MemoryKind::kGradients, -50);
   ledger.add(MemoryKind::kMoments, 20);
   ledger.add(MemoryKind::kOffloaded, 1000);
-  EXPECT_EQ(ledger.peak_total(), 150);
-  EXPECT_EQ(ledger.at_peak()[static_cast<size_t>(MemoryKind::kGradients)], 50);
+  EXPECT_EQ(ledger.peak().total, 150);
+  EXPECT_EQ(ledger.peak().by_kind[static_cast<size_t>(MemoryKind::kGradients)], 50);
+  EXPECT_EQ(ledger.peak(true).total, 1120) << "with what is offloaded the peak was at another time";
+  EXPECT_EQ(ledger.peak(true).by_kind[static_cast<size_t>(MemoryKind::kGradients)], 0);
   EXPECT_EQ(ledger.live_total(), 120);
   ledger.reset_peak();
-  EXPECT_EQ(ledger.peak_total(), 120);
+  EXPECT_EQ(ledger.peak().total, 120);
+  EXPECT_EQ(ledger.peak(true).total, 1120);
 }
 
 TEST(Policy, UnknownNamesAreRefusedWithTheKnownOnes) {

@@ -77,19 +77,19 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   const LoadedImageClassifier loaded = shapes_of_rank(plan, groups.model_rank());
   ShardEngine engine(*loaded.model, policy, groups.groups(), OptimizerOptions{});
   MemoryLedger& ledger = engine.ledger();
-  const MemoryByKind start = ledger.at_peak();
+  const MemoryByKind start = ledger.peak(on_cpu).by_kind;
   engine.rehearse_step();
   ledger.reset_peak();
   const MemoryByKind begin = engine.rehearse_step();
   // All activations are there when backward begins; the engine's own peak may come later, while a layer is at work.
   const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
-  const int64_t own_peak = on_cpu ? ledger.peak_with_offloaded() : ledger.peak_total();
+  const MemoryPeak own = ledger.peak(on_cpu);
   const int64_t at_backward = in_all(begin, on_cpu) + need.kept_bytes;
   const bool share_memory = on_cpu && local_ranks == plan.number_ranks;
-  const int64_t peak = std::max(own_peak, at_backward) + need.working_bytes +
+  const int64_t peak = std::max(own.total, at_backward) + need.working_bytes +
                        bytes_beside_engine(plan, *loaded.model, groups, *world, on_cpu, share_memory);
-  const job::MemoryLedger steady = at_backward >= own_peak ? ledger_event(begin, need.kept_bytes, peak, on_cpu)
-                                                           : ledger_event(ledger.at_peak(), 0, peak, on_cpu);
+  const job::MemoryLedger steady = at_backward >= own.total ? ledger_event(begin, need.kept_bytes, peak, on_cpu)
+                                                            : ledger_event(own.by_kind, 0, peak, on_cpu);
   // Ranks that share memory tell each other of new groups through a tile.
   const int64_t init_peak = in_all(start, on_cpu) + (share_memory && groups.splits_world() ? kShmStagingBytes : 0);
   return {predicted(ledger_event(start, 0, init_peak, on_cpu), rank, "init"), predicted(steady, rank, "steady")};

@@ -63,7 +63,7 @@ class VitLoop {
     }
     result.train_runtime = MonotonicSeconds() - start;
     result.peak_bytes = peak_bytes_;
-    result.at_peak = session_.engine->ledger().at_peak();
+    result.at_peak = session_.engine->ledger().peak(device_.is_cpu()).by_kind;
     write_collectives();
     return result;
   }

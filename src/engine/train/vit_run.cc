@@ -149,7 +149,9 @@ class VitRun {
     std::optional<VitSession> session;
     PhaseUse use;
     meter_.measure("load", use, [&] { session = load_vit_session(plan_, environment, device_); });
-    write_ledger(ledger_event(session->engine->ledger().at_peak(), 0, use.peak_bytes, device_.is_cpu()), "init");
+    write_ledger(
+        ledger_event(session->engine->ledger().peak(device_.is_cpu()).by_kind, 0, use.peak_bytes, device_.is_cpu()),
+        "init");
     if (rank_ == 0) {
       events_.write(topology(*session));
       events_.write(job::Loaded{.seconds = MonotonicSeconds() - start_seconds_,
