@@ -87,9 +87,11 @@ Result<experiment::BoundPoint> PointOf(const report::Prediction& prediction) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(measured.experiment));
   space::Entity entity = measured.entity;
   entity[std::string(report::kBatchSizeProperty)] = std::llround(prediction.batch_size);
-  ASSAY_ASSIGN_OR_RETURN(const space::Entity parameters,
-                         experiment::ParametersOf(*experiment, measured.parameterized_id));
-  return experiment::BindPoint(*experiment, entity, parameters);
+  if (experiment::ParameterizedId(*experiment, measured.parameters) != measured.parameterized_id) {
+    return Status::FailedPrecondition(
+        fmt::format("the parameters of {} cannot be told from its id: measure it again", measured.parameterized_id));
+  }
+  return experiment::BindPoint(*experiment, entity, measured.parameters);
 }
 
 std::string AgainstPredicted(const char* what, double predicted, const std::optional<double>& measured,

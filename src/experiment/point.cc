@@ -89,30 +89,6 @@ std::string ParameterizedId(const Experiment& experiment, const space::Entity& p
   return id;
 }
 
-Result<space::Entity> ParametersOf(const Experiment& experiment, const std::string& parameterized_id) {
-  if (!parameterized_id.starts_with(experiment.id())) {
-    return Status::InvalidArgument(
-        fmt::format("{} is not a parameterised id of {}", parameterized_id, experiment.id()));
-  }
-  // A value may hold dashes and dots; it ends where the next property's name begins.
-  std::map<size_t, const PropertySpec*> starts;
-  for (const PropertySpec& spec : experiment.properties()) {
-    const size_t at = parameterized_id.find(fmt::format("-{}.", spec.name), experiment.id().size());
-    if (at != std::string::npos) {
-      starts[at] = &spec;
-    }
-  }
-  space::Entity parameters;
-  for (auto start = starts.begin(); start != starts.end(); ++start) {
-    const size_t value_at = start->first + start->second->name.size() + 2;
-    const size_t end = std::next(start) == starts.end() ? parameterized_id.size() : std::next(start)->first;
-    const std::string text = parameterized_id.substr(value_at, end - value_at);
-    ASSAY_ASSIGN_OR_RETURN(parameters[start->second->name],
-                           CanonicalValue(experiment, start->second->name, space::ValueFromText(text)));
-  }
-  return parameters;
-}
-
 Result<BoundPoint> BindPoint(const Experiment& experiment, const space::Entity& entity,
                              const space::Entity& parameterization) {
   BoundPoint point;
@@ -121,6 +97,10 @@ Result<BoundPoint> BindPoint(const Experiment& experiment, const space::Entity& 
   ASSAY_ASSIGN_OR_RETURN(const space::Entity parameters, CanonicalEntity(experiment, parameterization));
   point.entity_id = space::EntityId(point.entity);
   point.parameterized_id = ParameterizedId(experiment, parameters);
+  point.parameters = parameters;
+  std::erase_if(point.parameters, [&](const auto& parameter) {
+    return parameter.second == FindProperty(experiment, parameter.first)->default_value;
+  });
   point.complete = point.entity;
   point.complete.insert(parameters.begin(), parameters.end());
   ASSAY_RETURN_IF_ERROR(FillIn(experiment, point.complete));

@@ -17,16 +17,14 @@ struct BoundPoint {
   const Experiment* experiment = nullptr;
   space::Entity entity;  ///< constitutive properties, canonical values
   std::string entity_id;
-  std::string parameterized_id;  ///< base id and the overridden optionals
+  space::Entity parameters;      ///< overridden optionals: those that are not at their default
+  std::string parameterized_id;  ///< base id and the parameters
   space::Entity complete;        ///< entity, parameterization and defaults together
 };
 
 /// "finetune_full_benchmark-v1.0.0-stop_after_seconds.30": the base id and `-name.value` for each parameter, in
 /// alphabetical order. Parameters at their default are left out.
 std::string ParameterizedId(const Experiment& experiment, const space::Entity& parameterization);
-
-/// What a parameterised id says, as ParameterizedId wrote it. kInvalidArgument when it is not one of `experiment`.
-Result<space::Entity> ParametersOf(const Experiment& experiment, const std::string& parameterized_id);
 
 /// The value of property `name` in the form that ids use; an existing relative path becomes absolute. kInvalidArgument
 /// for an unknown property (with the nearest known one) and a value outside its domain.

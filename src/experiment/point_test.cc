@@ -43,13 +43,18 @@ constexpr char kHead[] =
 constexpr char kLength[] = " - {identifier: model_max_length, propertyDomain: {values: [512, 1024]}}\n";
 constexpr char kExperiments[] = "experiments:\n - experimentIdentifier: finetune_full_benchmark-v1.0.0\n";
 
-TEST(PointTest, ReadsParametersBackFromTheirId) {
-  const space::Entity parameters = {
-      {"dataset_id", std::string("news-chars-1024-entries-1024")}, {"flash_attn", false}, {"stop_after_seconds", 2.5}};
-  const std::string id = ParameterizedId(Full(), parameters);
-  EXPECT_EQ(ParametersOf(Full(), id).value(), parameters);
-  EXPECT_EQ(ParametersOf(Full(), Full().id()).value(), space::Entity());
-  EXPECT_FALSE(ParametersOf(Full(), "another-v1.0.0").ok());
+TEST(PointTest, KeepsParametersAsAMap) {
+  const std::string path = "/data/x-r.8/rows.jsonl";
+  const auto point = BindPoint(Full(), {{"model_name", "smollm2-135m"},
+                                        {"model_max_length", "512"},
+                                        {"batch_size", "4"},
+                                        {"number_gpus", "0"},
+                                        {"dataset_id", path},
+                                        {"flash_attn", "True"},
+                                        {"stop_after_seconds", "2.5"}});
+  ASSERT_TRUE(point.ok()) << point.status().message();
+  EXPECT_EQ(point->parameters, (space::Entity{{"dataset_id", path}, {"stop_after_seconds", 2.5}}));
+  EXPECT_EQ(point->parameterized_id, ParameterizedId(Full(), point->parameters));
 }
 
 TEST(PointTest, BindsWhatACommandLineGives) {

@@ -28,6 +28,7 @@ Exploration::Exploration(const experiment::BoundSpace& space, samplestore::Sampl
   options_.repeats = std::max(1, options_.repeats);
   summary_.operation_uid = RandomUid();
   options_.measure.operation_uid = summary_.operation_uid;
+  options_.measure.points_at_once = options_.workers;
   if (options_.workers > 1 && options_.measure.context.threads == 0) {
     options_.measure.context.threads = std::max<int64_t>(1, measure::UsableCores() / options_.workers);
   }

@@ -1,43 +1,91 @@
 #include "explore/host_provenance.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
 #include "measure/machine.h"
 #include "measure/nvml.h"
+#include "samplestore/dependencies.h"
 #include "version.h"
 
-namespace assay::explore {
+extern char** environ;
 
-std::map<std::string, std::string> HostProvenance(bool with_gpus) {
-  const auto nvml = with_gpus ? measure::Nvml::Load() : nullptr;
+namespace assay::explore {
+namespace {
+
+/// Variables that begin so reach the libraries that do a worker's work, or choose another worker.
+constexpr std::string_view kSettingPrefixes[] = {
+    "ASSAY_COMM_", "ASSAY_CPU_ISA=", "ASSAY_WORKER=", "CUBLAS", "CUDA_LAUNCH", "GLIBC_TUNABLES=", "GOMP_", "KMP_",
+    "LD_PRELOAD=", "MALLOC_",        "MKL_",          "NCCL_",  "OMP_",        "PYTORCH_",        "TORCH_"};
+
+std::string VisibleGpuNames(const measure::Nvml* nvml) {
+  std::vector<std::string> names;
+  if (nvml != nullptr) {
+    for (const int index : measure::VisibleGpus(nvml->gpus())) {
+      names.push_back(nvml->gpus()[static_cast<size_t>(index)].name);
+    }
+  }
+  return Join(names, ", ");
+}
+
+ProvenanceMap WithKind(ProvenanceMap provenance) {
+  provenance[samplestore::kMachine] = samplestore::MachineKind(provenance);
+  return provenance;
+}
+
+}  // namespace
+
+Host Host::Look(bool look_for_gpus) {
+  const auto nvml = look_for_gpus ? measure::Nvml::Load() : nullptr;
   const measure::MachineInfo machine = measure::DescribeMachine(nvml.get());
-  std::map<std::string, std::string> provenance = {
+  const int64_t memory = machine.memory_limit_bytes > 0 ? machine.memory_limit_bytes : machine.memory_bytes;
+  ProvenanceMap provenance = {
       {"host", machine.hostname},
       {"os", machine.os},
       {"kernel", machine.kernel},
       {"cpu", machine.cpu_model},
       {"cpu_features", measure::DescribeIsa(machine.isa)},
       {"cores", std::to_string(machine.usable_cores)},
-      {"memory", FormatBytes(static_cast<double>(machine.memory_bytes))},
+      {"memory", FormatBytes(static_cast<double>(memory))},
       {"version", kVersion},
-      {"commit", kCommit},
+      {samplestore::kCommit, kCommit},
+      {samplestore::kLibtorch, kTorchVersion},
   };
-  std::vector<std::string> gpus;
-  for (const measure::GpuInfo& gpu : machine.gpus) {
-    gpus.push_back(gpu.name);
-  }
-  if (!gpus.empty()) {
-    provenance["gpu"] = Join(gpus, ", ");
+  Host host;
+  host.without_gpus_ = WithKind(provenance);
+  if (const std::string gpus = VisibleGpuNames(nvml.get()); !gpus.empty()) {
+    provenance["gpu"] = gpus;
     provenance["gpu_driver"] = machine.gpu_driver;
   }
-  return provenance;
+  host.with_gpus_ = WithKind(std::move(provenance));
+  return host;
 }
 
-std::map<std::string, std::string> WorkerProvenance(const job::RunRecord& record) {
-  std::map<std::string, std::string> provenance;
+std::string DescribeSettings(int64_t threads, int points_at_once) {
+  std::vector<std::string> settings;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (std::ranges::any_of(kSettingPrefixes, [&](std::string_view prefix) { return text.starts_with(prefix); })) {
+      settings.emplace_back(text);
+    }
+  }
+  std::ranges::sort(settings);
+  if (points_at_once > 1) {
+    settings.insert(settings.begin(), fmt::format("{} points at once", points_at_once));
+  }
+  if (threads > 0) {
+    settings.insert(settings.begin(), fmt::format("threads {}", threads));
+  }
+  return settings.empty() ? "default" : Join(settings, ", ");
+}
+
+ProvenanceMap WorkerProvenance(const job::RunRecord& record) {
+  ProvenanceMap provenance;
   if (const auto* started = job::FindEvent<job::Started>(record)) {
-    provenance["libtorch"] = started->libtorch;
     provenance["device"] = started->device;
     provenance["threads"] = std::to_string(started->threads);
     provenance["isa"] = started->isa;

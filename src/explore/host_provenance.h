@@ -1,6 +1,7 @@
 // Where and with what a measurement was made.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -8,10 +9,28 @@
 
 namespace assay::explore {
 
-/// host, os, kernel, cpu, cpu_features, cores, memory, gpu, gpu_driver, version, commit. Looks for GPUs only if asked.
-std::map<std::string, std::string> HostProvenance(bool with_gpus);
+using ProvenanceMap = std::map<std::string, std::string>;
 
-/// What the worker said of itself: libtorch, device, threads, isa, weights.
-std::map<std::string, std::string> WorkerProvenance(const job::RunRecord& record);
+/// This machine and these programs, looked at once for many points.
+class Host {
+ public:
+  /// Takes milliseconds; tens of them where there are GPUs to be asked.
+  static Host Look(bool look_for_gpus);
+
+  /// host, os, kernel, cpu, cpu_features, cores, memory, gpu, gpu_driver, machine (the kind, as
+  /// samplestore::MachineKind says), version, commit, libtorch. A run on the CPU has nothing of the GPUs.
+  const ProvenanceMap& provenance(bool uses_gpus) const { return uses_gpus ? with_gpus_ : without_gpus_; }
+
+ private:
+  ProvenanceMap without_gpus_;
+  ProvenanceMap with_gpus_;
+};
+
+/// What of the environment changes how fast a run is: "threads 2, 2 points at once, OMP_WAIT_POLICY=passive", or
+/// "default". `threads` 0: not bounded.
+std::string DescribeSettings(int64_t threads, int points_at_once);
+
+/// What the worker said of itself: device, threads, isa, weights, model_type.
+ProvenanceMap WorkerProvenance(const job::RunRecord& record);
 
 }  // namespace assay::explore

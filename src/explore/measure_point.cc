@@ -9,6 +9,7 @@
 #include "explore/host_provenance.h"
 #include "explore/reference_run.h"
 #include "launch/product_ceilings.h"
+#include "samplestore/dependencies.h"
 #include "space/number.h"
 
 namespace assay::explore {
@@ -28,10 +29,12 @@ class PointRun {
     measurement.parameterized_id = point.parameterized_id;
     measurement.entity = point.entity;
     measurement.entity_id = point.entity_id;
+    measurement.parameters = point.parameters;
   }
 
   Result<PointResult> Execute() {
-    result_.measurement.provenance = HostProvenance(UsesGpus());
+    result_.measurement.provenance = Host::Look(UsesGpus()).provenance(UsesGpus());
+    AddProvenance({{samplestore::kSettings, DescribeSettings(options_.context.threads, options_.points_at_once)}});
     if (const experiment::Verdict verdict = point_.experiment->Check(point_.complete); !verdict.valid()) {
       Conclude(Outcome::kInvalid, verdict.reason);
       return std::move(result_);

@@ -29,6 +29,7 @@ struct MeasureOptions {
   CeilingsFunction ceilings;                       ///< empty: launch::MeasureProductCeilings
   std::function<void(std::string_view)> on_phase;  ///< "preparing", "running", "measuring": for a status line
   std::string operation_uid;                       ///< the operation to which the result belongs; empty: none
+  int points_at_once = 1;                          ///< that share the machine
   bool replay = true;         ///< false: measure again though the store has it (a further measurement is added)
   int64_t wanted = 1;         ///< valid measurements that the point shall have, before the store's last is replayed
   double lease_seconds = 30;  ///< of the claim; renewed while the point is measured

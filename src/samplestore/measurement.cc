@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "samplestore/measurement_schema1.h"
 
 namespace assay::samplestore {
 namespace {
@@ -55,7 +56,7 @@ Status ReadSeries(const nlohmann::json& json, std::map<std::string, std::vector<
   return Status::Ok();
 }
 
-Status CheckSchema(const nlohmann::json& json) {
+Result<int64_t> ReadSchema(const nlohmann::json& json) {
   if (!json.is_object()) {
     return Status::InvalidArgument("a measurement must be a JSON object");
   }
@@ -66,7 +67,7 @@ Status CheckSchema(const nlohmann::json& json) {
         fmt::format("this measurement has schema {}, but this program knows schemas up to {}: use a newer version",
                     schema, Measurement::kSchema));
   }
-  return Status::Ok();
+  return schema;
 }
 
 }  // namespace
@@ -91,11 +92,13 @@ nlohmann::json ToJson(const Measurement& measurement) {
                          {"parameterized_id", measurement.parameterized_id},
                          {"entity", ToJson(measurement.entity)},
                          {"entity_id", measurement.entity_id},
+                         {"parameters", ToJson(measurement.parameters)},
                          {"outcome", ToString(measurement.outcome)},
                          {"reason", measurement.reason},
                          {"properties", ToJson(measurement.properties)},
                          {"units", measurement.units},
                          {"provenance", measurement.provenance},
+                         {"depends_on", measurement.depends_on},
                          {"measured_at", measurement.measured_at}};
   if (!measurement.series.empty()) {
     json["series"] = measurement.series;
@@ -104,7 +107,7 @@ nlohmann::json ToJson(const Measurement& measurement) {
 }
 
 Result<Measurement> MeasurementFromJson(const nlohmann::json& json) {
-  ASSAY_RETURN_IF_ERROR(CheckSchema(json));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t schema, ReadSchema(json));
   Measurement measurement;
   std::string outcome;
   ASSAY_RETURN_IF_ERROR(ReadField(json, "uid", measurement.uid));
@@ -116,10 +119,15 @@ Result<Measurement> MeasurementFromJson(const nlohmann::json& json) {
   ASSAY_RETURN_IF_ERROR(ReadField(json, "measured_at", measurement.measured_at));
   ASSAY_ASSIGN_OR_RETURN(measurement.outcome, OutcomeFromString(outcome));
   ASSAY_RETURN_IF_ERROR(ReadValues(json, "entity", measurement.entity));
+  ASSAY_RETURN_IF_ERROR(ReadValues(json, "parameters", measurement.parameters));
   ASSAY_RETURN_IF_ERROR(ReadValues(json, "properties", measurement.properties));
   ASSAY_RETURN_IF_ERROR(ReadTexts(json, "units", measurement.units));
   ASSAY_RETURN_IF_ERROR(ReadTexts(json, "provenance", measurement.provenance));
+  ASSAY_RETURN_IF_ERROR(ReadTexts(json, "depends_on", measurement.depends_on));
   ASSAY_RETURN_IF_ERROR(ReadSeries(json, measurement.series));
+  if (schema < Measurement::kSchema) {
+    UpgradeFromSchema1(measurement);
+  }
   return measurement;
 }
 

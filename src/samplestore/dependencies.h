@@ -1,0 +1,28 @@
+// What an outcome depends on: it says something only where that is the same.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace assay::samplestore {
+
+/// Names of Measurement::depends_on. Provenance has entries of the same names.
+inline constexpr char kMachine[] = "machine";    ///< processor, cores, memory and GPUs, as MachineKind() says
+inline constexpr char kLibtorch[] = "libtorch";  ///< its version
+inline constexpr char kCommit[] = "commit";      ///< of the programs
+inline constexpr char kSettings[] = "settings";  ///< of the environment that change a run's speed
+inline constexpr char kModelHash[] = "model_hash";
+inline constexpr char kDataHash[] = "data_hash";
+inline constexpr char kTokenizerHash[] = "tokenizer_hash";
+
+/// What holds here and now, by name. What it does not name is not compared.
+using Facts = std::map<std::string, std::string>;
+
+/// Whether what depends on `depends_on` holds where `here` does.
+bool Agrees(const Facts& depends_on, const Facts& here);
+
+/// "AMD EPYC 9B45, 2 cores, 23.5 GiB, 2 x NVIDIA H200" out of the provenance entries cpu, cores, memory and gpu: one
+/// name for all machines of a kind. Empty when they are not there.
+std::string MachineKind(const std::map<std::string, std::string>& provenance);
+
+}  // namespace assay::samplestore

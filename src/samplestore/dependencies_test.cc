@@ -1,0 +1,28 @@
+#include "samplestore/dependencies.h"
+
+#include <gmock/gmock.h>
+
+namespace assay::samplestore {
+namespace {
+
+TEST(DependenciesTest, WhatDependsOnNothingHoldsEverywhere) {
+  EXPECT_TRUE(Agrees({}, {{"machine", "a"}}));
+}
+
+TEST(DependenciesTest, OnlyWhatHereNamesIsCompared) {
+  const Facts depends_on = {{"machine", "a"}, {"commit", "1"}};
+  EXPECT_TRUE(Agrees(depends_on, {{"machine", "a"}, {"commit", "1"}, {"settings", "default"}}));
+  EXPECT_TRUE(Agrees(depends_on, {{"machine", "a"}}));
+  EXPECT_FALSE(Agrees(depends_on, {{"machine", "a"}, {"commit", "2"}}));
+  EXPECT_FALSE(Agrees(depends_on, {{"machine", ""}}));
+}
+
+TEST(DependenciesTest, NamesKindsOfMachines) {
+  EXPECT_EQ(MachineKind({}), "");
+  EXPECT_EQ(MachineKind({{"cpu", "A"}, {"cores", "2"}, {"memory", "4.00 GiB"}, {"host", "h"}}), "A, 2 cores, 4.00 GiB");
+  EXPECT_EQ(MachineKind({{"cpu", "A"}, {"cores", "2"}, {"memory", "4.00 GiB"}, {"gpu", "G, G"}}),
+            "A, 2 cores, 4.00 GiB, 2 x G");
+}
+
+}  // namespace
+}  // namespace assay::samplestore
