@@ -136,7 +136,7 @@ std::string SerializeHead(const ServerResponse& response, bool head_request, boo
   if (!HasNoBody(response.status)) {
     const int64_t length = head_request ? response.head_content_length.value_or(response.body_bytes())  //
                                         : response.body_bytes();
-    AppendField(head, "Content-Length", std::to_string(length));
+    AppendField(head, "Content-Length", std::to_string(length - response.unannounced_bytes));
   }
   head.append(keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
   return head;

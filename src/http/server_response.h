@@ -49,6 +49,7 @@ struct ServerResponse {
   std::vector<BodyPiece> body;
   /// Of a response to HEAD, whose body is not sent; elsewhere the body's own length holds.
   std::optional<int64_t> head_content_length;
+  int64_t unannounced_bytes = 0;  ///< of the body's end, which Content-Length leaves out: a server that is broken
   double delay_seconds = 0;       ///< from the end of the request to the first byte of the answer
   CutKind cut = CutKind::kNone;   ///< what happens after `cut_after_bytes` of the body
   int64_t cut_after_bytes = -1;   ///< -1: before the first byte of the head

@@ -35,6 +35,8 @@ struct RequestNotes {
   std::string request_id;  ///< 16 hexadecimal digits
   /// The list that answers it does not show what was created within the last so many seconds; 0: it shows everything.
   double stale_list_seconds = 0;
+  std::string asked;       ///< what the request names: bucket, key, range, part
+  std::string_view lie{};  ///< that was told in the answer
 };
 using Notes = std::shared_ptr<RequestNotes>;
 

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "objectserver/gcs/dialect.h"
+#include "objectserver/model/lies.h"
 #include "objectserver/model/model.h"
 #include "objectserver/model/modelled_exchange.h"
 #include "objectserver/oci/dialect.h"
@@ -21,8 +22,8 @@ namespace {
 /// Passes everything on and counts it.
 class CountedExchange : public http::Exchange {
  public:
-  CountedExchange(Routed routed, Metrics& metrics)
-      : inner_(std::move(routed.exchange)), metrics_(metrics), start_(MonotonicSeconds()) {
+  CountedExchange(Routed routed, Metrics& metrics, Notes notes)
+      : inner_(std::move(routed.exchange)), metrics_(metrics), notes_(std::move(notes)), start_(MonotonicSeconds()) {
     sample_.operation = std::move(routed.operation);
   }
   bool wants_body() const override { return inner_->wants_body(); }
@@ -34,6 +35,9 @@ class CountedExchange : public http::Exchange {
   http::ServerResponse Finish(const http::Headers& trailers) override {
     http::ServerResponse response = inner_->Finish(trailers);
     sample_.status = response.status;
+    if (!notes_->lie.empty()) {
+      metrics_.CountFault(std::string(notes_->lie), sample_.operation);
+    }
     response.on_sent = [sample = std::move(sample_), &metrics = metrics_, start = start_](int64_t bytes, bool) mutable {
       sample.bytes_out = bytes;
       sample.seconds = MonotonicSeconds() - start;
@@ -45,6 +49,7 @@ class CountedExchange : public http::Exchange {
  private:
   std::unique_ptr<http::Exchange> inner_;
   Metrics& metrics_;
+  const Notes notes_;
   RequestSample sample_;
   double start_;
 };
@@ -73,7 +78,12 @@ Front::Front(const Context& context) : context_(context) {
   s3_ = enabled("s3") || enabled("gcs") ? s3::NewS3Dialect(context) : nullptr;
   gcs_ = enabled("gcs") ? gcs::NewGcsDialect(context) : nullptr;
   oci_ = enabled("oci") ? oci::NewOciDialect(context) : nullptr;
+  if (context.model != nullptr && std::ranges::any_of(context.model->profile().faults, &FaultRule::lie)) {
+    liar_ = std::make_unique<Liar>();
+  }
 }
+
+Front::~Front() = default;
 
 std::string Front::Metrics() const {
   const http::ServerStats* stats = stats_;
@@ -127,16 +137,17 @@ std::unique_ptr<http::Exchange> Front::Open(http::RequestHead head) {
     const RequestFate fate = context_.model->Decide(traits, MonotonicSeconds());
     CountFault(fate, routed.operation);
     std::string operation = routed.operation;
-    routed.exchange = ApplyFate(std::move(routed), fate, *dialect, notes);
+    notes->asked = fmt::format("{}/{}\n{}", routed.bucket, routed.key, detail);
+    routed.exchange = ApplyFate(std::move(routed), fate, *dialect, liar_.get(), notes);
     routed.operation = std::move(operation);
   }
-  return std::make_unique<CountedExchange>(std::move(routed), metrics_);
+  return std::make_unique<CountedExchange>(std::move(routed), metrics_, notes);
 }
 
 void Front::CountFault(const RequestFate& fate, const std::string& operation) {
   if (fate.throttled) {
     metrics_.CountFault("throttle", operation);
-  } else if (fate.fault != nullptr) {
+  } else if (fate.fault != nullptr && fate.fault->kind != FaultKind::kLie) {  // lies count once they are told
     metrics_.CountFault(fate.fault->name, operation);
   }
 }

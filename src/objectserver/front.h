@@ -11,12 +11,14 @@
 
 namespace assay::objectserver {
 
+class Liar;
 struct RequestFate;
 
 /// Thread-safe. `context` must outlive it.
 class Front {
  public:
   explicit Front(const Context& context);
+  ~Front();
   std::unique_ptr<http::Exchange> Open(http::RequestHead head);
   /// The counters of the connections, known once the server runs.
   void Serve(const http::ServerStats& stats) { stats_ = &stats; }
@@ -33,6 +35,7 @@ class Front {
   std::unique_ptr<Dialect> s3_;
   std::unique_ptr<Dialect> gcs_;
   std::unique_ptr<Dialect> oci_;
+  std::unique_ptr<Liar> liar_;  ///< where the profile knows lies
   objectserver::Metrics metrics_;
   std::atomic<uint64_t> request_count_ = 0;
   std::atomic<const http::ServerStats*> stats_ = nullptr;

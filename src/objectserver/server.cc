@@ -85,6 +85,9 @@ Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& op
   }
   ASSAY_ASSIGN_OR_RETURN(state->store, Store::Open(options.root));
   ASSAY_RETURN_IF_ERROR(MakeBuckets(options, *state->store));
+  if (state->model && state->model->profile().ignores_conditions) {
+    state->store->IgnoreConditions();
+  }
   if (options.root != "memory") {
     ASSAY_RETURN_IF_ERROR(state->preauthenticated.UseFile(options.root + "/preauthenticated.json"));
   }

@@ -163,7 +163,7 @@ StoreOutcome Store::PutLocked(Bucket& bucket, ObjectRecord object, const Conditi
     return {StoreCode::kNoSuchBucket, nullptr, {}};
   }
   const ObjectPointer current = bucket.Find(object.key);
-  if (const StoreCode code = condition ? condition(current.get()) : StoreCode::kOk; code != StoreCode::kOk) {
+  if (const StoreCode code = Judge(condition, current.get()); code != StoreCode::kOk) {
     return {code, current, {}};
   }
   object.modified = UnixSeconds();
@@ -186,7 +186,7 @@ StoreOutcome Store::Remove(const std::string& bucket_name, const std::string& ke
   const std::shared_lock life(bucket->life);
   const std::lock_guard stripe(StripeOf(key));
   const ObjectPointer current = bucket->Find(key);
-  if (const StoreCode code = condition ? condition(current.get()) : StoreCode::kOk; code != StoreCode::kOk) {
+  if (const StoreCode code = Judge(condition, current.get()); code != StoreCode::kOk) {
     return {code, current, {}};
   }
   if (!current) {
@@ -212,7 +212,7 @@ StoreOutcome Store::UpdateAttributes(const std::string& bucket_name, const std::
   if (!current) {
     return {StoreCode::kNoSuchKey, nullptr, {}};
   }
-  if (const StoreCode code = condition ? condition(current.get()) : StoreCode::kOk; code != StoreCode::kOk) {
+  if (const StoreCode code = Judge(condition, current.get()); code != StoreCode::kOk) {
     return {code, current, {}};
   }
   ObjectRecord object = *current;

@@ -79,6 +79,10 @@ class Store {
   Result<std::unique_ptr<BlobWriter>> NewWriter(std::optional<int64_t> expected_bytes);
 
   StoreOutcome Find(const std::string& bucket, const std::string& key) const;
+  /// From now on the conditions of writes are not judged, as some stores of S3's interface do it. Before the first
+  /// request.
+  void IgnoreConditions() { ignores_conditions_ = true; }
+
   /// Puts `object` in place of what is there; gives it its generation and times.
   StoreOutcome Put(const std::string& bucket, ObjectRecord object, const Condition& condition);
   StoreOutcome Remove(const std::string& bucket, const std::string& key, const Condition& condition);
@@ -109,6 +113,9 @@ class Store {
   BucketPointer BucketOf(const std::string& name) const;
   std::mutex& StripeOf(const std::string& key);
   uint64_t NextGeneration(double now);
+  StoreCode Judge(const Condition& condition, const ObjectRecord* current) const {
+    return condition && !ignores_conditions_ ? condition(current) : StoreCode::kOk;
+  }
   StoreOutcome PutLocked(Bucket& bucket, ObjectRecord object, const Condition& condition);
 
   std::unique_ptr<Persistence> persistence_;
@@ -116,6 +123,7 @@ class Store {
   std::map<std::string, BucketPointer> buckets_;
   std::array<std::mutex, kStripes> stripes_;  ///< one writer a key: held while its record is made durable
   std::atomic<uint64_t> last_generation_ = 0;
+  bool ignores_conditions_ = false;
 };
 
 /// Seconds since 1970.

@@ -4,20 +4,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "objectserver/model/draws.h"
+#include "objectserver/model/lies.h"
+
 namespace assay::objectserver {
 namespace {
 
 // Beyond so many different requests the count of repetitions begins anew.
 constexpr size_t kMaxOccurrences = 1 << 20;
 constexpr size_t kMaxPrefixes = 1 << 16;
-
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
-uint64_t Mix(uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
-  value = (value ^ value >> 27) * 0x94d049bb133111eb;
-  return value ^ value >> 31;
-}
 
 /// FNV-1a: the same on every machine, unlike std::hash.
 uint64_t HashText(uint64_t hash, std::string_view text) {
@@ -26,19 +21,6 @@ uint64_t HashText(uint64_t hash, std::string_view text) {
   }
   return Mix(hash);
 }
-
-/// Even numbers in [0, 1) from one state.
-class Draws {
- public:
-  explicit Draws(uint64_t state) : state_(state) {}
-  double Next() {
-    state_ = Mix(state_);
-    return static_cast<double>(state_ >> 11) * 0x1p-53;
-  }
-
- private:
-  uint64_t state_;
-};
 
 bool IsList(std::string_view operation) {
   return operation.starts_with("List");
@@ -51,6 +33,8 @@ bool MakesSense(const FaultRule& rule, const RequestTraits& traits) {
     case FaultKind::kErrorInside:
       return traits.operation == "CompleteMultipartUpload" || traits.operation == "CopyObject" ||
              traits.operation == "UploadPartCopy";
+    case FaultKind::kLie:
+      return MakesSense(*rule.lie, traits.operation, traits.write);
     case FaultKind::kConflict:
       return traits.write && traits.conditional;
     case FaultKind::kLostAnswer:

@@ -42,7 +42,7 @@ TEST(Profile, ReadsThoseThatAreReady) {
     EXPECT_TRUE(profile.ok()) << profile.status().message();
     ++count;
   }
-  EXPECT_EQ(count, 6);
+  EXPECT_EQ(count, 7);
 }
 
 TEST(LatencyModel, KeepsToItsPercentiles) {
@@ -112,7 +112,7 @@ http::ServerResponse Answer(const std::string& fault, bool write) {
   http::ServerResponse inner;
   inner.body.push_back(http::BodyPiece::Text("hello"));
   routed.exchange = http::ReadyExchange(std::move(inner));
-  return ApplyFate(std::move(routed), fate, harness.dialect(), std::make_shared<RequestNotes>())->Finish({});
+  return ApplyFate(std::move(routed), fate, harness.dialect(), nullptr, std::make_shared<RequestNotes>())->Finish({});
 }
 
 std::string TextOf(const http::ServerResponse& response) {

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
+
+#include "objectserver/model/lies.h"
 
 namespace assay::objectserver {
 namespace {
@@ -113,7 +116,7 @@ class ModelledExchange : public http::Exchange {
       response = inner_->Finish(trailers);
       Strike(response);
     }
-    response.delay_seconds += fate_.delay_seconds;
+    response.delay_seconds += fate_.delay_seconds + (Meets(FaultKind::kDelay) ? fate_.fault->window_seconds : 0);
     return response;
   }
 
@@ -140,6 +143,61 @@ class ModelledExchange : public http::Exchange {
   bool flipped_ = false;
 };
 
+/// Answers what is not so.
+class LyingExchange : public http::Exchange {
+ public:
+  LyingExchange(Routed routed, const RequestFate& fate, Dialect& dialect, Liar& liar, Notes notes)
+      : routed_(std::move(routed)), fate_(fate), dialect_(dialect), liar_(liar), notes_(std::move(notes)) {}
+
+  bool wants_body() const override { return skips() || routed_.exchange->wants_body(); }
+  std::span<std::byte> BodyMemory(size_t most) override {
+    return skips() ? std::span(dropped_).first(std::min(most, dropped_.size())) : routed_.exchange->BodyMemory(most);
+  }
+  void BodyReceived(size_t count) override {
+    if (!skips()) {
+      routed_.exchange->BodyReceived(count);
+    }
+  }
+
+  http::ServerResponse Finish(const http::Headers& trailers) override {
+    const LieTarget target = {routed_.operation, notes_->asked, routed_.write};
+    http::ServerResponse answer;
+    if (skips()) {
+      answer = liar_.Earlier(target).value_or(answer);
+      notes_->lie = NameOf(lie());
+    } else {
+      answer = routed_.exchange->Finish(trailers);
+      http::ServerResponse truth = answer;
+      if (lies() && Tell(target, answer)) {
+        notes_->lie = NameOf(lie());
+      }
+      liar_.Remember(target, std::move(truth));
+    }
+    answer.delay_seconds += fate_.delay_seconds;
+    return answer;
+  }
+
+ private:
+  bool lies() const { return fate_.fault != nullptr; }
+  const Lie& lie() const { return *fate_.fault->lie; }
+  bool skips() const { return lies() && SkipsTheDeed(lie()); }
+
+  bool Tell(const LieTarget& target, http::ServerResponse& answer) {
+    if (DeniesTheDeed(lie())) {
+      answer = dialect_.Refuse(Refusal::kInternalError, 0, notes_);
+      return true;
+    }
+    return liar_.Tell(lie(), target, Draws(std::bit_cast<uint64_t>(fate_.position)), answer);
+  }
+
+  Routed routed_;
+  const RequestFate fate_;
+  Dialect& dialect_;
+  Liar& liar_;
+  const Notes notes_;
+  std::array<std::byte, 4096> dropped_;
+};
+
 /// The error that a fault answers with, in place of the request; nothing for faults of other kinds.
 std::optional<http::ServerResponse> RefusalOf(const FaultRule& fault, Dialect& dialect, const Notes& notes) {
   switch (fault.kind) {
@@ -159,7 +217,7 @@ std::optional<http::ServerResponse> RefusalOf(const FaultRule& fault, Dialect& d
 
 }  // namespace
 
-std::unique_ptr<http::Exchange> ApplyFate(Routed routed, const RequestFate& fate, Dialect& dialect,
+std::unique_ptr<http::Exchange> ApplyFate(Routed routed, const RequestFate& fate, Dialect& dialect, Liar* liar,
                                           const Notes& notes) {
   std::optional<http::ServerResponse> refusal;
   if (fate.throttled) {
@@ -175,6 +233,9 @@ std::unique_ptr<http::Exchange> ApplyFate(Routed routed, const RequestFate& fate
   }
   if (fate.fault != nullptr && fate.fault->kind == FaultKind::kStaleList) {
     notes->stale_list_seconds = fate.fault->window_seconds;
+  }
+  if (liar != nullptr && (fate.fault == nullptr || fate.fault->kind == FaultKind::kLie)) {
+    return std::make_unique<LyingExchange>(std::move(routed), fate, dialect, *liar, notes);
   }
   return std::make_unique<ModelledExchange>(std::move(routed), fate);
 }

@@ -9,7 +9,11 @@
 
 namespace assay::objectserver {
 
-/// Wraps `routed.exchange` so that it meets `fate`. The dialect words the errors.
-std::unique_ptr<http::Exchange> ApplyFate(Routed routed, const RequestFate& fate, Dialect& dialect, const Notes& notes);
+class Liar;
+
+/// Wraps `routed.exchange` so that it meets `fate`. The dialect words the errors, `liar` (null where the profile knows
+/// no lies) tells the lies; both must outlive it.
+std::unique_ptr<http::Exchange> ApplyFate(Routed routed, const RequestFate& fate, Dialect& dialect, Liar* liar,
+                                          const Notes& notes);
 
 }  // namespace assay::objectserver

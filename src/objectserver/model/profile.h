@@ -11,6 +11,8 @@
 
 namespace assay::objectserver {
 
+struct Lie;  // model/lies.h
+
 /// Seconds from the end of a request to the first byte of its answer: a lognormal distribution given by its median and
 /// its 99th percentile, or percentiles with straight lines between them. Neither: none.
 struct LatencyModel {
@@ -33,6 +35,8 @@ enum class FaultKind {
   kExpiredToken,
   kStaleList,  ///< lists do not show what was created within the last `window_seconds`
   kConflict,   ///< a conditional write is refused with `status`, 409 or 412
+  kDelay,      ///< the answer is held back for `window_seconds`
+  kLie,        ///< `lie` is told
 };
 
 struct FaultRule {
@@ -43,6 +47,7 @@ struct FaultRule {
   int status = 503;
   std::optional<int64_t> after_bytes;  ///< of the body; none: drawn evenly
   double window_seconds = 5;
+  const Lie* lie = nullptr;
 };
 
 struct Profile {
@@ -54,6 +59,7 @@ struct Profile {
   double reads_per_s = 0;  ///< a prefix: a bucket and the first part of a key; 0: as many as come
   double writes_per_s = 0;
   std::vector<FaultRule> faults;
+  bool ignores_conditions = false;  ///< of writes, as some stores of S3's interface do
 };
 
 /// Reads `file_or_name`: a YAML file, or the name of one in `share_directory`/profiles. A malformed one is one line

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "objectserver/model/lies.h"
 #include "objectserver/model/profile.h"
 
 namespace assay::objectserver {
@@ -32,6 +33,7 @@ constexpr FaultName kFaults[] = {
     {"expired-token", FaultKind::kExpiredToken, 400},
     {"stale-list", FaultKind::kStaleList, 0},
     {"precondition-conflict", FaultKind::kConflict, 409},
+    {"delay", FaultKind::kDelay, 0},
 };
 
 /// "20ms", "1.5s"
@@ -96,9 +98,14 @@ Result<LatencyModel> Latency(const YamlNode& node) {
 Status ReadKind(const YamlNode& map, FaultRule& rule) {
   ASSAY_ASSIGN_OR_RETURN(const YamlNode node, map.Get("fault"));
   ASSAY_ASSIGN_OR_RETURN(rule.name, node.AsText());
+  if (const Lie* lie = FindLie(rule.name); lie != nullptr) {
+    rule.kind = FaultKind::kLie;
+    rule.lie = lie;
+    return Status::Ok();
+  }
   const auto found = std::ranges::find(kFaults, std::string_view(rule.name), &FaultName::name);
   if (found == std::end(kFaults)) {
-    std::vector<std::string> names;
+    std::vector<std::string> names = LieNames();
     for (const FaultName& fault : kFaults) {
       names.emplace_back(fault.name);
     }
@@ -150,7 +157,7 @@ Status ReadLatencies(const YamlNode& node, Profile& profile) {
 }
 
 Result<Profile> ReadRoot(const YamlNode& root) {
-  ASSAY_RETURN_IF_ERROR(CheckMap(root, "a profile", {"latency", "bandwidth", "requests", "faults"}));
+  ASSAY_RETURN_IF_ERROR(CheckMap(root, "a profile", {"latency", "bandwidth", "requests", "faults", "conditions"}));
   Profile profile;
   if (root.Has("latency")) {
     ASSAY_RETURN_IF_ERROR(ReadLatencies(*root.Get("latency"), profile));
@@ -166,6 +173,14 @@ Result<Profile> ReadRoot(const YamlNode& root) {
     ASSAY_RETURN_IF_ERROR(CheckMap(node, "requests", {"reads", "writes"}));
     ASSAY_RETURN_IF_ERROR(ReadOptional(node, "reads", &PositiveNumber, profile.reads_per_s));
     ASSAY_RETURN_IF_ERROR(ReadOptional(node, "writes", &PositiveNumber, profile.writes_per_s));
+  }
+  if (root.Has("conditions")) {
+    const YamlNode node = *root.Get("conditions");
+    ASSAY_ASSIGN_OR_RETURN(const std::string conditions, node.AsText());
+    if (conditions != "kept" && conditions != "ignored") {
+      return node.Error("conditions of writes are kept or ignored");
+    }
+    profile.ignores_conditions = conditions == "ignored";
   }
   if (root.Has("faults")) {
     const YamlNode faults = *root.Get("faults");

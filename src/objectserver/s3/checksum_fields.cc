@@ -47,8 +47,8 @@ void AddGoogleHash(const Digests& digests, http::Headers& headers) {
   std::string hash;
   for (const ChecksumKind kind : {ChecksumKind::kCrc32c, ChecksumKind::kMd5}) {
     if (const auto found = digests.find(kind); found != digests.end()) {
-      hash +=
-          (hash.empty() ? "" : ",") + std::string(storage::NameOf(kind)) + '=' + storage::Base64Encode(found->second);
+      hash.append(hash.empty() ? "" : ",").append(storage::NameOf(kind)).append("=");
+      hash.append(storage::Base64Encode(found->second));
     }
   }
   if (!hash.empty()) {
