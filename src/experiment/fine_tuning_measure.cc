@@ -45,7 +45,7 @@ class Run {
     if (run.loaded_ == nullptr || run.ended_ == nullptr || run.steps_.empty()) {
       return Status::Internal("the run made no step, so it has no speed: give it more time or more rows");
     }
-    if (run.measured_.empty() || run.seconds_ <= 0) {
+    if (run.measured_.empty() || run.measured_seconds_ <= 0) {
       return Status::Internal("the run has no step after its warm-up: give it more time");
     }
     if (const std::string divergence = DescribeDivergence(run.steps_); !divergence.empty()) {
@@ -80,9 +80,8 @@ class Run {
         steps_(job::Steps(record)),
         gpus_(std::max<int64_t>(1, IntegerOf(point, "number_gpus"))) {
     if (ended_ != nullptr) {
-      std::copy_if(steps_.begin(), steps_.end(), std::back_inserter(measured_),
-                   [&](const job::Step& step) { return step.step > ended_->warmup_steps; });
       seconds_ = ended_->train_runtime - ended_->warmup_seconds;
+      FindMeasuredSteps();
     }
     fed_ = CountSteps(steps_);
     counted_ = CountSteps(measured_);
@@ -90,7 +89,22 @@ class Run {
 
   void Set(const std::string& name, double value) { values_.properties[name] = value; }
   void SetCount(const std::string& name, int64_t value) { values_.properties[name] = value; }
+  /// By the reference's T.
   double PerSecond(int64_t count) const { return static_cast<double>(count) / seconds_; }
+  /// Of the measured steps.
+  double Rate(int64_t count) const { return static_cast<double>(count) / measured_seconds_; }
+
+  /// The first step touches memory for the first time: where auto_stop_method found no warm-up, it is the warm-up.
+  void FindMeasuredSteps() {
+    int64_t left_out = ended_->warmup_steps;
+    measured_seconds_ = seconds_;
+    if (left_out == 0 && steps_.size() > 1) {
+      left_out = 1;
+      measured_seconds_ -= steps_.front().seconds;
+    }
+    std::copy_if(steps_.begin(), steps_.end(), std::back_inserter(measured_),
+                 [&](const job::Step& step) { return step.step > left_out; });
+  }
 
   void AddTimes() {
     SetCount("is_valid", 1);
@@ -136,30 +150,24 @@ class Run {
   }
 
   void AddExactSpeeds() {
-    Set("real_tokens_per_second", PerSecond(counted_.real_tokens));
-    Set("supervised_tokens_per_second", PerSecond(counted_.supervised_tokens));
-    Set("samples_per_second_exact", PerSecond(counted_.samples));
-    Set("steps_per_second_exact", PerSecond(counted_.steps));
+    Set("real_tokens_per_second", Rate(counted_.real_tokens));
+    Set("supervised_tokens_per_second", Rate(counted_.supervised_tokens));
+    Set("samples_per_second_exact", Rate(counted_.samples));
+    Set("steps_per_second_exact", Rate(counted_.steps));
+    SetCount("measured_steps", counted_.steps);
+    Set("measured_seconds", measured_seconds_);
     SetCount("samples", fed_.samples);
     SetCount("real_tokens", fed_.real_tokens);
     SetCount("padded_tokens", fed_.padded_tokens);
     SetCount("supervised_tokens", fed_.supervised_tokens);
   }
 
-  /// Tokens over seconds is a ratio of two sums, so its interval is that of the mean residual tokens - rate x seconds
-  /// over the mean step time (Cochran, "Sampling Techniques", ratio estimators).
   void AddInterval() {
-    const double rate = PerSecond(counted_.real_tokens);
-    const double seconds_of_a_step = seconds_ / static_cast<double>(counted_.steps);
-    std::vector<double> residuals = Column(measured_, &job::Step::real_tokens);
-    const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
-    for (size_t i = 0; i < residuals.size(); ++i) {
-      residuals[i] -= rate * seconds[i];
-    }
-    const measure::MeanEstimate estimate = measure::BatchMeansInterval(residuals);
-    const double half_width = (estimate.interval.high - estimate.interval.low) / 2 / seconds_of_a_step;
-    constexpr size_t kFewestSteps = 4;
-    if (measured_.size() >= kFewestSteps && std::isfinite(half_width)) {
+    const measure::MeanEstimate steps =
+        measure::RatioInterval(Column(measured_, &job::Step::real_tokens), Column(measured_, &job::Step::seconds));
+    if (steps.has_interval()) {
+      const double rate = Rate(counted_.real_tokens);
+      const double half_width = rate * steps.half_width() / steps.mean;
       Set("real_tokens_per_second_ci_low", std::max(0.0, rate - half_width));
       Set("real_tokens_per_second_ci_high", rate + half_width);
     }
@@ -217,7 +225,8 @@ class Run {
   std::vector<job::Step> steps_;
   std::vector<job::Step> measured_;  ///< after warm-up
   int64_t gpus_;
-  double seconds_ = 0;  ///< T
+  double seconds_ = 0;           ///< T
+  double measured_seconds_ = 0;  ///< of the measured steps
   Counts fed_;
   Counts counted_;  ///< after warm-up
   Measured values_;

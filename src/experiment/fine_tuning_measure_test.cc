@@ -168,15 +168,33 @@ TEST_F(FineTuningMeasureTest, WarmupIsLeftOutOfTimeTokensAndSteps) {
   EXPECT_EQ(Number(values, "real_tokens"), 240);
 }
 
+TEST_F(FineTuningMeasureTest, TheFirstStepIsTheWarmUpWhereThereIsNoOther) {
+  const auto values = Values(Record({4, 1, 1, 1, 1}, After(8)));
+  EXPECT_DOUBLE_EQ(Number(values, "train_runtime"), 8) << "the reference counts it";
+  EXPECT_EQ(Number(values, "measured_steps"), 4);
+  EXPECT_DOUBLE_EQ(Number(values, "measured_seconds"), 4);
+  EXPECT_DOUBLE_EQ(Number(values, "real_tokens_per_second"), 40);
+  EXPECT_DOUBLE_EQ(Number(values, "samples_per_second_exact"), 4);
+  EXPECT_DOUBLE_EQ(Number(values, "step_seconds_p90"), 1);
+  EXPECT_DOUBLE_EQ(Number(values, "dataset_tokens_per_second"), (6 * 55 + 30) / 8.0);
+  EXPECT_DOUBLE_EQ(Number(Values(Record({4}, After(4))), "real_tokens_per_second"), 10) << "there is no other";
+}
+
 TEST_F(FineTuningMeasureTest, TheIntervalHoldsTheRateAndShrinksWithTheSpread) {
-  const auto wide = Values(Record({0.5, 0.6, 1.5, 1.4, 0.7, 1.3}, After(6)));
-  const auto narrow = Values(Record({0.99, 0.98, 1.01, 1.02, 1, 1}, After(6)));
+  const auto wide = Values(Record({3, 0.5, 0.6, 1.5, 1.4, 0.7, 1.3, 0.9, 1.1}, After(11)));
+  const auto narrow = Values(Record({3, 0.99, 0.98, 1.01, 1.02, 1, 1, 0.99, 1.01}, After(11)));
   for (const auto& values : {wide, narrow}) {
     EXPECT_LT(Number(values, "real_tokens_per_second_ci_low"), Number(values, "real_tokens_per_second"));
     EXPECT_GT(Number(values, "real_tokens_per_second_ci_high"), Number(values, "real_tokens_per_second"));
   }
   EXPECT_LT(Number(narrow, "real_tokens_per_second_ci_high"), Number(wide, "real_tokens_per_second_ci_high"));
-  EXPECT_FALSE(Values(Record({1, 1, 1}, After(3))).contains("real_tokens_per_second_ci_low"));
+}
+
+TEST_F(FineTuningMeasureTest, SevenMeasuredStepsMakeNoInterval) {
+  const auto values = Values(Record({1, 1, 1.1, 1, 1.1, 1, 1.1, 1}, After(8.3)));
+  EXPECT_EQ(Number(values, "measured_steps"), 7);
+  EXPECT_FALSE(values.contains("real_tokens_per_second_ci_low"));
+  EXPECT_FALSE(values.contains("real_tokens_per_second_ci_high"));
 }
 
 TEST_F(FineTuningMeasureTest, UtilisationIsThatOfTheTimeInTraining) {
@@ -189,7 +207,7 @@ TEST_F(FineTuningMeasureTest, UtilisationIsThatOfTheTimeInTraining) {
 
 TEST_F(FineTuningMeasureTest, EveryValueIsADeclaredTargetWithItsUnit) {
   const auto measured =
-      MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, Record({1, 1, 1, 1}, After(4)));
+      MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, Record(std::vector<double>(9, 1), After(9)));
   ASSERT_TRUE(measured.ok());
   std::set<std::string> declared;
   for (const TargetSpec& target : FineTuningTargets()) {

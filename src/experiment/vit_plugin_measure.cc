@@ -108,8 +108,7 @@ class Run {
     Set("images_per_second", rate);
     const std::vector<double> seconds = Column(measured_, &job::Step::seconds);
     const measure::MeanEstimate estimate = measure::BatchMeansInterval(seconds);
-    constexpr size_t kFewestSteps = 4;
-    if (measured_.size() >= kFewestSteps && std::isfinite(estimate.interval.high)) {
+    if (estimate.has_interval()) {
       Set("images_per_second_ci_low", ImagesOfAStep() / estimate.interval.high);
       if (estimate.interval.low > 0) {
         Set("images_per_second_ci_high", ImagesOfAStep() / estimate.interval.low);

@@ -12,7 +12,7 @@ const std::vector<TargetSpec>& VitPluginTargets() {
       {"maximum_memory_usage", "B", kRef, "peak of live tensor memory of rank 0 since its start, initialisation included"},
       {"time_for_steps", "s", kRef, "time of all measured steps; the reference's time for 20 steps"},
       {"images_per_second", "images/s", kExact, "images of all data ranks after warm-up / their time"},
-      {"images_per_second_ci_low", "images/s", kExact, "lower end of its 95 % interval by batch means over steps; left out below 4 steps"},
+      {"images_per_second_ci_low", "images/s", kExact, "lower end of its 95 % interval by batch means over steps; left out below 8 measured steps"},
       {"images_per_second_ci_high", "images/s", kExact, "upper end of it"},
       {"step_seconds_median", "s", kExact, "median time of a measured step"},
       {"step_seconds_mad", "s", kExact, "median absolute deviation of the same"},

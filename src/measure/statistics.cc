@@ -35,6 +35,11 @@ RunningMoments Moments(std::span<const double> values) {
   return moments;
 }
 
+double StudentHalfWidth(const RunningMoments& moments, double confidence) {
+  const auto count = static_cast<double>(moments.count());
+  return StudentQuantile(0.5 + confidence / 2, count - 1) * std::sqrt(moments.variance() / count);
+}
+
 }  // namespace
 
 void RunningMoments::Add(double value) {
@@ -69,25 +74,53 @@ double MedianAbsoluteDeviation(std::span<const double> values) {
   return Median(deviations);
 }
 
+bool MeanEstimate::has_interval() const {
+  return std::isfinite(interval.low) && std::isfinite(interval.high);
+}
+
+MeanEstimate MeanInterval(std::span<const double> values, double confidence) {
+  MeanEstimate estimate;
+  estimate.mean = Mean(values);
+  estimate.batches = static_cast<int64_t>(values.size());
+  estimate.interval = {-kInfinity, kInfinity};
+  if (estimate.batches >= kFewestForInterval) {
+    const double half_width = StudentHalfWidth(Moments(values), confidence);
+    estimate.interval = {estimate.mean - half_width, estimate.mean + half_width};
+  }
+  return estimate;
+}
+
 MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence, int64_t batches) {
   const auto n = static_cast<int64_t>(values.size());
   MeanEstimate estimate;
   estimate.mean = Mean(values);
-  estimate.batches = n < 4 ? n : std::clamp<int64_t>(batches, 2, n / 2);
   estimate.interval = {-kInfinity, kInfinity};
-  if (n < 2) {
+  if (n < kFewestForBatchedInterval) {
     return estimate;
   }
+  estimate.batches = std::clamp<int64_t>(batches, 2, n / 2);
   RunningMoments batch_means;
   for (int64_t k = 0; k < estimate.batches; ++k) {
     const int64_t begin = k * n / estimate.batches;
     const int64_t end = (k + 1) * n / estimate.batches;
     batch_means.Add(Mean(values.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
   }
-  const auto count = static_cast<double>(estimate.batches);
-  const double half_width =
-      StudentQuantile(0.5 + confidence / 2, count - 1) * std::sqrt(batch_means.variance() / count);
+  const double half_width = StudentHalfWidth(batch_means, confidence);
   estimate.interval = {estimate.mean - half_width, estimate.mean + half_width};
+  return estimate;
+}
+
+MeanEstimate RatioInterval(std::span<const double> amounts, std::span<const double> seconds) {
+  const double mean_seconds = Mean(seconds);
+  const double ratio = Mean(amounts) / mean_seconds;
+  std::vector<double> residuals;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    residuals.push_back(amounts[i] - ratio * seconds[i]);
+  }
+  MeanEstimate estimate = BatchMeansInterval(residuals);
+  const double half_width = estimate.half_width() / mean_seconds;
+  estimate.mean = ratio;
+  estimate.interval = {ratio - half_width, ratio + half_width};
   return estimate;
 }
 

@@ -38,13 +38,29 @@ struct MeanEstimate {
   double mean = 0;
   Interval interval;  ///< infinite when there are too few values to tell
   int64_t batches = 0;
+
+  bool has_interval() const;
+  double half_width() const { return (interval.high - interval.low) / 2; }
 };
+
+/// Below so many values there is no interval. With one degree of freedom Student's quantile is 12.7 and the spread
+/// itself is hardly known: such an interval is as wide as luck has it.
+inline constexpr int64_t kFewestForInterval = 3;         ///< independent values: runs, pairs
+inline constexpr int64_t kFewestForBatchedInterval = 8;  ///< values in the order of time: four batches of two
+
+/// Mean of independent values, with Student's t.
+MeanEstimate MeanInterval(std::span<const double> values, double confidence = 0.95);
 
 /// Mean of values in the order of time, with an interval that holds although neighbours are correlated: the values are
 /// cut into batches whose means are nearly independent, and Student's t is applied to these (Law & Kelton, "Simulation
-/// Modeling and Analysis", batch means). `batches` is lowered so that each has two values at least; of fewer than four
-/// values each is its own batch. Batches may differ in length by one.
+/// Modeling and Analysis", batch means). `batches` is lowered so that each has two values at least. Batches may differ
+/// in length by one.
 MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence = 0.95, int64_t batches = 10);
+
+/// sum(amounts) / sum(seconds) over steps in the order of time, with an interval by batch means of the residuals
+/// amount - ratio x seconds (Cochran, "Sampling Techniques", 1977, section 6.3): a step that took long because it had
+/// much to do is no noise. The spans are equally long; NaN where all seconds are 0.
+MeanEstimate RatioInterval(std::span<const double> amounts, std::span<const double> seconds);
 
 /// Quantile `p` in (0, 1) of Student's t distribution.
 double StudentQuantile(double p, double degrees_of_freedom);

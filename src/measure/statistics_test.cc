@@ -65,12 +65,38 @@ TEST(BatchMeansTest, IsStudentsIntervalOverTheBatches) {
   EXPECT_NEAR(estimate.interval.high, 3 + half_width, 1e-8);
 }
 
-TEST(BatchMeansTest, FewValuesMakeWideIntervals) {
+TEST(BatchMeansTest, FewerThanFourBatchesMakeNoInterval) {
   EXPECT_TRUE(std::isnan(BatchMeansInterval({}).mean));
-  EXPECT_TRUE(std::isinf(BatchMeansInterval(std::vector<double>{3}).interval.high));
-  const MeanEstimate two = BatchMeansInterval(std::vector<double>{3, 5});
-  EXPECT_EQ(two.batches, 2);
-  EXPECT_NEAR(two.interval.high, 4 + 12.706204736, 1e-6);
+  const std::vector<double> values = {3, 5, 4, 3, 5, 4, 3, 5};
+  const MeanEstimate seven = BatchMeansInterval(std::span(values).first(7));
+  EXPECT_NEAR(seven.mean, 27.0 / 7, 1e-12);
+  EXPECT_FALSE(seven.has_interval()) << "no interval is told from one or two degrees of freedom";
+  EXPECT_TRUE(BatchMeansInterval(values).has_interval());
+}
+
+TEST(MeanIntervalTest, IsStudentsFromThreeValuesOn) {
+  const MeanEstimate five = MeanInterval(std::vector<double>{1, 2, 3, 4, 5});
+  EXPECT_NEAR(five.half_width(), 2.776445105 * std::sqrt(2.5 / 5), 1e-8);
+  const MeanEstimate two = MeanInterval(std::vector<double>{100, 101});
+  EXPECT_EQ(two.mean, 100.5);
+  EXPECT_FALSE(two.has_interval());
+}
+
+TEST(RatioIntervalTest, StepsOfOneSpeedAndDifferentSizesHaveNoSpread) {
+  const std::vector<double> tokens = {100, 200, 50, 400, 100, 200, 50, 400};
+  const std::vector<double> seconds = {1, 2, 0.5, 4, 1, 2, 0.5, 4};
+  const MeanEstimate rate = RatioInterval(tokens, seconds);
+  EXPECT_NEAR(rate.mean, 100, 1e-12);
+  EXPECT_NEAR(rate.half_width(), 0, 1e-9);
+  EXPECT_GT(BatchMeansInterval(seconds).half_width(), 0.3) << "while the step time itself is far from sure";
+}
+
+TEST(RatioIntervalTest, SpreadsWithTheSpeed) {
+  const std::vector<double> tokens(8, 100);
+  const MeanEstimate rate = RatioInterval(tokens, std::vector<double>{1, 1, 2, 2, 1, 1, 2, 2});
+  EXPECT_NEAR(rate.mean, 100 / 1.5, 1e-9);
+  // Residuals +-100/3 in four batches: Student's quantile for three degrees of freedom, over the mean step time.
+  EXPECT_NEAR(rate.half_width(), 3.182446305 * (100.0 / 3) * std::sqrt(4.0 / 3) / 2 / 1.5, 1e-6);
 }
 
 std::vector<double> CorrelatedNoise(std::mt19937_64& random, size_t size) {

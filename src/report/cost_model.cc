@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "report/estimate.h"
@@ -150,9 +152,18 @@ std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<M
     const Samples bytes = SamplesOf(points, memory);
     const auto [smallest, largest] = std::minmax_element(seconds.batch.begin(), seconds.batch.end());
     lines.push_back({LabelOf(results, *points.front()), points, *fit, measure::FitLine(bytes.batch, bytes.value),
-                     *smallest, *largest, SamplesPerBatch(points)});
+                     std::set(seconds.batch.begin(), seconds.batch.end()).size(), *smallest, *largest,
+                     SamplesPerBatch(points)});
   }
   return lines;
+}
+
+bool OnTheSameMachine(const ResultSet& results, const CostLine& a, const CostLine& b) {
+  constexpr std::array<std::string_view, 4> kMachine = {"number_gpus", "number_ranks", "number_nodes", "gpu_model"};
+  const auto alike = [&](std::string_view property) {
+    return a.points.front()->At(property) == b.points.front()->At(property);
+  };
+  return std::ranges::all_of(kMachine, alike) && std::ranges::all_of(results.conditions(), alike);
 }
 
 std::vector<Prediction> Recommend(const std::vector<CostLine>& lines, const Demand& demand) {

@@ -21,6 +21,7 @@ struct CostLine {
   std::vector<const Configuration*> points;
   measure::LinearFit step_seconds;
   std::optional<measure::LinearFit> memory_gib;  ///< of peak tensor memory; nothing without two sizes that have it
+  size_t sizes = 0;  ///< batch sizes that the step times stand on; two prove nothing about a line
   double smallest_batch = 0;
   double largest_batch = 0;  ///< measured
 
@@ -36,6 +37,9 @@ struct CostLine {
 /// One line for each series with valid runs at two batch sizes or more, in the order of the result set. The lines keep
 /// pointers into `results`.
 std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<Metric>& metrics);
+
+/// The two lines were measured on as many GPUs, ranks and nodes, and under the same conditions (report/conditions.h).
+bool OnTheSameMachine(const ResultSet& results, const CostLine& a, const CostLine& b);
 
 /// What is asked of Recommend().
 struct Demand {

@@ -62,6 +62,33 @@ TEST_F(CostModelTest, OneBatchSizeMakesNoLine) {
   EXPECT_TRUE(FitCostLines(results, ResolveMetrics(results)).empty());
 }
 
+TEST_F(CostModelTest, TwoMachinesMakeTwoLines) {
+  std::vector<samplestore::Measurement> runs = {RunOf("gemini", 8, 0, 0.01, 1, 0), RunOf("gemini", 32, 0, 0.01, 1, 0)};
+  for (const samplestore::Measurement& slow : {RunOf("gemini", 16, 0, 0.1, 1, 0), RunOf("gemini", 64, 0, 0.1, 1, 0)}) {
+    runs.push_back(slow);
+    runs.back().provenance["host"] = "laptop";
+  }
+  const ResultSet results(runs);
+  const std::vector<CostLine> lines = FitCostLines(results, ResolveMetrics(results));
+  ASSERT_EQ(lines.size(), 2);
+  EXPECT_NEAR(lines[0].step_seconds.slope, 0.01, 1e-9);
+  EXPECT_NEAR(lines[1].step_seconds.slope, 0.1, 1e-9);
+  EXPECT_EQ(lines[0].sizes, 2);
+  EXPECT_FALSE(OnTheSameMachine(results, lines[0], lines[1]));
+  EXPECT_TRUE(OnTheSameMachine(results_, lines_[0], lines_[1]));
+}
+
+TEST_F(CostModelTest, LinesOnOtherNumbersOfRanksAreOtherMachines) {
+  for (samplestore::Measurement& run : runs_) {
+    run.entity["number_ranks"] = int64_t{run.entity["plugin"] == space::Value(std::string("gemini")) ? 4 : 1};
+    run.entity_id = space::EntityId(run.entity);
+  }
+  const ResultSet results(runs_);
+  const std::vector<CostLine> lines = FitCostLines(results, metrics_);
+  ASSERT_EQ(lines.size(), 2);
+  EXPECT_FALSE(OnTheSameMachine(results, lines[0], lines[1]));
+}
+
 TEST_F(CostModelTest, RecommendsTheFastestThatFits) {
   const auto small = Recommend(lines_, {.batch_size = 8, .memory_gib = 4});
   EXPECT_EQ(small[0].line->label, "torch_ddp");  // 0.18 s against 0.28 s

@@ -13,15 +13,26 @@
 
 namespace assay::report {
 
-/// Two configurations that differ in one property alone, both valid.
+/// Two values of a property, and the properties that change with it because they were never varied apart (GPUs and
+/// ranks): what is found is said of all of them together.
+struct Comparison {
+  std::string property;
+  space::Value from;
+  space::Value to;
+  std::vector<std::string> together;  ///< other varying properties with one value at `from` and another at `to`
+};
+
+Comparison Compare(const ResultSet& results, const std::string& property, const space::Value& from,
+                   const space::Value& to);
+
+/// Two configurations that differ in what is compared alone, both valid.
 struct MatchedPair {
   const Configuration* from = nullptr;
   const Configuration* to = nullptr;
 };
 
-/// All pairs of valid configurations whose `property` is `from` and `to` and whose other varying coordinates agree.
-std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const std::string& property, const space::Value& from,
-                                      const space::Value& to);
+/// All pairs of valid configurations whose other varying coordinates, machine and commit among them, agree.
+std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const Comparison& comparison);
 
 /// Ratios of a metric over pairs, `to` by `from`.
 struct Effect {
@@ -42,8 +53,10 @@ std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metr
 /// pair, all in one direction.
 Strength StrengthOf(const Effect& effect);
 
-/// A finding for each varying property: methods against full fine-tuning (else the first), the greatest against the
-/// least of a number, each further value of anything else against the first.
-std::vector<Finding> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics);
+/// Findings for each varying property, the largest effects of a property first. Of a number: the two values farthest
+/// apart that have matched pairs, and the best value where it is none of these. Of a commit: each against the one
+/// before it. Of anything else: each value against the method or plugin that others are compared with (else the first
+/// value), or against another where the two were never measured alike.
+std::vector<std::vector<Finding>> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics);
 
 }  // namespace assay::report

@@ -17,7 +17,8 @@ namespace {
 using samplestore::Measurement;
 using samplestore::Outcome;
 
-constexpr size_t kMaxEffects = 6;
+constexpr size_t kMaxEffects = 24;
+constexpr size_t kMaxFastest = 6;
 constexpr size_t kMaxReasons = 3;
 
 struct Ranked {
@@ -39,8 +40,9 @@ std::vector<Ranked> Rank(const ResultSet& results, const Metric& metric) {
 
 // What an interval from within one run leaves open.
 std::string RunCaveat(const std::vector<Ranked>& ranked) {
-  const bool repeated = std::all_of(ranked.begin(), ranked.end(),
-                                    [](const Ranked& entry) { return entry.estimate.basis == Basis::kRuns; });
+  const bool repeated = std::all_of(ranked.begin(), ranked.end(), [](const Ranked& entry) {
+    return entry.estimate.basis != Basis::kReported && (entry.estimate.has_interval() || entry.estimate.samples > 1);
+  });
   return repeated ? ""
                   : fmt::format(" {}: how much a second run would differ was not measured.",
                                 ranked.size() == 1 ? "One run" : "One run each");
@@ -69,21 +71,16 @@ Strength StrengthOfLead(const std::vector<Ranked>& ranked) {
   return Apart(ranked[0].estimate, ranked[1].estimate) ? Strength::kClear : Strength::kUnclear;
 }
 
-std::optional<Finding> Fastest(const ResultSet& results, const std::vector<Metric>& metrics) {
-  const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
-  const std::vector<Ranked> ranked = throughput == nullptr ? std::vector<Ranked>() : Rank(results, *throughput);
-  if (ranked.empty()) {
-    return std::nullopt;
-  }
+Finding Fastest(const ResultSet& results, const Metric& throughput, const std::vector<Ranked>& ranked) {
   const Ranked& first = ranked.front();
   Finding finding;
   finding.strength = StrengthOfLead(ranked);
   if (ranked.size() == 1) {
-    finding.headline = fmt::format("{}: {} {}.", results.Label(*first.configuration), Readable(first.estimate.value),
-                                   throughput->unit);
+    finding.headline =
+        fmt::format("{}: {} {}.", results.Label(*first.configuration), Readable(first.estimate.value), throughput.unit);
   } else {
     finding.headline = fmt::format("Fastest: {}, with {} {}.", results.Label(*first.configuration),
-                                   Readable(first.estimate.value), throughput->unit);
+                                   Readable(first.estimate.value), throughput.unit);
   }
   finding.detail = Capitalized(IntervalText(first.estimate)) + ".";
   if (ranked.size() > 1) {
@@ -91,6 +88,52 @@ std::optional<Finding> Fastest(const ResultSet& results, const std::vector<Metri
   }
   finding.detail += RunCaveat(ranked);
   return finding;
+}
+
+/// One for each machine and commit: across them a rank says nothing about the configurations.
+void AddFastest(const ResultSet& results, const std::vector<Metric>& metrics, std::vector<Finding>& findings) {
+  const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
+  std::vector<std::vector<Ranked>> groups;
+  for (const Ranked& entry : throughput == nullptr ? std::vector<Ranked>() : Rank(results, *throughput)) {
+    const auto same = [&](const std::vector<Ranked>& group) {
+      return std::ranges::all_of(results.conditions(), [&](const std::string& condition) {
+        return group.front().configuration->At(condition) == entry.configuration->At(condition);
+      });
+    };
+    const auto found = std::ranges::find_if(groups, same);
+    (found == groups.end() ? groups.emplace_back() : *found).push_back(entry);
+  }
+  for (size_t i = 0; i < std::min(groups.size(), kMaxFastest); ++i) {
+    findings.push_back(Fastest(results, *throughput, groups[i]));
+  }
+  if (groups.size() > kMaxFastest) {
+    const std::string more = Count(groups.size() - kMaxFastest, "more combination");
+    findings.push_back({.headline = fmt::format("The table has {} of machine and commit.", more)});
+  }
+}
+
+/// Every property has its turn before any has a second one; what is left out is counted.
+void AddEffects(const ResultSet& results, const std::vector<Metric>& metrics, std::vector<Finding>& findings) {
+  const std::vector<std::vector<Finding>> groups = FindEffects(results, metrics);
+  std::vector<size_t> taken(groups.size());
+  size_t total = 0;
+  size_t shown = 0;
+  for (const auto& group : groups) {
+    total += group.size();
+  }
+  for (size_t turn = 0; shown < std::min(total, kMaxEffects); ++turn) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const bool takes = turn < groups[i].size() && shown < kMaxEffects;
+      taken[i] += takes ? 1 : 0;
+      shown += takes ? 1 : 0;
+    }
+  }
+  for (size_t i = 0; i < groups.size(); ++i) {
+    findings.insert(findings.end(), groups[i].begin(), groups[i].begin() + static_cast<ptrdiff_t>(taken[i]));
+  }
+  if (total > shown) {
+    findings.push_back({.headline = fmt::format("Not listed here: {}.", Count(total - shown, "more comparison"))});
+  }
 }
 
 std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Metric>& metrics) {
@@ -188,10 +231,8 @@ std::vector<Finding> FindFindings(const ResultSet& results, const std::vector<Me
       findings.push_back(*std::move(finding));
     }
   };
-  add(Fastest(results, metrics));
-  std::vector<Finding> effects = FindEffects(results, metrics);
-  effects.resize(std::min(effects.size(), kMaxEffects));
-  findings.insert(findings.end(), effects.begin(), effects.end());
+  AddFastest(results, metrics, findings);
+  AddEffects(results, metrics, findings);
   add(MostMemory(results, metrics));
   add(Padding(results));
   add(NotMeasured(results));

@@ -22,8 +22,9 @@ struct Finding {
   std::string detail;    ///< what it rests on
 };
 
-/// Most important first: the fastest, the effects (report/effect.h), memory, padding, and what has no values. Never
-/// claims more than the intervals; those from within single runs are said to be so.
+/// Most important first: the fastest of each machine and commit, the effects (report/effect.h), memory, padding, and
+/// what has no values. Never claims more than the intervals; those from within single runs are said to be so. What is
+/// left out of a long list is counted.
 std::vector<Finding> FindFindings(const ResultSet& results, const std::vector<Metric>& metrics);
 
 /// "clear", "within the noise", ...: for a badge.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "report/effect.h"
 #include "report/testing/synthetic.h"
@@ -39,6 +40,31 @@ Measurement RunOf(const char* method, int64_t batch_size, double throughput, dou
     run.properties["real_tokens_per_second_ci_high"] = throughput + half_width;
   }
   return run;
+}
+
+std::vector<MatchedPair> MethodPairs(const ResultSet& results) {
+  return MatchedPairs(results, Compare(results, "method", std::string("full"), std::string("lora")));
+}
+
+Measurement With(Measurement run, const std::map<std::string, space::Value>& entity) {
+  for (const auto& [property, value] : entity) {
+    run.entity[property] = value;
+  }
+  run.entity_id = space::EntityId(run.entity);
+  return run;
+}
+
+Measurement OnHost(Measurement run, std::string host) {
+  run.provenance["host"] = std::move(host);
+  return run;
+}
+
+std::vector<std::string> HeadlinesOf(const std::vector<Measurement>& measurements) {
+  std::vector<std::string> headlines;
+  for (const Finding& finding : FindingsOf(measurements)) {
+    headlines.push_back(finding.headline);
+  }
+  return headlines;
 }
 
 TEST(FindingsTest, NameTheFastestAndWhatIsNext) {
@@ -88,8 +114,7 @@ TEST(FindingsTest, ThreePairsMakeAnInterval) {
     measurements.push_back(RunOf("lora", batch, (1.3 + 0.02 * static_cast<double>(batch)) * speed, 0.5 * speed));
   }
   const ResultSet results(measurements);
-  const Effect effect = *EffectOn(MatchedPairs(results, "method", std::string("full"), std::string("lora")),
-                                  ResolveMetrics(results).front());
+  const Effect effect = *EffectOn(MethodPairs(results), ResolveMetrics(results).front());
   EXPECT_EQ(effect.apart, 0u);
   ASSERT_TRUE(effect.interval.has_value());
   EXPECT_GT(effect.interval->first, 1.25);
@@ -101,18 +126,100 @@ TEST(FindingsTest, PairsThatDisagreeAreWithinTheNoise) {
   const std::vector<Measurement> measurements = {RunOf("full", 1, 100), RunOf("lora", 1, 130), RunOf("full", 2, 100),
                                                  RunOf("lora", 2, 80),  RunOf("full", 4, 100), RunOf("lora", 4, 115)};
   const ResultSet results(measurements);
-  const Effect effect = *EffectOn(MatchedPairs(results, "method", std::string("full"), std::string("lora")),
-                                  ResolveMetrics(results).front());
+  const Effect effect = *EffectOn(MethodPairs(results), ResolveMetrics(results).front());
   EXPECT_EQ(StrengthOf(effect), Strength::kUnclear);
 }
 
 TEST(FindingsTest, PairsMustAgreeInEverythingElse) {
-  const std::vector<Measurement> measurements = {RunOf("full", 1, 100), RunOf("lora", 4, 900)};
+  const std::vector<Measurement> measurements = {RunOf("full", 1, 100), RunOf("full", 4, 100), RunOf("lora", 8, 900)};
   const ResultSet results(measurements);
-  EXPECT_THAT(MatchedPairs(results, "method", std::string("full"), std::string("lora")), ElementsAre());
-  for (const Finding& finding : FindFindings(results, ResolveMetrics(results))) {
-    EXPECT_THAT(finding.headline, Not(HasSubstr("Against")));
+  EXPECT_THAT(MethodPairs(results), ElementsAre());
+  EXPECT_THAT(HeadlinesOf(measurements), Not(Contains(HasSubstr("Against full"))));
+}
+
+TEST(FindingsTest, WhatAlwaysChangesTogetherIsSaidTogetherAndOnce) {
+  std::vector<Measurement> measurements;
+  for (int64_t ranks : {1, 2, 4}) {
+    for (int64_t batch : {1, 8}) {
+      measurements.push_back(With(RunOf("full", batch, 100.0 * static_cast<double>(ranks * batch)),
+                                  {{"number_gpus", ranks}, {"number_ranks", ranks}}));
+    }
   }
+  const std::vector<std::string> headlines = HeadlinesOf(measurements);
+  EXPECT_THAT(headlines, Contains("Against GPUs 1 with ranks 1, GPUs 4 with ranks 4 gives 4.00\u00d7 the throughput."));
+  EXPECT_THAT(headlines, Not(Contains(StartsWith("Against ranks"))));
+}
+
+TEST(FindingsTest, OutOfMemoryAtOneEndLeavesTheRestOfTheNumber) {
+  std::vector<Measurement> measurements;
+  for (const char* method : {"full", "lora"}) {
+    for (int64_t batch : {1, 2, 4}) {
+      measurements.push_back(RunOf(method, batch, 100.0 * static_cast<double>(batch)));
+    }
+    measurements.push_back(MakeInvalid({.method = method, .batch_size = 64}, "out of memory"));
+  }
+  EXPECT_THAT(HeadlinesOf(measurements),
+              Contains("Against batch size 1, batch size 4 gives 4.00\u00d7 the throughput."));
+}
+
+TEST(FindingsTest, ABestValueBetweenTheEndsIsNamed) {
+  EXPECT_THAT(HeadlinesOf({RunOf("full", 1, 100), RunOf("full", 8, 300), RunOf("full", 64, 200)}),
+              ::testing::IsSupersetOf({"Against batch size 1, batch size 64 gives 2.00\u00d7 the throughput.",
+                                       "Against batch size 1, batch size 8 gives 3.00\u00d7 the throughput."}));
+}
+
+TEST(FindingsTest, TheFastestOfManyIsNeverLeftOut) {
+  std::vector<Measurement> measurements;
+  for (int i = 0; i < 12; ++i) {
+    measurements.push_back(
+        With(RunOf("full", 4, 100.0 + i), {{"plugin", i == 0 ? "torch_ddp" : "plugin_" + std::to_string(i + 10)}}));
+  }
+  const std::vector<std::string> headlines = HeadlinesOf(measurements);
+  EXPECT_EQ(headlines[1], "Against torch_ddp, plugin_21 gives 1.11\u00d7 the throughput.");
+  EXPECT_THAT(headlines, Contains(HasSubstr("plugin_11 gives")));
+}
+
+TEST(FindingsTest, WhatIsLeftOutIsCounted) {
+  std::vector<Measurement> measurements;
+  for (int i = 0; i < 40; ++i) {
+    for (int64_t batch : {1, 2}) {
+      measurements.push_back(With(RunOf("full", batch, 100.0 + i + static_cast<double>(batch)),
+                                  {{"plugin", "plugin_" + std::to_string(i + 10)}}));
+    }
+  }
+  const std::vector<std::string> headlines = HeadlinesOf(measurements);
+  EXPECT_THAT(headlines, Contains(StartsWith("Against batch size 1"))) << "every property has its turn";
+  EXPECT_THAT(headlines, Contains("Not listed here: 16 more comparisons."));
+}
+
+TEST(FindingsTest, AnotherBaselineServesWhereTheFirstHasNoValues) {
+  const std::vector<Measurement> measurements = {
+      With(MakeInvalid({.batch_size = 4}, "out of memory"), {{"plugin", std::string("torch_ddp")}}),
+      With(RunOf("lora", 4, 100), {{"plugin", std::string("gemini")}}),
+      With(RunOf("lora", 4, 150), {{"plugin", std::string("low_level_zero")}})};
+  EXPECT_THAT(HeadlinesOf(measurements), Contains("Against gemini, low_level_zero gives 1.50\u00d7 the throughput."));
+}
+
+TEST(FindingsTest, EachMachineHasItsFastestAndTheMachinesAreCompared) {
+  const std::vector<Measurement> measurements = {
+      OnHost(RunOf("full", 1, 100), "server"), OnHost(RunOf("full", 4, 150), "server"),
+      OnHost(RunOf("full", 1, 12), "laptop"), OnHost(RunOf("full", 4, 15), "laptop")};
+  const std::vector<std::string> headlines = HeadlinesOf(measurements);
+  EXPECT_EQ(headlines[0], "Fastest: batch size 4, host server, with 150 real tokens/s.");
+  EXPECT_EQ(headlines[1], "Fastest: batch size 4, host laptop, with 15.0 real tokens/s.");
+  EXPECT_THAT(headlines, Contains(StartsWith("Against host laptop, host server gives 9.13\u00d7")));
+}
+
+TEST(FindingsTest, CommitsAreComparedInTheOrderOfTime) {
+  std::vector<Measurement> measurements = {RunOf("full", 1, 100), RunOf("full", 1, 110), RunOf("full", 1, 99)};
+  constexpr const char* kCommits[] = {"ffff", "bbbb", "cccc"};
+  for (size_t i = 0; i < measurements.size(); ++i) {
+    measurements[i].provenance["commit"] = kCommits[i];
+    measurements[i].measured_at = "2026-01-0" + std::to_string(i + 1) + "T00:00:00Z";
+  }
+  EXPECT_THAT(HeadlinesOf(measurements),
+              ::testing::IsSupersetOf({"Against commit bbbb, commit cccc gives 0.900\u00d7 the throughput.",
+                                       "Against commit ffff, commit bbbb gives 1.10\u00d7 the throughput."}));
 }
 
 TEST(FindingsTest, CountWhatHasNoValuesAndWhy) {

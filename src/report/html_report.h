@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/fixed_cost.h"
@@ -29,6 +30,9 @@ struct ReportInput {
   std::optional<PublishedFixedCosts> published_fixed_costs;  ///< shown with the cost lines
   std::string generated_at;                                  ///< UTC, ISO 8601; empty: now
 };
+
+/// Words that every report holds near its end.
+inline constexpr std::string_view kSignature = "<footer><p>Made by assay on ";
 
 /// What was measured, on what and when; findings in sentences; charts (static SVG, read and printed without scripts); a
 /// table that a small script makes sortable and filterable; the details and provenance of every point. Follows the

@@ -58,6 +58,10 @@ TEST(HtmlReportTest, HoldsEveryPartAndEveryChart) {
   EXPECT_THAT(html, HasSubstr("1fed3b0"));
 }
 
+TEST(HtmlReportTest, IsSigned) {
+  EXPECT_THAT(Render({}), HasSubstr(std::string(kSignature)));
+}
+
 TEST(HtmlReportTest, AxesHaveUnits) {
   const std::string html = Render(DemoSpace());
   EXPECT_THAT(FigureOf(html, "throughput-by-batch-size"), HasSubstr("class=\"unit\">real tokens/s</text>"));
@@ -69,7 +73,7 @@ TEST(HtmlReportTest, WhiskersStandWhereThereAreIntervals) {
   std::vector<Measurement> measurements = DemoSpace();
   EXPECT_EQ(CountOf(FigureOf(Render(measurements), "throughput-by-batch-size"), "class=\"whisker\""), 8u);
   for (Measurement& measurement : measurements) {
-    measurement.series.clear();
+    measurement.properties.erase("real_tokens_per_second_ci_low");
   }
   EXPECT_EQ(CountOf(FigureOf(Render(measurements), "throughput-by-batch-size"), "class=\"whisker\""), 0u);
   measurements[2].properties["real_tokens_per_second_ci_low"] = 1.0;
@@ -149,6 +153,24 @@ TEST(HtmlReportTest, PartsOfMemoryAndTimeStandBesideWhatWasPredicted) {
   EXPECT_THAT(time, HasSubstr(">125</td>"));
   EXPECT_THAT(time, HasSubstr(">3.50</td>"));
   EXPECT_EQ(SectionOf(Render(DemoSpace()), "memory"), "");
+}
+
+TEST(HtmlReportTest, TellsHowMuchOfTheSpaceWasMeasured) {
+  const std::vector<Measurement> measurements = DemoSpace();
+  const std::string html = RenderHtmlReport({.title = "Demo", .measurements = measurements, .planned_points = 12});
+  EXPECT_THAT(html, HasSubstr("8 of 12 points: 8 valid"));
+}
+
+TEST(HtmlReportTest, ALineThroughTwoPointsHasNoFit) {
+  const std::string two = SectionOf(Render(DemoSpace()), "cost");
+  EXPECT_THAT(two, Not(HasSubstr("1.0000"))) << "any two points lie on a line";
+  std::vector<Measurement> measurements = DemoSpace();
+  for (const char* method : {"full", "lora"}) {
+    for (int64_t length : {128, 256}) {
+      measurements.push_back(MakeValid({.method = method, .max_length = length, .batch_size = 2}));
+    }
+  }
+  EXPECT_THAT(SectionOf(Render(measurements), "cost"), ContainsRegex(">(1.0000|0.9[0-9]*)</td>"));
 }
 
 TEST(HtmlReportTest, LongSeriesAreThinned) {

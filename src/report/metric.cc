@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "report/estimate.h"
+#include "measure/statistics.h"
 #include "report/format.h"
 
 namespace assay::report {
@@ -34,6 +34,9 @@ struct MetricSpec {
 
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
+double MedianOf(const std::vector<double>& series) {
+  return measure::Median(series);
+}
 double Last(const std::vector<double>& series) {
   return series.back();
 }

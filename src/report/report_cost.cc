@@ -13,6 +13,7 @@ namespace assay::report {
 namespace {
 
 constexpr size_t kMaxCrossovers = 8;
+constexpr size_t kFewestForFit = 3;  // any two points lie on a line
 
 // "211 \u00b1 20" in ms; without an interval, two points make the line.
 std::string InMilliseconds(double value, const measure::Interval& interval) {
@@ -29,7 +30,10 @@ void WriteLine(Markup& html, const CostLine& line) {
   WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
   WriteNumberCell(html, InMilliseconds(fit.slope, fit.slope_interval), fit.slope);
   WriteNumberCell(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013", line.limit_throughput());
-  WriteNumberCell(html, std::isfinite(fit.r_squared) ? fmt::format("{:.4f}", fit.r_squared) : "\u2013", fit.r_squared);
+  WriteNumberCell(html, fmt::format("{}", line.sizes), static_cast<double>(line.sizes));
+  const bool fitted = line.sizes >= kFewestForFit && std::isfinite(fit.r_squared);
+  WriteNumberCell(html, fitted ? fmt::format("{:.4f}", fit.r_squared) : "\u2013",
+                  fitted ? fit.r_squared : std::nan(""));
   if (line.memory_gib) {
     WriteNumberCell(html, Readable(line.memory_gib->intercept), line.memory_gib->intercept);
     WriteNumberCell(html, Readable(1024 * line.memory_gib->slope), line.memory_gib->slope);
@@ -41,9 +45,9 @@ void WriteLine(Markup& html, const CostLine& line) {
 }
 
 void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
-  constexpr GridColumn kColumns[] = {{"batch sizes", ""},    {"fixed", "ms"},    {"each", "ms"},
-                                     {"limit", "samples/s"}, {"fit", "R\u00b2"}, {"memory, fixed", "GiB"},
-                                     {"each", "MiB"}};
+  constexpr GridColumn kColumns[] = {{"batch sizes", ""},      {"fixed", "ms"}, {"each", "ms"},
+                                     {"limit", "samples/s"},   {"sizes", ""},   {"fit", "R\u00b2"},
+                                     {"memory, fixed", "GiB"}, {"each", "MiB"}};
   OpenGrid(html, "Cost model", "series", kColumns);
   for (const CostLine& line : lines) {
     WriteLine(html, line);
@@ -82,10 +86,14 @@ void WriteFixedCosts(Markup& html, const ReportContent& content, const std::vect
   CloseGrid(html);
 }
 
-std::vector<std::string> CrossoverSentences(const std::vector<CostLine>& lines) {
+std::vector<std::string> CrossoverSentences(const ResultSet& results, const std::vector<CostLine>& lines) {
   std::vector<std::string> sentences;
   for (size_t i = 0; i < lines.size(); ++i) {
     for (size_t j = i + 1; j < lines.size(); ++j) {
+      const bool fitted = std::min(lines[i].sizes, lines[j].sizes) >= kFewestForFit;
+      if (!fitted || !OnTheSameMachine(results, lines[i], lines[j])) {
+        continue;
+      }
       const auto crossover = measure::CrossoverOf(lines[i].share_seconds(), lines[j].share_seconds());
       const double trusted = 2 * std::min(lines[i].largest_batch, lines[j].largest_batch);
       if (crossover && crossover->x >= 1 && crossover->x <= trusted) {
@@ -109,12 +117,13 @@ void WriteCostModel(Markup& html, const ReportContent& content) {
   html.Open("section", {{"id", "cost"}}).Element("h2", "What a step costs");
   html.Element("p",
                "A line through the step times of each series, t = fixed + each \u00b7 batch size, by least squares, "
-               "with the 95 % interval where there are three batch sizes. The fixed cost is what a step takes however "
+               "with the 95 % interval and R\u00b2 where there are three batch sizes; through two every line goes. The "
+               "fixed cost is what a step takes however "
                "small the batch: communication, the optimiser, start-up of kernels. The limit is what large batches "
                "approach, the samples of all data ranks counted.");
   WriteLines(html, lines);
   WriteFixedCosts(html, content, lines);
-  std::vector<std::string> sentences = CrossoverSentences(lines);
+  std::vector<std::string> sentences = CrossoverSentences(content.results, lines);
   const size_t total = sentences.size();
   sentences.resize(std::min(total, kMaxCrossovers));
   if (!sentences.empty()) {

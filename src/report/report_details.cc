@@ -106,14 +106,14 @@ std::string BasisText(const ResultSet& results, const std::vector<Metric>& metri
   }
   std::string text;
   if (bases.contains(Basis::kRuns)) {
-    text += "Where a configuration was run several times, the interval is Student's t over the runs. ";
+    text += "Where a configuration was run three times or more, the interval is Student's t over the runs. ";
   }
-  if (bases.contains(Basis::kReported) || bases.contains(Basis::kSteps)) {
+  if (bases.contains(Basis::kReported)) {
     text +=
-        "Where there is one run, the interval comes from the spread of its steps: it says how well this run is "
-        "known, not how much another run would differ. ";
+        "Where there is one run of eight steps or more after its warm-up, the interval comes from the spread of its "
+        "steps: it says how well this run is known, not how much another run would differ. ";
   }
-  return text + "A value without an interval is one number of one run.";
+  return text + "A value without an interval stands on too few steps or runs to tell how sure it is.";
 }
 
 }  // namespace

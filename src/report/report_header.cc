@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/conditions.h"
 #include "report/format.h"
 #include "report/report_sections.h"
 
@@ -55,12 +56,14 @@ std::string OutcomesText(const ResultSet& results) {
 }
 
 std::string MeasuredText(const ReportContent& content) {
-  const size_t points = content.results.configurations().size();
-  std::string text = Count(points, "configuration");
+  const size_t configurations = content.results.configurations().size();
+  const size_t points = content.results.CountOfPoints();
+  std::string text = Count(configurations, "configuration");
   if (content.input.planned_points > points) {
-    text = fmt::format("{} of {} configurations", points, content.input.planned_points);
+    text = fmt::format("{} of {} points", points, content.input.planned_points);
+    text += configurations > points ? fmt::format(", {}", Count(configurations, "configuration")) : "";
   }
-  return points == 0 ? text : fmt::format("{}: {}", text, OutcomesText(content.results));
+  return configurations == 0 ? text : fmt::format("{}: {}", text, OutcomesText(content.results));
 }
 
 // "2026-01-31 12:00:00 UTC" from "2026-01-31T12:00:00Z"
@@ -119,8 +122,7 @@ std::string_view CssClass(Strength strength) {
 std::vector<std::string> ProvenanceValues(const ResultSet& results, std::string_view key) {
   std::vector<std::string> values;
   for (const Measurement& measurement : results.measurements()) {
-    const auto found = measurement.provenance.find(std::string(key));
-    const std::string value = found == measurement.provenance.end() ? "" : found->second;
+    const std::string value = ProvenanceOf(measurement, key);
     if (std::find(values.begin(), values.end(), value) == values.end()) {
       values.push_back(value);
     }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/conditions.h"
 
 namespace assay::report {
 namespace {
@@ -21,6 +22,8 @@ struct PropertyName {
   std::string_view label;
   bool value_stands_alone;  // "lora" needs no "method" before it
 };
+
+constexpr size_t kHashChars = 12;
 
 // In the order in which they head a table; properties that are not listed follow in alphabetical order.
 constexpr std::array kPropertyNames = {
@@ -49,13 +52,15 @@ const PropertyName* FindName(std::string_view property) {
   return found == kPropertyNames.end() ? nullptr : found;
 }
 
+// What defines the point stands before the conditions under which it ran.
 bool PropertyBefore(const std::string& a, const std::string& b) {
-  const PropertyName* name_a = FindName(a);
-  const PropertyName* name_b = FindName(b);
-  if (name_a != nullptr && name_b != nullptr) {
-    return name_a < name_b;
+  const auto rank = [](const std::string& property) {
+    return FindName(property) != nullptr ? 0 : ConditionLabel(property) ? 2 : 1;
+  };
+  if (rank(a) != rank(b)) {
+    return rank(a) < rank(b);
   }
-  return name_a != name_b ? name_a != nullptr : a < b;
+  return rank(a) == 0 ? FindName(a) < FindName(b) : a < b;
 }
 
 int TypeRank(const Value& value) {
@@ -112,7 +117,7 @@ bool ValueLess(const Value& a, const Value& b) {
 
 std::string PropertyLabel(std::string_view property) {
   const PropertyName* name = FindName(property);
-  return std::string(name == nullptr ? property : name->label);
+  return std::string(name == nullptr ? ConditionLabel(property).value_or(property) : name->label);
 }
 
 std::string CoordinateText(std::string_view property, const Value& value) {
@@ -157,6 +162,7 @@ std::string_view Configuration::reason() const {
 ResultSet::ResultSet(std::span<const Measurement> measurements) : measurements_(measurements) {
   GroupRuns();
   FindVarying();
+  StateWeights();
   std::stable_sort(configurations_.begin(), configurations_.end(), [this](const auto& a, const auto& b) {
     for (const std::string& property : varying_) {
       if (ValueLess(a.At(property), b.At(property)) || ValueLess(b.At(property), a.At(property))) {
@@ -171,26 +177,53 @@ ResultSet::ResultSet(std::span<const Measurement> measurements) : measurements_(
 }
 
 void ResultSet::GroupRuns() {
-  const std::map<std::string, std::string> method_names = MethodNames(measurements_);
-  std::map<std::pair<std::string, std::string>, size_t> position;
-  for (const Measurement& measurement : measurements_) {
-    const auto [at, is_new] =
-        position.try_emplace({measurement.parameterized_id, measurement.entity_id}, configurations_.size());
-    if (is_new) {
-      Configuration& added = configurations_.emplace_back();
-      added.coordinates = measurement.entity;
-      added.coordinates.emplace(kMethod, method_names.at(measurement.experiment));
-      if (std::string parameters = OverriddenParameters(measurement); !parameters.empty()) {
-        added.coordinates.emplace(kParameters, std::move(parameters));
+  conditions_ = SeparatingConditions(measurements_);
+  std::map<std::pair<std::string, std::string>, std::vector<size_t>> of_point;
+  // A run that never started knows few of its conditions: it joins those that do.
+  for (const bool valid : {true, false}) {
+    for (const Measurement& run : measurements_) {
+      if ((run.outcome == Outcome::kValid) == valid) {
+        AddRun(run, of_point[{run.parameterized_id, run.entity_id}]);
       }
     }
-    configurations_[at->second].runs.push_back(&measurement);
   }
+  const std::map<std::string, std::string> method_names = MethodNames(measurements_);
   for (Configuration& configuration : configurations_) {
+    configuration.coordinates.emplace(kMethod, method_names.at(configuration.runs.front()->experiment));
     std::stable_sort(configuration.runs.begin(), configuration.runs.end(),
                      [](const Measurement* a, const Measurement* b) { return a->measured_at < b->measured_at; });
     configuration.outcome = configuration.ValidRuns().empty() ? configuration.runs.back()->outcome : Outcome::kValid;
   }
+}
+
+void ResultSet::AddRun(const Measurement& run, std::vector<size_t>& of_point) {
+  const Conditions conditions = ConditionsOf(run, conditions_);
+  const auto found = std::find_if(of_point.begin(), of_point.end(), [&](size_t at) {
+    const Conditions others = ConditionsOf(*configurations_[at].runs.front(), conditions_);
+    return run.outcome == Outcome::kValid ? conditions == others : Agree(conditions, others);
+  });
+  if (found != of_point.end()) {
+    configurations_[*found].runs.push_back(&run);
+    return;
+  }
+  of_point.push_back(configurations_.size());
+  Configuration& added = configurations_.emplace_back();
+  added.runs.push_back(&run);
+  added.coordinates = run.entity;
+  if (std::string parameters = OverriddenParameters(run); !parameters.empty()) {
+    added.coordinates.emplace(kParameters, std::move(parameters));
+  }
+  for (const auto& [key, value] : conditions) {
+    added.coordinates.emplace(key, key.ends_with("_hash") ? value.substr(0, kHashChars) : value);
+  }
+}
+
+size_t ResultSet::CountOfPoints() const {
+  std::set<std::pair<std::string, std::string>> points;
+  for (const Measurement& run : measurements_) {
+    points.emplace(run.parameterized_id, run.entity_id);
+  }
+  return points.size();
 }
 
 void ResultSet::FindVarying() {
@@ -238,6 +271,16 @@ void ResultSet::AddConstant(const std::string& property) {
     const std::string method = space::ToString(configuration.At(kMethod));
     if (configuration.coordinates.contains(property) && told.insert(method).second) {
       constants_.emplace_back(fmt::format("{} ({})", property, method), space::ToString(configuration.At(property)));
+    }
+  }
+}
+
+// Random weights train as fast as real ones and mean nothing: every table says which they are.
+void ResultSet::StateWeights() {
+  for (const Measurement& run : measurements_) {
+    if (std::string weights = ProvenanceOf(run, "weights"); !weights.empty() && !Varies("weights")) {
+      constants_.emplace_back("weights", std::move(weights));
+      return;
     }
   }
 }

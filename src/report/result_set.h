@@ -19,9 +19,11 @@ inline constexpr std::string_view kMethod = "method";
 /// Coordinate that holds an experiment's overridden optional properties, as they stand in its parameterised id.
 inline constexpr std::string_view kParameters = "parameters";
 
-/// One point of the space with all its runs.
+/// One point of the space with all its runs under the same conditions (report/conditions.h): runs of two machines, two
+/// commits or two contents of a file are two configurations, never one mean.
 struct Configuration {
-  space::Entity coordinates;  ///< constitutive properties, kMethod, and kParameters when there are any
+  /// Constitutive properties, kMethod, kParameters when there are any, and the conditions that tell measurements apart.
+  space::Entity coordinates;
   std::vector<const samplestore::Measurement*> runs;             ///< oldest first; never empty
   samplestore::Outcome outcome = samplestore::Outcome::kFailed;  ///< valid if a run is; else that of the last run
   size_t index = 0;                                              ///< position in ResultSet::configurations()
@@ -56,15 +58,22 @@ class ResultSet {
   /// "lora, max length 256, batch size 4": the varying coordinates; when nothing varies, those people ask for first.
   std::string Label(const Configuration& configuration, std::string_view separator = ", ") const;
   size_t CountOf(samplestore::Outcome outcome) const;
+  /// Points of the space that were measured, whatever the conditions.
+  size_t CountOfPoints() const;
+  /// Of the conditions, those that tell these measurements apart: coordinates like any other.
+  const std::vector<std::string>& conditions() const { return conditions_; }
 
  private:
   void GroupRuns();
+  void AddRun(const samplestore::Measurement& run, std::vector<size_t>& of_point);
+  void StateWeights();
   void FindVarying();
   bool FollowsMethod(const std::string& property) const;
   void AddConstant(const std::string& property);
   void ShortenPaths(const std::string& property);
 
   std::span<const samplestore::Measurement> measurements_;
+  std::vector<std::string> conditions_;
   std::vector<Configuration> configurations_;
   std::vector<std::string> varying_;
   std::vector<NamedText> constants_;

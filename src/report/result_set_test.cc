@@ -59,6 +59,58 @@ TEST(ResultSetTest, WhatMerelyFollowsTheMethodIsNoDimension) {
   EXPECT_THAT(results.constants(), Contains(Pair("parameters (lora)", "stop_after_seconds.14-lora_alpha.32")));
 }
 
+Measurement On(std::string host, std::string commit, Measurement run = MakeValid({})) {
+  run.provenance["host"] = std::move(host);
+  run.provenance["commit"] = std::move(commit);
+  return run;
+}
+
+TEST(ResultSetTest, MachinesAreNeverTakenTogether) {
+  const std::vector<Measurement> measurements = {On("server", "a1"), On("laptop", "a1"), On("server", "a1")};
+  const ResultSet results(measurements);
+  ASSERT_EQ(results.configurations().size(), 2u);
+  EXPECT_EQ(results.CountOfPoints(), 1u);
+  EXPECT_THAT(results.varying(), ElementsAre("host"));
+  EXPECT_EQ(results.Label(results.configurations()[0]), "host laptop");
+  EXPECT_EQ(results.configurations()[0].runs.size(), 1u);
+  EXPECT_EQ(results.configurations()[1].runs.size(), 2u);
+}
+
+TEST(ResultSetTest, CommitsAndContentsAreNeverTakenTogether) {
+  std::vector<Measurement> measurements = {On("server", "a1"), On("server", "b2"), On("server", "b2")};
+  measurements[2].provenance["data_hash"] = "0123456789abcdef0123";
+  const ResultSet results(measurements);
+  EXPECT_EQ(results.configurations().size(), 3u);
+  EXPECT_THAT(results.varying(), ElementsAre("commit", "data_hash"));
+  EXPECT_THAT(results.ValuesOf("data_hash"), Contains(space::Value("0123456789ab"))) << "a hash is cut";
+}
+
+TEST(ResultSetTest, WhatFollowsFromAModelsNameTellsNothingApart) {
+  std::vector<Measurement> measurements = {MakeValid({.model = "a"}), MakeValid({.model = "b"})};
+  measurements[1].provenance["model_hash"] = "another";
+  measurements[1].provenance["tokenizer_hash"] = "another";
+  EXPECT_THAT(ResultSet(measurements).varying(), ElementsAre("model_name"));
+  measurements.push_back(MakeValid({.model = "b"}));
+  EXPECT_THAT(ResultSet(measurements).varying(), ElementsAre("model_name", "model_hash")) << "b was edited";
+}
+
+TEST(ResultSetTest, ARunThatNeverStartedJoinsThoseThatDid) {
+  std::vector<Measurement> measurements = {On("server", "a1", MakeFailed({}, "no such file")), On("server", "a1"),
+                                           On("server", "b2")};
+  measurements[1].provenance["libtorch"] = "2.12.0";
+  measurements[0].provenance.erase("libtorch");
+  const ResultSet results(measurements);
+  EXPECT_EQ(results.configurations().size(), 2u);
+  EXPECT_EQ(results.CountOf(Outcome::kFailed), 0u) << "it was run again";
+}
+
+TEST(ResultSetTest, SaysWhetherWeightsWereRandom) {
+  std::vector<Measurement> measurements = {MakeValid({}), MakeValid({.batch_size = 8})};
+  EXPECT_THAT(ResultSet(measurements).constants(), Contains(Pair("weights", "random")));
+  measurements[1].provenance["weights"] = "file";
+  EXPECT_THAT(ResultSet(measurements).varying(), ElementsAre("batch_size", "weights"));
+}
+
 TEST(ResultSetTest, PathsAreCutToWhatTellsThemApart) {
   std::vector<Measurement> measurements = {MakeValid({.model = "/models/a/tiny/"}),
                                            MakeValid({.model = "/models/small"})};

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "base/terminal.h"
@@ -59,11 +61,44 @@ std::string ValueCell(const Measurement& run, const Metric& metric) {
   return estimate->has_interval() ? fmt::format("{} \u00b1{}", value, Readable(half_width)) : value;
 }
 
+/// The values of a column as they are shown: cut where that leaves them different.
+class ColumnTexts {
+ public:
+  ColumnTexts(const ResultSet& results, const std::string& property) {
+    std::set<std::string> distinct;
+    for (const space::Value& value : results.ValuesOf(property)) {
+      const std::string whole = space::ToString(value);
+      distinct.insert(texts_[whole] = EllipsizeMiddle(whole, kMaxValueChars));
+    }
+    cuts_ = distinct.size() == texts_.size();
+  }
+
+  std::string Of(const space::Value& value) const {
+    const std::string whole = space::ToString(value);
+    return cuts_ ? texts_.at(whole) : whole;
+  }
+
+ private:
+  std::map<std::string, std::string> texts_;
+  bool cuts_ = false;
+};
+
+using TextsOfColumns = std::map<std::string, ColumnTexts>;
+
+TextsOfColumns TextsOf(const ResultSet& results) {
+  TextsOfColumns texts;
+  for (const std::string& property : results.varying()) {
+    texts.emplace(property, ColumnTexts(results, property));
+  }
+  return texts;
+}
+
 std::vector<std::string> Row(const Configuration& configuration, const Measurement& run, const ResultSet& results,
-                             const std::vector<Metric>& metrics) {
+                             const TextsOfColumns& texts, const std::vector<Metric>& metrics) {
   std::vector<std::string> cells;
   for (const std::string& property : results.varying()) {
-    cells.push_back(EllipsizeMiddle(space::ToString(configuration.At(property)), kMaxValueChars));
+    const bool present = configuration.coordinates.contains(property);
+    cells.push_back(present ? texts.at(property).Of(configuration.At(property)) : "-");
   }
   cells.emplace_back(samplestore::ToString(run.outcome));
   for (const Metric& metric : metrics) {
@@ -73,32 +108,40 @@ std::vector<std::string> Row(const Configuration& configuration, const Measureme
   return cells;
 }
 
-std::string Footer(const ResultSet& results) {
-  const size_t total = results.configurations().size();
-  std::string text =
-      fmt::format("\n{}: {} valid, {} invalid, {} failed", Count(total, "point"), results.CountOf(Outcome::kValid),
-                  results.CountOf(Outcome::kInvalid), results.CountOf(Outcome::kFailed));
+// "6 of 12 points: 5 valid, 1 invalid, 0 failed; 9 measurements"
+std::string Footer(const ResultSet& results, int64_t planned_points) {
+  const size_t points = results.CountOfPoints();
+  const size_t configurations = results.configurations().size();
+  std::string text = planned_points > 0 ? fmt::format("\n{} of {}", points, Count(planned_points, "point"))
+                                        : fmt::format("\n{}", Count(points, "point"));
+  if (configurations > points) {
+    text += fmt::format(", {} with machine and commit", Count(configurations, "configuration"));
+  }
+  text += fmt::format(": {} valid, {} invalid, {} failed", results.CountOf(Outcome::kValid),
+                      results.CountOf(Outcome::kInvalid), results.CountOf(Outcome::kFailed));
   const size_t runs = results.measurements().size();
-  return text + (runs > total ? fmt::format("; {}\n", Count(runs, "measurement")) : "\n");
+  return text + (runs > configurations ? fmt::format("; {}\n", Count(runs, "measurement")) : "\n");
 }
 
 }  // namespace
 
-std::string RenderResultsTable(std::span<const Measurement> measurements) {
+std::string RenderResultsTable(std::span<const Measurement> measurements, int64_t planned_points) {
   if (measurements.empty()) {
-    return "No measurements.\n";
+    return planned_points > 0 ? fmt::format("No measurements: 0 of {}.\n", Count(planned_points, "point"))
+                              : "No measurements.\n";
   }
   const ResultSet results(measurements);
   const std::vector<Metric> metrics = ResolveMetrics(results);
   const bool with_reason =
       std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return !m.reason.empty(); });
+  const TextsOfColumns texts = TextsOf(results);
   TextTable table(Header(results, metrics, with_reason));
   for (const Configuration& configuration : results.configurations()) {
     for (const Measurement* run : configuration.runs) {
-      table.AddRow(Row(configuration, *run, results, metrics));
+      table.AddRow(Row(configuration, *run, results, texts, metrics));
     }
   }
-  return ConstantsLine(results) + table.Render() + Footer(results);
+  return ConstantsLine(results) + table.Render() + Footer(results, planned_points);
 }
 
 }  // namespace assay::report

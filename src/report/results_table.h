@@ -1,6 +1,7 @@
 // Measurements as a table for people, as CSV and as JSON.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -8,10 +9,11 @@
 
 namespace assay::report {
 
-/// One row a measurement: what varies, the outcome, the main targets with their units and interval, the reason of what
-/// is not valid (shortened). What all points share stands once, above. Ends in a newline; says so when there is
-/// nothing.
-std::string RenderResultsTable(std::span<const samplestore::Measurement> measurements);
+/// One row a measurement: what varies, machine and commit where they do, the outcome, the main targets with their units
+/// and interval, the reason of what is not valid (shortened). What all points share stands once, above, and whether the
+/// weights were random. `planned_points` of the space are told with how many were measured; 0: not known. Ends in a
+/// newline; says so when there is nothing.
+std::string RenderResultsTable(std::span<const samplestore::Measurement> measurements, int64_t planned_points = 0);
 
 /// RFC 4180, with a header and CRLF line ends. The columns are the union over all measurements, in an order that does
 /// not depend on the rows: identity, constitutive properties, target properties, provenance.*, each group sorted. A

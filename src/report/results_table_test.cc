@@ -39,6 +39,37 @@ TEST(ResultsTableTest, SaysWhyAPointHasNoValues) {
 
 TEST(ResultsTableTest, NothingIsSaidInWords) {
   EXPECT_EQ(RenderResultsTable({}), "No measurements.\n");
+  EXPECT_EQ(RenderResultsTable({}, 12), "No measurements: 0 of 12 points.\n");
+}
+
+TEST(ResultsTableTest, TellsHowManyOfTheSpacesPointsThereAre) {
+  const std::vector<Measurement> one = {MakeValid({})};
+  EXPECT_THAT(RenderResultsTable(one, 12), HasSubstr("\n1 of 12 points: 1 valid, 0 invalid, 0 failed\n"));
+  EXPECT_THAT(RenderResultsTable(one), HasSubstr("\n1 point: 1 valid"));
+}
+
+TEST(ResultsTableTest, MachinesAreAColumnAndCountAsConfigurationsOfOnePoint) {
+  std::vector<Measurement> measurements(3, MakeValid({}));
+  measurements[1].provenance["host"] = "laptop";
+  const std::string table = RenderResultsTable(measurements, 4);
+  EXPECT_THAT(table, ContainsRegex("host +outcome"));
+  EXPECT_THAT(table, ContainsRegex("\nlaptop +valid"));
+  EXPECT_THAT(table, HasSubstr("1 of 4 points, 2 configurations with machine and commit: 2 valid, 0 invalid, 0 failed; "
+                               "3 measurements\n"));
+}
+
+TEST(ResultsTableTest, SaysThatWeightsAreRandom) {
+  EXPECT_THAT(RenderResultsTable(std::vector<Measurement>{MakeValid({})}), HasSubstr("weights random"));
+}
+
+TEST(ResultsTableTest, ValuesThatCuttingWouldMakeAlikeStayWhole) {
+  std::vector<Measurement> measurements(2, MakeValid({}));
+  const std::string middle(40, 'x');
+  measurements[0].parameterized_id += "-a." + middle + "1" + middle;
+  measurements[1].parameterized_id += "-a." + middle + "2" + middle;
+  const std::string table = RenderResultsTable(measurements);
+  EXPECT_THAT(table, HasSubstr(middle + "1" + middle));
+  EXPECT_THAT(table, HasSubstr(middle + "2" + middle));
 }
 
 TEST(ResultsTableTest, AnUnknownExperimentShowsItsNumbers) {

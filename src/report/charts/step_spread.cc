@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "measure/statistics.h"
 #include "report/charts/arrange.h"
 #include "report/charts/row_layout.h"
-#include "report/estimate.h"
 #include "report/format.h"
 
 namespace assay::report {
@@ -47,9 +47,9 @@ std::string Dots(const std::vector<double>& sorted, const LinearScale& x, double
 void DrawStrip(Markup& svg, const Configuration& configuration, const ResultSet& results, const LinearScale& x,
                double y) {
   const std::vector<double> steps = SortedSteps(configuration);
-  const double quarter = QuantileOfSorted(steps, 0.25);
-  const double median = QuantileOfSorted(steps, 0.5);
-  const double three_quarters = QuantileOfSorted(steps, 0.75);
+  const double quarter = measure::Quantile(steps, 0.25);
+  const double median = measure::Quantile(steps, 0.5);
+  const double three_quarters = measure::Quantile(steps, 0.75);
   OpenPoint(svg, configuration.index,
             fmt::format("{}\nmedian {} s, half of the steps {} to {} s\nall {} steps {} to {} s",
                         results.Label(configuration), Readable(median), Readable(quarter), Readable(three_quarters),

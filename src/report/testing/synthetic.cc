@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+#include "measure/statistics.h"
+
 namespace assay::report::testing {
 namespace {
 
@@ -103,6 +105,10 @@ void AddTargets(const SyntheticPoint& point, const Steps& steps, Measurement& m)
                   {"max_rss_bytes", static_cast<int64_t>(peak + 0.38 * kGib)},
                   {"cpu_compute_utilization", 188.0},
                   {"training_steps", int64_t{point.steps}}};
+  if (const measure::MeanEstimate rate = measure::RatioInterval(steps.tokens, steps.seconds); rate.has_interval()) {
+    m.properties["real_tokens_per_second_ci_low"] = rate.interval.low;
+    m.properties["real_tokens_per_second_ci_high"] = rate.interval.high;
+  }
   m.units = {{"real_tokens_per_second", "tokens/s"},
              {"dataset_tokens_per_second", "tokens/s"},
              {"train_runtime", "s"},

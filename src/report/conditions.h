@@ -1,0 +1,35 @@
+// What a run was made with beside its point: the machine, the programs, and what the point's names stood for.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "samplestore/measurement.h"
+
+namespace assay::report {
+
+/// Conditions by their provenance key.
+using Conditions = std::map<std::string, std::string>;
+
+/// The keys by which `measurements` must not be taken together: machine, GPU, libtorch and commit where two of them
+/// occur; the content of model, tokeniser and data where one name stood for two; threads and instruction set where one
+/// point ran with two. In the order in which they head a table.
+std::vector<std::string> SeparatingConditions(std::span<const samplestore::Measurement> measurements);
+
+/// Those of `keys` that `measurement` tells; a run that never started does not know all.
+Conditions ConditionsOf(const samplestore::Measurement& measurement, const std::vector<std::string>& keys);
+
+/// A point that gave no values may join runs that differ from it in nothing that it tells.
+bool Agree(const Conditions& a, const Conditions& b);
+
+/// What a table calls the condition ("data" for data_hash); nothing when `key` is none.
+std::optional<std::string_view> ConditionLabel(std::string_view key);
+
+/// A provenance entry; empty when there is none.
+std::string ProvenanceOf(const samplestore::Measurement& measurement, std::string_view key);
+
+}  // namespace assay::report
