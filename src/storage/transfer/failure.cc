@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <limits>
 #include <utility>
 
 #include "base/terminal.h"
+#include "storage/auth/time_format.h"
 #include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
@@ -29,6 +32,8 @@ constexpr ClassRow kClasses[] = {
     {FailureClass::kClockSkew, "clock skew", "set this machine's clock"},
     {FailureClass::kCorrupt, "corrupt data",
      "something between here and the store changes bytes: check the proxy and the memory"},
+    {FailureClass::kDamaged, "damaged object", "read it again, then write it again or remove it"},
+    {FailureClass::kInvalidPart, "changed part", "begin the write anew"},
     {FailureClass::kBusy, "conflicting operation", "let the other operation on this key end first"},
     {FailureClass::kMissing, "not found", "check the bucket and the key"},
     {FailureClass::kPrecondition, "precondition failed", "the object is not as expected: read it again and decide"},
@@ -92,6 +97,27 @@ std::string What(const Failure& failure) {
   return what.empty() ? std::string(NameOf(failure.kind)) : what;
 }
 
+/// Of "40", or of "Sat, 31 Jan 2026 12:00:00 GMT" in an answer of that `date`.
+double RetryAfterSeconds(std::string_view value, std::string_view date) {
+  const bool digits =
+      !value.empty() && std::ranges::all_of(value, [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (digits) {
+    const auto seconds = ParseCount(value);
+    return seconds ? static_cast<double>(*seconds) : std::numeric_limits<double>::infinity();
+  }
+  const std::optional<double> until = ParseHttpDate(value);
+  const std::optional<double> now = ParseHttpDate(date);
+  return until ? std::max(0.0, *until - now.value_or(WallClockSeconds())) : 0;
+}
+
+std::string AdviceOf(const Failure& failure) {
+  if (failure.retry_after_seconds > kMaxRetryAfterSeconds) {
+    return fmt::format("the store asks to wait {:.0f} s, and no more than {:.0f} s are waited: try again then",
+                       failure.retry_after_seconds, kMaxRetryAfterSeconds);
+  }
+  return failure.advice.empty() ? std::string(RowOf(failure.kind).advice) : failure.advice;
+}
+
 }  // namespace
 
 std::string_view NameOf(FailureClass kind) {
@@ -148,8 +174,7 @@ void TakeStoreError(std::string_view code, std::string_view message, std::span<c
 void TakeHeaders(const http::Response& answer, std::string_view request_id, Failure& failure) {
   failure.request_id = answer.headers.Find(request_id).value_or("");
   failure.date = answer.headers.Find("date").value_or("");
-  failure.retry_after_seconds =
-      static_cast<double>(ParseCount(answer.headers.Find("retry-after").value_or("")).value_or(0));
+  failure.retry_after_seconds = RetryAfterSeconds(answer.headers.Find("retry-after").value_or(""), failure.date);
 }
 
 Failure UnreadableAnswer(const http::Response& answer) {
@@ -175,7 +200,7 @@ Status DescribeFailure(std::string_view operation, std::string_view uri, const F
   if (attempts > 1) {
     about += fmt::format("{}{} attempts", about.empty() ? "" : ", ", attempts);
   }
-  const std::string_view advice = failure.advice.empty() ? RowOf(failure.kind).advice : failure.advice;
+  const std::string advice = AdviceOf(failure);
   // Codes, messages, regions and ids are the store's, keys are the user's: any may hold a newline.
   return {failure.code,
           OneLine(fmt::format("cannot {} {}: {}{}{}{}{}", operation, uri, What(failure), about.empty() ? "" : " (",

@@ -20,7 +20,9 @@ enum class FailureClass {
   kStall,         ///< no byte moved
   kExpired,       ///< credentials ran out: refresh and send again
   kClockSkew,     ///< the store's clock differs: correct and send again
-  kCorrupt,       ///< a checksum did not match, here or there
+  kCorrupt,       ///< a checksum did not match, here or there; nothing was published
+  kDamaged,       ///< what was published is not what was sent
+  kInvalidPart,   ///< an upload holds other parts than the request that completes it names
   kBusy,          ///< another operation on the same key is in progress (S3: 409 OperationAborted)
   kMissing,       ///< 404
   kPrecondition,  ///< 412, or what a store says in its place
@@ -28,6 +30,9 @@ enum class FailureClass {
   kPermanent,     ///< anything else: another attempt would end the same way
 };
 std::string_view NameOf(FailureClass kind);
+
+/// A store that asks to wait longer than this is not waited for: the call fails at once and says so.
+inline constexpr double kMaxRetryAfterSeconds = 120;
 
 struct Failure {
   FailureClass kind = FailureClass::kPermanent;
@@ -37,7 +42,7 @@ struct Failure {
   std::string message;     ///< the store's words, or the transport's
   std::string request_id;
   std::string advice;              ///< empty: what is usual for the class
-  double retry_after_seconds = 0;  ///< the store asked to wait for so long
+  double retry_after_seconds = 0;  ///< the store asked to wait for so long; infinity for what no number holds
   std::string date;                ///< the answer's Date, for kClockSkew
 };
 
@@ -56,7 +61,8 @@ struct StoreCodeRow {
 /// Takes the store's code and its words, and from the row of that code, where there is one, what they mean.
 void TakeStoreError(std::string_view code, std::string_view message, std::span<const StoreCodeRow> rows,
                     Failure& failure);
-/// Takes what every store says in its headers: Date, Retry-After, and the request id under the name `request_id`.
+/// Takes what every store says in its headers: Date, Retry-After (seconds, or a date of the store's clock), and the
+/// request id under the name `request_id`.
 void TakeHeaders(const http::Response& answer, std::string_view request_id, Failure& failure);
 /// An answer of success with content that is none.
 Failure UnreadableAnswer(const http::Response& answer);

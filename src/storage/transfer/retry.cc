@@ -54,12 +54,12 @@ std::optional<double> RetryDelay(const Failure& failure, const AttemptHistory& h
     return std::nullopt;
   }
   const int limit = row->max_attempts == 0 ? max_attempts : std::min(max_attempts, row->max_attempts);
-  if (history.attempts >= limit) {
+  if (history.attempts >= limit || failure.retry_after_seconds > kMaxRetryAfterSeconds) {
     return std::nullopt;
   }
   const double ceiling = std::min(kCapSeconds, std::ldexp(row->base_seconds, history.attempts - 1));
   const double wait = std::uniform_real_distribution<double>(0, ceiling)(random);
-  return std::max(wait, std::min(failure.retry_after_seconds, kCapSeconds));
+  return std::max(wait, failure.retry_after_seconds);
 }
 
 }  // namespace assay::storage

@@ -1,9 +1,9 @@
 // When a failed request is sent again.
 //
 // Exponential with full jitter ("Exponential Backoff And Jitter", AWS Architecture Blog, 2015): the wait before attempt
-// n + 1 is uniform in [0, min(cap, base * 2^(n - 1))], never less than the store asked for. Throttling starts from a
-// longer base. Expired credentials and a wrong clock are corrected and tried again at once, twice and once. What would
-// end the same way is not tried again.
+// n + 1 is uniform in [0, min(cap, base * 2^(n - 1))], never less than the store asked for; where it asks for more than
+// kMaxRetryAfterSeconds, there is no other attempt. Throttling starts from a longer base. Expired credentials and a
+// wrong clock are corrected and tried again at once, twice and once. What would end the same way is not tried again.
 #pragma once
 
 #include <mutex>

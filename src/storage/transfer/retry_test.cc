@@ -1,6 +1,10 @@
 #include "storage/transfer/retry.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <string>
+#include <utility>
 
 #include "storage/transfer/latency_tracker.h"
 
@@ -30,8 +34,37 @@ TEST(RetryTest, WaitsAreBoundedByTheExponential) {
 TEST(RetryTest, TheStoresOwnWishIsRespected) {
   std::mt19937_64 random(1);
   Failure failure = Of(FailureClass::kThrottle);
-  failure.retry_after_seconds = 3;
-  EXPECT_GE(*RetryDelay(failure, {.attempts = 1}, 8, random), 3);
+  for (const double seconds : {3.0, 40.0, kMaxRetryAfterSeconds}) {
+    failure.retry_after_seconds = seconds;
+    EXPECT_GE(RetryDelay(failure, {.attempts = 1}, 8, random).value_or(0), seconds);
+  }
+}
+
+TEST(RetryTest, AStoreThatAsksForTooLongIsNotWaitedFor) {
+  std::mt19937_64 random(1);
+  Failure failure = Of(FailureClass::kThrottle);
+  failure.retry_after_seconds = 3600;
+  EXPECT_FALSE(RetryDelay(failure, {.attempts = 1}, 8, random).has_value());
+  EXPECT_THAT(DescribeFailure("read", "s3://b/k", failure, 1).message(),
+              testing::EndsWith("; the store asks to wait 3600 s, and no more than 120 s are waited: try again then"));
+}
+
+TEST(FailureTest, RetryAfterIsSecondsOrADateOfTheStoresClock) {
+  const auto seconds = [](std::string value) {
+    http::Response answer;
+    answer.headers.Add("Date", "Sat, 31 Jan 2026 12:00:00 GMT");
+    answer.headers.Add("Retry-After", std::move(value));
+    Failure failure;
+    TakeHeaders(answer, "x-request-id", failure);
+    return failure.retry_after_seconds;
+  };
+  EXPECT_EQ(seconds("40"), 40);
+  EXPECT_EQ(seconds("Sat, 31 Jan 2026 12:01:30 GMT"), 90);
+  EXPECT_EQ(seconds("Sat, 31 Jan 2026 11:00:00 GMT"), 0);
+  EXPECT_EQ(seconds("99999999999999999999"), std::numeric_limits<double>::infinity());
+  for (const char* nonsense : {"", "soon", "-5", "1e9"}) {
+    EXPECT_EQ(seconds(nonsense), 0) << nonsense;
+  }
 }
 
 TEST(RetryTest, WhatWouldEndTheSameWayIsNotRepeated) {
