@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
+
 namespace assay::objectserver {
 namespace {
 
@@ -79,6 +81,14 @@ ChecksumKind EtagKind(bool has_size, int64_t size, bool md5_sent, bool always_md
 std::string EtagOf(const Digests& digests, ChecksumKind kind, int64_t size) {
   const std::string digits = storage::HexEncode(digests.at(kind));
   return kind == ChecksumKind::kMd5 ? digits : fmt::format("{}{:016x}-0", digits, size);
+}
+
+std::string OpaqueEtag() {
+  std::string tag = RandomUid();
+  for (const size_t at : {20, 16, 12, 8}) {
+    tag.insert(at, 1, '-');
+  }
+  return tag;
 }
 
 std::string MultipartEtag(const std::vector<std::string>& part_etags) {

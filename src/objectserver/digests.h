@@ -37,6 +37,9 @@ bool CanCombine(storage::ChecksumKind kind);
 storage::ChecksumKind EtagKind(bool has_size, int64_t size, bool md5_sent, bool always_md5);
 /// 32 hexadecimal digits for MD5; else digits and "-0", a form that no client takes for an MD5.
 std::string EtagOf(const Digests& digests, storage::ChecksumKind kind, int64_t size);
+/// A tag that says nothing of the content, another for each write, as OCI gives them: with dashes, so that nobody takes
+/// it for an MD5.
+std::string OpaqueEtag();
 /// As S3 makes it of the parts' tags: the MD5 of their digests, and "-" with their number.
 std::string MultipartEtag(const std::vector<std::string>& part_etags);
 

@@ -44,6 +44,14 @@ TEST(Oci, PutsGetsAndDeletes) {
   EXPECT_EQ(harness.Send("DELETE", kBucket + "/o/a/b%20c").status, 404);
 }
 
+TEST(Oci, EtagsSayNothingOfTheContent) {
+  Harness harness;
+  const std::string first = harness.Send("PUT", kBucket + "/o/k", "hello").Header("etag");
+  const Reply second = harness.Send("PUT", kBucket + "/o/k", "hello");
+  EXPECT_NE(second.Header("etag"), first);
+  EXPECT_EQ(harness.Send("GET", kBucket + "/o/k").Header("etag"), second.Header("etag"));
+}
+
 TEST(Oci, ListsCopiesAndCommitsParts) {
   Harness harness;
   for (const char* name : {"a", "b/1", "b/2", "c"}) {

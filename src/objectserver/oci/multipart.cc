@@ -58,16 +58,14 @@ ObjectRecord Assemble(const Upload& upload, std::vector<Part> parts) {
   object.attributes = upload.attributes;
   std::vector<std::string> digests;
   std::vector<int64_t> sizes;
-  std::vector<std::string> etags;
   for (Part& part : parts) {
     object.blob.Append(part.blob);
     part.blob = {};
     digests.push_back(part.digests.at(ChecksumKind::kCrc32c));
     sizes.push_back(part.size);
-    etags.push_back(part.etag);
   }
   object.digests[ChecksumKind::kCrc32c] = CombineDigests(ChecksumKind::kCrc32c, digests, sizes);
-  object.etag = MultipartEtag(etags);
+  object.etag = OpaqueEtag();
   object.parts = std::move(parts);
   return object;
 }
@@ -185,7 +183,7 @@ http::ServerResponse CommitUpload(const Context& context, const Request& request
   }
   answer = Answer(request);
   answer.headers.Add("etag", outcome.object->etag);
-  answer.headers.Add("opc-multipart-md5", outcome.object->etag);
+  answer.headers.Add("opc-multipart-md5", MultipartMd5(*outcome.object));
   answer.headers.Add("opc-content-crc32c", Base64Of(outcome.object->digests, ChecksumKind::kCrc32c));
   answer.headers.Add("last-modified", http::HttpDate(static_cast<int64_t>(outcome.object->modified)));
   return answer;

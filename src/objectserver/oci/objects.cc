@@ -51,7 +51,7 @@ void AddObjectHeaders(const ObjectRecord& object, http::Headers& headers) {
   }
   const std::string md5 = Base64Of(object.digests, ChecksumKind::kMd5);
   if (!object.parts.empty()) {
-    headers.Add("opc-multipart-md5", object.etag);
+    headers.Add("opc-multipart-md5", MultipartMd5(object));
   } else if (!md5.empty()) {
     headers.Add("content-md5", md5);
     headers.Add("opc-content-md5", md5);
@@ -75,12 +75,23 @@ std::optional<http::ServerResponse> JudgeRead(const Request& request, const Obje
 
 }  // namespace
 
+std::string MultipartMd5(const ObjectRecord& object) {
+  std::vector<std::string> etags;
+  for (const Part& part : object.parts) {
+    etags.push_back(part.etag);
+  }
+  return MultipartEtag(etags);
+}
+
 std::unique_ptr<http::Exchange> ReceiveContent(const Context& context, const RequestPointer& request,
                                                ContentDone done) {
   const bool md5_sent = request->head.headers.Has("Content-MD5");
   const std::optional<int64_t> size = request->head.content_length;
-  const ChecksumKind etag_kind = EtagKind(size.has_value(), size.value_or(0), md5_sent, context.options->always_md5);
-  std::set<ChecksumKind> kinds = {ChecksumKind::kCrc32c, etag_kind};
+  std::set<ChecksumKind> kinds = {ChecksumKind::kCrc32c};
+  // MD5 of whatever size would be the slowest part of a large upload.
+  if (EtagKind(size.has_value(), size.value_or(0), md5_sent, context.options->always_md5) == ChecksumKind::kMd5) {
+    kinds.insert(ChecksumKind::kMd5);
+  }
   if (request->head.headers.Has("x-content-sha256") || request->head.headers.Has("opc-content-sha256")) {
     kinds.insert(ChecksumKind::kSha256);
   }
@@ -90,16 +101,14 @@ std::unique_ptr<http::Exchange> ReceiveContent(const Context& context, const Req
   }
   return std::make_unique<ContentExchange>(
       ContentReceiver(std::move(writer).value(), kinds),
-      [request, etag_kind, done = std::move(done)](Result<ReceivedContent> content) {
+      [request, done = std::move(done)](Result<ReceivedContent> content) {
         if (!content.ok()) {
           return ErrorAnswer(500, "InternalServerError", content.status().message(), request->notes);
         }
         if (std::optional<http::ServerResponse> refused = JudgeDigests(*request, content->digests)) {
           return std::move(*refused);
         }
-        std::string etag = EtagOf(content->digests, etag_kind, content->blob.size());
-        content->digests.erase(ChecksumKind::kCrc64Nvme);
-        return done(std::move(content->blob), std::move(etag), std::move(content->digests));
+        return done(std::move(content->blob), OpaqueEtag(), std::move(content->digests));
       });
 }
 

@@ -43,6 +43,9 @@ http::ServerResponse ListParts(const Context& context, const Request& request, s
 http::ServerResponse CommitUpload(const Context& context, const Request& request, std::string_view body);
 http::ServerResponse AbortUpload(const Context& context, const Request& request, std::string_view body);
 
+/// "opc-multipart-md5" of an object made of parts: a text of that form. Its parts' MD5 need not be known.
+std::string MultipartMd5(const ObjectRecord& object);
+
 /// What the body of an object or a part must be, and the exchange that receives it. `done` gets content that is so.
 using ContentDone = std::function<http::ServerResponse(Blob blob, std::string etag, Digests digests)>;
 std::unique_ptr<http::Exchange> ReceiveContent(const Context& context, const RequestPointer& request, ContentDone done);

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/text.h"
 #include "objectserver/s3/aws_chunked.h"
 
 namespace assay::objectserver::s3 {
@@ -173,6 +174,12 @@ std::optional<Error> PlanContent(const Request& request, bool always_md5, Conten
   }
   plan.etag_kind = EtagKind(true, plan.size, plan.md5.has_value(), always_md5);
   return std::nullopt;
+}
+
+std::string EtagUnder(const Attributes& attributes, std::string computed) {
+  const auto encryption = attributes.system.find("x-amz-server-side-encryption");
+  const bool opaque = encryption != attributes.system.end() && encryption->second.starts_with("aws:kms");
+  return opaque ? RandomUid() : std::move(computed);
 }
 
 std::unique_ptr<http::Exchange> ReceiveContent(Store& store, RequestPointer request, const ContentPlan& plan,

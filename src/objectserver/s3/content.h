@@ -36,6 +36,10 @@ struct CheckedContent {
   Digests digests;  ///< of the announced kind, else CRC64NVME and CRC32C; MD5 too where it was computed
 };
 
+/// The entity tag of content that is written under `attributes`: what was computed of it; where AWS KMS encrypts it,
+/// one that says nothing of the content, another for each write.
+std::string EtagUnder(const Attributes& attributes, std::string computed);
+
 /// The exchange that receives it. `wanted` is a checksum that is computed though the client sends another or none.
 /// `done` makes the answer of content that keeps to `plan`; what does not is refused as S3 refuses it.
 using ContentDone = std::function<http::ServerResponse(CheckedContent content)>;

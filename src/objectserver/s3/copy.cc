@@ -5,6 +5,7 @@
 #include "http/message.h"
 #include "objectserver/s3/checksum_fields.h"
 #include "objectserver/s3/conditions.h"
+#include "objectserver/s3/content.h"
 #include "objectserver/s3/operations.h"
 #include "objectserver/s3/xml.h"
 
@@ -67,7 +68,7 @@ Status DescribeContent(const Context& context, ChecksumKind kind, ObjectRecord& 
   DigestSet set({kind, etag_kind});
   ASSAY_RETURN_IF_ERROR(object.blob.ForEachPiece([&](std::span<const std::byte> bytes) { set.Update(bytes); }));
   Digests digests = set.Finish();
-  object.etag = EtagOf(digests, etag_kind, object.size());
+  object.etag = EtagUnder(object.attributes, EtagOf(digests, etag_kind, object.size()));
   if (kind != ChecksumKind::kCrc64Nvme) {
     digests.erase(ChecksumKind::kCrc64Nvme);
   }
@@ -156,6 +157,7 @@ http::ServerResponse UploadPartCopy(const Context& context, const Request& reque
   }
   ObjectRecord slice;
   slice.blob = source->blob.Slice(range.offset, range.length);
+  slice.attributes = upload->attributes;
   if (const Status status = DescribeContent(context, upload->checksum_kind.value_or(ChecksumKind::kCrc64Nvme), slice);
       !status.ok()) {
     return ErrorAnswer(request, {"InternalError", status.message()});

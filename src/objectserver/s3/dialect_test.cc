@@ -156,6 +156,16 @@ TEST(S3, JoinsParts) {
   EXPECT_NE(range.Header("x-amz-checksum-crc64nvme"), "");
 }
 
+TEST(S3, EtagsUnderAwsKmsSayNothingOfTheContent) {
+  Harness harness;
+  const auto put = [&](const char* encryption) {
+    return harness.Send("PUT", "/test/k", "hello", {{"x-amz-server-side-encryption", encryption}}).Header("ETag");
+  };
+  EXPECT_EQ(put("AES256"), "\"5d41402abc4b2a76b9719d911017c592\"");
+  EXPECT_NE(put("aws:kms"), put("AES256"));
+  EXPECT_NE(put("aws:kms"), put("aws:kms"));
+}
+
 TEST(S3, RefusesSmallParts) {
   Harness harness;
   const std::string id = harness.Send("POST", "/test/k?uploads").Xml("UploadId");

@@ -132,11 +132,12 @@ std::unique_ptr<http::Exchange> UploadPart(const Context& context, const Request
   if (error) {
     return http::ReadyExchange(ErrorAnswer(*request, *error));
   }
-  const auto done = [store = context.store, request, id = upload->id](CheckedContent content) {
+  const auto done = [store = context.store, request, id = upload->id,
+                     attributes = upload->attributes](CheckedContent content) {
     Part part;
     part.number = static_cast<int>(*ParseNumber(request->query.Get("partNumber")));
     part.size = content.blob.size();
-    part.etag = std::move(content.etag);
+    part.etag = EtagUnder(attributes, std::move(content.etag));
     part.digests = std::move(content.digests);
     part.blob = std::move(content.blob);
     const std::string etag = part.etag;

@@ -18,7 +18,7 @@ http::ServerResponse Publish(Store& store, const Request& request, const Attribu
   ObjectRecord object;
   object.key = request.key;
   object.blob = std::move(content.blob);
-  object.etag = std::move(content.etag);
+  object.etag = EtagUnder(attributes, std::move(content.etag));
   object.digests = std::move(content.digests);
   object.attributes = attributes;
   const StoreOutcome outcome = store.Put(request.bucket, std::move(object), condition);
