@@ -52,7 +52,11 @@ struct PartChecksum {
 
 struct ReadOptions {
   std::string if_match{};  ///< etag the object must still have; an object that changed is FailedPrecondition
-  bool verify = true;      ///< check against the object's checksum where the range lets us
+  /// Compare each range with its checksum where the store tells one, and a whole with what the store records of it:
+  /// a read of all bytes asks for that where no answer brings it.
+  bool verify = true;
+  /// What Stat() said of the version that `if_match` names: its checksum is not asked for again. Not owned.
+  const ObjectInfo* known = nullptr;
   CancelFlag cancel = nullptr;
   ProgressCallback progress{};
   /// Of Read() and ReadWhole() of remote stores: told of each range that lies in its memory, once it was checked, in
@@ -79,6 +83,7 @@ struct UploadedPart {
   int64_t bytes = 0;
   std::string etag{};
   std::optional<Checksum> checksum{};
+  std::optional<Checksum> digest{};  ///< of another kind, where the store told one when it took the part
 };
 
 /// What another program needs to go on with an upload in parts.

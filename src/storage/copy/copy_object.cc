@@ -12,12 +12,16 @@
 #include "storage/file/file_store.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/checksum_parts.h"
+#include "storage/transfer/whole_check.h"
 
 namespace assay::storage {
 namespace {
 
-ReadOptions ReadOptionsOf(const ObjectCopyOptions& options) {
+/// Of the version that Stat() told of.
+ReadOptions ReadOptionsOf(const ObjectInfo& object, const ObjectCopyOptions& options) {
   ReadOptions read;
+  read.if_match = object.etag;
+  read.known = &object;
   read.verify = options.verify;
   read.cancel = options.write.cancel;
   return read;
@@ -92,11 +96,16 @@ Result<std::optional<Checksum>> FetchMissing(ObjectStore& source, const ObjectIn
   if (!missing.empty()) {
     ASSAY_RETURN_IF_ERROR(source.Read(info.key, missing, read).status());
   }
-  const auto whole = CombineParts(std::move(ranges), info.size);
-  if (whole && info.checksum && whole->kind == info.checksum->kind && *whole != *info.checksum) {
+  // What was read just now as a whole has been compared; what was put together from two runs has not.
+  const ReadPiece content = {0, memory};
+  const auto found = read.verify && info.checksum && resumed_bytes > 0
+                         ? WholeChecksum(info.checksum->kind, ranges, std::span(&content, 1), info.size)
+                         : std::nullopt;
+  if (found && *found != *info.checksum) {
     journal.Remove();
-    return ChecksumMismatchStatus("read", source.Uri(info.key), *info.checksum, *whole);
+    return ChecksumMismatchStatus("read", source.Uri(info.key), *info.checksum, *found);
   }
+  const auto whole = CombineParts(std::move(ranges), info.size);
   return whole ? whole : info.checksum;
 }
 
@@ -104,8 +113,7 @@ Result<std::optional<Checksum>> FetchMissing(ObjectStore& source, const ObjectIn
 Result<CopiedObject> ReceiveRest(ObjectStore& source, const ObjectInfo& info, const FileStore& files,
                                  const std::string& to, const std::string& id, RangeJournal& journal,
                                  const ObjectCopyOptions& options) {
-  ReadOptions read = ReadOptionsOf(options);
-  read.if_match = info.etag;
+  ReadOptions read = ReadOptionsOf(info, options);
   read.progress = options.write.progress;
   CopiedObject copied;
   const auto fill = [&](MutableBytes memory) {
@@ -130,8 +138,7 @@ Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, c
       return ReceiveRest(source, info, files, to, id, *journal, options);
     }
   }
-  ReadOptions read = ReadOptionsOf(options);
-  read.if_match = info.etag;
+  ReadOptions read = ReadOptionsOf(info, options);
   read.progress = options.write.progress;
   const auto fill = [&](MutableBytes memory) -> Result<std::optional<Checksum>> {
     ASSAY_ASSIGN_OR_RETURN(
@@ -152,8 +159,7 @@ Result<CopiedObject> CopySmall(ObjectStore& source, const ObjectInfo& info, Obje
                                const ObjectCopyOptions& options) {
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(info.size));
   const MutableBytes whole(memory.get(), static_cast<size_t>(info.size));
-  ReadOptions read = ReadOptionsOf(options);
-  read.if_match = info.etag;
+  ReadOptions read = ReadOptionsOf(info, options);
   ASSAY_RETURN_IF_ERROR(source.ReadWhole(info.key, [whole](int64_t) { return whole; }, read).status());
   const Bytes content = whole;
   ASSAY_ASSIGN_OR_RETURN(ObjectInfo written,
@@ -165,22 +171,8 @@ Result<CopiedObject> Stream(ObjectStore& source, const ObjectInfo& info, ObjectS
                             const ObjectCopyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, target.OpenWriter(to, CopyOptions(info, options.write)));
   ReadThroughOptions through;
-  through.read = ReadOptionsOf(options);
-  std::optional<ChecksumStream> stream;
-  if (options.verify && info.checksum) {
-    stream.emplace(info.checksum->kind);
-  }
-  ASSAY_RETURN_IF_ERROR(ReadThrough(source, info, through, [&](Bytes bytes) {
-    if (stream) {
-      stream->Update(bytes);
-    }
-    return writer->Write(bytes);
-  }));
-  if (stream) {
-    if (const Checksum found = stream->Finish(); found != *info.checksum) {
-      return ChecksumMismatchStatus("read", source.Uri(info.key), *info.checksum, found);
-    }
-  }
+  through.read = ReadOptionsOf(info, options);
+  ASSAY_RETURN_IF_ERROR(ReadThrough(source, info, through, [&](Bytes bytes) { return writer->Write(bytes); }));
   ASSAY_ASSIGN_OR_RETURN(ObjectInfo written, writer->Commit());
   return CopiedObject{std::move(written), 0};
 }

@@ -160,6 +160,22 @@ TEST_F(CopyTest, ReadsThroughInWindows) {
   EXPECT_FALSE(ReadThrough(one_, info, options, [](Bytes) { return Status::Ok(); }).ok());
 }
 
+TEST_F(CopyTest, AWholeReadInWindowsIsComparedAtItsEnd) {
+  Put(one_, "k", Pattern(1000));
+  ObjectInfo info = **one_.Stat("k");
+  info.checksum = ChecksumOf(ChecksumKind::kCrc32c, AsBytes("something else"));
+  ReadThroughOptions options;
+  options.window_bytes = 300;
+  const auto take = [](Bytes) { return Status::Ok(); };
+  EXPECT_EQ(ReadThrough(one_, info, options, take).code(), ErrorCode::kIo);
+  EXPECT_TRUE(ReadChecksum(one_, info, ChecksumKind::kCrc32c, {}).ok());
+  options.length = 999;
+  EXPECT_TRUE(ReadThrough(one_, info, options, take).ok());
+  options.length = -1;
+  options.read.verify = false;
+  EXPECT_TRUE(ReadThrough(one_, info, options, take).ok());
+}
+
 TEST_F(CopyTest, ComparesFilesByTheChecksumOfTheOtherSide) {
   Put(one_, "k", "some content");
   Put(files_, "same", "some content");

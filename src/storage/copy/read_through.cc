@@ -4,7 +4,10 @@
 #include <array>
 #include <future>
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include "storage/store_checks.h"
 
 namespace assay::storage {
 namespace {
@@ -12,6 +15,32 @@ namespace {
 struct Window {
   std::unique_ptr<std::byte[]> memory;
   int64_t bytes = 0;
+};
+
+/// Sums what is read whole in more than one window: a single one is compared by the store.
+class WholeCheck {
+ public:
+  WholeCheck(const ObjectInfo& object, const ReadThroughOptions& options, int64_t end) : object_(object) {
+    const bool whole = options.offset == 0 && end == object.size && object.size > options.window_bytes;
+    if (whole && options.verify_whole && options.read.verify && object.checksum) {
+      stream_.emplace(object.checksum->kind);
+    }
+  }
+  void Update(Bytes bytes) {
+    if (stream_) {
+      stream_->Update(bytes);
+    }
+  }
+  Status Finish(const ObjectStore& store) {
+    const std::optional<Checksum> found = stream_ ? std::optional(stream_->Finish()) : std::nullopt;
+    return !found || found == object_.checksum
+               ? Status::Ok()
+               : ChecksumMismatchStatus("read", store.Uri(object_.key), *object_.checksum, *found);
+  }
+
+ private:
+  const ObjectInfo& object_;
+  std::optional<ChecksumStream> stream_;
 };
 
 }  // namespace
@@ -22,6 +51,8 @@ Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThrou
   const int64_t window_bytes = std::max<int64_t>(1, std::min(options.window_bytes, end - options.offset));
   ReadOptions read = options.read;
   read.if_match = object.etag;
+  read.known = &object;
+  WholeCheck check(object, options, end);
   const auto fetch = [&](Window* window, int64_t offset) {
     window->bytes = std::min(window_bytes, end - offset);
     if (!window->memory) {
@@ -42,11 +73,13 @@ Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThrou
     if (offset < end) {
       next = std::async(std::launch::async, fetch, &windows[1], offset);
     }
-    const Status taken = sink(Bytes(windows[0].memory.get(), static_cast<size_t>(windows[0].bytes)));
+    const Bytes bytes(windows[0].memory.get(), static_cast<size_t>(windows[0].bytes));
+    check.Update(bytes);
+    const Status taken = sink(bytes);
     fetched = next.valid() ? next.get() : Status::Ok();
     ASSAY_RETURN_IF_ERROR(taken);
   }
-  return Status::Ok();
+  return check.Finish(store);
 }
 
 Result<Checksum> ReadChecksum(ObjectStore& store, const ObjectInfo& object, ChecksumKind kind,
@@ -54,6 +87,7 @@ Result<Checksum> ReadChecksum(ObjectStore& store, const ObjectInfo& object, Chec
   ChecksumStream stream(kind);
   ReadThroughOptions through;
   through.read = options;
+  through.verify_whole = false;  // that is the caller's to do
   ASSAY_RETURN_IF_ERROR(ReadThrough(store, object, through, [&stream](Bytes bytes) {
     stream.Update(bytes);
     return Status::Ok();

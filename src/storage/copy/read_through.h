@@ -13,11 +13,14 @@ struct ReadThroughOptions {
   int64_t offset = 0;
   int64_t length = -1;  ///< below 0: to the end
   int64_t window_bytes = int64_t{32} << 20;
+  /// At the end of a whole read, compare it with what the store records; unless `read` verifies nothing.
+  bool verify_whole = true;
   ReadOptions read;
 };
 
 /// Gives `sink` the bytes in order, on this thread, while the next window is fetched on another: two windows of memory.
-/// `object` is what the store says of it; a version with another etag ends the read, as an error of the sink does.
+/// `object` is what Stat() says of it; a version with another etag ends the read, as an error of the sink does. That
+/// the whole is damaged shows only after its last byte.
 Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThroughOptions& options,
                    const std::function<Status(Bytes)>& sink);
 

@@ -20,6 +20,7 @@ constexpr StoreCodeRow kReasons[] = {
      "the bucket bills its readers: name a project to bill"},
     {"conditionNotMet", FailureClass::kPrecondition, ErrorCode::kFailedPrecondition, ""},
     {"invalidAltValue", FailureClass::kPermanent, ErrorCode::kInternal, ""},
+    {"InvalidPart", FailureClass::kInvalidPart, ErrorCode::kFailedPrecondition, ""},
     {"NoSuchBucket", FailureClass::kPermanent, ErrorCode::kNotFound, kBucketAdvice},
     {"NoSuchUpload", FailureClass::kMissing, ErrorCode::kNotFound, "it was completed or aborted: begin the write anew"},
 };

@@ -1,18 +1,17 @@
 #include "storage/gcs/own_write.h"
 
 #include "storage/store_checks.h"
+#include "storage/transfer/publish.h"
 
 namespace assay::storage {
 
 Result<ObjectInfo> OwnWriteOr(const CallContext& context, const CallResult& result, const std::string& key,
                               const WriteOptions& options) {
-  if (result.failure && result.failure->kind == FailureClass::kPrecondition) {
-    const auto standing = StatObject(context, key);
-    if (standing.ok() && standing->has_value() && WonEarlier(**standing, options.metadata)) {
-      return **standing;
-    }
+  const auto token = options.metadata.find(std::string(kWriteTokenName));
+  if (token == options.metadata.end() || !FailedWith(result, FailureClass::kPrecondition)) {
+    return result.status;
   }
-  return result.status;
+  return SettlePublish(context, {.key = key, .token = token->second, .token_given = true}, result);
 }
 
 }  // namespace assay::storage

@@ -12,6 +12,7 @@
 #include "storage/gcs/gcs_json.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/object_headers.h"
+#include "storage/transfer/publish.h"
 #include "storage/transfer/retry.h"
 #include "storage/transfer/single_call.h"
 #include "storage/transfer/upload.h"
@@ -64,7 +65,7 @@ void UploadSession::TakeToken() {
   const bool again = options_.resume != nullptr && options_.resume->terms == Terms();
   token_ = again ? options_.resume->write_token : options_.write_token;
   if (token_.empty() && options_.condition.kind != WriteCondition::Kind::kNone) {
-    token_ = RandomUid();
+    token_ = TokenOf(options_);
   }
 }
 
@@ -115,8 +116,12 @@ Status UploadSession::BeginNew() {
         return session_.empty() ? std::optional(UnreadableAnswer(answer)) : std::nullopt;
       },
       options_.cancel, deadline_);
-  failure_ = result.failure;
-  return result.status.ok() ? Status::Ok() : OursOr(result.status).status();
+  if (!result.status.ok()) {
+    ASSAY_ASSIGN_OR_RETURN(completed_,
+                           SettlePublish(context_, {.key = key_, .token = token_, .token_given = true}, result));
+    sent_ = completed_->size;
+  }
+  return Status::Ok();
 }
 
 Status UploadSession::Append(Bytes bytes) {
@@ -125,9 +130,7 @@ Status UploadSession::Append(Bytes bytes) {
 }
 
 Status UploadSession::Fail(Status status) {
-  // What the network ended can be gone on with; what was refused, given up or damaged cannot.
-  const bool damaged = failure_ && failure_->kind == FailureClass::kCorrupt;
-  keep_ = options_.journal != nullptr && options_.journal->remembers() && status.code() == ErrorCode::kIo && !damaged;
+  keep_ = KeepsUpload(options_, status, failure_);
   return status;
 }
 
@@ -137,10 +140,9 @@ Result<ObjectInfo> UploadSession::Finish(Bytes rest) {
     return OursOr(Fail(object.status()));
   }
   session_.clear();
-  const Checksum sent = MakeCrc32c(crc32c_);
-  const auto& stored = (*object)->checksum;
-  if (stored && stored->kind == sent.kind && *stored != sent) {
-    return ChecksumMismatchStatus("write", dialect_.Uri(key_), sent, *stored);
+  failure_ = ComparePublished(MakeCrc32c(crc32c_), (*object)->checksum);
+  if (failure_) {
+    return OursOr(Status::Io(failure_->message));
   }
   return **std::move(object);
 }
@@ -153,7 +155,8 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
   if (options_.progress && sent_ > begin) {
     options_.progress(std::min(sent_, end) - begin);
   }
-  if (last && (completed_ || sent_ > end)) {
+  const bool beyond = completed_ && end > completed_->size;
+  if (beyond || (last && (completed_ || sent_ > end))) {
     ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, TakeCompleted());
     return std::optional(std::move(object));
   }
@@ -264,13 +267,10 @@ Status UploadSession::WaitBefore(const Failure& failure, double seconds) const {
 }
 
 Result<ObjectInfo> UploadSession::OursOr(const Status& status) const {
-  if (failure_ && failure_->kind == FailureClass::kPrecondition && !token_.empty()) {
-    const auto standing = StatObject(context_, key_);
-    if (standing.ok() && standing->has_value() && WonEarlier(**standing, {{std::string(kWriteTokenName), token_}})) {
-      return **standing;
-    }
-  }
-  return status;
+  const Publication sent = {.key = key_, .token = token_, .token_given = true, .bytes = given_, .checksum = [this] {
+                              return MakeCrc32c(crc32c_);
+                            }};
+  return SettlePublish(context_, sent, {status, failure_});
 }
 
 void UploadSession::Abort() {

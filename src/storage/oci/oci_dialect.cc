@@ -169,6 +169,7 @@ Dialect::Read<UploadedPart> OciDialect::ReadPutPart(const http::Response& answer
   UploadedPart part;
   part.etag = EtagOf(answer.headers.Find("etag").value_or(""));
   part.checksum = OciHeaderChecksum(answer);
+  part.digest = OciHeaderMd5(answer);
   return {std::move(part), std::nullopt};
 }
 

@@ -21,6 +21,7 @@ constexpr StoreCodeRow kCodes[] = {
     {"IfNoneMatchFailed", FailureClass::kPrecondition, ErrorCode::kFailedPrecondition, ""},
     {"IfMatchFailed", FailureClass::kPrecondition, ErrorCode::kFailedPrecondition, ""},
     {"NoEtagMatch", FailureClass::kPrecondition, ErrorCode::kFailedPrecondition, ""},
+    {"InvalidUploadPart", FailureClass::kInvalidPart, ErrorCode::kFailedPrecondition, ""},
     {"ObjectNotFound", FailureClass::kMissing, ErrorCode::kNotFound, "list its prefix to see what is there"},
     {"NoSuchUpload", FailureClass::kMissing, ErrorCode::kNotFound, "it was committed or aborted: begin the write anew"},
     {"BucketNotFound", FailureClass::kPermanent, ErrorCode::kNotFound,

@@ -149,6 +149,11 @@ std::string OciCopyBody(const OciCopy& copy) {
   return DumpJson(json);
 }
 
+std::optional<Checksum> OciHeaderMd5(const http::Response& answer) {
+  const auto md5 = answer.headers.Find("opc-content-md5");
+  return md5 ? ChecksumOfText(ChecksumKind::kMd5, *md5) : std::nullopt;
+}
+
 std::optional<Checksum> OciHeaderChecksum(const http::Response& answer) {
   if (const auto crc = answer.headers.Find("opc-content-crc32c")) {
     return ChecksumOfText(ChecksumKind::kCrc32c, *crc);

@@ -46,6 +46,8 @@ struct OciCopy {
 };
 std::string OciCopyBody(const OciCopy& copy);
 
+/// opc-content-md5, of what was sent in one request.
+std::optional<Checksum> OciHeaderMd5(const http::Response& answer);
 /// opc-content-crc32c, else the MD5 of an object that was not uploaded in parts.
 std::optional<Checksum> OciHeaderChecksum(const http::Response& answer);
 /// Nothing where the headers do not tell the object's size.

@@ -14,9 +14,9 @@ Result<std::shared_ptr<std::vector<std::byte>>> S3Compose::ReadRanges(std::span<
     const size_t before = bytes->size();
     bytes->resize(before + static_cast<size_t>(range.bytes));
     const ReadPiece piece{range.offset, MutableBytes(*bytes).subspan(before)};
-    const ReadOptions options{.if_match = sources[range.source].etag, .cancel = options_.cancel};
-    ASSAY_RETURN_IF_ERROR(
-        RangeReader(context_, sources[range.source].key, options).ReadPieces(std::span(&piece, 1)).status());
+    const ObjectInfo& source = sources[range.source];
+    const ReadOptions options{.if_match = source.etag, .known = &source, .cancel = options_.cancel};
+    ASSAY_RETURN_IF_ERROR(RangeReader(context_, source.key, options).ReadPieces(std::span(&piece, 1)).status());
   }
   return bytes;
 }

@@ -40,7 +40,7 @@ constexpr StoreCodeRow kCodes[] = {
      "the object is archived: restore it first"},
     {"EntityTooSmall", FailureClass::kPermanent, ErrorCode::kInvalidArgument, "choose larger parts"},
     {"EntityTooLarge", FailureClass::kPermanent, ErrorCode::kInvalidArgument, "let it be written in parts"},
-    {"InvalidPart", FailureClass::kPermanent, ErrorCode::kFailedPrecondition, "begin the write anew"},
+    {"InvalidPart", FailureClass::kInvalidPart, ErrorCode::kFailedPrecondition, ""},
 };
 
 bool IsWrongRegion(const http::Response& answer, const S3ErrorBody& body, std::string_view region) {

@@ -13,85 +13,13 @@
 #include "http/server.h"
 #include "storage/conformance.h"
 #include "storage/s3/s3_store.h"
-#include "storage/transfer/object_headers.h"
+#include "storage/s3/scripted_s3.h"
 #include "storage/transfer/observer.h"
 
 namespace assay::storage {
 namespace {
 
 using testing::HasSubstr;
-
-/// One object of S3 under any key, and a script that may change each answer after the deed is done.
-class ScriptedS3 {
- public:
-  using Script = std::function<void(const http::RequestHead& head, http::ServerResponse& response)>;
-
-  explicit ScriptedS3(Script script) : script_(std::move(script)) {
-    auto server = http::Server::Start({}, http::WholeBody(
-                                              [this](const http::RequestHead& head, std::string_view body) {
-                                                http::ServerResponse response = Answer(head, body);
-                                                script_(head, response);
-                                                return response;
-                                              },
-                                              64 * kMiB));
-    EXPECT_THAT(server.status(), IsOk());
-    server_ = *std::move(server);
-  }
-  void SetContent(std::string content) { content_ = std::make_shared<const std::string>(std::move(content)); }
-  std::string url() const { return server_->url(); }
-
- private:
-  http::ServerResponse Answer(const http::RequestHead& head, std::string_view body) {
-    const std::lock_guard lock(mutex_);
-    return head.method == "PUT" ? Put(head, body) : Get(head);
-  }
-
-  http::ServerResponse Put(const http::RequestHead& head, std::string_view body) {
-    http::ServerResponse response;
-    if (content_ && head.headers.Has("if-none-match")) {
-      response.status = 412;
-      return response;
-    }
-    content_ = std::make_shared<const std::string>(body);
-    token_ = head.headers.Find("x-amz-meta-assay-write-token").value_or("");
-    response.headers.Add("ETag", "\"e\"");
-    return response;
-  }
-
-  http::ServerResponse Get(const http::RequestHead& head) {
-    http::ServerResponse response;
-    if (!content_) {
-      response.status = 404;
-      return response;
-    }
-    const Checksum checksum = ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(*content_));
-    response.headers.Add("ETag", "\"e\"");
-    response.headers.Add("x-amz-meta-assay-write-token", token_);
-    std::span<const std::byte> bytes = AsBytes(*content_);
-    if (const auto range = head.headers.Find("range")) {
-      const std::string_view digits = range->substr(std::string_view("bytes=").size());
-      const auto first = static_cast<size_t>(*ParseCount(digits.substr(0, digits.find('-'))));
-      const auto last = static_cast<size_t>(*ParseCount(digits.substr(digits.find('-') + 1)));
-      const size_t end = std::min(last + 1, bytes.size());
-      response.status = 206;
-      response.headers.Add("Content-Range", "bytes " + std::to_string(first) + "-" + std::to_string(end - 1) + "/" +
-                                                std::to_string(bytes.size()));
-      bytes = bytes.subspan(first, end - first);
-    }
-    if (bytes.size() == content_->size()) {
-      response.headers.Add("x-amz-checksum-crc64nvme", checksum.Base64());
-    }
-    response.head_content_length = static_cast<int64_t>(content_->size());
-    response.body.push_back(http::BodyPiece::Memory(content_, bytes));
-    return response;
-  }
-
-  Script script_;
-  std::mutex mutex_;
-  std::shared_ptr<const std::string> content_;  // guarded by mutex_ once requests come
-  std::string token_;                           // guarded by mutex_
-  std::unique_ptr<http::Server> server_;
-};
 
 class CountingSigner : public Signer {
  public:
@@ -236,6 +164,19 @@ TEST_F(S3FaultsTest, AnOutageSaysHowOftenItWasTried) {
   server.SetContent("x");
   Open(server);
   EXPECT_THAT(ReadWhole().status().message(), HasSubstr("503 SlowDown: slow (3 attempts)"));
+}
+
+TEST_F(S3FaultsTest, AStoreThatAsksToWaitForAnHourIsNotWaitedFor) {
+  std::atomic<int> requests = 0;
+  ScriptedS3 server([&requests](const http::RequestHead& head, http::ServerResponse& response) {
+    ++requests;
+    response = http::TextResponse(503, "<Error><Code>SlowDown</Code></Error>");
+    response.headers.Add("Retry-After", "3600");
+  });
+  server.SetContent("x");
+  Open(server);
+  EXPECT_THAT(ReadWhole().status().message(), HasSubstr("the store asks to wait 3600 s"));
+  EXPECT_EQ(requests, 1);
 }
 
 TEST_F(S3FaultsTest, TheDeadlineEndsAllRetries) {

@@ -40,9 +40,10 @@ RangeSink::Placement RangeCall::PlacementFor(const Attempt& attempt) {
 void RangeCall::Prepare(Attempt& attempt) {
   const std::string etag = etag_ ? etag_() : std::string();
   attempt.outgoing = dialect_.Get(key_, request_.offset, request_.bytes, etag);
+  const ChecksumKind kind = options_.kind.value_or(dialect_.traits().checksum);
   attempt.sink = std::make_unique<RangeSink>(
       dialect_, attempt, RangeExpectation{key_, etag, request_.offset, request_.bytes, options_.may_be_shorter},
-      options_.verify, PlacementFor(attempt));
+      options_.verify ? std::optional(kind) : std::nullopt, PlacementFor(attempt));
 }
 
 std::optional<Failure> RangeCall::Accept(Attempt& attempt, http::Response& response) {
@@ -54,10 +55,12 @@ std::optional<Failure> RangeCall::Accept(Attempt& attempt, http::Response& respo
   PartChecksum part{request_.offset, sink.received(), {}};
   if (auto checksum = sink.TakeChecksum()) {
     part.checksum = *std::move(checksum);
-    if (head.range_checksum && *head.range_checksum != part.checksum) {
+    const bool whole = part.offset == 0 && part.bytes == head.info.size;
+    const std::optional<Checksum>& said = whole && !head.range_checksum ? head.info.checksum : head.range_checksum;
+    if (said && *said != part.checksum) {
       return MakeFailure(FailureClass::kCorrupt, ErrorCode::kIo,
                          fmt::format("{} of what came is {}, the store says {}", NameOf(part.checksum.kind),
-                                     part.checksum.Hex(), head.range_checksum->Hex()));
+                                     part.checksum.Hex(), said->Hex()));
     }
   }
   if (attempt.reissue) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace assay::storage {
 
 struct RangeCallOptions {
   bool verify = true;
+  /// Of the checksum that is computed where the answer names none; nothing: the store's usual one.
+  std::optional<ChecksumKind> kind = std::nullopt;
   /// Set: the object may end before the range does, and where the bytes go is known with the headers. Called for each
   /// attempt, on the I/O thread, and must give the same memory each time.
   RangeSink::Placement place = nullptr;

@@ -9,6 +9,7 @@
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/range_call.h"
 #include "storage/transfer/single_call.h"
+#include "storage/transfer/whole_check.h"
 
 namespace assay::storage {
 namespace {
@@ -29,6 +30,9 @@ int64_t RangeReader::part_bytes() const {
 
 void RangeReader::AddRange(RangeRequest request, RangeCallOptions options) {
   options.verify = options_.verify;
+  if (options_.known != nullptr && options_.known->checksum && IsCombinable(options_.known->checksum->kind)) {
+    options.kind = options_.known->checksum->kind;
+  }
   auto call = std::make_unique<RangeCall>(
       *context_.dialect, key_, std::move(request), [this] { return etag_; }, std::move(options));
   call->set_on_accepted([this](const RangeHead& head, PartChecksum part) {
@@ -55,16 +59,25 @@ void RangeReader::TakeHead(const RangeHead& head) {
     const ReadPiece rest{first_bytes_, whole_.subspan(std::min(whole_.size(), static_cast<size_t>(first_bytes_)))};
     waiting_ = PlanRanges(std::span(&rest, 1), part_bytes());
   }
-  int64_t wanted = std::min(first_bytes_, info_.size);
+  const bool whole = options_.verify && CoversWhole();
   for (RangeRequest& request : waiting_) {
-    wanted += request.bytes;
     AddRange(std::move(request), {});
   }
-  const bool ask = !waiting_.empty() && wanted == info_.size && options_.verify && !info_.checksum;
   waiting_.clear();
-  if (ask) {
+  const bool known = options_.known != nullptr && options_.known->etag == etag_;
+  if (known && !info_.checksum) {
+    info_.checksum = options_.known->checksum;
+  } else if (whole && !info_.checksum) {
     AskForChecksum();
   }
+}
+
+bool RangeReader::CoversWhole() const {
+  int64_t end = first_offset_ == 0 ? std::min(first_bytes_, info_.size) : -1;
+  for (const RangeRequest& request : waiting_) {
+    end = request.offset == end ? end + request.bytes : -1;
+  }
+  return end == info_.size;
 }
 
 void RangeReader::AskForChecksum() {
@@ -72,28 +85,42 @@ void RangeReader::AskForChecksum() {
       "read the checksum of", key_, [this] { return context_.dialect->Head(key_); },
       [this](http::Response& response) {
         Dialect::Read<ObjectInfo> read = context_.dialect->ReadHead(key_, response);
-        if (!read.failure && read.value.etag == etag_) {
-          info_.checksum = std::move(read.value.checksum);
+        if (!read.failure) {
+          info_.checksum = read.value.checksum;
+          asked_ = std::move(read.value);
         }
         return read.failure;
       }));
 }
 
 Status RangeReader::VerifyWhole() const {
+  const std::string uri = context_.dialect->Uri(key_);
+  if (asked_ && asked_->etag != etag_) {
+    return ChangedObjectStatus(uri, etag_, asked_->etag);
+  }
   if (!options_.verify || !info_.checksum) {
     return Status::Ok();
   }
-  const auto found = CombineParts(checksums_, info_.size);
-  if (!found || found->kind != info_.checksum->kind || *found == *info_.checksum) {
-    return Status::Ok();
+  const ReadPiece whole = {0, whole_};
+  const auto found =
+      WholeChecksum(info_.checksum->kind, checksums_, pieces_.empty() ? std::span(&whole, 1) : pieces_, info_.size);
+  return !found || *found == *info_.checksum ? Status::Ok()
+                                             : ChecksumMismatchStatus("read", uri, *info_.checksum, *found);
+}
+
+bool RangeReader::PrepareAgain() {
+  if (asked_ && asked_->etag != etag_) {
+    etag_.clear();
+    return options_.if_match.empty() && asked_->size == info_.size;
   }
-  return ChecksumMismatchStatus("read", context_.dialect->Uri(key_), *info_.checksum, *found);
+  return true;
 }
 
 Result<ObjectInfo> RangeReader::Run(const std::function<void()>& add_first) {
   etag_ = options_.if_match;
   for (int attempt = 1;; ++attempt) {
     head_taken_ = false;
+    asked_.reset();
     checksums_.clear();
     runner_ = std::make_unique<CallRunner>(
         context_, CallRunner::Limits{.in_flight = ConnectionsOf(*context_.options), .cancel = options_.cancel});
@@ -105,7 +132,7 @@ Result<ObjectInfo> RangeReader::Run(const std::function<void()>& add_first) {
     if (verified.ok()) {
       return info_;
     }
-    if (attempt == kWholeAttempts) {
+    if (attempt == kWholeAttempts || !PrepareAgain()) {
       return verified;
     }
   }
@@ -113,8 +140,10 @@ Result<ObjectInfo> RangeReader::Run(const std::function<void()>& add_first) {
 
 Result<ObjectInfo> RangeReader::ReadPieces(std::span<const ReadPiece> pieces) {
   const std::vector<RangeRequest> requests = PlanRanges(pieces, part_bytes());
+  pieces_ = pieces;
   return Run([&] {
     const RangeRequest& first = requests.front();
+    first_offset_ = first.offset;
     first_bytes_ = first.bytes;
     waiting_.assign(requests.begin() + 1, requests.end());
     RangeCallOptions options;

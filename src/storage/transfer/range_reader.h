@@ -19,8 +19,9 @@ namespace assay::storage {
 
 /// One operation. The first answer tells size and etag; the other ranges are sent as soon as its headers are there,
 /// with If-Match. What is verified: each answer for which the store gives a checksum; the whole, when the ranges cover
-/// the object and the store records a checksum that can be combined. Where the whole's checksum does not come with the
-/// first range, it is asked for (HEAD) while the other ranges travel.
+/// the object, against the checksum that the store records. Where that does not come with the first range and the
+/// caller does not know it, it is asked for (HEAD) while the ranges travel; where it is of a kind that theirs do not
+/// give, what came is read once more.
 class RangeReader {
  public:
   RangeReader(const CallContext& context, std::string key, const ReadOptions& options);
@@ -36,7 +37,11 @@ class RangeReader {
   /// Runs on the driving thread, once, when the first headers are there.
   void TakeHead(const RangeHead& head);
   void AskForChecksum();
+  /// Whether the first range and those behind it are all of the object.
+  bool CoversWhole() const;
   Status VerifyWhole() const;
+  /// After VerifyWhole() has failed: whether another attempt makes sense, and of which version.
+  bool PrepareAgain();
   int64_t part_bytes() const;
 
   CallContext context_;
@@ -45,10 +50,13 @@ class RangeReader {
   std::unique_ptr<CallRunner> runner_;
   bool head_taken_ = false;
   ObjectInfo info_;
-  std::string etag_;                   ///< that all answers must have, once it is known
-  int64_t first_bytes_ = 0;            ///< of the first range
+  std::optional<ObjectInfo> asked_;  ///< what the store said when it was asked for the checksum
+  std::string etag_;                 ///< that all answers must have, once it is known
+  int64_t first_offset_ = 0;         ///< of the first range
+  int64_t first_bytes_ = 0;
   std::vector<RangeRequest> waiting_;  ///< the ranges behind it
   MutableBytes whole_;                 ///< ReadWhole: where the object goes
+  std::span<const ReadPiece> pieces_;  ///< ReadPieces: where the ranges go
   std::vector<PartChecksum> checksums_;
 };
 

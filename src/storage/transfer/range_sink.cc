@@ -55,12 +55,12 @@ void Scatter(std::span<const std::byte> bytes, int64_t offset, std::span<const R
   }
 }
 
-RangeSink::RangeSink(const Dialect& dialect, Attempt& attempt, RangeExpectation expectation, bool verify,
-                     Placement place)
+RangeSink::RangeSink(const Dialect& dialect, Attempt& attempt, RangeExpectation expectation,
+                     std::optional<ChecksumKind> checksum, Placement place)
     : dialect_(dialect),
       attempt_(attempt),
       expectation_(std::move(expectation)),
-      verify_(verify),
+      checksum_(checksum),
       place_(std::move(place)),
       position_(expectation_.offset) {}
 
@@ -110,10 +110,10 @@ Status RangeSink::Begin(const http::Response& head) {
     return Refuse(MakeFailure(FailureClass::kPermanent, targets.status().code(), targets.status().message()));
   }
   targets_ = *std::move(targets);
-  if (verify_) {
+  if (checksum_) {
     stream_.emplace(head_.range_checksum  ? head_.range_checksum->kind
                     : head_.info.checksum ? head_.info.checksum->kind
-                                          : dialect_.traits().checksum);
+                                          : *checksum_);
   }
   return Status::Ok();
 }

@@ -27,8 +27,10 @@ class RangeSink : public http::BodySink {
   /// Where the bytes go, told when the headers are there; called on the I/O thread. May refuse.
   using Placement = std::function<Result<std::vector<ReadPiece>>(const RangeHead& head)>;
 
-  /// `attempt` gets the refusal. Both outlive the sink.
-  RangeSink(const Dialect& dialect, Attempt& attempt, RangeExpectation expectation, bool verify, Placement place);
+  /// `attempt` gets the refusal. Both outlive the sink. `checksum` is computed where the answer names none of another
+  /// kind; nothing: none is.
+  RangeSink(const Dialect& dialect, Attempt& attempt, RangeExpectation expectation,
+            std::optional<ChecksumKind> checksum, Placement place);
 
   Status Begin(const http::Response& head) override;
   Status Consume(std::span<const std::byte> chunk) override;
@@ -47,7 +49,7 @@ class RangeSink : public http::BodySink {
   const Dialect& dialect_;
   Attempt& attempt_;
   RangeExpectation expectation_;
-  bool verify_;
+  std::optional<ChecksumKind> checksum_;
   Placement place_;
   RangeHead head_;
   int64_t end_ = 0;       ///< in the object

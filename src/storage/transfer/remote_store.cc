@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "storage/store_checks.h"
-#include "storage/transfer/range_call.h"
+#include "storage/transfer/many_reader.h"
 #include "storage/transfer/range_reader.h"
 #include "storage/transfer/single_call.h"
 #include "storage/transfer/stream_writer.h"
@@ -37,10 +37,6 @@ void CutAt(const std::string& end, ListPage& page) {
   if (objects + prefixes > 0) {
     page.next_page_token.clear();
   }
-}
-
-int64_t BytesOf(const ReadPiece& piece) {
-  return static_cast<int64_t>(piece.memory.size());
 }
 
 }  // namespace
@@ -135,34 +131,7 @@ Result<ObjectInfo> RemoteStore::ReadWhole(const std::string& key,
 
 std::vector<Status> RemoteStore::ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) {
   std::vector<Status> statuses(reads.size());
-  const int64_t part_bytes = PlanDownload(0, options_).part_bytes;
-  std::vector<size_t> large;
-  CallRunner runner(context_,
-                    {.in_flight = ConnectionsOf(options_), .cancel = options.cancel, .stop_at_failure = false});
-  for (size_t i = 0; i < reads.size(); ++i) {
-    const ReadPiece& piece = reads[i].piece;
-    statuses[i] = CheckKey(reads[i].key, Uri(reads[i].key));
-    if (!statuses[i].ok()) {
-      continue;
-    }
-    if (piece.memory.empty() || BytesOf(piece) > part_bytes) {
-      large.push_back(i);
-      continue;
-    }
-    auto call =
-        std::make_unique<RangeCall>(*dialect_, reads[i].key, RangeRequest{piece.offset, BytesOf(piece), {piece}},
-                                    nullptr, RangeCallOptions{.verify = options.verify});
-    call->set_on_done([&, i](const CallResult& result) {
-      statuses[i] = result.status;
-      if (result.status.ok() && options.progress) {
-        options.progress(BytesOf(reads[i].piece));
-      }
-    });
-    runner.Add(std::move(call));
-  }
-  // Each call has told its own end, also when all were given up.
-  [[maybe_unused]] const Status all = runner.RunAll();
-  for (const size_t i : large) {
+  for (const size_t i : ReadSmall(context_, reads, PlanDownload(0, options_).part_bytes, options, statuses)) {
     statuses[i] = Read(reads[i].key, std::span(&reads[i].piece, 1), options).status();
   }
   return statuses;

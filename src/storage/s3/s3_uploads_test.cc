@@ -1,0 +1,213 @@
+// Parts on their way: second copies of slow ones, and how many of them many writers hold at a time.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/text.h"
+#include "http/server.h"
+#include "storage/auth/anonymous_signer.h"
+#include "storage/conformance.h"
+#include "storage/s3/s3_store.h"
+#include "storage/transfer/object_headers.h"
+#include "storage/transfer/observer.h"
+
+namespace assay::storage {
+namespace {
+
+constexpr int64_t kPartBytes = 64 << 10;
+
+/// Uploads in parts. An etag says nothing of its content: each copy of a part that lands has another.
+class PartsOnlyS3 {
+ public:
+  /// Of the copy `copy` (from 1) of a part: what happens to its answer. True: it lands last, whatever comes after it.
+  using OnPart = std::function<bool(int number, int copy, http::ServerResponse& answer)>;
+
+  explicit PartsOnlyS3(OnPart on_part) : on_part_(std::move(on_part)) {
+    auto server = http::Server::Start(
+        {}, http::WholeBody([this](const http::RequestHead& head, std::string_view body) { return Answer(head, body); },
+                            64 * kMiB));
+    EXPECT_THAT(server.status(), IsOk());
+    server_ = *std::move(server);
+  }
+  std::string url() const { return server_->url(); }
+  /// What was put together; empty before that.
+  std::string content() const {
+    const std::lock_guard lock(mutex_);
+    return content_;
+  }
+
+ private:
+  struct Standing {
+    std::string etag;
+    std::string content;
+    int copies = 0;
+    bool last = false;  // no later copy takes its place
+  };
+  using Parts = std::map<int, Standing>;
+
+  http::ServerResponse Answer(const http::RequestHead& head, std::string_view body) {
+    const std::lock_guard lock(mutex_);
+    if (head.target.ends_with("uploads=")) {
+      return http::TextResponse(200, "<InitiateMultipartUploadResult><UploadId>" + std::to_string(++begun_) +
+                                         "</UploadId></InitiateMultipartUploadResult>");
+    }
+    Parts& parts = uploads_[NumberOf(head.target, "uploadId=")];
+    if (head.method == "PUT") {
+      return TakePart(parts, static_cast<int>(NumberOf(head.target, "partNumber=")), body);
+    }
+    if (head.method == "GET") {
+      return http::TextResponse(200, ListOf(parts));
+    }
+    return head.method == "DELETE" ? http::TextResponse(204, "") : Complete(parts, body);
+  }
+
+  static int64_t NumberOf(const std::string& target, const std::string& name) {
+    const size_t begin = target.find(name) + name.size();
+    return *ParseCount(target.substr(begin, target.find('&', begin) - begin));
+  }
+
+  http::ServerResponse TakePart(Parts& parts, int number, std::string_view body) const {
+    Standing& part = parts[number];
+    ++part.copies;
+    const std::string etag = "e" + std::to_string(number) + "-" + std::to_string(part.copies);
+    http::ServerResponse answer;
+    answer.headers.Add("ETag", '"' + etag + '"');
+    answer.headers.Add("x-amz-checksum-crc64nvme", ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(body)).Base64());
+    const bool last = on_part_(number, part.copies, answer);
+    if (!part.last) {
+      part.etag = etag;
+      part.content = body;
+    }
+    part.last = part.last || last;
+    return answer;
+  }
+
+  static std::string ListOf(const Parts& parts) {
+    std::string list;
+    for (const auto& [number, part] : parts) {
+      list += "<Part><PartNumber>" + std::to_string(number) + "</PartNumber><ETag>\"" + part.etag + "\"</ETag><Size>" +
+              std::to_string(part.content.size()) + "</Size><ChecksumCRC64NVME>" +
+              ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(part.content)).Base64() + "</ChecksumCRC64NVME></Part>";
+    }
+    return "<ListPartsResult><IsTruncated>false</IsTruncated>" + list + "</ListPartsResult>";
+  }
+
+  http::ServerResponse Complete(const Parts& parts, std::string_view body) {
+    std::string content;
+    for (const auto& [number, part] : parts) {
+      if (body.find('"' + part.etag + '"') == std::string_view::npos) {
+        return http::TextResponse(400, "<Error><Code>InvalidPart</Code><Message>not found</Message></Error>");
+      }
+      content += part.content;
+    }
+    content_ = std::move(content);
+    return http::TextResponse(200,
+                              "<CompleteMultipartUploadResult><ETag>\"whole\"</ETag></CompleteMultipartUploadResult>");
+  }
+
+  const OnPart on_part_;
+  mutable std::mutex mutex_;
+  int64_t begun_ = 0;                 // guarded by mutex_
+  std::map<int64_t, Parts> uploads_;  // guarded by mutex_
+  std::string content_;               // guarded by mutex_
+  std::unique_ptr<http::Server> server_;
+};
+
+/// Takes smaller parts than S3 does.
+class SmallPartsDialect : public S3Dialect {
+ public:
+  SmallPartsDialect(S3Address address, const StoreOptions& options)
+      : S3Dialect(std::move(address), "us-east-1", options, Traits(address, options)) {}
+
+ private:
+  static DialectTraits Traits(const S3Address& address, const StoreOptions& options) {
+    DialectTraits traits = S3Dialect(address, "us-east-1", options).traits();
+    traits.min_part_bytes = 1;
+    return traits;
+  }
+};
+
+class ReissueObserver : public RequestObserver {
+ public:
+  void OnRequest(const RequestRecord& record) override { reissues_ += record.reissue; }
+  int reissues() const { return reissues_; }
+
+ private:
+  std::atomic<int> reissues_ = 0;
+};
+
+StoreOptions OptionsFor(const std::string& url) {
+  StoreOptions options;
+  options.endpoint = url;
+  options.part_bytes = kPartBytes;
+  options.connections = 4;
+  return options;
+}
+
+std::unique_ptr<S3Store> OpenSmallParts(const StoreOptions& options) {
+  const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);
+  EXPECT_THAT(address.status(), IsOk());
+  return std::make_unique<S3Store>(std::make_unique<SmallPartsDialect>(*address, options),
+                                   std::make_unique<AnonymousSigner>(), options);
+}
+
+TEST(S3UploadsTest, ASlowCopyThatLandsAfterTheSecondOneBreaksNothing) {
+  PartsOnlyS3 server([](int number, int copy, http::ServerResponse& answer) {
+    const bool slow = number == 40 && copy == 1;
+    answer.delay_seconds = slow ? 60 : 0;
+    return slow;
+  });
+  StoreOptions options = OptionsFor(server.url());
+  const auto observer = std::make_shared<ReissueObserver>();
+  options.observer = observer;
+  const auto store = OpenSmallParts(options);
+  const std::string content = RandomContent(40 * kPartBytes, 1);
+  const Bytes bytes = AsBytes(content);
+  EXPECT_THAT(store->Write("k", std::span(&bytes, 1), {}).status(), IsOk());
+  EXPECT_GE(observer->reissues(), 1);
+  EXPECT_TRUE(server.content() == content);
+}
+
+TEST(S3UploadsTest, EachOfManyWritersKeepsToTheBudget) {
+  constexpr int kWriters = 4;
+  constexpr int kBudgetParts = 3;
+  std::atomic<int> waiting = 0;
+  std::atomic<int> most = 0;
+  PartsOnlyS3 server([&](int, int, http::ServerResponse& answer) {
+    most = std::max(most.load(), ++waiting);
+    answer.delay_seconds = 0.05;
+    answer.on_sent = [&waiting](int64_t, bool) { --waiting; };
+    return false;
+  });
+  StoreOptions options = OptionsFor(server.url());
+  options.connections = 32;
+  options.memory_budget_bytes = kBudgetParts * kPartBytes;
+  const auto store = OpenSmallParts(options);
+  const std::string content = RandomContent(10 * kPartBytes, 1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kWriters; ++i) {
+    threads.emplace_back([&] {
+      auto writer = store->OpenWriter("k", {});
+      ASSERT_THAT(writer.status(), IsOk());
+      EXPECT_THAT((*writer)->Write(AsBytes(content)), IsOk());
+      EXPECT_THAT((*writer)->Commit().status(), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_TRUE(server.content() == content);
+  // The store sees a part go before its writer does.
+  EXPECT_LE(most, kWriters * kBudgetParts);
+}
+
+}  // namespace
+}  // namespace assay::storage

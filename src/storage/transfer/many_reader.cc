@@ -1,0 +1,106 @@
+#include "storage/transfer/many_reader.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "storage/store_checks.h"
+#include "storage/transfer/part_plan.h"
+#include "storage/transfer/range_call.h"
+#include "storage/transfer/single_call.h"
+#include "storage/transfer/whole_check.h"
+
+namespace assay::storage {
+namespace {
+
+int64_t BytesOf(const ReadPiece& piece) {
+  return static_cast<int64_t>(piece.memory.size());
+}
+
+class ManyReader {
+ public:
+  ManyReader(const CallContext& context, std::span<const ObjectRead> reads, const ReadOptions& options,
+             std::span<Status> statuses)
+      : context_(context),
+        reads_(reads),
+        options_(options),
+        statuses_(statuses),
+        runner_(context,
+                {.in_flight = ConnectionsOf(*context.options), .cancel = options.cancel, .stop_at_failure = false}) {}
+
+  std::vector<size_t> Run(int64_t part_bytes) {
+    for (size_t i = 0; i < reads_.size(); ++i) {
+      statuses_[i] = CheckKey(reads_[i].key, context_.dialect->Uri(reads_[i].key));
+      const int64_t bytes = BytesOf(reads_[i].piece);
+      if (statuses_[i].ok() && (bytes == 0 || bytes > part_bytes)) {
+        left_.push_back(i);
+      } else if (statuses_[i].ok()) {
+        AddRange(i);
+      }
+    }
+    // Each call has told its own end, also when all were given up.
+    [[maybe_unused]] const Status all = runner_.RunAll();
+    std::ranges::sort(left_);
+    return std::move(left_);
+  }
+
+ private:
+  void AddRange(size_t i) {
+    const ReadPiece& piece = reads_[i].piece;
+    auto call = std::make_unique<RangeCall>(*context_.dialect, reads_[i].key,
+                                            RangeRequest{piece.offset, BytesOf(piece), {piece}}, nullptr,
+                                            RangeCallOptions{.verify = options_.verify});
+    call->set_on_accepted([this, i](const RangeHead& head, const PartChecksum& part) {
+      const bool whole = part.offset == 0 && part.bytes == head.info.size;
+      if (options_.verify && whole && !head.info.checksum) {
+        AddCheck(i, head.info.etag, part);
+      }
+    });
+    call->set_on_done([this, i](const CallResult& result) {
+      statuses_[i] = result.status;
+      if (result.status.ok() && options_.progress) {
+        options_.progress(BytesOf(reads_[i].piece));
+      }
+    });
+    runner_.Add(std::move(call));
+  }
+
+  /// Asks what the store records of the version that was read.
+  void AddCheck(size_t i, std::string etag, const PartChecksum& part) {
+    const std::string& key = reads_[i].key;
+    runner_.Add(std::make_unique<FunctionCall>(
+        "read the checksum of", key, [this, &key] { return context_.dialect->Head(key); },
+        [this, i, etag = std::move(etag), part](http::Response& response) {
+          const Dialect::Read<ObjectInfo> read = context_.dialect->ReadHead(reads_[i].key, response);
+          if (!read.failure && (read.value.etag != etag || !Matches(i, part, read.value.checksum))) {
+            left_.push_back(i);
+          }
+          return read.failure;
+        },
+        [this, i](const CallResult& result) {
+          if (!result.status.ok()) {
+            statuses_[i] = result.status;
+          }
+        }));
+  }
+
+  bool Matches(size_t i, const PartChecksum& part, const std::optional<Checksum>& recorded) const {
+    return !recorded || WholeChecksum(recorded->kind, {part}, std::span(&reads_[i].piece, 1), part.bytes) == recorded;
+  }
+
+  const CallContext& context_;
+  const std::span<const ObjectRead> reads_;
+  const ReadOptions& options_;
+  const std::span<Status> statuses_;
+  CallRunner runner_;
+  std::vector<size_t> left_;
+};
+
+}  // namespace
+
+std::vector<size_t> ReadSmall(const CallContext& context, std::span<const ObjectRead> reads, int64_t part_bytes,
+                              const ReadOptions& options, std::span<Status> statuses) {
+  return ManyReader(context, reads, options, statuses).Run(part_bytes);
+}
+
+}  // namespace assay::storage

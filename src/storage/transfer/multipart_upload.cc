@@ -1,0 +1,317 @@
+#include "storage/transfer/multipart_upload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/publish.h"
+#include "storage/transfer/put_call.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+namespace {
+
+/// How long giving an upload up may take: whoever waits for that has failed already.
+constexpr double kAbortSeconds = 15;
+/// Second copies of parts may land until the upload is completed, so that more than one look may be needed.
+constexpr int kCompletions = 4;
+constexpr std::string_view kPartsTerms = "parts ";
+
+/// What ResumableUpload::terms says of an upload in parts.
+std::string PartsTerms(const CallContext& context, const WriteOptions& options) {
+  return std::string(kPartsTerms) + UploadTerms(options, *context.options);
+}
+
+}  // namespace
+
+std::string UploadTerms(const WriteOptions& write, const StoreOptions& store) {
+  return Sha256Hex(
+      DumpJson({write.content_type, write.metadata, store.storage_class, store.encryption, store.encryption_key_id}));
+}
+
+bool GoesOn(const CallContext& context, const WriteOptions& options) {
+  const bool publishable =
+      options.condition.kind == WriteCondition::Kind::kNone || context.dialect->traits().parts_take_conditions;
+  return options.resume != nullptr && publishable && options.resume->terms == PartsTerms(context, options);
+}
+
+MultipartUpload::MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options,
+                                 int in_flight)
+    : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight) {}
+
+MultipartUpload::~MultipartUpload() {
+  Abort();
+}
+
+Status MultipartUpload::Begin() {
+  if (GoesOn(context_, options_)) {
+    // Also where it is gone: it may have been completed before anybody could be told.
+    options_.write_token = options_.resume->write_token;
+    ASSAY_RETURN_IF_ERROR(BeginAgain());
+  } else if (options_.resume != nullptr && options_.resume->terms.starts_with(kPartsTerms)) {
+    GiveUp(options_.resume->upload_id);
+  }
+  token_ = TokenOf(options_);
+  if (upload_id_.empty()) {
+    ASSAY_RETURN_IF_ERROR(BeginNew());
+  }
+  runner_ =
+      std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
+  return Status::Ok();
+}
+
+Status MultipartUpload::BeginNew() {
+  const Dialect& dialect = *context_.dialect;
+  const CallResult result = RunOne(
+      context_, "begin the upload of", key_, [&] { return dialect.CreateUpload(key_, options_, token_); },
+      [&](http::Response& response) {
+        Dialect::Read<std::string> read = dialect.ReadCreateUpload(response);
+        upload_id_ = std::move(read.value);
+        return read.failure;
+      },
+      options_.cancel);
+  return result.status;
+}
+
+CallResult MultipartUpload::ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const {
+  CallResult result;
+  std::string page;
+  do {
+    std::string next;
+    result = RunOne(
+        context_, "list the parts of", key_, [&] { return context_.dialect->ListParts(key_, upload_id, page); },
+        [&](http::Response& response) {
+          Dialect::Read<PartsPage> read = context_.dialect->ReadListParts(response);
+          next = std::move(read.value.next_page);
+          for (UploadedPart& part : read.value.parts) {
+            listed[part.number] = std::move(part);
+          }
+          return read.failure;
+        },
+        options_.cancel);
+    page = std::move(next);
+  } while (result.status.ok() && !page.empty());
+  return result;
+}
+
+Status MultipartUpload::BeginAgain() {
+  const std::string& upload_id = options_.resume->upload_id;
+  std::map<int, UploadedPart> listed;
+  const CallResult result = ListParts(upload_id, listed);
+  if (FailedWith(result, FailureClass::kMissing)) {
+    return Status::Ok();
+  }
+  ASSAY_RETURN_IF_ERROR(result.status);
+  for (const UploadedPart& part : options_.resume->parts) {
+    const auto standing = listed.find(part.number);
+    if (part.checksum && standing != listed.end() && HoldsSent(standing->second, part)) {
+      UploadedPart& held = held_[part.number] = part;
+      held.etag = standing->second.etag;
+      held.digest = standing->second.checksum;
+    }
+  }
+  upload_id_ = upload_id;
+  return Status::Ok();
+}
+
+bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) {
+  const auto held = held_.find(number);
+  if (held == held_.end() || held->second.bytes != bytes) {
+    return false;
+  }
+  // A source may have changed in ways that its time of change does not tell.
+  ChecksumStream stream(held->second.checksum->kind);
+  for (const Bytes& piece : pieces) {
+    stream.Update(piece);
+  }
+  if (stream.Finish() != *held->second.checksum) {
+    return false;
+  }
+  parts_.Set(held->second, held->second.digest == held->second.checksum);
+  if (options_.progress) {
+    options_.progress(bytes);
+  }
+  return true;
+}
+
+void MultipartUpload::TellJournal(int64_t part_bytes) const {
+  if (options_.journal == nullptr) {
+    return;
+  }
+  ResumableUpload upload{upload_id_, token_, part_bytes, {}, PartsTerms(context_, options_)};
+  for (const auto& [number, part] : held_) {
+    upload.parts.push_back(part);
+  }
+  options_.journal->OnBegin(upload);
+}
+
+void MultipartUpload::Progress(const CallResult& result, int64_t bytes) const {
+  if (result.status.ok() && options_.progress) {
+    options_.progress(bytes);
+  }
+}
+
+void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read) {
+  const int number = parts_.Add(bytes, {});
+  runner_->Add(std::make_unique<FunctionCall>(
+      fmt::format("copy part {} of", number), key_,
+      [this, number, make = std::move(make)] { return make(upload_id_, number); },
+      [this, number, bytes, read = std::move(read)](http::Response& response) {
+        Dialect::Read<ObjectInfo> part = read(response);
+        if (!part.failure) {
+          parts_.Set({number, bytes, part.value.etag, part.value.checksum}, true);
+        }
+        return part.failure;
+      },
+      [this, bytes](const CallResult& result) { Progress(result, bytes); }));
+}
+
+void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
+  const int64_t bytes = TotalBytes(pieces);
+  const int number = parts_.Add(bytes, release ? Pieces() : pieces);
+  if (TakeHeld(number, pieces, bytes)) {
+    if (release) {
+      release();
+    }
+    return;
+  }
+  SendPart(number, std::move(pieces), true, [this, bytes, release = std::move(release)](const CallResult& result) {
+    if (release) {
+      release();
+    }
+    Progress(result, bytes);
+  });
+}
+
+void MultipartUpload::SendPart(int number, Pieces pieces, bool may_reissue,
+                               std::function<void(const CallResult&)> done) {
+  const int64_t bytes = TotalBytes(pieces);
+  runner_->Add(std::make_unique<PutCall>(
+      fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum,
+      may_reissue,
+      [this, number](ChecksumSource& body) { return context_.dialect->PutPart(key_, upload_id_, number, body); },
+      [this, number, bytes](http::Response& response, const Checksum& sent) {
+        return TakePart(number, bytes, response, sent);
+      },
+      std::move(done)));
+}
+
+std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http::Response& response,
+                                                 const Checksum& sent) {
+  Dialect::Read<UploadedPart> read = context_.dialect->ReadPutPart(response);
+  if (!read.failure) {
+    read.failure = CompareChecksums(sent, read.value.checksum);
+  }
+  const std::optional<UploadedPart>& before = parts_.sent(number);
+  if (!read.failure && before && before->checksum != sent) {
+    read.failure = MakeFailure(FailureClass::kPermanent, ErrorCode::kFailedPrecondition,
+                               "its bytes have changed since they were first sent");
+  }
+  if (!read.failure) {
+    parts_.Set({number, bytes, read.value.etag, sent, read.value.digest}, read.value.checksum == sent);
+    if (options_.journal != nullptr) {
+      options_.journal->OnPart(*parts_.sent(number));
+    }
+  }
+  return read.failure;
+}
+
+Status MultipartUpload::RunBelow(int parts) {
+  return runner_->RunBelow(parts);
+}
+
+Status MultipartUpload::CheckBeforePublish() {
+  const Status sent = runner_->RunAll();
+  keep_ = KeepsUpload(options_, sent, std::nullopt);
+  ASSAY_RETURN_IF_ERROR(sent);
+  return options_.journal == nullptr ? Status::Ok() : options_.journal->BeforePublish();
+}
+
+CallResult MultipartUpload::SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const {
+  const std::vector<UploadedPart> parts = parts_.Named();
+  return RunOne(
+      context_, "complete the upload of", key_,
+      [&] { return context_.dialect->CompleteUpload(key_, upload_id_, parts, whole, options_); },
+      [&](http::Response& response) {
+        Dialect::Read<ObjectInfo> read = context_.dialect->ReadCompleteUpload(key_, response);
+        info = std::move(read.value);
+        if (!read.failure && whole) {
+          read.failure = ComparePublished(*whole, info.checksum);
+        }
+        return read.failure;
+      },
+      options_.cancel);
+}
+
+Status MultipartUpload::Reconcile(const Status& refused) {
+  std::map<int, UploadedPart> listed;
+  ASSAY_RETURN_IF_ERROR(ListParts(upload_id_, listed).status);
+  for (const int number : parts_.Reconcile(listed)) {
+    if (parts_.pieces(number).empty()) {
+      return refused;
+    }
+    SendPart(number, parts_.pieces(number), false, nullptr);
+  }
+  return runner_->RunAll();
+}
+
+Result<ObjectInfo> MultipartUpload::Publish(const std::optional<Checksum>& whole) {
+  for (int completion = 1;; ++completion) {
+    ObjectInfo info;
+    const CallResult result = SendComplete(whole, info);
+    if (result.status.ok()) {
+      return info;
+    }
+    if (!FailedWith(result, FailureClass::kInvalidPart) || completion == kCompletions ||
+        !context_.dialect->traits().capabilities.resumable_uploads) {
+      const Publication sent = {key_, token_, !options_.write_token.empty(), parts_.total_bytes(),
+                                [&whole] { return whole; }};
+      Result<ObjectInfo> settled = SettlePublish(context_, sent, result);
+      keep_ = KeepsUpload(options_, settled.status(), result.failure);
+      return settled;
+    }
+    const Status reconciled = Reconcile(result.status);
+    keep_ = KeepsUpload(options_, reconciled, std::nullopt);
+    ASSAY_RETURN_IF_ERROR(reconciled);
+  }
+}
+
+Result<ObjectInfo> MultipartUpload::Complete() {
+  ASSAY_RETURN_IF_ERROR(CheckBeforePublish());
+  const std::optional<Checksum> whole = parts_.Combined();
+  if (options_.expected && whole && options_.expected->kind == whole->kind && *options_.expected != *whole) {
+    return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, *whole);
+  }
+  ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, Publish(whole));
+  upload_id_.clear();
+  info.key = key_;
+  info.size = parts_.total_bytes();
+  info.checksum = whole;
+  return info;
+}
+
+void MultipartUpload::Abort() {
+  // The parts on their way are given up first: one that arrives later would keep the upload alive.
+  runner_.reset();
+  if (upload_id_.empty() || keep_) {
+    return;
+  }
+  GiveUp(std::exchange(upload_id_, {}));
+}
+
+void MultipartUpload::GiveUp(const std::string& upload_id) {
+  // Best effort: what cannot be aborted now stays in the list of unfinished uploads.
+  [[maybe_unused]] const CallResult result = RunOne(
+      context_, "abort the upload of", key_, [&] { return context_.dialect->AbortUpload(key_, upload_id); }, nullptr,
+      nullptr, MonotonicSeconds() + kAbortSeconds);
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,80 @@
+// A write in parts of which many travel at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "storage/object_store.h"
+#include "storage/transfer/call_runner.h"
+#include "storage/transfer/upload_parts.h"
+#include "storage/transfer/whole_put.h"
+
+namespace assay::storage {
+
+/// A digest of what a store is told of an object when its upload begins, for ResumableUpload::terms.
+std::string UploadTerms(const WriteOptions& write, const StoreOptions& store);
+/// Whether an upload in parts that begins now goes on with WriteOptions::resume.
+bool GoesOn(const CallContext& context, const WriteOptions& options);
+
+/// One write in parts. Nothing is visible before Complete(); the destructor aborts what was not completed, unless it is
+/// kept for another try (WriteOptions::journal). Belongs to one thread.
+class MultipartUpload {
+ public:
+  MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options, int in_flight);
+  ~MultipartUpload();
+  MultipartUpload(const MultipartUpload&) = delete;
+  MultipartUpload& operator=(const MultipartUpload&) = delete;
+
+  /// Asks the store for an upload, or for what it holds of the one to go on with.
+  Status Begin();
+  /// After Begin(), where the parts to come can be sent again as they are cut now.
+  void TellJournal(int64_t part_bytes) const;
+  /// Queues the next part; `pieces` must live until `release` is called, or this object is gone. Without `release` the
+  /// part can be sent again later, should the store hold another.
+  void AddPart(Pieces pieces, std::function<void()> release = nullptr);
+  /// Queues the next part, made by the store itself out of what it holds.
+  using MakeRemote = std::function<Outgoing(const std::string& upload_id, int number)>;
+  using ReadRemote = std::function<Dialect::Read<ObjectInfo>(const http::Response&)>;
+  void AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read);
+  /// Sends until fewer than `parts` are on their way.
+  Status RunBelow(int parts);
+  /// Sends what is left and publishes the object. Parts that the store holds in another copy than it told are named as
+  /// they stand, if they are proven to hold what was sent.
+  Result<ObjectInfo> Complete();
+  void Abort();
+
+ private:
+  Status BeginNew();
+  /// Fills `held_`; no upload id where the store does not know that upload any more.
+  Status BeginAgain();
+  /// All parts that the store holds of `upload_id`, by their numbers.
+  CallResult ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
+  /// Whether the store has part `number`, and it is of just these bytes.
+  bool TakeHeld(int number, const Pieces& pieces, int64_t bytes);
+  void GiveUp(const std::string& upload_id);
+  Status CheckBeforePublish();
+  void Progress(const CallResult& result, int64_t bytes) const;
+  void SendPart(int number, Pieces pieces, bool may_reissue, std::function<void(const CallResult&)> done);
+  std::optional<Failure> TakePart(int number, int64_t bytes, http::Response& response, const Checksum& sent);
+  /// After the store has refused to put the parts together that were named (`refused`): names those that stand, where
+  /// they hold what was sent, and sends the others again.
+  Status Reconcile(const Status& refused);
+  CallResult SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const;
+  Result<ObjectInfo> Publish(const std::optional<Checksum>& whole);
+
+  CallContext context_;
+  std::string key_;
+  WriteOptions options_;
+  int in_flight_;
+  std::string token_;
+  std::string upload_id_;  ///< empty: nothing to abort
+  std::unique_ptr<CallRunner> runner_;
+  UploadParts parts_;
+  std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished, as the store lists them
+  bool keep_ = false;                 ///< for another try
+};
+
+}  // namespace assay::storage

@@ -1,0 +1,93 @@
+#include "storage/transfer/publish.h"
+
+#include <fmt/format.h>
+
+#include "base/terminal.h"
+#include "base/text.h"
+#include "storage/store_checks.h"
+#include "storage/transfer/single_call.h"
+
+namespace assay::storage {
+namespace {
+
+std::optional<Failure> Compare(FailureClass kind, const Checksum& sent, const std::optional<Checksum>& stored) {
+  if (!stored || stored->kind != sent.kind || *stored == sent) {
+    return std::nullopt;
+  }
+  return MakeFailure(
+      kind, ErrorCode::kIo,
+      fmt::format("{} of what was sent is {}, the store computed {}", NameOf(sent.kind), sent.Hex(), stored->Hex()));
+}
+
+std::string Describe(const ObjectInfo& standing) {
+  const std::string checksum =
+      standing.checksum ? fmt::format(", {} {}", NameOf(standing.checksum->kind), standing.checksum->Hex()) : "";
+  return fmt::format("{} bytes{}, etag {}", standing.size, checksum, standing.etag);
+}
+
+std::string Describe(const Result<std::optional<ObjectInfo>>& standing) {
+  if (!standing.ok()) {
+    return "which could not be asked (" + standing.status().message() + ")";
+  }
+  return standing->has_value() ? Describe(**standing) : "nothing";
+}
+
+Status DamagedStatus(const CallContext& context, const std::string& key, const std::string& difference,
+                     const Result<std::optional<ObjectInfo>>& standing) {
+  return Status::Io(
+      OneLine(fmt::format("cannot write {}: the store published other content: {}; there stands now: {}; check the "
+                          "proxy and the memory between here and the store, then write it again or remove it",
+                          context.dialect->Uri(key), difference, Describe(standing))));
+}
+
+/// How what stands differs from what was sent; empty where it does not, or nobody can tell.
+std::string DifferenceOf(const Publication& sent, const ObjectInfo& standing) {
+  if (sent.bytes && *sent.bytes != standing.size) {
+    return fmt::format("{} bytes were sent, the store has {}", *sent.bytes, standing.size);
+  }
+  const std::optional<Checksum> checksum = sent.checksum && standing.checksum ? sent.checksum() : std::nullopt;
+  const auto failure = checksum ? ComparePublished(*checksum, standing.checksum) : std::nullopt;
+  return failure ? failure->message : "";
+}
+
+}  // namespace
+
+std::string TokenOf(const WriteOptions& options) {
+  return options.write_token.empty() ? RandomUid() : options.write_token;
+}
+
+bool FailedWith(const CallResult& result, FailureClass kind) {
+  return result.failure && result.failure->kind == kind;
+}
+
+std::optional<Failure> CompareChecksums(const Checksum& sent, const std::optional<Checksum>& stored) {
+  return Compare(FailureClass::kCorrupt, sent, stored);
+}
+
+std::optional<Failure> ComparePublished(const Checksum& sent, const std::optional<Checksum>& stored) {
+  return Compare(FailureClass::kDamaged, sent, stored);
+}
+
+Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result) {
+  if (FailedWith(result, FailureClass::kDamaged)) {
+    return DamagedStatus(context, sent.key, result.failure->message, StatObject(context, sent.key));
+  }
+  const bool refused = FailedWith(result, FailureClass::kPrecondition) || FailedWith(result, FailureClass::kMissing);
+  if (!refused || sent.token.empty() || !(result.maybe_applied || sent.token_given)) {
+    return result.status;
+  }
+  const auto standing = StatObject(context, sent.key);
+  if (!standing.ok() || !standing->has_value() ||
+      !WonEarlier(**standing, {{std::string(kWriteTokenName), sent.token}})) {
+    return result.status;
+  }
+  const std::string difference = DifferenceOf(sent, **standing);
+  return difference.empty() ? Result<ObjectInfo>(**standing) : DamagedStatus(context, sent.key, difference, standing);
+}
+
+bool KeepsUpload(const WriteOptions& options, const Status& status, const std::optional<Failure>& failure) {
+  const bool damaged = failure && (failure->kind == FailureClass::kCorrupt || failure->kind == FailureClass::kDamaged);
+  return options.journal != nullptr && options.journal->remembers() && status.code() == ErrorCode::kIo && !damaged;
+}
+
+}  // namespace assay::storage

@@ -1,0 +1,46 @@
+// Whether the object that stands after a write is the one that was sent.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "storage/object_store.h"
+#include "storage/transfer/call_runner.h"
+
+namespace assay::storage {
+
+/// A write that publishes an object.
+struct Publication {
+  std::string key{};
+  /// In the object's metadata; empty: the write carries none.
+  std::string token{};
+  /// An earlier try of the caller's may have used the token.
+  bool token_given = false;
+  std::optional<int64_t> bytes{};  ///< nothing where the content does not pass through here
+  /// Of what was sent, where that is known; called where it is needed, for it may cost a pass.
+  std::function<std::optional<Checksum>()> checksum{};
+};
+
+/// The token of a write: the caller's, or one made here.
+std::string TokenOf(const WriteOptions& options);
+
+bool FailedWith(const CallResult& result, FailureClass kind);
+
+/// Of bytes that are not published yet, a part or a body that was refused: they are sent again where the store computed
+/// another checksum. Nothing where `stored` is missing or of another kind.
+std::optional<Failure> CompareChecksums(const Checksum& sent, const std::optional<Checksum>& stored);
+/// Likewise of an object that the answer says is published now: nothing is sent again.
+std::optional<Failure> ComparePublished(const Checksum& sent, const std::optional<Checksum>& stored);
+
+/// What became of a publishing request that ended with an error. After an attempt whose answer was lost, the object
+/// that stands may be the one we wrote: then its token is ours, and it is what was sent, or the error names what stands
+/// there. May ask the store.
+Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result);
+
+/// Whether an upload that ended so is kept for another try (WriteOptions::journal): what the network ended can be gone
+/// on with; what was refused, given up or damaged cannot.
+bool KeepsUpload(const WriteOptions& options, const Status& status, const std::optional<Failure>& failure);
+
+}  // namespace assay::storage

@@ -1,0 +1,68 @@
+#include "storage/transfer/whole_put.h"
+
+#include <utility>
+
+#include "storage/store_checks.h"
+#include "storage/transfer/object_headers.h"
+#include "storage/transfer/publish.h"
+#include "storage/transfer/put_call.h"
+
+namespace assay::storage {
+
+WholePut::WholePut(const CallContext& context, std::string key, Pieces pieces, const WriteOptions& options)
+    : context_(context),
+      key_(std::move(key)),
+      pieces_(std::move(pieces)),
+      options_(options),
+      bytes_(TotalBytes(pieces_)),
+      token_(options.condition.kind == WriteCondition::Kind::kNone ? std::string() : TokenOf(options)) {}
+
+std::unique_ptr<StoreCall> WholePut::MakeCall() {
+  auto call = std::make_unique<PutCall>(
+      "write", key_, pieces_, context_.dialect->traits().checksum, false,
+      [this](ChecksumSource& body) { return context_.dialect->Put(key_, body, options_, token_); },
+      [this](http::Response& response, const Checksum& sent) { return Take(response, sent); },
+      [this](const CallResult& end) { result_ = end; });
+  if (options_.journal != nullptr) {
+    call->set_guard([journal = options_.journal] { return journal->BeforePublish(); });
+  }
+  return call;
+}
+
+std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& sent) {
+  Dialect::Read<ObjectInfo> read = context_.dialect->ReadPut(key_, response);
+  info_ = std::move(read.value);
+  if (!read.failure) {
+    read.failure = FailureWithoutEtag(info_);
+  }
+  if (!read.failure) {
+    read.failure = ComparePublished(sent, info_.checksum);
+    info_.checksum = sent;
+  }
+  return read.failure;
+}
+
+Result<ObjectInfo> WholePut::Finish(const Status& run) {
+  if (!result_.status.ok()) {
+    const auto checksum = [this] { return ChecksumSource(pieces_, context_.dialect->traits().checksum).checksum(); };
+    return SettlePublish(context_, {key_, token_, !options_.write_token.empty(), bytes_, checksum}, result_);
+  }
+  ASSAY_RETURN_IF_ERROR(run);
+  info_.key = key_;
+  info_.size = bytes_;
+  if (options_.progress) {
+    options_.progress(bytes_);
+  }
+  return info_;
+}
+
+Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, Pieces pieces,
+                            const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, pieces, context.dialect->Uri(key)));
+  WholePut put(context, key, std::move(pieces), options);
+  CallRunner runner(context, {.in_flight = 1, .cancel = options.cancel});
+  runner.Add(put.MakeCall());
+  return put.Finish(runner.RunAll());
+}
+
+}  // namespace assay::storage

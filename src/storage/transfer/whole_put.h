@@ -1,0 +1,46 @@
+// An object written in one request.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/object_store.h"
+#include "storage/transfer/call_runner.h"
+
+namespace assay::storage {
+
+using Pieces = std::vector<Bytes>;
+
+/// Lives until its call is done.
+class WholePut {
+ public:
+  WholePut(const CallContext& context, std::string key, Pieces pieces, const WriteOptions& options);
+  WholePut(const WholePut&) = delete;
+  WholePut& operator=(const WholePut&) = delete;
+
+  /// To be run, once.
+  std::unique_ptr<StoreCall> MakeCall();
+  /// What became of it; `run` is what the runner said. A conditional write whose answer was lost and that then finds
+  /// its own object has won, if that is what was sent. May ask the store.
+  Result<ObjectInfo> Finish(const Status& run);
+
+ private:
+  std::optional<Failure> Take(http::Response& response, const Checksum& sent);
+
+  CallContext context_;
+  std::string key_;
+  Pieces pieces_;
+  const WriteOptions& options_;
+  int64_t bytes_;
+  std::string token_;
+  ObjectInfo info_;
+  CallResult result_;
+};
+
+/// `pieces` in one request.
+Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, Pieces pieces,
+                            const WriteOptions& options);
+
+}  // namespace assay::storage
