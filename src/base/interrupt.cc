@@ -25,6 +25,11 @@ void InstallInterruptHandler() {
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before = {};
+  ::sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) {  // nohup
+    ::sigaction(SIGHUP, &action, nullptr);
+  }
 }
 
 bool InterruptRequested() {

@@ -102,6 +102,14 @@ class SpawnSettings {
     ::posix_spawnattr_destroy(&attributes);
   }
 
+  void RedirectInput(const FileDescriptor& read_end) {
+    if (read_end.valid()) {
+      ::posix_spawn_file_actions_adddup2(&actions, read_end.get(), STDIN_FILENO);
+    } else {
+      ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    }
+  }
+
   void RedirectOutput(int fd, const FileDescriptor& write_end) {
     if (write_end.valid()) {
       ::posix_spawn_file_actions_adddup2(&actions, write_end.get(), fd);
@@ -153,9 +161,10 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-Result<pid_t> Spawn(const SubprocessOptions& options, const FileDescriptor& out, const FileDescriptor& err) {
+Result<pid_t> Spawn(const SubprocessOptions& options, const FileDescriptor& in, const FileDescriptor& out,
+                    const FileDescriptor& err) {
   SpawnSettings settings;
-  ::posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  settings.RedirectInput(in);
   settings.RedirectOutput(STDOUT_FILENO, out);
   settings.RedirectOutput(STDERR_FILENO, err);
   if (!options.working_directory.empty()) {
@@ -208,6 +217,7 @@ struct Subprocess::State {
   bool owns_group = false;
   std::function<void()> on_tick;
   std::vector<OutputStream> outputs;
+  FileDescriptor lifeline;    // open as long as we live
   FileDescriptor pid_handle;  // invalid where the kernel has no pidfd
   std::mutex mutex;           // guards `end` against a Kill from another thread
   std::optional<ProcessEnd> end;
@@ -362,7 +372,13 @@ Result<Subprocess> Subprocess::Start(SubprocessOptions options) {
       write_ends[i] = std::move(pipe.write_end);
     }
   }
-  ASSAY_ASSIGN_OR_RETURN(state->pid, Spawn(options, write_ends[0], write_ends[1]));
+  FileDescriptor input;
+  if (options.lifeline) {
+    ASSAY_ASSIGN_OR_RETURN(Pipe pipe, OpenPipe());
+    input = std::move(pipe.read_end);
+    state->lifeline = std::move(pipe.write_end);
+  }
+  ASSAY_ASSIGN_OR_RETURN(state->pid, Spawn(options, input, write_ends[0], write_ends[1]));
   state->owns_group = options.new_process_group;
   state->on_tick = std::move(options.on_tick);
   state->pid_handle.Reset(static_cast<int>(::syscall(SYS_pidfd_open, state->pid, 0)));

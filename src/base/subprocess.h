@@ -37,10 +37,13 @@ struct SubprocessOptions {
   std::function<void(std::string_view)> on_stdout_line;
   std::function<void(std::string_view)> on_stderr_line;
   std::function<void()> on_tick;  ///< about every 100 ms while waiting
+  /// The child's standard input is a pipe that nothing is written to: it ends when we do, whatever ended us.
+  bool lifeline = false;
   bool new_process_group = true;  ///< so that a terminal's Ctrl-C reaches only us, and Kill reaches grandchildren
 };
 
-/// A running child. Its standard input is empty. Wait belongs to one thread; Kill and pid may be called from any.
+/// A running child. Its standard input is empty, or a lifeline. Wait belongs to one thread; Kill and pid may be called
+/// from any.
 class Subprocess {
  public:
   /// Fails at once when the program cannot be started.
@@ -64,7 +67,8 @@ class Subprocess {
   pid_t pid_ = -1;
 };
 
-/// Makes SIGINT and SIGTERM set a flag instead of ending the program; a second SIGINT ends it. Call once from main.
+/// Makes SIGINT, SIGTERM and SIGHUP set a flag instead of ending the program; a second SIGINT ends it. SIGHUP stays
+/// ignored where it is (nohup). Call once from main.
 void InstallInterruptHandler();
 bool InterruptRequested();
 

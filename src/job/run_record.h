@@ -15,7 +15,7 @@ namespace assay::job {
 /// How a worker's run ended, as the controller classifies it.
 enum class RunEnd {
   kDone,         ///< `ended` with kind done, and exit code 0
-  kOutOfMemory,  ///< the worker said so, or the kernel's out-of-memory killer took it
+  kOutOfMemory,  ///< the worker said so, or the kernel's out-of-memory killer took it for what it used itself
   kInvalid,      ///< the worker refused its plan or one of its files
   kDiverged,     ///< the worker stopped because a loss was not finite
   kError,        ///< the worker reported an exception
@@ -45,6 +45,9 @@ struct RunRecord {
   double cpu_seconds = 0;       ///< user and system time of the worker
   double wall_seconds = 0;      ///< from before the worker was started until it was reaped
   double overhead_seconds = 0;  ///< wall time that was neither load nor training
+  /// Time in which the worker or its controller was stopped or frozen, or the machine suspended; 0: none was seen.
+  double stood_still_seconds = 0;
+  double cpu_wait_seconds = 0;  ///< that the worker's main thread was ready to run, but had no processor
 };
 
 /// The first event of type T, or nullptr.

@@ -55,9 +55,21 @@ void ClassifyEnded(const job::Ended& ended, const ProcessEnd& process, job::RunR
   }
 }
 
+std::string Bytes(int64_t bytes) {
+  return FormatBytes(static_cast<double>(bytes));
+}
+
 void ClassifySignal(const EndFacts& facts, job::RunRecord& record) {
   record.signal = facts.process.signal;
-  if (facts.process.signal == SIGKILL && facts.kernel_out_of_memory) {
+  const bool by_killer = facts.process.signal == SIGKILL && facts.memory.killer_struck;
+  if (by_killer && !facts.memory.IsThisRuns()) {
+    return Set(record, job::RunEnd::kKilled,
+               fmt::format("the kernel's out-of-memory killer ended the worker {}, but this run held at most {} of the "
+                           "{} that were free when it began, of {}: others used the memory (run it again)",
+                           Progress(record), Bytes(facts.memory.peak_bytes), Bytes(facts.memory.free_bytes),
+                           Bytes(facts.memory.total_bytes)));
+  }
+  if (by_killer) {
     return Set(record, job::RunEnd::kOutOfMemory,
                fmt::format("out of memory: the kernel's out-of-memory killer ended the worker {} (use "
                            "smaller batches, or a machine with more memory)",

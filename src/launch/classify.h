@@ -5,14 +5,15 @@
 
 #include "base/subprocess.h"
 #include "job/run_record.h"
+#include "launch/memory_evidence.h"
 
 namespace assay::launch {
 
 /// What is known when the process has been reaped.
 struct EndFacts {
   ProcessEnd process;
-  bool interrupted = false;           ///< the user asked us to stop
-  bool kernel_out_of_memory = false;  ///< the kernel's out-of-memory killer struck during the run
+  bool interrupted = false;  ///< the user asked us to stop
+  MemoryEvidence memory = {};
 };
 
 /// Sets `end`, `reason` and `signal` of `record` from `facts`, its events and its stderr tail.

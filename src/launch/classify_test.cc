@@ -79,12 +79,36 @@ TEST(ClassifyTest, Killed) {
   EXPECT_THAT(record.reason, AllOf(HasSubstr("killed by signal 9 (SIGKILL)"), HasSubstr("after step 2")));
 }
 
+/// The killer struck on a machine of 8 GiB of which 7 were free, when the run held `peak_gib`.
+MemoryEvidence KillerStruckAt(int64_t peak_gib) {
+  return {.killer_struck = true,
+          .peak_bytes = peak_gib << 30,
+          .free_bytes = int64_t{7} << 30,
+          .total_bytes = int64_t{8} << 30};
+}
+
 TEST(ClassifyTest, KilledByTheKernelForMemory) {
   const auto record =
-      Classified({.process = Signalled(SIGKILL), .kernel_out_of_memory = true}, {job::Started{}, job::Loaded{}});
+      Classified({.process = Signalled(SIGKILL), .memory = KillerStruckAt(6)}, {job::Started{}, job::Loaded{}});
   EXPECT_EQ(record.end, job::RunEnd::kOutOfMemory);
   EXPECT_THAT(record.reason, AllOf(HasSubstr("out-of-memory killer"), HasSubstr("before its first step ended")));
-  EXPECT_EQ(Classified({.process = Signalled(SIGSEGV), .kernel_out_of_memory = true}, {}).end, job::RunEnd::kKilled);
+  EXPECT_EQ(Classified({.process = Signalled(SIGSEGV), .memory = KillerStruckAt(6)}, {}).end, job::RunEnd::kKilled);
+}
+
+TEST(ClassifyTest, KilledByTheKernelForWhatOthersUsed) {
+  const auto record = Classified({.process = Signalled(SIGKILL), .memory = KillerStruckAt(1)}, {job::Started{}});
+  EXPECT_EQ(record.end, job::RunEnd::kKilled);
+  EXPECT_EQ(record.signal, SIGKILL);
+  EXPECT_THAT(record.reason, AllOf(HasSubstr("held at most 1.00 GiB of the 7.00 GiB that were free"),
+                                   HasSubstr("others used the memory")));
+}
+
+TEST(ClassifyTest, MemoryThatOthersHeldFromTheStartProvesNothing) {
+  MemoryEvidence evidence = KillerStruckAt(3);
+  evidence.free_bytes = int64_t{3} << 30;
+  EXPECT_FALSE(evidence.IsThisRuns());
+  EXPECT_TRUE(KillerStruckAt(7).IsThisRuns());
+  EXPECT_FALSE(MemoryEvidence{.killer_struck = true}.IsThisRuns());
 }
 
 TEST(ClassifyTest, Vanished) {

@@ -4,24 +4,30 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "job/lifeline.h"
 #include "job/trace_file.h"
 #include "launch/classify.h"
 #include "launch/oom_count.h"
 #include "launch/rank_group.h"
 #include "launch/rank_variables.h"
+#include "launch/run_directory.h"
+#include "measure/machine.h"
+#include "measure/standstill.h"
 
 namespace assay::launch {
 namespace {
 
 std::map<std::string, std::string> WorkerEnvironment(const job::Plan& plan, const LaunchOptions& options) {
   // Threads that spin while they wait take the cores from whoever shares the machine, and from the sampler.
-  std::map<std::string, std::string> environment = {{"OMP_WAIT_POLICY", "passive"}};
+  std::map<std::string, std::string> environment = {{"OMP_WAIT_POLICY", "passive"},
+                                                    {std::string(job::kLifelineVariable), "1"}};
   const auto ranks = static_cast<int>(job::RanksOf(plan));
   const int64_t said = job::ThreadsOf(plan);
   const int64_t threads = said > 0 || ranks == 1 ? said : ThreadsPerRank(ranks);
@@ -43,14 +49,21 @@ class Run {
 
   Result<job::RunRecord> Execute(const std::string& worker) {
     const double start = MonotonicSeconds();
-    ASSAY_ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::Create("assay-run"));
+    ASSAY_ASSIGN_OR_RETURN(const RunDirectory directory, RunDirectory::Create());
     const std::string plan_file = directory.path() + "/plan.json";
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(plan_file, DumpJsonPretty(job::ToJson(plan_))));
     const int64_t kills_before = OutOfMemoryKills();
+    const measure::MemoryRoom room = measure::FindMemoryRoom();
+    const double suspended_before = measure::SuspendedSeconds();
     ASSAY_RETURN_IF_ERROR(Start(worker, plan_file));
     ASSAY_RETURN_IF_ERROR(ranks_.Wait({options_.own_end_seconds, options_.grace_seconds}));
-    job::RunRecord record = Gather(OutOfMemoryKills() > kills_before);
-    record.samples = measure::ToColumns(sampler_.Stop());
+    job::RunRecord record = Gather({.killer_struck = OutOfMemoryKills() > kills_before,
+                                    .free_bytes = room.free_bytes,
+                                    .total_bytes = room.total_bytes});
+    const measure::SampleSeries series = sampler_.Stop();
+    record.samples = measure::ToColumns(series);
+    record.stood_still_seconds = StoodStillSeconds(series, suspended_before);
+    record.cpu_wait_seconds = series.cpu_wait_seconds;
     record.wall_seconds = MonotonicSeconds() - start;
     record.overhead_seconds = record.wall_seconds - WorkSeconds(record);
     MergeTrace(record);
@@ -59,7 +72,16 @@ class Run {
 
  private:
   static measure::SamplerOptions SamplingOf(const job::Plan& plan, const LaunchOptions& options) {
-    return {.hz = options.sample_hz, .nvml = job::IsForCpu(plan) ? nullptr : measure::Nvml::Load(), .gpus = {}};
+    const auto nvml = job::IsForCpu(plan) ? nullptr : measure::Nvml::Load();
+    return {.hz = options.sample_hz,
+            .nvml = nvml,
+            .gpus = nvml == nullptr ? std::vector<int>() : GpusOf(plan, nvml->gpus())};
+  }
+
+  static double StoodStillSeconds(const measure::SampleSeries& series, double suspended_before) {
+    measure::Standstill standstill;
+    standstill.AddSuspended(measure::SuspendedSeconds() - suspended_before);
+    return series.stood_still_seconds + standstill.seconds();
   }
 
   Status Start(const std::string& worker, const std::string& plan_file) {
@@ -72,6 +94,7 @@ class Run {
       SubprocessOptions child;
       child.argv = {worker, "--plan", plan_file};
       child.environment = WorkerEnvironment(plan_, options_);
+      child.lifeline = true;
       if (ranks > 1) {
         child.environment.merge(RankVariables(place, rank, ranks));
       }
@@ -80,6 +103,9 @@ class Run {
     RankProcess::Callbacks callbacks;
     callbacks.on_event = options_.on_event;
     callbacks.on_tick = [this] {
+      if (options_.cancelled && options_.cancelled()) {
+        ranks_.Kill(SIGKILL);
+      }
       if (options_.on_tick) {
         options_.on_tick(sampler_.Latest());
       }
@@ -90,9 +116,11 @@ class Run {
   }
 
   /// Rank 0's record, with the end of the rank that failed first.
-  job::RunRecord Gather(bool kernel_out_of_memory) {
+  job::RunRecord Gather(MemoryEvidence memory) {
     job::RunRecord record = std::move(ranks_.rank(0).record());
+    memory.peak_bytes = record.max_rss_bytes;
     for (int rank = 1; rank < ranks_.size(); ++rank) {
+      memory.peak_bytes += ranks_.rank(rank).record().max_rss_bytes;
       record.max_rss_bytes = std::max(record.max_rss_bytes, ranks_.rank(rank).record().max_rss_bytes);
       record.cpu_seconds += ranks_.rank(rank).record().cpu_seconds;
     }
@@ -103,7 +131,7 @@ class Run {
     for (int rank = 1; rank < ranks_.size(); ++rank) {
       TakeRankEvents(ranks_.rank(rank).record(), record);
     }
-    Classify({ranks_.rank(failed).end(), InterruptRequested(), kernel_out_of_memory}, record);
+    Classify({ranks_.rank(failed).end(), InterruptRequested(), memory}, record);
     // A worker names its rank itself; a rank that was killed cannot.
     if (ranks_.size() > 1 && !record.reason.empty() && !record.reason.starts_with("rank ")) {
       record.reason = fmt::format("rank {}: {}", failed, record.reason);
@@ -162,6 +190,12 @@ class Run {
 };
 
 }  // namespace
+
+std::vector<int> GpusOf(const job::Plan& plan, const std::vector<measure::GpuInfo>& gpus) {
+  std::vector<int> visible = measure::VisibleGpus(gpus);
+  visible.resize(std::min(visible.size(), static_cast<size_t>(job::RanksOf(plan))));
+  return visible;
+}
 
 Result<std::string> FindWorker() {
   const char* named = std::getenv("ASSAY_WORKER");

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -204,6 +207,59 @@ TEST_F(LocalLauncherTest, AWorkerThatIgnoresCtrlCIsKilled) {
     std::_Exit(record.ok() && record->end == job::RunEnd::kInterrupted && record->wall_seconds < 10 ? 0 : 1);
   };
   EXPECT_EXIT(interrupted_run(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LocalLauncherTest, ACancelledRunIsKilled) {
+  WriteWorker("exec sleep 30");
+  options_.cancelled = [] { return true; };
+  const job::RunRecord record = Run();
+  EXPECT_EQ(record.end, job::RunEnd::kKilled);
+  EXPECT_LT(record.wall_seconds, 20);
+}
+
+TEST_F(LocalLauncherTest, AWorkersInputEndsWithItsController) {
+  // The worker says that it is up, then waits for the end of its input.
+  WriteWorker(fmt::format("echo $ASSAY_LIFELINE > {}\ncat\necho gone > {}", Path("up"), Path("gone")));
+  const pid_t controller = fork();
+  if (controller == 0) {
+    static_cast<void>(RunWorker({}, options_));
+    _exit(0);
+  }
+  const auto wait_for = [](const std::string& path) {
+    for (int i = 0; i < 1000 && !FileExists(path); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return FileExists(path);
+  };
+  ASSERT_TRUE(wait_for(Path("up")));
+  kill(controller, SIGKILL);
+  waitpid(controller, nullptr, 0);
+  EXPECT_TRUE(wait_for(Path("gone")));
+}
+
+TEST_F(LocalLauncherTest, AStoppedWorkerHasStoodStill) {
+  WriteWorker("(sleep 0.3; kill -CONT $$) &\nkill -STOP $$\n" + Print(WholeRun()));
+  options_.sample_hz = 50;
+  const job::RunRecord record = Run();
+  EXPECT_EQ(record.end, job::RunEnd::kDone);
+  EXPECT_GT(record.stood_still_seconds, 0);
+}
+
+TEST_F(LocalLauncherTest, ARunThatRanHasNotStoodStill) {
+  WriteWorker("sleep 0.3\n" + Print(WholeRun()));
+  EXPECT_EQ(Run().stood_still_seconds, 0);
+}
+
+TEST(GpusOfTest, OnlyThoseThatTheRanksUse) {
+  const std::vector<measure::GpuInfo> gpus = {{.index = 0}, {.index = 1}, {.index = 2}};
+  job::VitPlan plan;
+  plan.number_ranks = 2;
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_THAT(GpusOf(job::TunePlan{}, gpus), testing::ElementsAre(0));
+  EXPECT_THAT(GpusOf(plan, gpus), testing::ElementsAre(0, 1));
+  setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+  EXPECT_THAT(GpusOf(plan, gpus), testing::ElementsAre(2));
+  unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 TEST_F(LocalLauncherTest, RunsFromSeveralThreads) {

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/subprocess.h"
+#include "job/lifeline.h"
 #include "launch/local_launcher.h"
 
 namespace assay::launch {
@@ -17,8 +18,11 @@ Result<nlohmann::json> MeasureProductCeilings(int64_t threads) {
   std::string output;
   SubprocessOptions options;
   options.argv = {worker, "--ceilings"};
+  options.lifeline = true;
+  options.environment = {{std::string(job::kLifelineVariable), "1"}};
   if (threads > 0) {
-    options.environment = {{"OMP_NUM_THREADS", std::to_string(threads)}, {"MKL_NUM_THREADS", std::to_string(threads)}};
+    options.environment["OMP_NUM_THREADS"] = std::to_string(threads);
+    options.environment["MKL_NUM_THREADS"] = std::to_string(threads);
   }
   options.on_stdout_line = [&output](std::string_view line) { output += line; };
   ASSAY_ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(std::move(options)));

@@ -18,6 +18,12 @@ Status RankGroup::Start(int ranks, const std::function<SubprocessOptions(int ran
   return Status::Ok();
 }
 
+void RankGroup::Kill(int signal) {
+  for (const auto& rank : ranks_) {
+    rank->Kill(signal);
+  }
+}
+
 std::vector<pid_t> RankGroup::pids() const {
   std::vector<pid_t> pids;
   for (const auto& rank : ranks_) {

@@ -30,6 +30,9 @@ class RankGroup {
   /// the calling thread.
   Status Wait(const Patience& patience);
 
+  /// Sends `signal` to every rank that still runs. From any thread, once Start has returned.
+  void Kill(int signal);
+
   int size() const { return static_cast<int>(ranks_.size()); }
   RankProcess& rank(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
   std::vector<pid_t> pids() const;

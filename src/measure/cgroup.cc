@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "measure/proc_file.h"
 
 namespace assay::measure {
 namespace {
@@ -139,6 +140,17 @@ double CpuQuota(const Cgroup& cpu) {
     }
   }
   return tightest;
+}
+
+int64_t CachedFileBytes(const Cgroup& memory) {
+  for (const std::string& folder : memory.folders) {
+    if (const auto text = ReadFile(folder + "/memory.stat"); text.ok()) {
+      const char* active = memory.version2 ? "active_file" : "total_active_file";
+      const char* inactive = memory.version2 ? "inactive_file" : "total_inactive_file";
+      return static_cast<int64_t>(NumberAfter(*text, active) + NumberAfter(*text, inactive));
+    }
+  }
+  return 0;
 }
 
 std::string MemoryUsageFile(const Cgroup& memory) {

@@ -25,6 +25,8 @@ Cgroup FindCgroup(pid_t pid, std::string_view controller);
 int64_t MemoryLimitBytes(const Cgroup& memory);
 /// Cores that the tightest CPU quota allows; 0: no limit.
 double CpuQuota(const Cgroup& cpu);
+/// Of the group's memory in use, what holds files and can be given back; 0 where it does not tell.
+int64_t CachedFileBytes(const Cgroup& memory);
 /// The file that holds the group's memory in use; empty: none.
 std::string MemoryUsageFile(const Cgroup& memory);
 

@@ -147,7 +147,8 @@ void DescribeMemory(MachineInfo& machine) {
   if (limit > 0 && limit < machine.memory_bytes) {
     machine.memory_limit_bytes = limit;
     const std::string usage = TrimmedFile(MemoryUsageFile(cgroup));
-    const int64_t left = std::max<int64_t>(0, limit - std::atoll(usage.c_str()));
+    const int64_t held = std::atoll(usage.c_str()) - CachedFileBytes(cgroup);
+    const int64_t left = std::clamp<int64_t>(limit - held, 0, limit);
     machine.memory_available_bytes = std::min(machine.memory_available_bytes, left);
   }
 }
@@ -169,6 +170,13 @@ int64_t CoresAllowed(size_t affinity, double quota) {
 }
 
 }  // namespace
+
+MemoryRoom FindMemoryRoom() {
+  MachineInfo machine;
+  DescribeMemory(machine);
+  return {.total_bytes = machine.memory_limit_bytes > 0 ? machine.memory_limit_bytes : machine.memory_bytes,
+          .free_bytes = machine.memory_available_bytes};
+}
 
 int64_t UsableCores() {
   return CoresAllowed(AffinityCpus().size(), CpuQuota(FindCgroup(::getpid(), "cpu")));

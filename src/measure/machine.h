@@ -53,6 +53,13 @@ nlohmann::json ToJson(const MachineInfo& machine);
 /// "AVX2 FMA AVX-512 AVX-512-BF16", or "none".
 std::string DescribeIsa(const IsaFlags& isa);
 
+/// What a process may use of this machine's memory: the tighter of the machine and its control group.
+struct MemoryRoom {
+  int64_t total_bytes = 0;
+  int64_t free_bytes = 0;  ///< files in the page cache count as free
+};
+MemoryRoom FindMemoryRoom();
+
 /// Logical cores that this process may use, by its affinity mask and its cgroup's quota; at least 1.
 int64_t UsableCores();
 

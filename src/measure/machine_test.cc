@@ -36,6 +36,12 @@ TEST(MachineTest, DescribesThisMachine) {
 #endif
 }
 
+TEST(MachineTest, FindsTheMemoryThatIsLeft) {
+  const MemoryRoom room = FindMemoryRoom();
+  EXPECT_GT(room.free_bytes, 0);
+  EXPECT_GE(room.total_bytes, room.free_bytes);
+}
+
 TEST(MachineTest, UsableCoresFollowTheAffinityMask) {
   int64_t cores = 0;
   std::thread([&] {
@@ -126,6 +132,14 @@ TEST_F(CgroupTest, ContainerGroupsAreFoundAtTheMount) {
   EXPECT_THAT(rooted.folders, ElementsAre(Path("")));
   const Cgroup unknown = FindCgroup("0::/docker/x\n", MountLine("/", "cgroup2 cgroup2 rw"), "memory");
   EXPECT_EQ(MemoryLimitBytes(unknown), 3000000);
+}
+
+TEST_F(CgroupTest, CachedFilesCanBeGivenBack) {
+  Write("/job/memory.stat", "anon 900\nfile 500\ninactive_file 300\nactive_file 100\nshmem 100\n");
+  EXPECT_EQ(CachedFileBytes({.folders = {Path("/job")}, .version2 = true}), 400);
+  Write("/job/memory.stat", "cache 500\ntotal_inactive_file 3000\ntotal_active_file 1000\n");
+  EXPECT_EQ(CachedFileBytes({.folders = {Path("/job")}, .version2 = false}), 4000);
+  EXPECT_EQ(CachedFileBytes({}), 0);
 }
 
 TEST_F(CgroupTest, NoneIsNoLimit) {

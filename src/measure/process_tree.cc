@@ -39,6 +39,7 @@ ProcessTree::ProcessTree(std::vector<pid_t> roots) : roots_(std::move(roots)) {
 bool ProcessTree::Refresh() {
   ProcessUse tree;
   bool root_lives = false;
+  stopped_ = false;
   for (auto member = members_.begin(); member != members_.end();) {
     const auto stat = member->second.Read();
     if (!stat) {
@@ -47,6 +48,8 @@ bool ProcessTree::Refresh() {
     }
     tree.cpu_seconds += stat->own_cpu_seconds + stat->children_cpu_seconds;
     tree.rss_bytes += stat->rss_bytes;
+    const bool is_stopped = stat->state == 'T' || stat->state == 't';
+    stopped_ = stopped_ || (is_stopped && std::ranges::find(roots_, member->first) != roots_.end());
     if (member->first == roots_.front()) {
       root_lives = true;
       root_use_ = {stat->own_cpu_seconds, stat->rss_bytes};

@@ -29,6 +29,8 @@ class ProcessTree {
   /// Looks for new descendants. Costs a read for each thread of each process.
   void FindDescendants();
 
+  /// Whether one of the roots is stopped, by a signal or a debugger.
+  bool stopped() const { return stopped_; }
   const ProcessUse& root() const { return root_use_; }
   /// Never falls in CPU time: what an ended child used stays counted when its parent waited for it.
   const ProcessUse& tree() const { return tree_use_; }
@@ -50,6 +52,7 @@ class ProcessTree {
 
   std::vector<pid_t> roots_;
   std::map<pid_t, Member> members_;
+  bool stopped_ = false;
   ProcessUse root_use_;
   ProcessUse tree_use_;
 };

@@ -42,6 +42,16 @@ double LastOr(const std::vector<double>& column, double otherwise) {
   return column.empty() ? otherwise : column.back();
 }
 
+// /proc/PID/schedstat: nanoseconds on a processor, nanoseconds ready without one, and times that it got one.
+double WaitSeconds(std::string_view schedstat) {
+  double nanoseconds = 0;
+  const size_t second = schedstat.find(' ');
+  if (second != std::string_view::npos) {
+    std::from_chars(schedstat.data() + second + 1, schedstat.data() + schedstat.size(), nanoseconds);
+  }
+  return 1e-9 * nanoseconds;
+}
+
 std::string ProcPath(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }
@@ -57,6 +67,7 @@ SampleCollector::SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr
     : tree_(pids),
       io_(ProcPath(pids.front(), "io")),
       status_(ProcPath(pids.front(), "status")),
+      schedstat_(ProcPath(pids.front(), "schedstat")),
       meminfo_("/proc/meminfo"),
       system_stat_("/proc/stat"),
       cgroup_memory_(OpenIfNamed(MemoryUsageFile(FindCgroup(pids.front(), "memory")))),
@@ -74,7 +85,11 @@ bool SampleCollector::Collect(double time_s, bool refresh_slow) {
   if (!tree_.Refresh()) {
     return false;
   }
-  CollectProcess(time_s - LastOr(series_.time_s, time_s));
+  const double interval_s = time_s - LastOr(series_.time_s, time_s);
+  standstill_.Add(interval_s, tree_.stopped());
+  series_.stood_still_seconds = standstill_.seconds();
+  series_.cpu_wait_seconds = std::max(series_.cpu_wait_seconds, WaitSeconds(schedstat_.Read()));
+  CollectProcess(interval_s);
   CollectDisk();
   CollectSystem(refresh_slow);
   CollectGpus();

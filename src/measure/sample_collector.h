@@ -12,6 +12,7 @@
 #include "measure/proc_file.h"
 #include "measure/process_tree.h"
 #include "measure/sample_series.h"
+#include "measure/standstill.h"
 
 namespace assay::measure {
 
@@ -38,11 +39,13 @@ class SampleCollector {
   ProcessTree tree_;
   ProcFile io_;
   ProcFile status_;
+  ProcFile schedstat_;
   ProcFile meminfo_;
   ProcFile system_stat_;
   ProcFile cgroup_memory_;
   std::shared_ptr<const Nvml> nvml_;
 
+  Standstill standstill_;
   ProcessUse last_root_;
   ProcessUse last_tree_;
   double last_busy_ticks_ = 0;

@@ -16,6 +16,7 @@
 #include "engine/comm/rank_environment.h"
 #include "engine/kernels/ceilings.h"
 #include "engine/kernels/memory.h"
+#include "engine/train/controller_watch.h"
 #include "engine/train/device.h"
 #include "engine/train/event_writer.h"
 #include "engine/train/failure.h"
@@ -68,6 +69,7 @@ int take_standard_output() {
   std::signal(SIGPIPE, SIG_IGN);
   EventWriter events(take_standard_output());
   TerminationWatcher termination(events);
+  end_with_controller();
   job::Ended ended;
   try {
     if (Result<job::Plan> plan = read_plan(plan_path); plan.ok()) {
@@ -105,6 +107,7 @@ nlohmann::json ceilings_json() {
 }
 
 int print_ceilings() {
+  end_with_controller();
   try {
     std::puts(DumpJson(ceilings_json()).c_str());
     return 0;

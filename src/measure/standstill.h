@@ -1,0 +1,24 @@
+// Whether what is sampled stood still: told from the sampler's own clock and the scheduler's word.
+#pragma once
+
+namespace assay::measure {
+
+/// Plain data, fed with samples in their order.
+class Standstill {
+ public:
+  /// A sample `interval_s` after the last. `stopped`: a watched process is stopped (SIGSTOP, Ctrl-Z, a debugger). An
+  /// interval so long that the sampler itself cannot have run counts too.
+  void Add(double interval_s, bool stopped);
+  /// The machine slept for so long.
+  void AddSuspended(double seconds);
+
+  double seconds() const { return seconds_; }
+
+ private:
+  double seconds_ = 0;
+};
+
+/// Seconds that this machine was suspended since it booted.
+double SuspendedSeconds();
+
+}  // namespace assay::measure
