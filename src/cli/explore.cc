@@ -10,6 +10,7 @@
 #include "cli/live_progress.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "explore/survey.h"
 
 namespace assay::cli {
 namespace {
@@ -20,6 +21,10 @@ struct ExploreVerbOptions {
   int workers = 1;
   int64_t max_points = -1;
   int repeats = 1;
+  int retries = 0;
+  bool again = false;
+  bool dry_run = false;
+  explore::Reuse reuse = explore::Reuse::kCommit;
 };
 
 double NumberOr(const space::Entity& values, const std::string& name, double fallback) {
@@ -37,9 +42,6 @@ double NumberOr(const space::Entity& values, const std::string& name, double fal
 std::string DescribeResult(const explore::PointDone& done) {
   const samplestore::Measurement& m = done.result->measurement;
   const std::string name = fmt::format("{}  {}", done.point->experiment->id(), done.point->entity_id);
-  if (done.result->source == explore::Source::kBusy) {
-    return fmt::format("[{}/{}] {}: another process is measuring it", done.done, done.total, name);
-  }
   std::string text = fmt::format("[{}/{}] {}: {}", done.done, done.total, name, samplestore::ToString(m.outcome));
   for (const auto& [property, unit] :
        {std::pair{"real_tokens_per_second", "tokens/s"}, {"images_per_second", "images/s"}}) {
@@ -53,12 +55,16 @@ std::string DescribeResult(const explore::PointDone& done) {
   return done.result->source == explore::Source::kReplayed ? text + ", replayed" : text;
 }
 
-explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress, int64_t total) {
+explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress) {
   explore::ExploreCallbacks callbacks;
-  callbacks.on_start = [&progress, total](int64_t index, const experiment::BoundPoint& point) {
-    progress.SetPrefix(fmt::format("[{}/{}] ", index + 1, total));
-    progress.Restart(NumberOr(point.complete, "stop_after_seconds", -1));
-    progress.OnPhase("preparing " + point.entity_id);
+  const auto follow = [&progress](const explore::PointStart& start, std::string_view phase) {
+    progress.SetPrefix(fmt::format("[{}/{}] ", start.number, start.total));
+    progress.Restart(NumberOr(start.point->complete, "stop_after_seconds", -1));
+    progress.OnPhase(fmt::format("{} {}", phase, start.point->entity_id));
+  };
+  callbacks.on_start = [follow](const explore::PointStart& start) { follow(start, "preparing"); };
+  callbacks.on_busy = [follow](const explore::PointStart& start) {
+    follow(start, "waiting: another process measures");
   };
   callbacks.on_event = [&progress](int64_t, const job::Event& event) { progress.OnEvent(event); };
   callbacks.on_done = [&progress](const explore::PointDone& done) { progress.Print(DescribeResult(done)); };
@@ -78,18 +84,51 @@ Status SummaryStatus(const explore::ExploreSummary& summary) {
   return Status::Ok();
 }
 
+/// What a store that may not exist yet has for an exploration.
+Result<std::unique_ptr<samplestore::SampleStore>> OpenToLook(const std::string& url) {
+  auto store = samplestore::OpenStore(url, samplestore::StoreAccess::kReadOnly);
+  return store.status().code() == ErrorCode::kNotFound ? samplestore::OpenStore("sqlite:///:memory:")
+                                                       : std::move(store);
+}
+
+Status DryRun(const ExploreVerbOptions& options, const experiment::BoundSpace& space, explore::MeasureOptions measure) {
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(options.store));
+  measure.wanted = options.repeats;
+  const auto print = [](const experiment::BoundPoint& point, explore::Prospect prospect) {
+    if (prospect == explore::Prospect::kMeasure) {
+      fmt::print("{}  {}\n", point.parameterized_id, point.entity_id);
+    }
+  };
+  ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey, explore::SurveySpace(space, *store, measure, print));
+  fmt::print("{} points: {} would be measured, {} replayed, {} are forbidden by a rule\n", space.size(), survey.missing,
+             survey.replayed, survey.forbidden);
+  return Status::Ok();
+}
+
+explore::MeasureOptions MeasureOptionsOf(const ExploreVerbOptions& options) {
+  explore::MeasureOptions measure;
+  measure.context = DefaultPlanContext();
+  measure.reuse = options.reuse;
+  measure.replay = !options.again;
+  return measure;
+}
+
 Status Run(const ExploreVerbOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(options.space));
+  if (options.dry_run) {
+    return DryRun(options, space, MeasureOptionsOf(options));
+  }
   ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store));
   explore::ExploreOptions explore_options;
-  explore_options.measure.context = DefaultPlanContext();
+  explore_options.measure = MeasureOptionsOf(options);
   explore_options.workers = options.workers;
   explore_options.max_points = options.max_points;
   explore_options.repeats = options.repeats;
+  explore_options.retries = options.retries;
   explore::ExploreSummary summary;
   {
     LiveProgress progress;
-    const auto callbacks = MakeCallbacks(progress, space.size());
+    const auto callbacks = MakeCallbacks(progress);
     ASSAY_ASSIGN_OR_RETURN(summary, explore::Explore(space, *store, explore_options, callbacks));
   }
   fmt::print("{} points: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n", space.size(),
@@ -113,6 +152,12 @@ Action AddExplore(CLI::App& app) {
                  "Valid measurements that each point shall have, made in turns (A B C A B C); those of the store count")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_option("--retries", options->retries, "Times that a point which failed, but not by a mistake, is run again")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  app.add_flag("--again", options->again, "Measure every point anew, whatever the store has");
+  app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured");
+  AddReuseOption(app, options->reuse);
   AddStoreOption(app, options->store);
   return [options] { return Run(*options); };
 }

@@ -28,6 +28,8 @@ constexpr Verb kVerbs[] = {
     {"run", "Measure one point of an experiment", &AddRun},
     {"explore", "Measure every point of a discovery space", &AddExplore},
     {"results", "Print what has been measured", &AddResults},
+    {"operations", "List what was explored: when, how it ended, what it measured", &AddOperations},
+    {"forget", "Remove measurements from a store", &AddForget},
     {"report", "Write what has been measured as one HTML file", &AddReport},
     {"recommend", "Say which configuration is fastest within a memory cap", &AddRecommend},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},

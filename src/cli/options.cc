@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <cmath>
+#include <map>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -16,6 +17,17 @@ void AddOutputOption(CLI::App& app, std::string& output, const std::vector<std::
 void AddStoreOption(CLI::App& app, std::string& url) {
   app.add_option("--store", url, "Store of measurements, sqlite:///PATH [" + samplestore::DefaultStoreUrl() + "]")
       ->type_name("URL");
+}
+
+void AddReuseOption(CLI::App& app, explore::Reuse& reuse) {
+  std::map<std::string, explore::Reuse> names;
+  for (const explore::Reuse each : explore::AllReuses()) {
+    names.emplace(explore::ToString(each), each);
+  }
+  app.add_option("--reuse", reuse,
+                 "Which measurements of the store count: those of this kind of machine, commit, libtorch and settings "
+                 "(commit), of this kind of machine (machine), or all (anywhere) [commit]")
+      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case).description("{machine,commit,anywhere}"));
 }
 
 CLI::Validator NotNegative() {

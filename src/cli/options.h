@@ -15,6 +15,9 @@ void AddOutputOption(CLI::App& app, std::string& output, const std::vector<std::
 /// --store URL.
 void AddStoreOption(CLI::App& app, std::string& url);
 
+/// --reuse.
+void AddReuseOption(CLI::App& app, explore::Reuse& reuse);
+
 /// A number of 0 or more. CLI11's own check prints the largest double with all of its digits.
 CLI::Validator NotNegative();
 

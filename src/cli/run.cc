@@ -26,6 +26,7 @@ struct RunOptions {
   std::string output;
   std::string trace_dir;
   bool again = false;
+  explore::Reuse reuse = explore::Reuse::kCommit;
 };
 
 Result<std::map<std::string, std::string>> ParseProperties(const std::vector<std::string>& pairs) {
@@ -75,6 +76,7 @@ Status Run(const RunOptions& options) {
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();
   measure.context.trace_dir = options.trace_dir;
+  measure.reuse = options.reuse;
   measure.replay = !options.again && options.trace_dir.empty();
   measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
   measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
@@ -82,6 +84,12 @@ Status Run(const RunOptions& options) {
   if (result.source == explore::Source::kBusy) {
     return Status::FailedPrecondition(
         fmt::format("{} is being measured by another process on {}: wait for it", point.entity_id, store->url()));
+  }
+  if (result.source == explore::Source::kRefused) {
+    return Status::FailedPrecondition(
+        fmt::format("{} was measured by another process while this one stood still: this measurement is in {} (run it "
+                    "again to see the other)",
+                    point.entity_id, store->RefusedFile()));
   }
   if (options.output == "json") {
     fmt::print("{}", DumpJsonPretty(samplestore::ToJson(result.measurement)));
@@ -100,6 +108,7 @@ Action AddRun(CLI::App& app) {
       ->type_name("NAME=VALUE")
       ->take_all();
   app.add_flag("--again", options->again, "Measure again although the store has this point");
+  AddReuseOption(app, options->reuse);
   app.add_option("--trace", options->trace_dir,
                  "Measure the point, again if need be, and write what every rank did when to DIR/trace.json, for "
                  "Chrome's trace viewer (experiments over ranks)")

@@ -17,6 +17,8 @@ Action AddTrainVit(CLI::App& app);
 Action AddRun(CLI::App& app);
 Action AddExplore(CLI::App& app);
 Action AddResults(CLI::App& app);
+Action AddForget(CLI::App& app);
+Action AddOperations(CLI::App& app);
 Action AddReport(CLI::App& app);
 Action AddRecommend(CLI::App& app);
 Action AddExperiments(CLI::App& app);

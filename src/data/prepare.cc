@@ -11,6 +11,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "data/datasets.h"
+#include "data/file_hash.h"
 #include "data/jsonl_file.h"
 #include "data/model_catalogue.h"
 #include "data/token_file.h"
@@ -24,11 +25,20 @@ constexpr std::string_view kRowsCacheVersion = "1";
 constexpr uint64_t kShortestCut = 256;
 
 /// A file of that name comes before a data set of that id.
+bool NamesFile(const std::string& data) {
+  return FileExists(data) || IsDirectory(data) || data.find('/') != std::string::npos;
+}
+
 Result<std::unique_ptr<RowSource>> OpenRows(const DataSpec& spec, const std::string& share_dir) {
-  if (FileExists(spec.data) || IsDirectory(spec.data) || spec.data.find('/') != std::string::npos) {
-    return JsonlFile::Open(spec.data);
-  }
-  return OpenDataset(spec.data, share_dir);
+  return NamesFile(spec.data) ? JsonlFile::Open(spec.data) : OpenDataset(spec.data, share_dir);
+}
+
+std::string ShareOf(const DataSpec& spec) {
+  return spec.share_dir.empty() ? ShareDirectory() : spec.share_dir;
+}
+
+std::string CacheOf(const DataSpec& spec) {
+  return spec.cache_dir.empty() ? UserCacheDirectory() : spec.cache_dir;
 }
 
 /// SHA-256 over the files that decide what a tokeniser does; empty when there is no tokenizer.json.
@@ -94,18 +104,29 @@ Status CheckSpec(const DataSpec& spec) {
 
 }  // namespace
 
+Result<DataContent> HashData(const DataSpec& spec) {
+  DataContent content;
+  if (NamesFile(spec.data)) {
+    ASSAY_ASSIGN_OR_RETURN(content.data_hash, HashFile(spec.data, CacheOf(spec)));
+  } else {
+    ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows, OpenDataset(spec.data, ShareOf(spec)));
+    content.data_hash = rows->content_hash();
+  }
+  ASSAY_ASSIGN_OR_RETURN(content.tokenizer_hash, HashTokenizer(spec.tokenizer_dir));
+  return content;
+}
+
 Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
   const double start = MonotonicSeconds();
   ASSAY_RETURN_IF_ERROR(CheckSpec(spec));
-  const std::string share_dir = spec.share_dir.empty() ? ShareDirectory() : spec.share_dir;
-  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows, OpenRows(spec, share_dir));
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> rows, OpenRows(spec, ShareOf(spec)));
 
   PreparedTokens prepared{.rows = rows->size(), .data_hash = rows->content_hash()};
   ASSAY_ASSIGN_OR_RETURN(prepared.tokenizer_hash, HashTokenizer(spec.tokenizer_dir));
   const auto cut = std::max(kShortestCut, std::bit_ceil(static_cast<uint64_t>(spec.max_length)));
   const std::string key = Sha256Hex(fmt::format("{}\n{}\n{}\n{}\n{}", kRowsCacheVersion, prepared.data_hash,
                                                 prepared.tokenizer_hash, cut, spec.response_template));
-  const std::string folder = (spec.cache_dir.empty() ? UserCacheDirectory() : spec.cache_dir) + "/tokens";
+  const std::string folder = CacheOf(spec) + "/tokens";
   prepared.tokens_file = fmt::format("{}/{}.tokens", folder, key);
 
   prepared.cached = IsUsable(prepared.tokens_file, prepared.rows);

@@ -32,6 +32,15 @@ struct PreparedTokens {
   bool cached = false;  ///< the file was there already
 };
 
+/// What the rows of a run come from, as hashes.
+struct DataContent {
+  std::string data_hash;            ///< as PreparedTokens has it
+  std::string tokenizer_hash = {};  ///< the same
+};
+
+/// The hashes that PrepareTokens would find, without tokenising: of a file by its time of change where it is known.
+Result<DataContent> HashData(const DataSpec& spec);
+
 /// Tokenises a data set, in parallel over its rows, into the cache, or finds it there. The file's name is a hash of the
 /// data, the tokeniser, the template and the length (rounded up to a power of two), so nothing stale is ever found, and
 /// a damaged file is made again. Processes may do this at once: each writes a file of its own and renames it.

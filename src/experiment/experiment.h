@@ -118,6 +118,11 @@ class Experiment {
   /// Whether what the point asks for can be had: values that this version supports, a model and a data set that exist.
   /// Reads little; an error is the user's mistake.
   virtual Status CheckInputs(const space::Entity& point, const PlanContext& context) const = 0;
+  /// Hashes of what a result at this point depends on beside the machine: model_hash, and of experiments that read data
+  /// data_hash and tokenizer_hash, as Plan puts them into the provenance. Fast while the files stay as they are. An
+  /// error: they cannot be read.
+  virtual Result<std::map<std::string, std::string>> Contents(const space::Entity& point,
+                                                              const PlanContext& context) const = 0;
   /// Resolves names to files and prepares the data; what CheckInputs refuses, this refuses too. An error is the point's
   /// failure; by its code (kNotFound, kInvalidArgument, kUnsupported, ...) the user's mistake. kFailedPrecondition: no
   /// run can ever do what the point asks for of its model, which makes the point invalid.

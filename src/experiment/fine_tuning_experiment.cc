@@ -25,6 +25,11 @@ Status FineTuningExperiment::CheckInputs(const space::Entity& point, const PlanC
   return CheckFineTuningInputs(*this, point, context);
 }
 
+Result<std::map<std::string, std::string>> FineTuningExperiment::Contents(const space::Entity& point,
+                                                                          const PlanContext& context) const {
+  return FineTuningContents(point, context);
+}
+
 Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const PlanContext& context) const {
   ASSAY_ASSIGN_OR_RETURN(RunPlan plan, PlanFineTuning(*this, point, context));
   definition_.specialize(point, std::get<job::TunePlan>(plan.work));

@@ -98,6 +98,18 @@ job::TunePlan TrainingOf(const space::Entity& point, const PlanContext& context)
   return plan;
 }
 
+data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, const PlanContext& context) {
+  data::DataSpec spec;
+  spec.data = TextOf(point, "dataset_id");
+  spec.tokenizer_dir = model.tokenizer_dir;
+  spec.max_length = IntegerOf(point, "model_max_length");
+  spec.model_vocab_size = model.vocab_size;
+  spec.share_dir = context.ShareFolder();
+  spec.cache_dir = context.CacheFolder();
+  spec.threads = context.threads;
+  return spec;
+}
+
 }  // namespace
 
 Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
@@ -111,6 +123,15 @@ Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& 
   return CheckGpu(point);
 }
 
+Result<std::map<std::string, std::string>> FineTuningContents(const space::Entity& point, const PlanContext& context) {
+  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
+                         data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+  ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
+  ASSAY_ASSIGN_OR_RETURN(const data::DataContent data, data::HashData(DataOf(point, model, context)));
+  return std::map<std::string, std::string>{
+      {"model_hash", model_hash}, {"data_hash", data.data_hash}, {"tokenizer_hash", data.tokenizer_hash}};
+}
+
 Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
   const double start = MonotonicSeconds();
   ASSAY_RETURN_IF_ERROR(CheckFineTuningInputs(experiment, point, context));
@@ -121,14 +142,7 @@ Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   tune.model_dir = model.dir;
 
-  data::DataSpec spec;
-  spec.data = TextOf(point, "dataset_id");
-  spec.tokenizer_dir = model.tokenizer_dir;
-  spec.max_length = tune.model_max_length;
-  spec.model_vocab_size = model.vocab_size;
-  spec.share_dir = context.ShareFolder();
-  spec.cache_dir = context.CacheFolder();
-  spec.threads = context.threads;
+  const data::DataSpec spec = DataOf(point, model, context);
   ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
   tune.tokens_file = tokens.tokens_file;
 

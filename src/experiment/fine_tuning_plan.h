@@ -9,6 +9,9 @@ namespace assay::experiment {
 Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
 
 /// A plan with method "full". Prepares the data set (found again in the cache).
+/// As Experiment::Contents says.
+Result<std::map<std::string, std::string>> FineTuningContents(const space::Entity& point, const PlanContext& context);
+
 Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
 
 }  // namespace assay::experiment

@@ -35,6 +35,11 @@ Status VitPluginExperiment::CheckInputs(const space::Entity& point, const PlanCo
   return CheckVitPluginInputs(*this, point, context);
 }
 
+Result<std::map<std::string, std::string>> VitPluginExperiment::Contents(const space::Entity& point,
+                                                                         const PlanContext& context) const {
+  return VitPluginContents(point, context);
+}
+
 Result<RunPlan> VitPluginExperiment::Plan(const space::Entity& point, const PlanContext& context) const {
   return PlanVitPlugin(*this, point, context);
 }

@@ -20,6 +20,8 @@ class VitPluginExperiment : public Experiment {
 
   Verdict Check(const space::Entity& point) const override;
   Status CheckInputs(const space::Entity& point, const PlanContext& context) const override;
+  Result<std::map<std::string, std::string>> Contents(const space::Entity& point,
+                                                      const PlanContext& context) const override;
   Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const override;
   Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
                            const job::RunRecord& record) const override;

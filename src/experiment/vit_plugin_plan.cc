@@ -85,6 +85,12 @@ Status CheckVitPluginInputs(const Experiment& experiment, const space::Entity& p
   return CheckGpus(IntegerOf(point, "number_gpus"));
 }
 
+Result<std::map<std::string, std::string>> VitPluginContents(const space::Entity& point, const PlanContext& context) {
+  ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, ImageModel(point, context));
+  ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
+  return std::map<std::string, std::string>{{"model_hash", model_hash}};
+}
+
 Result<RunPlan> PlanVitPlugin(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
   const double start = MonotonicSeconds();
   ASSAY_RETURN_IF_ERROR(CheckVitPluginInputs(experiment, point, context));

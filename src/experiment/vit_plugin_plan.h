@@ -9,6 +9,9 @@ namespace assay::experiment {
 Status CheckVitPluginInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
 
 /// With the losses that the gate compares with, or the run that yields them.
+/// As Experiment::Contents says.
+Result<std::map<std::string, std::string>> VitPluginContents(const space::Entity& point, const PlanContext& context);
+
 Result<RunPlan> PlanVitPlugin(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
 
 }  // namespace assay::experiment

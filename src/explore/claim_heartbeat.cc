@@ -1,22 +1,37 @@
 #include "explore/claim_heartbeat.h"
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 namespace assay::explore {
+namespace {
 
-ClaimHeartbeat::ClaimHeartbeat(samplestore::SampleStore& store, std::string owner, double lease_seconds)
+bool WaitOnTheClock(double seconds, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  wake.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
+  return !stop.stop_requested();
+}
+
+}  // namespace
+
+ClaimHeartbeat::ClaimHeartbeat(samplestore::SampleStore& store, samplestore::MemoKey key, int64_t fence,
+                               double lease_seconds, WaitFunction wait)
     : store_(store),
-      owner_(std::move(owner)),
+      key_(std::move(key)),
+      fence_(fence),
       lease_seconds_(lease_seconds),
+      wait_(wait ? std::move(wait) : WaitFunction(&WaitOnTheClock)),
       thread_([this](const std::stop_token& stop) { Beat(stop); }) {}
 
 void ClaimHeartbeat::Beat(const std::stop_token& stop) {
-  const auto pause = std::chrono::duration<double>(lease_seconds_ / 3);
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, stop, pause, [] { return false; }) && !stop.stop_requested()) {
+  while (!lost_ && wait_(lease_seconds_ / 3, stop)) {
     // A store that cannot be written now may be again at the next beat; if not, recording the result says so.
-    static_cast<void>(store_.RenewClaims(owner_, lease_seconds_));
+    const Result<bool> held = store_.RenewClaim(key_, fence_, lease_seconds_);
+    lost_ = held.ok() && !*held;
   }
 }
 

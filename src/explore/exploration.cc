@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -29,6 +30,9 @@ Exploration::Exploration(const experiment::BoundSpace& space, samplestore::Sampl
   summary_.operation_uid = RandomUid();
   options_.measure.operation_uid = summary_.operation_uid;
   options_.measure.points_at_once = options_.workers;
+  if (!options_.measure.host) {
+    options_.measure.host = std::make_shared<const Host>(Host::Look(/*look_for_gpus=*/true));
+  }
   if (options_.workers > 1 && options_.measure.context.threads == 0) {
     options_.measure.context.threads = std::max<int64_t>(1, measure::UsableCores() / options_.workers);
   }
@@ -86,12 +90,8 @@ std::optional<Exploration::Task> Exploration::NextTask() {
 
 Status Exploration::Handle(const Task& task) {
   const experiment::BoundPoint point = space_.At(task.index);
-  bool repeat = false;
   if (options_.measure.replay) {
-    ASSAY_ASSIGN_OR_RETURN(repeat, NeedsRepeat(task, point));
-  }
-  if (options_.measure.replay && !repeat) {
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<PointResult> replayed, ReplayPoint(point, store_, options_.measure));
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<PointResult> replayed, ReplayPoint(point, store_, OptionsFor(task)));
     if (replayed) {
       Finish(task, point, *replayed);
       return Status::Ok();
@@ -103,28 +103,11 @@ Status Exploration::Handle(const Task& task) {
   return ReserveMeasurement() ? Measure(task, point) : Status::Ok();
 }
 
-Result<bool> Exploration::NeedsRepeat(const Task& task, const experiment::BoundPoint& point) const {
-  if (task.round == 0) {
-    return false;
-  }
-  ASSAY_ASSIGN_OR_RETURN(const auto newest, store_.FindMeasured({point.parameterized_id, point.entity_id}));
-  if (!newest || newest->outcome != samplestore::Outcome::kValid) {
-    return false;
-  }
-  ASSAY_ASSIGN_OR_RETURN(const int64_t valid, store_.Count({.parameterized_id = point.parameterized_id,
-                                                            .entity_id = point.entity_id,
-                                                            .outcome = samplestore::Outcome::kValid}));
-  return valid <= task.round;
-}
-
 Status Exploration::Measure(const Task& task, const experiment::BoundPoint& point) {
-  if (callbacks_.on_start && !task.again) {
-    const std::lock_guard lock(callback_mutex_);
-    callbacks_.on_start(task.index, point);
+  if (!task.again) {
+    Tell(callbacks_.on_start, task, point);
   }
-  MeasureOptions options = OptionsFor(task.index);
-  options.wanted = task.round + 1;
-  const Result<PointResult> result = MeasureWithRetries(point, options);
+  const Result<PointResult> result = MeasureWithRetries(point, OptionsFor(task));
   if (!result.ok()) {
     ReturnReservation();
     return result.status();
@@ -132,7 +115,8 @@ Status Exploration::Measure(const Task& task, const experiment::BoundPoint& poin
   if (result->source != Source::kMeasured) {
     ReturnReservation();
   }
-  if (result->source == Source::kBusy) {
+  if (result->source == Source::kBusy || result->source == Source::kRefused) {
+    Tell(callbacks_.on_busy, task, point);
     Defer(task);
     return Status::Ok();
   }
@@ -156,9 +140,19 @@ Result<PointResult> Exploration::MeasureWithRetries(const experiment::BoundPoint
   return result;
 }
 
-MeasureOptions Exploration::OptionsFor(int64_t index) const {
+void Exploration::Tell(const std::function<void(const PointStart&)>& callback, const Task& task,
+                       const experiment::BoundPoint& point) const {
+  if (callback) {
+    const std::lock_guard lock(callback_mutex_);
+    callback({task.index, task.round * space_.size() + task.index + 1, total(), &point});
+  }
+}
+
+MeasureOptions Exploration::OptionsFor(const Task& task) const {
   MeasureOptions options = options_.measure;
-  options.launch.on_event = [this, index, inner = options_.measure.launch.on_event](const job::Event& event) {
+  options.wanted = task.round + 1;
+  options.launch.on_event = [this, index = task.index,
+                             inner = options_.measure.launch.on_event](const job::Event& event) {
     const std::lock_guard lock(callback_mutex_);
     if (inner) {
       inner(event);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -30,11 +31,9 @@ class Exploration {
   std::optional<Task> NextTask();
   int64_t total() const { return space_.size() * options_.repeats; }
   Status Handle(const Task& task);
-  /// Whether the point is valid, but has not as many measurements yet as the task's round asks for.
-  Result<bool> NeedsRepeat(const Task& task, const experiment::BoundPoint& point) const;
   Status Measure(const Task& task, const experiment::BoundPoint& point);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
-  MeasureOptions OptionsFor(int64_t index) const;
+  MeasureOptions OptionsFor(const Task& task) const;
 
   /// False when max_points are being measured already.
   bool ReserveMeasurement();
@@ -44,6 +43,8 @@ class Exploration {
   /// Stops the operation when `result`'s cause is a mistake that all points would meet.
   void StopOnCommonMistake(const PointResult& result);
   bool AnyPointHasItsInputs() const;
+  void Tell(const std::function<void(const PointStart&)>& callback, const Task& task,
+            const experiment::BoundPoint& point) const;
   void Defer(const Task& task);
   void StopWith(const Status& status);
   std::string_view ExitState(const Result<ExploreSummary>& result) const;

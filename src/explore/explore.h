@@ -23,7 +23,15 @@ struct ExploreOptions {
   int repeats = 1;
 };
 
-/// What happened to one point, for a progress display. `total` counts points times experiments times repeats.
+/// A point that will be measured, for a progress display.
+struct PointStart {
+  int64_t index = 0;   ///< in the space's order
+  int64_t number = 0;  ///< of all measurements that were asked for, from 1
+  int64_t total = 0;   ///< points times experiments times repeats
+  const experiment::BoundPoint* point = nullptr;
+};
+
+/// What happened to one point. `total` as above.
 struct PointDone {
   int64_t index = 0;  ///< in the space's order
   int64_t done = 0;   ///< measurements finished so far, this one included
@@ -33,7 +41,8 @@ struct PointDone {
 };
 
 struct ExploreCallbacks {
-  std::function<void(int64_t index, const experiment::BoundPoint&)> on_start = {};  ///< a point that will be measured
+  std::function<void(const PointStart&)> on_start = {};
+  std::function<void(const PointStart&)> on_busy = {};  ///< somebody else measures it; it is looked at again later
   std::function<void(const PointDone&)> on_done = {};
   std::function<void(int64_t index, const job::Event&)> on_event = {};
 };

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "base/subprocess.h"
+#include "base/text.h"
+#include "explore/survey.h"
 #include "explore/testing.h"
 
 namespace assay::explore {
@@ -70,7 +72,8 @@ TEST_F(ExploreTest, MeasuresEveryPointOnceInTheSpacesOrder) {
   std::vector<int64_t> started;
   std::vector<std::string> done;
   const ExploreSummary summary =
-      Run(Space(), {.on_start = [&](int64_t index, const experiment::BoundPoint&) { started.push_back(index); },
+      Run(Space(), {.on_start = [&](const PointStart& start) { started.push_back(start.index); },
+                    .on_busy = {},
                     .on_done =
                         [&](const PointDone& point) {
                           done.push_back(fmt::format("{} {}/{}", point.index, point.done, point.total));
@@ -178,8 +181,9 @@ TEST_F(ExploreTest, SeveralWorkersShareThePoints) {
 TEST_F(ExploreTest, PassesEventsWithThePointsIndex) {
   std::vector<int64_t> indices;
   Answer([](const job::TunePlan&) { return testing::DoneRun(); });
-  Run(Space(),
-      {.on_start = {}, .on_done = {}, .on_event = [&](int64_t index, const job::Event&) { indices.push_back(index); }});
+  Run(Space(), {.on_start = {}, .on_busy = {}, .on_done = {}, .on_event = [&](int64_t index, const job::Event&) {
+                  indices.push_back(index);
+                }});
   EXPECT_THAT(indices, ElementsAre(0, 1, 2, 3));
 }
 
@@ -197,9 +201,15 @@ TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
   const experiment::BoundSpace space = Space();
   const experiment::BoundPoint point = space.At(1);
   const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
-  ASSERT_EQ(*store_->TryClaim(key, "other", 60, 1), samplestore::ClaimResult::kClaimed);
-  std::jthread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const samplestore::Claim claim = store_->TryClaim(key, "other", 60, 1).value();
+  ASSERT_EQ(claim.result, samplestore::ClaimResult::kClaimed);
+  ExploreCallbacks callbacks;
+  int busy = 0;
+  callbacks.on_busy = [&](const PointStart& start) {
+    EXPECT_EQ(start.index, 1);
+    if (++busy > 1) {
+      return;
+    }
     samplestore::Measurement measurement;
     measurement.uid = "from elsewhere";
     measurement.experiment = point.experiment->id();
@@ -207,11 +217,62 @@ TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
     measurement.entity = point.entity;
     measurement.entity_id = key.entity_id;
     measurement.outcome = Outcome::kValid;
-    EXPECT_TRUE(OpenStore()->Append(measurement).ok());
-  });
-  const ExploreSummary summary = Run(space);
+    EXPECT_TRUE(OpenStore()->AppendClaimed(measurement, claim.fence).ok());
+  };
+  const ExploreSummary summary = Run(space, callbacks);
+  EXPECT_EQ(busy, 1);
   EXPECT_EQ(summary.measured, 3);
   EXPECT_EQ(summary.replayed, 1);
+}
+
+// Its process was stopped while it ran, and another one has measured the point meanwhile.
+TEST_F(ExploreTest, AMeasurementWhoseClaimWasLostIsNotStored) {
+  const experiment::BoundSpace space = Space();
+  Answer([&](const job::TunePlan&) {
+    if (runs_ == 1) {
+      const experiment::BoundPoint point = space.At(0);
+      const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+      const auto later = samplestore::OpenStore("sqlite:///" + Path("runs.db"), samplestore::StoreAccess::kReadWrite,
+                                                {.epoch = samplestore::MachineLeaseClock().epoch,
+                                                 .seconds = [] { return MonotonicSeconds() + 60; }})
+                             .value();
+      EXPECT_EQ(later->TryClaim(key, "other", 60, 1)->result, samplestore::ClaimResult::kClaimed);
+      EXPECT_TRUE(later->ReleaseClaim(key, later->TryClaim(key, "other", 60, 1)->fence).ok());
+    }
+    return testing::DoneRun();
+  });
+  const ExploreSummary summary = Run(space);
+  EXPECT_EQ(summary.measured, 4);
+  EXPECT_EQ(runs_, 5);
+  EXPECT_EQ(*store_->Count({}), 4);
+  EXPECT_TRUE(FileExists(store_->RefusedFile()));
+}
+
+TEST_F(ExploreTest, ASurveySaysWhatIsMissing) {
+  const experiment::BoundSpace space = Space();
+  explore_.max_points = 1;
+  Run(space);
+  std::vector<Prospect> prospects;
+  const auto survey =
+      SurveySpace(space, *store_, explore_.measure,
+                  [&](const experiment::BoundPoint&, Prospect prospect) { prospects.push_back(prospect); });
+  ASSERT_TRUE(survey.ok()) << survey.status().message();
+  EXPECT_EQ(survey->replayed, 1);
+  EXPECT_EQ(survey->missing, 3);
+  EXPECT_THAT(prospects, ElementsAre(Prospect::kReplay, Prospect::kMeasure, Prospect::kMeasure, Prospect::kMeasure));
+  EXPECT_EQ(runs_, 1);
+  explore_.measure.wanted = 2;
+  EXPECT_EQ(SurveySpace(space, *store_, explore_.measure)->missing, 4);
+  explore_.measure.wanted = 1;
+  explore_.measure.replay = false;
+  EXPECT_EQ(SurveySpace(space, *store_, explore_.measure)->missing, 4);
+}
+
+TEST_F(ExploreTest, MeasuresAgainOnRequest) {
+  Run(Space());
+  explore_.measure.replay = false;
+  EXPECT_EQ(Run(Space()).measured, 4);
+  EXPECT_EQ(*store_->Count({}), 8);
 }
 
 TEST_F(ExploreTest, TwoProcessesMeasureNoPointTwice) {
@@ -279,10 +340,15 @@ TEST_F(ExploreTest, RepeatsAreMadeInTurnsAndCountWhatTheStoreHas) {
   Run(space);
   std::vector<int64_t> order;
   ExploreCallbacks callbacks;
-  callbacks.on_start = [&](int64_t index, const experiment::BoundPoint&) { order.push_back(index); };
+  std::vector<std::string> numbers;
+  callbacks.on_start = [&](const PointStart& start) {
+    order.push_back(start.index);
+    numbers.push_back(fmt::format("{}/{}", start.number, start.total));
+  };
   explore_.repeats = 3;
   const ExploreSummary summary = Run(space, callbacks);
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+  EXPECT_THAT(numbers, ElementsAre("5/12", "6/12", "7/12", "8/12", "9/12", "10/12", "11/12", "12/12"));
   EXPECT_EQ(summary.measured, 8);
   EXPECT_EQ(summary.replayed, 4);
   EXPECT_EQ(summary.remaining, 0);

@@ -1,13 +1,15 @@
 #include "explore/measure_point.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <utility>
 
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "explore/claim_heartbeat.h"
-#include "explore/host_provenance.h"
 #include "explore/reference_run.h"
+#include "explore/run_evidence.h"
 #include "launch/product_ceilings.h"
 #include "samplestore/dependencies.h"
 #include "space/number.h"
@@ -18,6 +20,20 @@ namespace {
 using samplestore::ClaimResult;
 using samplestore::Measurement;
 using samplestore::Outcome;
+
+bool UsesGpus(const experiment::BoundPoint& point) {
+  const auto gpus = point.complete.find("number_gpus");
+  return gpus != point.complete.end() && gpus->second != space::Value(int64_t{0});
+}
+
+/// Of the machine, the programs and the settings.
+ProvenanceMap ProvenanceHere(const experiment::BoundPoint& point, const MeasureOptions& options) {
+  const bool uses_gpus = UsesGpus(point);
+  ProvenanceMap provenance =
+      options.host ? options.host->provenance(uses_gpus) : Host::Look(uses_gpus).provenance(uses_gpus);
+  provenance[samplestore::kSettings] = DescribeSettings(options.context.threads, options.points_at_once);
+  return provenance;
+}
 
 /// Measures one claimed point. What it finds is in `result`; an error is not the point's.
 class PointRun {
@@ -33,10 +49,9 @@ class PointRun {
   }
 
   Result<PointResult> Execute() {
-    result_.measurement.provenance = Host::Look(UsesGpus()).provenance(UsesGpus());
-    AddProvenance({{samplestore::kSettings, DescribeSettings(options_.context.threads, options_.points_at_once)}});
+    result_.measurement.provenance = ProvenanceHere(point_, options_);
     if (const experiment::Verdict verdict = point_.experiment->Check(point_.complete); !verdict.valid()) {
-      Conclude(Outcome::kInvalid, verdict.reason);
+      Conclude(Outcome::kInvalid, verdict.reason, {});
       return std::move(result_);
     }
     Say("preparing");
@@ -45,7 +60,9 @@ class PointRun {
       return Status::Aborted("interrupted before the worker was started");
     }
     if (plan.status().code() == ErrorCode::kFailedPrecondition) {
-      Conclude(Outcome::kInvalid, plan.status().message());
+      AddProvenance(ContentsHere(point_, options_.context));
+      Conclude(Outcome::kInvalid, plan.status().message(),
+               DependenciesOf(result_.measurement.provenance, Reuse::kMachine));
       return std::move(result_);
     }
     if (!plan.ok()) {
@@ -65,11 +82,6 @@ class PointRun {
   }
 
  private:
-  bool UsesGpus() const {
-    const auto gpus = point_.complete.find("number_gpus");
-    return gpus != point_.complete.end() && gpus->second != space::Value(int64_t{0});
-  }
-
   void Say(std::string_view phase) const {
     if (options_.on_phase) {
       options_.on_phase(phase);
@@ -82,8 +94,9 @@ class PointRun {
     }
   }
 
-  void Conclude(Outcome outcome, std::string reason) {
+  void Conclude(Outcome outcome, std::string reason, samplestore::Facts depends_on) {
     result_.measurement.outcome = outcome;
+    result_.measurement.depends_on = std::move(depends_on);
     result_.measurement.reason = std::move(reason);
     result_.measurement.measured_at = UtcTimestamp();
     if (outcome == Outcome::kInvalid) {
@@ -93,11 +106,24 @@ class PointRun {
 
   void Fail(const Status& cause) {
     result_.cause = cause;
-    Conclude(Outcome::kFailed, cause.message());
+    Conclude(Outcome::kFailed, cause.message(), {});
+  }
+
+  /// Of a run: what was found holds for this machine, these programs and what they read.
+  void ConcludeRun(Outcome outcome, std::string reason) {
+    Conclude(outcome, std::move(reason), DependenciesOf(result_.measurement.provenance));
   }
 
   Result<job::RunRecord> Run(const job::Plan& plan) const {
     return options_.runner ? options_.runner(plan, options_.launch) : launch::RunWorker(plan, options_.launch);
+  }
+
+  std::string MadeBy() const {
+    std::string text;
+    for (const auto& [name, value] : DependenciesOf(ProvenanceHere(point_, options_))) {
+      text += fmt::format("\n{} {}", name, value);
+    }
+    return text;
   }
 
   Status RunReference(experiment::RunPlan& plan) {
@@ -105,8 +131,8 @@ class PointRun {
       return Status::Ok();
     }
     Say("running the reference");
-    ASSAY_ASSIGN_OR_RETURN(plan.reference_losses,
-                           ReferenceLosses(*plan.reference, [this](const job::Plan& work) { return Run(work); }));
+    ASSAY_ASSIGN_OR_RETURN(plan.reference_losses, ReferenceLosses(*plan.reference, MadeBy(),
+                                                                  [this](const job::Plan& work) { return Run(work); }));
     return Status::Ok();
   }
 
@@ -135,11 +161,15 @@ class PointRun {
       case job::RunEnd::kOutOfMemory:
         result_.measurement.series = record.samples;
         AddProvenance({{"out_of_memory_found_by", record.signal == 0 ? "worker" : "kernel"}});
-        Conclude(Outcome::kInvalid, record.reason);
+        if (const Status own = CheckMemoryWasFree(plan.work, record); !own.ok()) {
+          Fail(own);
+        } else {
+          ConcludeRun(Outcome::kInvalid, record.reason);
+        }
         break;
       case job::RunEnd::kDiverged:
         result_.measurement.series = record.samples;
-        Conclude(Outcome::kInvalid, record.reason);
+        ConcludeRun(Outcome::kInvalid, record.reason);
         break;
       default:
         result_.measurement.series = record.samples;
@@ -167,10 +197,17 @@ class PointRun {
 
   void Measure(experiment::RunPlan& plan, const job::RunRecord& record) {
     Say("measuring");
+    if (const std::string starved = DescribeStarvation(record); !starved.empty()) {
+      AddProvenance({{"starved", starved}});
+    }
+    if (const Status ran = CheckNeverStoodStill(record); !ran.ok()) {
+      result_.measurement.series = record.samples;
+      return Fail(ran);
+    }
     Result<experiment::Measured> measured = MeasureBelowCeiling(plan, record);
     if (!measured.ok() && measured.status().code() == ErrorCode::kFailedPrecondition) {
       result_.measurement.series = record.samples;
-      return Conclude(Outcome::kInvalid, measured.status().message());
+      return ConcludeRun(Outcome::kInvalid, measured.status().message());
     }
     if (!measured.ok()) {
       return Fail(measured.status());
@@ -178,7 +215,7 @@ class PointRun {
     result_.measurement.properties = std::move(measured->properties);
     result_.measurement.units = std::move(measured->units);
     result_.measurement.series = std::move(measured->series);
-    Conclude(Outcome::kValid, "");
+    ConcludeRun(Outcome::kValid, "");
   }
 
   const experiment::BoundPoint& point_;
@@ -200,27 +237,37 @@ Result<PointResult> RunAndRecord(const experiment::BoundPoint& point, samplestor
   return result;
 }
 
-/// Holds the claim while it runs, whatever happens.
+Result<PointResult> RecordClaimed(PointResult result, samplestore::SampleStore& store, const MeasureOptions& options,
+                                  int64_t fence) {
+  ASSAY_ASSIGN_OR_RETURN(const samplestore::AppendResult appended, store.AppendClaimed(result.measurement, fence));
+  if (appended == samplestore::AppendResult::kRefused) {
+    result.source = Source::kRefused;
+    return result;
+  }
+  ASSAY_RETURN_IF_ERROR(Note(store, options, result));
+  return result;
+}
+
+/// Holds the claim while it runs, whatever happens. A run whose claim is lost is ended: somebody else makes it.
 Result<PointResult> RunClaimed(const experiment::BoundPoint& point, samplestore::SampleStore& store,
-                               const MeasureOptions& options, const samplestore::MemoKey& key,
-                               const std::string& owner) {
-  Result<PointResult> result = [&] {
-    const ClaimHeartbeat heartbeat(store, owner, options.lease_seconds);
-    return RunAndRecord(point, store, options);
-  }();
+                               const MeasureOptions& options, const samplestore::MemoKey& key, int64_t fence) {
+  const ClaimHeartbeat heartbeat(store, key, fence, options.lease_seconds);
+  MeasureOptions claimed = options;
+  claimed.launch.cancelled = [&heartbeat] { return heartbeat.lost(); };
+  Result<PointResult> result = PointRun(point, claimed).Execute();
+  if (result.ok()) {
+    result = RecordClaimed(*std::move(result), store, options, fence);
+  }
   if (!result.ok()) {
     // The first error is what matters; a claim that stays ends with its lease.
-    static_cast<void>(store.ReleaseClaim(key, owner));
+    static_cast<void>(store.ReleaseClaim(key, fence));
   }
   return result;
 }
 
-}  // namespace
-
-Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
-                                               const MeasureOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(std::optional<Measurement> measured,
-                         store.FindMeasured({point.parameterized_id, point.entity_id}));
+Result<std::optional<PointResult>> Replay(const samplestore::MemoKey& key, const samplestore::Facts& here,
+                                          samplestore::SampleStore& store, const MeasureOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<Measurement> measured, store.FindMeasured(key, here));
   if (!measured) {
     return std::optional<PointResult>();
   }
@@ -229,26 +276,40 @@ Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& poi
   return std::optional<PointResult>(std::move(result));
 }
 
+}  // namespace
+
+samplestore::Facts FactsHere(const experiment::BoundPoint& point, const MeasureOptions& options) {
+  return Compared(options.reuse, ContentsHere(point, options.context), ProvenanceHere(point, options));
+}
+
+Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                                               const MeasureOptions& options) {
+  const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+  const samplestore::Facts here = FactsHere(point, options);
+  ASSAY_ASSIGN_OR_RETURN(const bool measured, store.IsMeasured(key, options.wanted, here));
+  return measured ? Replay(key, here, store, options) : std::optional<PointResult>();
+}
+
 Result<PointResult> MeasurePoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
                                  const MeasureOptions& options) {
   if (!options.replay) {
     return RunAndRecord(point, store, options);
   }
   const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+  const samplestore::Facts here = FactsHere(point, options);
   const std::string owner = samplestore::MakeClaimOwner();
-  ASSAY_ASSIGN_OR_RETURN(const ClaimResult claim, store.TryClaim(key, owner, options.lease_seconds, options.wanted));
-  switch (claim) {
+  ASSAY_ASSIGN_OR_RETURN(const samplestore::Claim claim,
+                         store.TryClaim(key, owner, options.lease_seconds, options.wanted, here));
+  switch (claim.result) {
     case ClaimResult::kMeasured: {
-      ASSAY_ASSIGN_OR_RETURN(std::optional<PointResult> replayed, ReplayPoint(point, store, options));
-      if (replayed) {
-        return *std::move(replayed);
-      }
-      return Status::Internal("store " + store.url() + " has lost a measurement: measurements are never removed");
+      ASSAY_ASSIGN_OR_RETURN(std::optional<PointResult> replayed, Replay(key, here, store, options));
+      // It may have been removed since.
+      return replayed ? *std::move(replayed) : PointResult{.source = Source::kBusy, .measurement = {}, .cause = {}};
     }
     case ClaimResult::kBusy:
       return PointResult{.source = Source::kBusy, .measurement = {}, .cause = {}};
     case ClaimResult::kClaimed:
-      return RunClaimed(point, store, options, key, owner);
+      return RunClaimed(point, store, options, key, claim.fence);
   }
   return Status::Internal("unknown claim result");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "experiment/experiment.h"
 #include "experiment/point.h"
 #include "explore/compute_ceiling.h"
+#include "explore/host_provenance.h"
+#include "explore/reuse.h"
 #include "job/event.h"
 #include "job/plan.h"
 #include "job/run_record.h"
@@ -30,6 +33,8 @@ struct MeasureOptions {
   std::function<void(std::string_view)> on_phase;  ///< "preparing", "running", "measuring": for a status line
   std::string operation_uid;                       ///< the operation to which the result belongs; empty: none
   int points_at_once = 1;                          ///< that share the machine
+  Reuse reuse = Reuse::kCommit;                    ///< which of the store's outcomes hold here
+  std::shared_ptr<const Host> host;                ///< empty: looked at for each point
   bool replay = true;         ///< false: measure again though the store has it (a further measurement is added)
   int64_t wanted = 1;         ///< valid measurements that the point shall have, before the store's last is replayed
   double lease_seconds = 30;  ///< of the claim; renewed while the point is measured
@@ -40,6 +45,7 @@ enum class Source {
   kMeasured,  ///< run now (or judged invalid, or failed, now)
   kReplayed,  ///< the store had it; nothing was launched
   kBusy,      ///< somebody else is measuring it; `measurement` is empty
+  kRefused,   ///< run now, but the claim passed to somebody else meanwhile: the measurement is in the store's log
 };
 
 struct PointResult {
@@ -49,7 +55,10 @@ struct PointResult {
   Status cause;
 };
 
-/// The store's measurement of `point`, if it counts as measured; nothing otherwise.
+/// What holds here of all that `options.reuse` compares.
+samplestore::Facts FactsHere(const experiment::BoundPoint& point, const MeasureOptions& options);
+
+/// The store's measurement of `point`, if it has `options.wanted` that hold here; nothing otherwise.
 Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
                                                const MeasureOptions& options);
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "base/files.h"
 #include "explore/testing.h"
 
@@ -114,11 +116,128 @@ TEST_F(MeasurePointTest, OutOfMemoryIsInvalidAndNotRepeated) {
   EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
 }
 
+TEST_F(MeasurePointTest, GpuMemoryThatOthersHeldMakesNoPointInvalid) {
+  job::RunRecord record = EndedRun(job::RunEnd::kOutOfMemory, "CUDA out of memory");
+  record.samples = {{"time_s", {0, 1}},
+                    {"gpu0.utilization_percent", {0, 0}},
+                    {"gpu0.memory_used_bytes", {2, 10}},
+                    {"gpu0.memory_total_bytes", {10, 10}}};
+  const PointResult result = MeasureWith(record);
+  EXPECT_EQ(result.measurement.outcome, Outcome::kFailed);
+  EXPECT_THAT(result.measurement.reason, HasSubstr("others held 2 B of GPU 0"));
+  record.samples["gpu0.memory_used_bytes"] = {0, 10};
+  EXPECT_EQ(MeasureWith(record).measurement.outcome, Outcome::kInvalid);
+}
+
 TEST_F(MeasurePointTest, ARunThatDivergedIsInvalidAndNotRepeated) {
   const PointResult result = MeasureWith(EndedRun(job::RunEnd::kDiverged, "the loss of step 2 is nan"));
   EXPECT_EQ(result.measurement.outcome, Outcome::kInvalid);
   EXPECT_EQ(result.measurement.reason, "the loss of step 2 is nan");
   EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
+}
+
+TEST_F(MeasurePointTest, WhatARuleForbidsDependsOnNothing) {
+  EXPECT_TRUE(Measure(Point({{"number_gpus", "3"}, {"gpu_model", "X"}})).measurement.depends_on.empty());
+}
+
+TEST_F(MeasurePointTest, ARunDependsOnItsMachineItsProgramsAndWhatItReads) {
+  for (const auto& record : {testing::DoneRun(), EndedRun(job::RunEnd::kOutOfMemory, "out of memory")}) {
+    options_.replay = false;
+    const samplestore::Measurement measurement = MeasureWith(record).measurement;
+    for (const char* name : {"machine", "commit", "libtorch", "settings", "model_hash", "data_hash"}) {
+      EXPECT_EQ(measurement.depends_on.at(name), measurement.provenance.at(name)) << name;
+    }
+  }
+}
+
+/// What the store has, as another machine or another program would have measured it.
+class ReuseTest : public MeasurePointTest {
+ protected:
+  void StoreMeasuredWhere(const std::string& name, const std::string& value) {
+    samplestore::Measurement measurement = Measure(Point()).measurement;
+    ASSERT_TRUE(measurement.depends_on.contains(name)) << name;
+    measurement.depends_on[name] = value;
+    ASSERT_EQ(*store_->Remove({}), 1);
+    ASSERT_TRUE(store_->Append(measurement).ok());
+  }
+
+  Source SourceWith(Reuse reuse) {
+    options_.reuse = reuse;
+    const PointResult result = Measure(Point());
+    if (result.source == Source::kMeasured) {
+      EXPECT_EQ(*store_->Remove({.uid = result.measurement.uid}), 1);
+    }
+    return result.source;
+  }
+};
+
+TEST_F(ReuseTest, AnotherMachinesResultIsNotThisOnes) {
+  StoreMeasuredWhere("machine", "a laptop");
+  EXPECT_EQ(SourceWith(Reuse::kCommit), Source::kMeasured);
+  EXPECT_EQ(SourceWith(Reuse::kMachine), Source::kMeasured);
+  EXPECT_EQ(SourceWith(Reuse::kAnywhere), Source::kReplayed);
+}
+
+TEST_F(ReuseTest, AnotherCommitsResultIsReplayedOnlyOnRequest) {
+  for (const char* name : {"commit", "libtorch", "settings"}) {
+    ASSERT_TRUE(store_->Remove({}).ok());
+    StoreMeasuredWhere(name, "another");
+    EXPECT_EQ(SourceWith(Reuse::kCommit), Source::kMeasured) << name;
+    EXPECT_EQ(SourceWith(Reuse::kMachine), Source::kReplayed) << name;
+    EXPECT_EQ(SourceWith(Reuse::kAnywhere), Source::kReplayed) << name;
+  }
+}
+
+TEST_F(ReuseTest, EditedDataOrAnEditedModelIsMeasuredAnew) {
+  ASSERT_EQ(Measure(Point()).source, Source::kMeasured);
+  Write("rows.jsonl", "{\"input_ids\": [1, 2, 4], \"labels\": [1, 2, 4]}\n");
+  options_.reuse = Reuse::kAnywhere;
+  EXPECT_EQ(Measure(Point()).source, Source::kMeasured);
+  EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
+  Write("model/config.json", R"({"model_type": "llama", "vocab_size": 101})");
+  EXPECT_EQ(Measure(Point()).source, Source::kMeasured);
+  Write("rows.jsonl", "{\"input_ids\": [1, 2, 3], \"labels\": [1, 2, 3]}\n");
+  Write("model/config.json", R"({"model_type": "llama", "vocab_size": 100})");
+  EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
+}
+
+TEST_F(ReuseTest, RanksThatAreTooManyAreSoForThisKindOfMachine) {
+  ASSERT_TRUE(MakeDirectories(Path("vit")).ok());
+  Write("vit/config.json", R"({"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 64,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "id2label": {"0": "a", "1": "b"}})");
+  const auto point =
+      experiment::BindPoint(**experiment::FindExperiment("vit_plugin_benchmark-v1.0.0"),
+                            std::map<std::string, std::string>{
+                                {"plugin", "torch_ddp"},
+                                {"batch_size", "4"},
+                                {"model_name", Path("vit")},
+                                {"number_gpus", "0"},
+                                {"number_ranks", std::to_string(1 + 32 * std::thread::hardware_concurrency())}});
+  ASSERT_TRUE(point.ok()) << point.status().message();
+  const samplestore::Measurement measurement = Measure(*point).measurement;
+  EXPECT_EQ(measurement.outcome, Outcome::kInvalid);
+  EXPECT_THAT(measurement.reason, HasSubstr("too many"));
+  EXPECT_EQ(measurement.depends_on.at("machine"), measurement.provenance.at("machine"));
+  EXPECT_FALSE(measurement.depends_on.contains("commit"));
+}
+
+TEST_F(MeasurePointTest, ARunThatStoodStillFails) {
+  job::RunRecord record = testing::DoneRun();
+  record.stood_still_seconds = 9;
+  const PointResult result = MeasureWith(record);
+  EXPECT_EQ(result.measurement.outcome, Outcome::kFailed);
+  EXPECT_THAT(result.measurement.reason, HasSubstr("stood still for 9"));
+  EXPECT_EQ(ExitCode(result.cause), 1);
+}
+
+TEST_F(MeasurePointTest, ARunThatWaitedForAProcessorIsMarked) {
+  job::RunRecord record = testing::DoneRun();
+  record.wall_seconds = 10;
+  record.cpu_wait_seconds = 0.5;
+  EXPECT_FALSE(MeasureWith(record).measurement.provenance.contains("starved"));
+  record.cpu_wait_seconds = 4;
+  options_.replay = false;
+  EXPECT_EQ(MeasureWith(record).measurement.provenance.at("starved"), "waited for a processor for 4.00 s of 10.0 s");
 }
 
 TEST_F(MeasurePointTest, AFailureIsKeptAndRepeated) {
@@ -154,7 +273,7 @@ TEST_F(MeasurePointTest, AnInterruptRecordsNothingAndFreesTheClaim) {
   const experiment::BoundPoint point = Point();
   EXPECT_EQ(MeasurePoint(point, *store_, options_).status().code(), ErrorCode::kAborted);
   EXPECT_EQ(*store_->Count({}), 0);
-  EXPECT_EQ(*store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1),
+  EXPECT_EQ(store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1)->result,
             samplestore::ClaimResult::kClaimed);
 }
 
@@ -168,7 +287,7 @@ TEST_F(MeasurePointTest, AWorkerThatCannotStartIsNotThePointsFailure) {
 
 TEST_F(MeasurePointTest, APointThatSomebodyElseMeasuresIsBusy) {
   const experiment::BoundPoint point = Point();
-  ASSERT_EQ(*store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1),
+  ASSERT_EQ(store_->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1)->result,
             samplestore::ClaimResult::kClaimed);
   EXPECT_EQ(Measure(point).source, Source::kBusy);
   EXPECT_EQ(runs_, 0);
@@ -177,7 +296,7 @@ TEST_F(MeasurePointTest, APointThatSomebodyElseMeasuresIsBusy) {
 TEST_F(MeasurePointTest, HoldsTheClaimWhileItRuns) {
   const experiment::BoundPoint point = Point();
   options_.runner = [&](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
-    EXPECT_EQ(*OpenStore()->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1),
+    EXPECT_EQ(OpenStore()->TryClaim({point.parameterized_id, point.entity_id}, "other", 60, 1)->result,
               samplestore::ClaimResult::kBusy);
     return testing::DoneRun();
   };

@@ -9,8 +9,9 @@
 namespace assay::explore {
 namespace {
 
-std::string FileOf(const experiment::ReferenceRun& reference) {
-  return reference.cache_dir + "/" + Sha256Hex(job::ToJson(reference.work).dump() + reference.key) + ".json";
+/// Other programs, another libtorch or another machine may have other losses.
+std::string FileOf(const experiment::ReferenceRun& reference, const std::string& made_by) {
+  return reference.cache_dir + "/" + Sha256Hex(job::ToJson(reference.work).dump() + reference.key + made_by) + ".json";
 }
 
 /// Empty when there is no such file, or not one of ours.
@@ -27,8 +28,9 @@ std::vector<double> ReadLosses(const std::string& path) {
 
 }  // namespace
 
-Result<std::vector<double>> ReferenceLosses(const experiment::ReferenceRun& reference, const RunPlanFunction& run) {
-  const std::string path = FileOf(reference);
+Result<std::vector<double>> ReferenceLosses(const experiment::ReferenceRun& reference, const std::string& made_by,
+                                            const RunPlanFunction& run) {
+  const std::string path = FileOf(reference, made_by);
   std::vector<double> losses = ReadLosses(path);
   if (!losses.empty()) {
     return losses;

@@ -1,10 +1,9 @@
-// Claims: of threads, of processes, and of processes that died.
+// Claims: of threads, of processes, of processes that died and of processes that stood still.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "base/files.h"
@@ -38,7 +37,16 @@ class ClaimsTest : public testing::Test {
     store_ = Open();
   }
 
-  std::unique_ptr<SampleStore> Open() { return *OpenStore("sqlite:///" + directory_->path() + "/runs.db"); }
+  std::string Url() const { return "sqlite:///" + directory_->path() + "/runs.db"; }
+  /// On a clock that the test sets.
+  std::unique_ptr<SampleStore> Open(const std::string& epoch = "boot") {
+    return *OpenStore(Url(), StoreAccess::kReadWrite, {.epoch = epoch, .seconds = [this] { return now_; }});
+  }
+
+  Claim Try(std::string_view owner, int64_t wanted = 1, const Facts& here = {}) {
+    return *store_->TryClaim(kKey, owner, kLease, wanted, here);
+  }
+  ClaimResult ResultOf(std::string_view owner, int64_t wanted = 1) { return Try(owner, wanted).result; }
 
   /// Runs `body` with a store of its own in a child process and returns its exit code.
   template <typename Body>
@@ -52,70 +60,138 @@ class ClaimsTest : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
+  double now_ = 1000;
   std::unique_ptr<TemporaryDirectory> directory_;
   std::unique_ptr<SampleStore> store_;
 };
 
 TEST_F(ClaimsTest, OneOwnerAtATime) {
-  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kBusy);
-  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
-  EXPECT_EQ(*store_->TryClaim({"e", "a.2"}, "b", kLease, 1), ClaimResult::kClaimed);
+  EXPECT_EQ(ResultOf("a"), ClaimResult::kClaimed);
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kBusy);
+  EXPECT_EQ(ResultOf("a"), ClaimResult::kClaimed);
+  EXPECT_EQ(store_->TryClaim({"e", "a.2"}, "b", kLease, 1)->result, ClaimResult::kClaimed);
+}
+
+TEST_F(ClaimsTest, EachClaimHasALargerNumber) {
+  const int64_t first = Try("a").fence;
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(Try("a").fence, first);
+  ASSERT_TRUE(store_->ReleaseClaim(kKey, first).ok());
+  const int64_t second = Try("a").fence;
+  EXPECT_GT(second, first);
+  EXPECT_GT(store_->TryClaim({"e", "a.2"}, "b", kLease, 1)->fence, second);
 }
 
 TEST_F(ClaimsTest, ReleasingIsForTheOwner) {
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
-  ASSERT_TRUE(store_->ReleaseClaim(kKey, "b").ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kBusy);
-  ASSERT_TRUE(store_->ReleaseClaim(kKey, "a").ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kClaimed);
+  const Claim claim = Try("a");
+  ASSERT_TRUE(store_->ReleaseClaim(kKey, claim.fence + 1).ok());
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kBusy);
+  ASSERT_TRUE(store_->ReleaseClaim(kKey, claim.fence).ok());
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kClaimed);
 }
 
-TEST_F(ClaimsTest, AMeasurementEndsTheClaim) {
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
-  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kInvalid)).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kMeasured);
+TEST_F(ClaimsTest, AMeasurementEndsItsClaim) {
+  const Claim claim = Try("a");
+  EXPECT_EQ(*store_->AppendClaimed(Of(kKey, Outcome::kInvalid), claim.fence), AppendResult::kAdded);
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kMeasured);
+}
+
+TEST_F(ClaimsTest, AMeasurementWithoutAClaimEndsNobodys) {
+  const Claim claim = Try("a");
+  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kFailed)).ok());
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kBusy);
+  EXPECT_EQ(*store_->AppendClaimed(Of(kKey, Outcome::kValid), claim.fence), AppendResult::kAdded);
+}
+
+// The owner was stopped for longer than its lease, and goes on beside the one who took its claim.
+TEST_F(ClaimsTest, AMeasurementThatComesTooLateIsRefusedAndLogged) {
+  const Claim stopped = Try("a");
+  now_ += kLease + 1;
+  const Claim taken = Try("b");
+  ASSERT_EQ(taken.result, ClaimResult::kClaimed);
+  EXPECT_FALSE(FileExists(store_->RefusedFile()));
+  const Measurement late = Of(kKey, Outcome::kValid);
+  EXPECT_EQ(*store_->AppendClaimed(late, stopped.fence), AppendResult::kRefused);
+  EXPECT_EQ(*store_->Count({}), 0);
+  EXPECT_NE(ReadFile(store_->RefusedFile())->find(late.uid), std::string::npos);
+  EXPECT_EQ(ResultOf("c"), ClaimResult::kBusy);
+  EXPECT_EQ(*store_->AppendClaimed(Of(kKey, Outcome::kValid), taken.fence), AppendResult::kAdded);
+  EXPECT_EQ(*store_->AppendClaimed(Of(kKey, Outcome::kValid), stopped.fence), AppendResult::kRefused);
+  EXPECT_EQ(*store_->Count({}), 1);
 }
 
 TEST_F(ClaimsTest, APointIsClaimedUntilItHasAsManyValidMeasurementsAsWanted) {
   ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kValid)).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kMeasured);
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 2), ClaimResult::kClaimed);
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 2), ClaimResult::kBusy);
-  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kValid)).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 2), ClaimResult::kMeasured);
+  EXPECT_EQ(ResultOf("a"), ClaimResult::kMeasured);
+  const Claim claim = Try("a", 2);
+  ASSERT_EQ(claim.result, ClaimResult::kClaimed);
+  EXPECT_EQ(ResultOf("b", 2), ClaimResult::kBusy);
+  ASSERT_TRUE(store_->AppendClaimed(Of(kKey, Outcome::kValid), claim.fence).ok());
+  EXPECT_EQ(ResultOf("b", 2), ClaimResult::kMeasured);
   ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kInvalid)).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 3), ClaimResult::kMeasured);
+  EXPECT_EQ(ResultOf("b", 3), ClaimResult::kMeasured);
+}
+
+TEST_F(ClaimsTest, OnlyMeasurementsThatHoldHereCount) {
+  Measurement elsewhere = Of(kKey, Outcome::kInvalid);
+  elsewhere.depends_on = {{"machine", "large"}, {"commit", "1"}};
+  ASSERT_TRUE(store_->Append(elsewhere).ok());
+  EXPECT_TRUE(*store_->IsMeasured(kKey, 1, {{"machine", "large"}, {"commit", "1"}}));
+  EXPECT_TRUE(*store_->IsMeasured(kKey, 1, {{"machine", "large"}}));
+  EXPECT_FALSE(*store_->IsMeasured(kKey, 1, {{"machine", "small"}}));
+  EXPECT_EQ(Try("a", 1, {{"machine", "small"}}).result, ClaimResult::kClaimed);
+  EXPECT_FALSE(store_->FindMeasured(kKey, {{"machine", "small"}})->has_value());
+  EXPECT_TRUE(store_->FindMeasured(kKey, {})->has_value());
+  // What a rule forbids is so everywhere.
+  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kInvalid)).ok());
+  EXPECT_TRUE(*store_->IsMeasured(kKey, 1, {{"machine", "small"}}));
 }
 
 TEST_F(ClaimsTest, AFailureEndsTheClaimAndLeavesThePointOpen) {
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kLease, 1), ClaimResult::kClaimed);
-  ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kFailed)).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kClaimed);
+  const Claim claim = Try("a");
+  ASSERT_TRUE(store_->AppendClaimed(Of(kKey, Outcome::kFailed), claim.fence).ok());
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, ALeaseEndsUnlessItIsRenewed) {
-  constexpr double kShort = 0.05;
-  ASSERT_EQ(*store_->TryClaim(kKey, "a", kShort, 1), ClaimResult::kClaimed);
-  ASSERT_TRUE(store_->RenewClaims("a", kLease).ok());
-  std::this_thread::sleep_for(std::chrono::duration<double>(2 * kShort));
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kBusy);
-  ASSERT_TRUE(store_->RenewClaims("a", -1).ok());
-  EXPECT_EQ(*store_->TryClaim(kKey, "b", kLease, 1), ClaimResult::kClaimed);
+  const Claim claim = Try("a");
+  now_ += 0.9 * kLease;
+  EXPECT_TRUE(*store_->RenewClaim(kKey, claim.fence, kLease));
+  now_ += 0.9 * kLease;
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kBusy);
+  now_ += 0.2 * kLease;
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kClaimed);
+  EXPECT_FALSE(*store_->RenewClaim(kKey, claim.fence, kLease));
+}
+
+TEST_F(ClaimsTest, ALeaseOfAnotherBootIsOver) {
+  Try("a");
+  now_ = 0;  // the clock of a machine that was started again
+  store_ = Open("another boot");
+  EXPECT_EQ(ResultOf("b"), ClaimResult::kClaimed);
+}
+
+TEST_F(ClaimsTest, TheMachinesClockGrowsWhateverTheTimeOfDay) {
+  const LeaseClock clock = MachineLeaseClock();
+  EXPECT_FALSE(clock.epoch.empty());
+  EXPECT_EQ(clock.epoch, MachineLeaseClock().epoch);
+  const double before = clock.seconds();
+  EXPECT_NEAR(before, MonotonicSeconds(), 60);
+  EXPECT_GE(clock.seconds(), before);
 }
 
 TEST_F(ClaimsTest, TheClaimOfADeadProcessCountsForNothing) {
   const int exit_code = InChild([](SampleStore& store) {
-    return *store.TryClaim(kKey, MakeClaimOwner(), kLease, 1) == ClaimResult::kClaimed ? 0 : 1;
+    return store.TryClaim(kKey, MakeClaimOwner(), kLease, 1)->result == ClaimResult::kClaimed ? 0 : 1;
   });
   ASSERT_EQ(exit_code, 0);
-  EXPECT_EQ(*store_->TryClaim(kKey, MakeClaimOwner(), kLease, 1), ClaimResult::kClaimed);
+  EXPECT_EQ(ResultOf(MakeClaimOwner()), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, TheClaimOfALivingProcessCounts) {
-  ASSERT_EQ(*store_->TryClaim(kKey, MakeClaimOwner(), kLease, 1), ClaimResult::kClaimed);
+  ASSERT_EQ(ResultOf(MakeClaimOwner()), ClaimResult::kClaimed);
   EXPECT_EQ(InChild([](SampleStore& store) {
-              return *store.TryClaim(kKey, MakeClaimOwner(), kLease, 1) == ClaimResult::kBusy ? 0 : 1;
+              return store.TryClaim(kKey, MakeClaimOwner(), kLease, 1)->result == ClaimResult::kBusy ? 0 : 1;
             }),
             0);
 }
@@ -138,8 +214,8 @@ TEST_F(ClaimsTest, NoPointIsMeasuredTwice) {
         for (int point = 0; point < kPoints; ++point) {
           const MemoKey key = {"e", std::to_string(point)};
           const auto claim = store.TryClaim(key, owner, kLease, 1);
-          const bool append = claim.ok() && *claim == ClaimResult::kClaimed;
-          errors += !claim.ok() || (append && !store.Append(Of(key, Outcome::kValid)).ok());
+          const bool append = claim.ok() && claim->result == ClaimResult::kClaimed;
+          errors += !claim.ok() || (append && !store.AppendClaimed(Of(key, Outcome::kValid), claim->fence).ok());
         }
       });
     }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/files.h"
 #include "samplestore/sample_store.h"
 #include "samplestore/sqlite_store.h"
@@ -14,9 +16,9 @@ std::string DefaultStoreUrl() {
   return fmt::format("sqlite:///{}/measurements.db", UserDataDirectory());
 }
 
-Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAccess access) {
+Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAccess access, LeaseClock clock) {
   if (url.empty()) {
-    return OpenStore(DefaultStoreUrl(), access);
+    return OpenStore(DefaultStoreUrl(), access, std::move(clock));
   }
   const size_t separator = url.find("://");
   const std::string scheme = separator == std::string::npos ? "" : url.substr(0, separator);
@@ -28,7 +30,7 @@ Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAcce
   if (!scheme.empty() && (!url.starts_with(kSqlite) || url.size() == kSqlite.size())) {
     return Status::InvalidArgument(fmt::format("cannot understand store '{}': a store is sqlite:///PATH", url));
   }
-  return SqliteStore::Open(url, scheme.empty() ? url : url.substr(kSqlite.size()), access);
+  return SqliteStore::Open(url, scheme.empty() ? url : url.substr(kSqlite.size()), access, std::move(clock));
 }
 
 }  // namespace assay::samplestore

@@ -1,4 +1,4 @@
-// The store of measurements: append-only results, claims on points that are being measured, and operations.
+// The store of measurements: results, claims on points that are being measured, and operations.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "samplestore/dependencies.h"
+#include "samplestore/lease_clock.h"
 #include "samplestore/measurement.h"
 #include "space/entity.h"
 
@@ -26,6 +28,7 @@ MemoKey KeyOf(const Measurement& measurement);
 
 /// Which measurements to list. Empty fields do not restrict.
 struct MeasurementFilter {
+  std::string uid = {};
   std::string experiment = {};  ///< base id
   std::string parameterized_id = {};
   std::string entity_id = {};
@@ -55,6 +58,19 @@ enum class ClaimResult {
   kBusy,      ///< somebody else is measuring it
 };
 
+/// A claim attempt. Each claim has a number of its own, larger than that of every claim before it: what a measurement
+/// must show to be taken (a fencing token).
+struct Claim {
+  ClaimResult result = ClaimResult::kBusy;
+  int64_t fence = 0;  ///< of kClaimed
+};
+
+/// What became of a claimed measurement.
+enum class AppendResult {
+  kAdded,
+  kRefused,  ///< the claim had passed to somebody else, or ended: the measurement is in the log of refused ones
+};
+
 /// One run of `explore` (or of `run`) over points; kept for the record.
 struct Operation {
   std::string uid;
@@ -63,10 +79,12 @@ struct Operation {
   std::string started_at;
   std::string finished_at;  ///< empty while it runs, or when it was killed
   std::string exit_state;   ///< success | fail | interrupted; empty while it runs
+  int64_t measured = 0;     ///< results that it produced; counted by ListOperations
+  int64_t replayed = 0;     ///< results that it met
 };
 
-/// Safe to use from several threads and, on the same file, from several processes. Measurements are never changed or
-/// removed. Errors are one line that names the store.
+/// Safe to use from several threads and, on the same file, from several processes. Measurements are never changed.
+/// Errors are one line that names the store.
 class SampleStore {
  public:
   virtual ~SampleStore() = default;
@@ -74,12 +92,22 @@ class SampleStore {
   /// The URL it was opened with.
   virtual const std::string& url() const = 0;
 
-  /// Adds `measurement` and, in the same transaction, ends any claim on its key. A uid that is there already is an
-  /// error.
+  /// Adds `measurement`, whoever has claimed its key. A uid that is there already is an error.
   virtual Status Append(const Measurement& measurement) = 0;
+  /// Adds `measurement` and, in the same transaction, ends the claim `fence` on its key. When that is no longer the
+  /// claim on the key, nothing is added: the measurement goes, as a line of JSON, to RefusedFile().
+  virtual Result<AppendResult> AppendClaimed(const Measurement& measurement, int64_t fence) = 0;
+  /// The log of measurements that came too late: beside the store. It exists only once there was one.
+  virtual std::string RefusedFile() const = 0;
+  /// Removes the measurements of `filter`, with all that belongs to them. Returns how many.
+  virtual Result<int64_t> Remove(const MeasurementFilter& filter) = 0;
 
-  /// The newest measurement of `key` that counts as measured (valid or invalid), with its series.
-  virtual Result<std::optional<Measurement>> FindMeasured(const MemoKey& key) = 0;
+  /// The newest measurement of `key` that counts as measured (valid or invalid) and agrees with `here`, with its
+  /// series.
+  virtual Result<std::optional<Measurement>> FindMeasured(const MemoKey& key, const Facts& here = {}) = 0;
+  /// Whether `key` is measured where `here` holds: it has `wanted` valid measurements, or its newest one that did not
+  /// fail is invalid. Only measurements that agree with `here` count.
+  virtual Result<bool> IsMeasured(const MemoKey& key, int64_t wanted, const Facts& here) = 0;
   /// The newest measurement of `key` with any outcome, with its series.
   virtual Result<std::optional<Measurement>> FindLatest(const MemoKey& key) = 0;
 
@@ -95,15 +123,15 @@ class SampleStore {
   virtual Status ForEachDocument(const MeasurementFilter& filter,
                                  const std::function<Status(std::string_view)>& visit) = 0;
 
-  /// Claims `key` for `owner` until `lease_seconds` from now. A claim whose lease is over, or whose owner is a process
-  /// of this machine that no longer runs, counts for nothing. Claiming again one's own key renews it. The key is
-  /// measured when it has `wanted` valid measurements, or when its newest one that did not fail is invalid.
-  virtual Result<ClaimResult> TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds,
-                                       int64_t wanted) = 0;
-  /// Renews all claims of `owner`.
-  virtual Status RenewClaims(std::string_view owner, double lease_seconds) = 0;
-  /// Ends the claim of `owner` on `key`; fine when there is none.
-  virtual Status ReleaseClaim(const MemoKey& key, std::string_view owner) = 0;
+  /// Claims `key` for `owner` until `lease_seconds` from now, on the store's clock, unless it IsMeasured(). A claim
+  /// whose lease is over, or whose owner is a process of this machine that no longer runs, counts for nothing. Claiming
+  /// again one's own key renews it.
+  virtual Result<Claim> TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds, int64_t wanted,
+                                 const Facts& here = {}) = 0;
+  /// Renews claim `fence` on `key`. False: it is no longer the claim on the key.
+  virtual Result<bool> RenewClaim(const MemoKey& key, int64_t fence, double lease_seconds) = 0;
+  /// Ends claim `fence` on `key`; fine when there is none.
+  virtual Status ReleaseClaim(const MemoKey& key, int64_t fence) = 0;
 
   virtual Status StartOperation(const Operation& operation) = 0;
   virtual Status FinishOperation(std::string_view uid, std::string_view exit_state) = 0;
@@ -119,7 +147,8 @@ enum class StoreAccess {
 
 /// Opens `sqlite:///PATH` (three slashes and a relative path, four and an absolute one; "sqlite:////tmp/a.db"). A plain
 /// path is taken as one. An empty URL is DefaultStoreUrl(). `postgresql://` is answered with kUnsupported.
-Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAccess access = StoreAccess::kReadWrite);
+Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAccess access = StoreAccess::kReadWrite,
+                                               LeaseClock clock = MachineLeaseClock());
 
 /// sqlite:///<the user's data folder>/measurements.db
 std::string DefaultStoreUrl();

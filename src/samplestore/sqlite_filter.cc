@@ -15,6 +15,7 @@ SqlFilter ToSql(const MeasurementFilter& filter) {
       add(condition, text);
     }
   };
+  add_text("m.uid = ?", filter.uid);
   add_text("m.experiment = ?", filter.experiment);
   add_text("m.parameterized_id = ?", filter.parameterized_id);
   add_text("m.entity_id = ?", filter.entity_id);

@@ -1,76 +1,68 @@
 // Claims and operations of an SQLite store.
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "base/text.h"
 #include "samplestore/claim_owner.h"
 #include "samplestore/sqlite_store.h"
 
 namespace assay::samplestore {
-namespace {
 
-// Leases are compared between processes, so they are told in wall-clock time.
-double UnixSeconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+Result<bool> SqliteStore::EndClaim(const MemoKey& key, int64_t fence) {
+  ASSAY_ASSIGN_OR_RETURN(Statement remove,
+                         database_.Prepare("DELETE FROM claims WHERE parameterized_id = ? AND entity_id = ? "
+                                           "AND fence = ? RETURNING 1"));
+  return remove.Bind(key.parameterized_id).Bind(key.entity_id).Bind(fence).Step();
 }
 
-}  // namespace
-
-Result<bool> SqliteStore::IsMeasured(const MemoKey& key, int64_t wanted) {
-  ASSAY_ASSIGN_OR_RETURN(
-      Statement select,
-      database_.Prepare("SELECT outcome = 'invalid', (SELECT count(*) FROM measurements WHERE parameterized_id = ?1 "
-                        "AND entity_id = ?2 AND outcome = 'valid') FROM measurements WHERE parameterized_id = ?1 "
-                        "AND entity_id = ?2 AND outcome <> 'failed' ORDER BY id DESC LIMIT 1"));
+Result<Claim> SqliteStore::NextClaim(const MemoKey& key, std::string_view owner) {
+  ASSAY_ASSIGN_OR_RETURN(Statement select, database_.Prepare("SELECT owner, epoch, expires_at, fence FROM claims WHERE "
+                                                             "parameterized_id = ? AND entity_id = ?"));
   ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(key.parameterized_id).Bind(key.entity_id).Step());
-  return found && (select.Integer(0) != 0 || select.Integer(1) >= wanted);
-}
-
-Result<bool> SqliteStore::IsBusy(const MemoKey& key, std::string_view owner) {
-  ASSAY_ASSIGN_OR_RETURN(
-      Statement select,
-      database_.Prepare("SELECT owner, expires_at FROM claims WHERE parameterized_id = ? AND entity_id = ?"));
-  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(key.parameterized_id).Bind(key.entity_id).Step());
-  if (!found || select.TextView(0) == owner || select.Number(1) < UnixSeconds()) {
-    return false;
+  if (found && select.TextView(0) == owner) {
+    return Claim{ClaimResult::kClaimed, select.Integer(3)};
   }
-  return !OwnerIsGone(select.TextView(0));
+  const bool runs = found && select.TextView(1) == clock_.epoch && select.Number(2) >= clock_.seconds();
+  if (runs && !OwnerIsGone(select.TextView(0))) {
+    return Claim{ClaimResult::kBusy, 0};
+  }
+  ASSAY_ASSIGN_OR_RETURN(Statement next, database_.Prepare("UPDATE fences SET last = last + 1 RETURNING last"));
+  ASSAY_RETURN_IF_ERROR(next.Run());
+  return Claim{ClaimResult::kClaimed, next.Integer(0)};
 }
 
-Result<ClaimResult> SqliteStore::TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds,
-                                          int64_t wanted) {
+Result<Claim> SqliteStore::TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds, int64_t wanted,
+                                    const Facts& here) {
   const std::lock_guard lock(mutex_);
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  ASSAY_ASSIGN_OR_RETURN(const bool measured, IsMeasured(key, wanted));
-  if (measured) {
-    return ClaimResult::kMeasured;
+  ASSAY_ASSIGN_OR_RETURN(const Known known, FindKnown(key, here));
+  if (known.newest_id != 0 && (known.newest_is_invalid || known.valid >= wanted)) {
+    return Claim{ClaimResult::kMeasured, 0};
   }
-  ASSAY_ASSIGN_OR_RETURN(const bool busy, IsBusy(key, owner));
-  if (busy) {
-    return ClaimResult::kBusy;
+  ASSAY_ASSIGN_OR_RETURN(const Claim claim, NextClaim(key, owner));
+  if (claim.result == ClaimResult::kBusy) {
+    return claim;
   }
-  ASSAY_ASSIGN_OR_RETURN(Statement claim,
-                         database_.Prepare("INSERT OR REPLACE INTO claims(parameterized_id, entity_id, owner, "
-                                           "expires_at) VALUES (?, ?, ?, ?)"));
-  claim.Bind(key.parameterized_id).Bind(key.entity_id).Bind(owner).Bind(UnixSeconds() + lease_seconds);
-  ASSAY_RETURN_IF_ERROR(claim.Run());
+  ASSAY_ASSIGN_OR_RETURN(Statement insert,
+                         database_.Prepare("INSERT OR REPLACE INTO claims(parameterized_id, entity_id, owner, fence, "
+                                           "epoch, expires_at) VALUES (?, ?, ?, ?, ?, ?)"));
+  insert.Bind(key.parameterized_id).Bind(key.entity_id).Bind(owner).Bind(claim.fence);
+  ASSAY_RETURN_IF_ERROR(insert.Bind(clock_.epoch).Bind(clock_.seconds() + lease_seconds).Run());
   ASSAY_RETURN_IF_ERROR(transaction.Commit());
-  return ClaimResult::kClaimed;
+  return claim;
 }
 
-Status SqliteStore::RenewClaims(std::string_view owner, double lease_seconds) {
+Result<bool> SqliteStore::RenewClaim(const MemoKey& key, int64_t fence, double lease_seconds) {
   const std::lock_guard lock(mutex_);
-  ASSAY_ASSIGN_OR_RETURN(Statement update, database_.Prepare("UPDATE claims SET expires_at = ? WHERE owner = ?"));
-  return update.Bind(UnixSeconds() + lease_seconds).Bind(owner).Run();
+  ASSAY_ASSIGN_OR_RETURN(Statement update,
+                         database_.Prepare("UPDATE claims SET epoch = ?, expires_at = ? WHERE parameterized_id = ? "
+                                           "AND entity_id = ? AND fence = ? RETURNING 1"));
+  update.Bind(clock_.epoch).Bind(clock_.seconds() + lease_seconds);
+  return update.Bind(key.parameterized_id).Bind(key.entity_id).Bind(fence).Step();
 }
 
-Status SqliteStore::ReleaseClaim(const MemoKey& key, std::string_view owner) {
+Status SqliteStore::ReleaseClaim(const MemoKey& key, int64_t fence) {
   const std::lock_guard lock(mutex_);
-  ASSAY_ASSIGN_OR_RETURN(
-      Statement remove,
-      database_.Prepare("DELETE FROM claims WHERE parameterized_id = ? AND entity_id = ? AND owner = ?"));
-  return remove.Bind(key.parameterized_id).Bind(key.entity_id).Bind(owner).Run();
+  return EndClaim(key, fence).status();
 }
 
 Status SqliteStore::StartOperation(const Operation& operation) {
@@ -94,22 +86,27 @@ Status SqliteStore::NoteResult(std::string_view operation_uid, std::string_view 
   ASSAY_ASSIGN_OR_RETURN(
       Statement insert,
       database_.Prepare("INSERT INTO operation_results(operation_uid, request_index, measurement_uid, replayed) "
-                        "SELECT ?1, count(*), ?2, ?3 FROM operation_results WHERE operation_uid = ?1"));
+                        "SELECT ?1, coalesce(max(request_index) + 1, 0), ?2, ?3 FROM operation_results "
+                        "WHERE operation_uid = ?1"));
   return insert.Bind(operation_uid).Bind(measurement_uid).Bind(int64_t{replayed}).Run();
 }
 
 Result<std::vector<Operation>> SqliteStore::ListOperations() {
   const std::lock_guard lock(mutex_);
   ASSAY_ASSIGN_OR_RETURN(Statement rows,
-                         database_.Prepare("SELECT uid, kind, space, started_at, finished_at, exit_state "
-                                           "FROM operations ORDER BY id"));
+                         database_.Prepare("SELECT uid, kind, space, started_at, finished_at, exit_state, "
+                                           "count(r.measurement_uid), coalesce(sum(r.replayed), 0) FROM operations "
+                                           "LEFT JOIN operation_results AS r ON r.operation_uid = uid "
+                                           "GROUP BY id ORDER BY id"));
   std::vector<Operation> list;
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool more, rows.Step());
     if (!more) {
       return list;
     }
-    list.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Text(3), rows.Text(4), rows.Text(5)});
+    const int64_t replayed = rows.Integer(7);
+    list.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Text(3), rows.Text(4), rows.Text(5),
+                    rows.Integer(6) - replayed, replayed});
   }
 }
 

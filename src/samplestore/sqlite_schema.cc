@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <thread>
+
+#include "base/json.h"
+#include "samplestore/measurement.h"
 
 namespace assay::samplestore {
 namespace {
@@ -13,7 +17,7 @@ namespace {
 // parses nothing.
 constexpr char kTables[] = R"sql(
 CREATE TABLE store_schema(version INTEGER NOT NULL);
-INSERT INTO store_schema VALUES (1);
+INSERT INTO store_schema VALUES (2);
 
 CREATE TABLE measurements(
   id INTEGER PRIMARY KEY,
@@ -47,13 +51,6 @@ CREATE TABLE series(
   float64_le BLOB NOT NULL,
   PRIMARY KEY (measurement_id, name));
 
-CREATE TABLE claims(
-  parameterized_id TEXT NOT NULL,
-  entity_id TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  expires_at REAL NOT NULL,
-  PRIMARY KEY (parameterized_id, entity_id)) WITHOUT ROWID;
-
 CREATE TABLE operations(
   id INTEGER PRIMARY KEY,
   uid TEXT NOT NULL UNIQUE,
@@ -68,6 +65,26 @@ CREATE TABLE operation_results(
   measurement_uid TEXT NOT NULL,
   replayed INTEGER NOT NULL,
   PRIMARY KEY (operation_uid, request_index)) WITHOUT ROWID;
+)sql";
+
+// New in schema 2. A claim's number is never given again. A measurement says something only where its dependencies
+// hold.
+constexpr char kTablesOfSchema2[] = R"sql(
+CREATE TABLE claims(
+  parameterized_id TEXT NOT NULL,
+  entity_id TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  epoch TEXT NOT NULL,
+  expires_at REAL NOT NULL,
+  PRIMARY KEY (parameterized_id, entity_id)) WITHOUT ROWID;
+CREATE TABLE fences(last INTEGER NOT NULL);
+INSERT INTO fences VALUES (0);
+CREATE TABLE dependencies(
+  measurement_id INTEGER NOT NULL REFERENCES measurements(id),
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (measurement_id, name)) WITHOUT ROWID;
 )sql";
 
 constexpr char kCountTables[] = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'";
@@ -88,7 +105,46 @@ Status UseWal(Database& database) {
   return status;
 }
 
+/// What a measurement of schema 1 depends on is told from its document, which stays as it is.
+Status InsertDependenciesOfSchema1(Database& database) {
+  ASSAY_ASSIGN_OR_RETURN(Statement documents, database.Prepare("SELECT measurement_id, json FROM documents"));
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, documents.Step());
+    if (!more) {
+      return Status::Ok();
+    }
+    ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(documents.TextView(1), database.path()));
+    ASSAY_ASSIGN_OR_RETURN(const Measurement measurement, MeasurementFromJson(json));
+    for (const auto& [name, value] : measurement.depends_on) {
+      ASSAY_ASSIGN_OR_RETURN(Statement insert, database.Prepare(kInsertDependency));
+      ASSAY_RETURN_IF_ERROR(insert.Bind(documents.Integer(0)).Bind(name).Bind(value).Run());
+    }
+  }
+}
+
+/// Claims of schema 1 have no numbers: whoever holds one finds that its measurement cannot be stored.
+Status MigrateFromSchema1(Database& database) {
+  ASSAY_ASSIGN_OR_RETURN(const int64_t version_before, SchemaVersion(database));
+  if (version_before != 1) {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(database));
+  if (version != 1) {
+    return Status::Ok();
+  }
+  ASSAY_RETURN_IF_ERROR(database.Execute("DROP TABLE claims"));
+  ASSAY_RETURN_IF_ERROR(database.Execute(kTablesOfSchema2));
+  ASSAY_RETURN_IF_ERROR(InsertDependenciesOfSchema1(database));
+  ASSAY_RETURN_IF_ERROR(database.Execute("UPDATE store_schema SET version = 2"));
+  return transaction.Commit();
+}
+
 }  // namespace
+
+Result<int64_t> SchemaVersion(Database& database) {
+  return database.QueryInteger("SELECT max(version) FROM store_schema");
+}
 
 Status CheckSchema(Database& database) {
   ASSAY_ASSIGN_OR_RETURN(const int64_t has_schema, database.QueryInteger(kHasSchemaTable));
@@ -96,7 +152,7 @@ Status CheckSchema(Database& database) {
     return Status::FailedPrecondition(fmt::format(
         "{} is not a store: it is an SQLite database of another program (choose another file)", database.path()));
   }
-  ASSAY_ASSIGN_OR_RETURN(const int64_t version, database.QueryInteger("SELECT max(version) FROM store_schema"));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(database));
   if (version > kStoreSchema) {
     return Status::FailedPrecondition(
         fmt::format("store {} has schema {}, but this program knows schemas up to {}: use a newer version of it",
@@ -114,7 +170,7 @@ Status PrepareSchema(Database& database) {
   // In WAL mode this loses nothing when a process dies; only a power cut may take the last transactions.
   ASSAY_RETURN_IF_ERROR(database.Execute("PRAGMA synchronous = NORMAL"));
   if (tables != 0) {
-    return Status::Ok();
+    return MigrateFromSchema1(database);
   }
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   ASSAY_ASSIGN_OR_RETURN(const int64_t tables_now, database.QueryInteger(kCountTables));
@@ -122,6 +178,7 @@ Status PrepareSchema(Database& database) {
     return CheckSchema(database);
   }
   ASSAY_RETURN_IF_ERROR(database.Execute(kTables));
+  ASSAY_RETURN_IF_ERROR(database.Execute(kTablesOfSchema2));
   return transaction.Commit();
 }
 

@@ -7,10 +7,17 @@
 namespace assay::samplestore {
 
 /// The schema that this program reads and writes. A store says which one it has in table `store_schema`.
-inline constexpr int64_t kStoreSchema = 1;
+inline constexpr int64_t kStoreSchema = 2;
 
-/// Makes the tables in an empty database; otherwise as CheckSchema. Safe when several processes do so at once.
+/// Adds one dependency: measurement, name, value.
+inline constexpr char kInsertDependency[] = "INSERT INTO dependencies(measurement_id, name, value) VALUES (?, ?, ?)";
+
+/// Makes the tables in an empty database, brings those of an older schema to this one; otherwise as CheckSchema. Safe
+/// when several processes do so at once.
 Status PrepareSchema(Database& database);
+
+/// That the store says it has.
+Result<int64_t> SchemaVersion(Database& database);
 
 /// An error for a database that is not a store, or one of a newer version.
 Status CheckSchema(Database& database);

@@ -1,11 +1,15 @@
 #include "samplestore/sqlite_store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/file_descriptor.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "samplestore/sqlite_schema.h"
@@ -56,6 +60,13 @@ Result<Database> OpenToRead(const std::string& path) {
   }
   ASSAY_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kReadOnly));
   Status status = CheckSchema(database);
+  if (status.ok()) {
+    // One of an older schema is brought to this one where it may be written; else its rows can be read all the same.
+    ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(database));
+    if (version < kStoreSchema && OpenToWrite(path).ok()) {
+      return Database::Open(path, Database::Access::kReadOnly);
+    }
+  }
   if (status.code() == ErrorCode::kPermissionDenied) {
     // A reader of a WAL database makes a file beside it. Where it may not, nobody writes either.
     ASSAY_ASSIGN_OR_RETURN(database, Database::Open(path, Database::Access::kImmutable));
@@ -68,32 +79,85 @@ Result<Database> OpenToRead(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<SampleStore>> SqliteStore::Open(const std::string& url, const std::string& path,
-                                                       StoreAccess access) {
+                                                       StoreAccess access, LeaseClock clock) {
   ASSAY_ASSIGN_OR_RETURN(Database database, access == StoreAccess::kReadWrite ? OpenToWrite(path) : OpenToRead(path));
-  return std::unique_ptr<SampleStore>(new SqliteStore(url, std::move(database)));
+  return std::unique_ptr<SampleStore>(new SqliteStore(url, std::move(database), std::move(clock)));
 }
 
 Status SqliteStore::Append(const Measurement& measurement) {
   const std::lock_guard lock(mutex_);
-  const std::map<ColumnKey, int64_t> known_columns = columns_;
-  Status status = AppendInTransaction(measurement);
-  if (!status.ok()) {
-    columns_ = known_columns;
-  }
-  return status;
+  return Add(measurement, 0).status();
 }
 
-Status SqliteStore::AppendInTransaction(const Measurement& measurement) {
+Result<AppendResult> SqliteStore::AppendClaimed(const Measurement& measurement, int64_t fence) {
+  const std::lock_guard lock(mutex_);
+  Result<AppendResult> result = Add(measurement, fence);
+  if (result.ok() && *result == AppendResult::kRefused) {
+    ASSAY_RETURN_IF_ERROR(LogRefused(measurement));
+  }
+  return result;
+}
+
+Result<AppendResult> SqliteStore::Add(const Measurement& measurement, int64_t fence) {
+  const std::map<ColumnKey, int64_t> known_columns = columns_;
+  Result<AppendResult> result = AddInTransaction(measurement, fence);
+  if (!result.ok()) {
+    columns_ = known_columns;
+  }
+  return result;
+}
+
+Result<AppendResult> SqliteStore::AddInTransaction(const Measurement& measurement, int64_t fence) {
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  if (fence != 0) {
+    ASSAY_ASSIGN_OR_RETURN(const bool is_ours, EndClaim(KeyOf(measurement), fence));
+    if (!is_ours) {
+      return AppendResult::kRefused;
+    }
+  }
   ASSAY_ASSIGN_OR_RETURN(const int64_t id, InsertMeasurement(measurement));
   ASSAY_RETURN_IF_ERROR(InsertDocument(id, measurement));
   ASSAY_RETURN_IF_ERROR(InsertCells(id, kConstitutive, measurement.entity));
   ASSAY_RETURN_IF_ERROR(InsertCells(id, kTarget, measurement.properties));
   ASSAY_RETURN_IF_ERROR(InsertSeries(id, measurement));
-  ASSAY_ASSIGN_OR_RETURN(Statement release,
-                         database_.Prepare("DELETE FROM claims WHERE parameterized_id = ? AND entity_id = ?"));
-  ASSAY_RETURN_IF_ERROR(release.Bind(measurement.parameterized_id).Bind(measurement.entity_id).Run());
-  return transaction.Commit();
+  ASSAY_RETURN_IF_ERROR(InsertDependencies(id, measurement));
+  ASSAY_RETURN_IF_ERROR(transaction.Commit());
+  return AppendResult::kAdded;
+}
+
+Status SqliteStore::LogRefused(const Measurement& measurement) {
+  const std::string line = DumpJson(ToJson(measurement)) + "\n";
+  const FileDescriptor log(::open(RefusedFile().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  if (!log.valid() || ::write(log.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    return ErrnoStatus(errno, "write a refused measurement to", RefusedFile());
+  }
+  return Status::Ok();
+}
+
+Result<int64_t> SqliteStore::Remove(const MeasurementFilter& filter) {
+  const std::lock_guard lock(mutex_);
+  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  std::vector<int64_t> ids;
+  {
+    ASSAY_ASSIGN_OR_RETURN(Statement rows, PrepareQuery("SELECT m.id FROM measurements AS m", ToSql(filter)));
+    for (bool more = true; more;) {
+      ASSAY_ASSIGN_OR_RETURN(more, rows.Step());
+      if (more) {
+        ids.push_back(rows.Integer(0));
+      }
+    }
+  }
+  for (const int64_t id : ids) {
+    for (const char* remove :
+         {"DELETE FROM dependencies WHERE measurement_id = ?", "DELETE FROM series WHERE measurement_id = ?",
+          "DELETE FROM cells WHERE measurement_id = ? AND column_id IN (SELECT id FROM columns)",
+          "DELETE FROM documents WHERE measurement_id = ?", "DELETE FROM measurements WHERE id = ?"}) {
+      ASSAY_ASSIGN_OR_RETURN(Statement statement, database_.Prepare(remove));
+      ASSAY_RETURN_IF_ERROR(statement.Bind(id).Run());
+    }
+  }
+  ASSAY_RETURN_IF_ERROR(transaction.Commit());
+  return static_cast<int64_t>(ids.size());
 }
 
 Result<int64_t> SqliteStore::InsertMeasurement(const Measurement& measurement) {
@@ -142,6 +206,14 @@ Status SqliteStore::InsertSeries(int64_t id, const Measurement& measurement) {
   return Status::Ok();
 }
 
+Status SqliteStore::InsertDependencies(int64_t id, const Measurement& measurement) {
+  for (const auto& [name, value] : measurement.depends_on) {
+    ASSAY_ASSIGN_OR_RETURN(Statement insert, database_.Prepare(kInsertDependency));
+    ASSAY_RETURN_IF_ERROR(insert.Bind(id).Bind(name).Bind(value).Run());
+  }
+  return Status::Ok();
+}
+
 Result<int64_t> SqliteStore::FindOrMakeColumn(const std::string& kind, const std::string& name) {
   const ColumnKey key(kind, name);
   if (const auto known = columns_.find(key); known != columns_.end()) {
@@ -180,30 +252,71 @@ Status SqliteStore::ReadSeries(int64_t id, Measurement& measurement) {
   }
 }
 
-Result<std::optional<Measurement>> SqliteStore::FindNewest(const MemoKey& key, std::string_view condition) {
-  ASSAY_ASSIGN_OR_RETURN(
-      Statement select,
-      database_.Prepare(fmt::format("SELECT m.id, d.json FROM measurements AS m JOIN documents AS d "
-                                    "ON d.measurement_id = m.id WHERE m.parameterized_id = ? AND m.entity_id = ?{} "
-                                    "ORDER BY m.id DESC LIMIT 1",
-                                    condition)));
-  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(key.parameterized_id).Bind(key.entity_id).Step());
+Result<std::optional<Measurement>> SqliteStore::Read(int64_t id) {
+  ASSAY_ASSIGN_OR_RETURN(Statement select, database_.Prepare("SELECT json FROM documents WHERE measurement_id = ?"));
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
   if (!found) {
     return std::optional<Measurement>();
   }
-  ASSAY_ASSIGN_OR_RETURN(Measurement measurement, ParseDocument(database_, select.TextView(1)));
-  ASSAY_RETURN_IF_ERROR(ReadSeries(select.Integer(0), measurement));
+  ASSAY_ASSIGN_OR_RETURN(Measurement measurement, ParseDocument(database_, select.TextView(0)));
+  ASSAY_RETURN_IF_ERROR(ReadSeries(id, measurement));
   return std::optional<Measurement>(std::move(measurement));
 }
 
-Result<std::optional<Measurement>> SqliteStore::FindMeasured(const MemoKey& key) {
+Result<SqliteStore::Known> SqliteStore::FindKnown(const MemoKey& key, const Facts& here) {
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement select,
+      database_.Prepare(
+          fmt::format("SELECT m.id, m.outcome = 'invalid', {} FROM measurements AS m {} WHERE m.parameterized_id = ? "
+                      "AND m.entity_id = ? AND m.outcome <> 'failed' ORDER BY m.id",
+                      here.empty() ? "NULL, NULL" : "d.name, d.value",
+                      // A store of schema 1 that cannot be written has no such table, and nobody asks it with facts.
+                      here.empty() ? "" : "LEFT JOIN dependencies AS d ON d.measurement_id = m.id")));
+  select.Bind(key.parameterized_id).Bind(key.entity_id);
+  Known known;
+  struct {
+    int64_t id = 0;
+    bool is_invalid = false;
+    Facts depends_on;
+  } row;
+  const auto count = [&] {
+    if (row.id != 0 && Agrees(row.depends_on, here)) {
+      known = {row.id, row.is_invalid, known.valid + (row.is_invalid ? 0 : 1)};
+    }
+  };
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more || select.Integer(0) != row.id) {
+      count();
+    }
+    if (!more) {
+      return known;
+    }
+    if (select.Integer(0) != row.id) {
+      row = {select.Integer(0), select.Integer(1) != 0, {}};
+    }
+    row.depends_on[select.Text(2)] = select.Text(3);
+  }
+}
+
+Result<std::optional<Measurement>> SqliteStore::FindMeasured(const MemoKey& key, const Facts& here) {
   const std::lock_guard lock(mutex_);
-  return FindNewest(key, " AND m.outcome <> 'failed'");
+  ASSAY_ASSIGN_OR_RETURN(const Known known, FindKnown(key, here));
+  return Read(known.newest_id);
+}
+
+Result<bool> SqliteStore::IsMeasured(const MemoKey& key, int64_t wanted, const Facts& here) {
+  const std::lock_guard lock(mutex_);
+  ASSAY_ASSIGN_OR_RETURN(const Known known, FindKnown(key, here));
+  return known.newest_id != 0 && (known.newest_is_invalid || known.valid >= wanted);
 }
 
 Result<std::optional<Measurement>> SqliteStore::FindLatest(const MemoKey& key) {
   const std::lock_guard lock(mutex_);
-  return FindNewest(key, "");
+  ASSAY_ASSIGN_OR_RETURN(Statement select, database_.Prepare("SELECT max(id) FROM measurements WHERE "
+                                                             "parameterized_id = ? AND entity_id = ?"));
+  ASSAY_RETURN_IF_ERROR(select.Bind(key.parameterized_id).Bind(key.entity_id).Run());
+  return Read(select.Integer(0));
 }
 
 Result<Statement> SqliteStore::PrepareQuery(const std::string& select, const SqlFilter& filter) {

@@ -122,6 +122,55 @@ def test_max_points(assay, space, store):
     assert "1 measured" in assay.ok("explore", space, "--store", store, "--max-points", 1)
 
 
+def test_dry_run_measures_nothing(assay, space, store):
+    def dry_run():
+        return assay.ok("explore", space, "--store", store, "--dry-run").splitlines()
+
+    assert dry_run()[-1] == "4 points: 4 would be measured, 0 replayed, 0 are forbidden by a rule"
+    assay.ok("explore", space, "--store", store, "--max-points", 1)
+    out = dry_run()
+    assert out[-1] == "4 points: 3 would be measured, 1 replayed, 0 are forbidden by a rule"
+    assert len(out) == 4 and all("batch_size." in line for line in out[:-1])
+
+
+def test_edited_rows_are_measured_anew(assay, model, rows, store):
+    first = run(assay, store, FULL, point(model, rows))
+    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:-1]))
+    second = run(assay, store, FULL, point(model, rows))
+    assert second["uid"] != first["uid"]
+    assert second["depends_on"]["data_hash"] != first["depends_on"]["data_hash"]
+
+
+def test_settings_are_part_of_what_is_replayed(assay, model, rows, store):
+    first = run(assay, store, FULL, point(model, rows))
+    assay.env["OMP_NUM_THREADS"] = "1"
+    assert run(assay, store, FULL, [*point(model, rows), "--reuse", "machine"]) == first
+    assert run(assay, store, FULL, point(model, rows))["uid"] != first["uid"]
+
+
+def test_mistakes_can_be_forgotten(assay, model, rows, store):
+    assay("run", FULL, *point(model, rows, memory_budget="4XB"), "--store", store)
+    run(assay, store, FULL, point(model, rows))
+    assert assay.ok("forget", "--outcome", "failed", "--dry-run", "--store", store) == (
+        "1 measurement would be removed\n"
+    )
+    assert assay.ok("forget", "--outcome", "failed", "--store", store) == "1 measurement removed\n"
+    left = json.loads(assay.ok("results", "--experiment", FULL, "--store", store, "--output", "json"))
+    assert [row["outcome"] for row in left] == ["valid"]
+    assert "say what to forget" in assay.refused("forget", "--store", store)
+
+
+def test_operations_are_listed(assay, space, store):
+    assay.ok("explore", space, "--store", store, "--max-points", 1)
+    assay.ok("explore", space, "--store", store)
+    listed = json.loads(assay.ok("operations", "--store", store, "--output", "json"))
+    assert [(each["measured"], each["replayed"], each["exit_state"]) for each in listed] == [
+        (1, 0, "success"),
+        (3, 1, "success"),
+    ]
+    assert assay.ok("operations", "--store", store).count("success") == 2
+
+
 # ---- what is refused ----
 
 

@@ -1,0 +1,63 @@
+#include "explore/reuse.h"
+
+#include <array>
+#include <initializer_list>
+
+namespace assay::explore {
+namespace {
+
+using samplestore::Facts;
+
+constexpr std::array kReuses = {Reuse::kCommit, Reuse::kMachine, Reuse::kAnywhere};
+
+void Take(const ProvenanceMap& from, std::initializer_list<const char*> names, Facts& facts) {
+  for (const char* name : names) {
+    if (const auto found = from.find(name); found != from.end()) {
+      facts[name] = found->second;
+    }
+  }
+}
+
+/// What beside the contents counts.
+void TakeMachine(const ProvenanceMap& provenance, Reuse reuse, Facts& facts) {
+  if (reuse != Reuse::kAnywhere) {
+    Take(provenance, {samplestore::kMachine}, facts);
+  }
+  if (reuse == Reuse::kCommit) {
+    Take(provenance, {samplestore::kLibtorch, samplestore::kCommit, samplestore::kSettings}, facts);
+  }
+}
+
+}  // namespace
+
+std::string_view ToString(Reuse reuse) {
+  constexpr std::string_view kNames[] = {"commit", "machine", "anywhere"};
+  return kNames[static_cast<int>(reuse)];
+}
+
+std::span<const Reuse> AllReuses() {
+  return kReuses;
+}
+
+Facts ContentsHere(const experiment::BoundPoint& point, const experiment::PlanContext& context) {
+  Result<Facts> contents = point.experiment->Contents(point.complete, context);
+  if (contents.ok()) {
+    return *std::move(contents);
+  }
+  return {{samplestore::kModelHash, ""}, {samplestore::kDataHash, ""}, {samplestore::kTokenizerHash, ""}};
+}
+
+Facts Compared(Reuse reuse, const Facts& contents, const ProvenanceMap& provenance) {
+  Facts facts = contents;
+  TakeMachine(provenance, reuse, facts);
+  return facts;
+}
+
+Facts DependenciesOf(const ProvenanceMap& provenance, Reuse reuse) {
+  Facts facts;
+  Take(provenance, {samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash}, facts);
+  TakeMachine(provenance, reuse, facts);
+  return facts;
+}
+
+}  // namespace assay::explore

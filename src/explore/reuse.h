@@ -1,0 +1,35 @@
+// Which of the store's outcomes hold here: what an outcome depends on, and what of it must agree.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "experiment/point.h"
+#include "explore/host_provenance.h"
+#include "samplestore/dependencies.h"
+
+namespace assay::explore {
+
+/// How far a measurement is replayed. The contents of model and data must agree always.
+enum class Reuse {
+  kCommit,    ///< on the same kind of machine, by the same programs, libtorch and settings
+  kMachine,   ///< on the same kind of machine, whatever the programs
+  kAnywhere,  ///< on any machine
+};
+
+/// "machine", "commit", "anywhere".
+std::string_view ToString(Reuse reuse);
+std::span<const Reuse> AllReuses();
+
+/// The hashes of what `point` reads. Where they cannot be read they are empty, which agrees with nothing measured.
+samplestore::Facts ContentsHere(const experiment::BoundPoint& point, const experiment::PlanContext& context);
+
+/// What `reuse` compares: `contents`, and of `provenance` what it names.
+samplestore::Facts Compared(Reuse reuse, const samplestore::Facts& contents, const ProvenanceMap& provenance);
+
+/// What a run's outcome depends on, its speed as its memory: the contents that `provenance` names, the kind of machine,
+/// libtorch, the programs and the settings. `kMachine` leaves the last three out: for what this machine's size forbids.
+samplestore::Facts DependenciesOf(const ProvenanceMap& provenance, Reuse reuse = Reuse::kCommit);
+
+}  // namespace assay::explore

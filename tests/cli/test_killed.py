@@ -1,0 +1,108 @@
+"""Controllers killed, hung up and stopped at seeded moments: no orphan, no folder left, no point twice, none lost."""
+
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import time
+
+import pytest
+
+POINTS = 4
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+def temporary(assay, tmp_path):
+    """Where controllers make their folders: named in the command line of every worker."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    assay.env["TMPDIR"] = str(folder)
+    return folder
+
+
+def workers(temporary):
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(temporary).encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def rows(store, query):
+    with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
+        return connection.execute(query).fetchall()
+
+
+def kill(process, chance):
+    process.kill()
+
+
+def hang_up(process, chance):
+    process.send_signal(signal.SIGHUP)
+
+
+def stop_and_kill(process, chance):
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(chance.uniform(0.1, 1))
+    process.kill()
+
+
+def stop_for_a_while(process, chance):
+    """Long enough for the run to be found standing still."""
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(3)
+    process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("end", [kill, hang_up, stop_and_kill, stop_for_a_while])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_is_left_and_nothing_is_lost(assay, space, store, temporary, end, seed):
+    chance = random.Random(f"{end.__name__} {seed}")
+    space.write_text(space.read_text().replace("value: 2", "value: 60", 1))
+    process = assay.start("explore", space, "--store", store)
+    # Half of the moments fall into the start of a worker, half into its run.
+    wait_until(lambda: workers(temporary) or process.poll() is not None)
+    time.sleep(chance.choice([chance.uniform(0, 0.3), chance.uniform(0.3, 3)]))
+    end(process, chance)
+    process.communicate(timeout=120)
+    assert wait_until(lambda: not workers(temporary)), "a worker outlives its controller"
+
+    for _ in range(3):
+        result = assay("explore", space, "--store", store)
+        if result.returncode == 0:
+            break
+    assert result.returncode == 0, result.stderr
+    valid = rows(store, "select entity_id, count(*) from measurements where outcome = 'valid' group by entity_id")
+    assert [count for _, count in valid] == [1] * POINTS
+    assert rows(store, "select * from claims") == []
+    assert [name for name in os.listdir(temporary) if name.startswith("assay-run-")] == []
+
+
+def test_a_second_explorer_takes_over_from_a_killed_one(assay, space, store, temporary):
+    space.write_text(space.read_text().replace("value: 2", "value: 60", 1))
+    first = assay.start("explore", space, "--store", store)
+    assert wait_until(lambda: workers(temporary))
+    second = assay.start("explore", space, "--store", store)
+    assert wait_until(lambda: len(workers(temporary)) >= 2 or second.poll() is not None)
+    first.kill()
+    first.communicate(timeout=60)
+    assert second.communicate(timeout=120) and second.returncode == 0
+    valid = rows(store, "select entity_id, count(*) from measurements where outcome = 'valid' group by entity_id")
+    assert [count for _, count in valid] == [1] * POINTS
+    assert workers(temporary) == []
