@@ -4,6 +4,7 @@
 //                                           Prints a line of ids for each text; encode-special adds special tokens.
 //   tokenizer_tool decode TOKENIZER IDS     IDS: lines of ids. Prints a line of JSON text for each.
 //   tokenizer_tool time TOKENIZER TEXTS N   Encodes all texts N times; prints the best user seconds and the tokens.
+//   tokenizer_tool matches PATTERN TEXTS    Prints a line of the byte offsets of all matches for each text.
 //   tokenizer_tool train OUTPUT VOCAB_SIZE FILE...
 #include <sys/resource.h>
 
@@ -21,6 +22,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "data/tokenizer/bpe_trainer.h"
+#include "data/tokenizer/regex.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace assay::data {
@@ -59,7 +61,21 @@ Status DecodeLines(const Tokenizer& tokenizer, const std::string& path) {
     for (int32_t id = 0; numbers >> id;) {
       ids.push_back(id);
     }
-    std::puts(DumpJson({tokenizer.Decode(ids, false), tokenizer.Decode(ids, true)}).c_str());
+    ASSAY_ASSIGN_OR_RETURN(const std::string text, tokenizer.Decode(ids, false));
+    ASSAY_ASSIGN_OR_RETURN(const std::string plain, tokenizer.Decode(ids, true));
+    std::puts(DumpJson({text, plain}).c_str());
+  }
+  return Status::Ok();
+}
+
+Status PrintMatches(const std::string& pattern, const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const Regex regex, Regex::Compile(pattern));
+  ASSAY_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  for (const std::string& text : ReadTexts(file)) {
+    std::string line;
+    ASSAY_RETURN_IF_ERROR(regex.ForEachMatch(
+        text, [&line](size_t begin, size_t end) { line += std::to_string(begin) + ' ' + std::to_string(end) + ' '; }));
+    std::puts(line.c_str());
   }
   return Status::Ok();
 }
@@ -102,11 +118,14 @@ Status Train(const std::string& output, int64_t vocab_size, std::vector<std::str
 
 Status Run(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3) {
-    return Status::InvalidArgument("usage: tokenizer_tool encode|encode-special|decode|time|train ...");
+    return Status::InvalidArgument("usage: tokenizer_tool encode|encode-special|decode|time|matches|train ...");
   }
   const std::string& verb = arguments[0];
   if (verb == "train") {
     return Train(arguments[1], std::atoll(arguments[2].c_str()), {arguments.begin() + 3, arguments.end()});
+  }
+  if (verb == "matches") {
+    return PrintMatches(arguments[1], arguments[2]);
   }
   ASSAY_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::FromFile(arguments[1]));
   if (verb == "time") {

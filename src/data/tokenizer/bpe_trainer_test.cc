@@ -34,7 +34,7 @@ TEST(BpeTrainer, EveryTextComesBack) {
   const std::string text = "lowest 12 \xF0\x9F\x98\x80\n\tslow \xC3\xA9t\xC3\xA9";
   const auto ids = tokenizer.Encode(text, false);
   ASSERT_TRUE(ids.ok());
-  EXPECT_EQ(tokenizer.Decode(*ids, false), text);
+  EXPECT_EQ(*tokenizer.Decode(*ids, false), text);
 }
 
 TEST(BpeTrainer, StopsWhenNothingIsLeftToMerge) {

@@ -22,21 +22,33 @@ std::string JoinAll(const std::vector<std::string>& tokens) {
   return text;
 }
 
+// English without the spaces that cutting into words leaves.
+std::string CleanUp(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kRules) {
+    text = ReplaceAll(text, from, to);
+  }
+  return text;
+}
+
 class ByteLevelDecoder final : public Decoder {
  public:
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     std::string bytes;
     for (const std::string& token : *tokens) {
       bytes += FromByteAlphabet(token).value_or(token);
     }
     tokens->assign(1, IsValidUtf8(bytes) ? std::move(bytes) : RepairUtf8(bytes));
+    return Status::Ok();
   }
 };
 
 // Tokens <0xHH> are bytes; a run of them that is not UTF-8 becomes one U+FFFD a byte.
 class ByteFallbackDecoder final : public Decoder {
  public:
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     std::vector<std::string> decoded;
     std::string bytes;
     const auto flush = [&] {
@@ -61,6 +73,7 @@ class ByteFallbackDecoder final : public Decoder {
       flush();
     }
     *tokens = std::move(decoded);
+    return Status::Ok();
   }
 
  private:
@@ -77,7 +90,10 @@ class ByteFallbackDecoder final : public Decoder {
 
 class FuseDecoder final : public Decoder {
  public:
-  void Apply(std::vector<std::string>* tokens) const override { tokens->assign(1, JoinAll(*tokens)); }
+  Status Apply(std::vector<std::string>* tokens) const override {
+    tokens->assign(1, JoinAll(*tokens));
+    return Status::Ok();
+  }
 };
 
 class StripDecoder final : public Decoder {
@@ -85,7 +101,7 @@ class StripDecoder final : public Decoder {
   StripDecoder(std::string content, size_t start, size_t stop)
       : content_(std::move(content)), start_(start), stop_(stop) {}
 
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     for (std::string& token : *tokens) {
       for (size_t i = 0; i < start_ && token.starts_with(content_); ++i) {
         token.erase(0, content_.size());
@@ -94,6 +110,7 @@ class StripDecoder final : public Decoder {
         token.resize(token.size() - content_.size());
       }
     }
+    return Status::Ok();
   }
 
  private:
@@ -105,10 +122,11 @@ class StripDecoder final : public Decoder {
 class ReplaceDecoder final : public Decoder {
  public:
   ReplaceDecoder(Regex from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     for (std::string& token : *tokens) {
-      token = ReplaceAll(token, from_, to_);
+      ASSAY_ASSIGN_OR_RETURN(token, ReplaceAll(token, from_, to_));
     }
+    return Status::Ok();
   }
 
  private:
@@ -120,11 +138,12 @@ class MetaspaceDecoder final : public Decoder {
  public:
   MetaspaceDecoder(std::string replacement, PrependScheme scheme)
       : replacement_(std::move(replacement)), scheme_(scheme) {}
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     for (size_t i = 0; i < tokens->size(); ++i) {
       const bool drop = i == 0 && scheme_ != PrependScheme::kNever;
       (*tokens)[i] = ReplaceAll((*tokens)[i], replacement_, drop ? "" : " ");
     }
+    return Status::Ok();
   }
 
  private:
@@ -136,7 +155,7 @@ class WordPieceDecoder final : public Decoder {
  public:
   WordPieceDecoder(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
 
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     for (size_t i = 0; i < tokens->size(); ++i) {
       std::string& token = (*tokens)[i];
       if (i > 0 && token.starts_with(prefix_)) {
@@ -148,30 +167,45 @@ class WordPieceDecoder final : public Decoder {
         token = CleanUp(std::move(token));
       }
     }
+    return Status::Ok();
   }
 
  private:
-  static std::string CleanUp(std::string text) {
-    constexpr std::pair<std::string_view, std::string_view> kRules[] = {
-        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
-        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-    for (const auto& [from, to] : kRules) {
-      text = ReplaceAll(text, from, to);
+  std::string prefix_;
+  bool cleanup_;
+};
+
+class CtcDecoder final : public Decoder {
+ public:
+  CtcDecoder(std::string pad, std::string delimiter, bool cleanup)
+      : pad_(std::move(pad)), delimiter_(std::move(delimiter)), cleanup_(cleanup) {}
+
+  Status Apply(std::vector<std::string>* tokens) const override {
+    tokens->erase(std::unique(tokens->begin(), tokens->end()), tokens->end());
+    for (std::string& token : *tokens) {
+      token = ReplaceAll(token, pad_, "");
+      if (cleanup_) {
+        token = ReplaceAll(CleanUp(std::move(token)), delimiter_, " ");
+      }
     }
-    return text;
+    std::erase(*tokens, "");
+    return Status::Ok();
   }
 
-  std::string prefix_;
+ private:
+  std::string pad_;
+  std::string delimiter_;
   bool cleanup_;
 };
 
 class BpeDecoder final : public Decoder {
  public:
   explicit BpeDecoder(std::string suffix) : suffix_(std::move(suffix)) {}
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     for (size_t i = 0; i < tokens->size(); ++i) {
       (*tokens)[i] = ReplaceAll((*tokens)[i], suffix_, i + 1 == tokens->size() ? "" : " ");
     }
+    return Status::Ok();
   }
 
  private:
@@ -181,10 +215,11 @@ class BpeDecoder final : public Decoder {
 class DecoderSequence final : public Decoder {
  public:
   explicit DecoderSequence(std::vector<DecoderPtr> parts) : parts_(std::move(parts)) {}
-  void Apply(std::vector<std::string>* tokens) const override {
+  Status Apply(std::vector<std::string>* tokens) const override {
     for (const DecoderPtr& part : parts_) {
-      part->Apply(tokens);
+      ASSAY_RETURN_IF_ERROR(part->Apply(tokens));
     }
+    return Status::Ok();
   }
 
  private:
@@ -213,6 +248,9 @@ DecoderPtr MakeMetaspaceDecoder(std::string replacement, PrependScheme scheme) {
 }
 DecoderPtr MakeWordPieceDecoder(std::string prefix, bool cleanup) {
   return std::make_unique<WordPieceDecoder>(std::move(prefix), cleanup);
+}
+DecoderPtr MakeCtcDecoder(std::string pad, std::string delimiter, bool cleanup) {
+  return std::make_unique<CtcDecoder>(std::move(pad), std::move(delimiter), cleanup);
 }
 DecoderPtr MakeBpeDecoder(std::string suffix) {
   return std::make_unique<BpeDecoder>(std::move(suffix));

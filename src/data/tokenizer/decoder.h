@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "data/tokenizer/pre_tokenizer.h"
 #include "data/tokenizer/regex.h"
 
@@ -14,7 +15,8 @@ namespace assay::data {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  virtual void Apply(std::vector<std::string>* tokens) const = 0;
+  /// An error comes from a regular expression that takes too many steps.
+  virtual Status Apply(std::vector<std::string>* tokens) const = 0;
 };
 
 using DecoderPtr = std::unique_ptr<const Decoder>;
@@ -27,6 +29,8 @@ DecoderPtr MakeStripDecoder(std::string content, size_t start, size_t stop);
 DecoderPtr MakeReplaceDecoder(Regex from, std::string to);
 DecoderPtr MakeMetaspaceDecoder(std::string replacement, PrependScheme scheme);
 DecoderPtr MakeWordPieceDecoder(std::string prefix, bool cleanup);
+/// Drops repeated tokens and `pad`; with `cleanup`, `delimiter` becomes a space.
+DecoderPtr MakeCtcDecoder(std::string pad, std::string delimiter, bool cleanup);
 DecoderPtr MakeBpeDecoder(std::string suffix);
 DecoderPtr MakeDecoderSequence(std::vector<DecoderPtr> parts);
 

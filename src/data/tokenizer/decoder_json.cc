@@ -7,7 +7,7 @@ namespace {
 using nlohmann::json;
 
 Result<DecoderPtr> ReadStripDecoder(const json& component) {
-  ASSAY_ASSIGN_OR_RETURN(std::string content, RequiredField<std::string>(component, "content"));
+  ASSAY_ASSIGN_OR_RETURN(std::string content, CharacterField(component, "content"));
   ASSAY_ASSIGN_OR_RETURN(const uint64_t start, OptionalField<uint64_t>(component, "start", 0));
   ASSAY_ASSIGN_OR_RETURN(const uint64_t stop, OptionalField<uint64_t>(component, "stop", 0));
   return MakeStripDecoder(std::move(content), start, stop);
@@ -23,7 +23,7 @@ Result<DecoderPtr> ReadReplaceDecoder(const json& component) {
 }
 
 Result<DecoderPtr> ReadMetaspaceDecoder(const json& component) {
-  ASSAY_ASSIGN_OR_RETURN(std::string replacement, RequiredField<std::string>(component, "replacement"));
+  ASSAY_ASSIGN_OR_RETURN(std::string replacement, CharacterField(component, "replacement"));
   ASSAY_ASSIGN_OR_RETURN(const bool add_prefix_space, OptionalField(component, "add_prefix_space", true));
   ASSAY_ASSIGN_OR_RETURN(const std::string scheme, OptionalField<std::string>(component, "prepend_scheme",
                                                                               add_prefix_space ? "always" : "never"));
@@ -40,6 +40,16 @@ Result<DecoderPtr> ReadWordPieceDecoder(const json& component) {
 Result<DecoderPtr> ReadBpeDecoder(const json& component) {
   ASSAY_ASSIGN_OR_RETURN(std::string suffix, OptionalField<std::string>(component, "suffix", "</w>"));
   return suffix.empty() ? Result<DecoderPtr>(MakeFuseDecoder()) : Result<DecoderPtr>(MakeBpeDecoder(std::move(suffix)));
+}
+
+Result<DecoderPtr> ReadCtcDecoder(const json& component) {
+  ASSAY_ASSIGN_OR_RETURN(std::string pad, OptionalField<std::string>(component, "pad_token", "<pad>"));
+  ASSAY_ASSIGN_OR_RETURN(std::string delimiter, OptionalField<std::string>(component, "word_delimiter_token", "|"));
+  ASSAY_ASSIGN_OR_RETURN(const bool cleanup, OptionalField(component, "cleanup", true));
+  if (pad.empty() || delimiter.empty()) {
+    return Status::Unsupported("an empty pad_token or word_delimiter_token");
+  }
+  return MakeCtcDecoder(std::move(pad), std::move(delimiter), cleanup);
 }
 
 Result<DecoderPtr> ReadSequenceDecoder(const json& component) {
@@ -61,6 +71,7 @@ constexpr ComponentReader<DecoderPtr> kDecoders[] = {
     {"Metaspace", ReadMetaspaceDecoder},
     {"WordPiece", ReadWordPieceDecoder},
     {"BPEDecoder", ReadBpeDecoder},
+    {"CTC", ReadCtcDecoder},
     {"Sequence", ReadSequenceDecoder},
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "data/tokenizer/unicode.h"
 
 namespace assay::data {
 
@@ -31,6 +32,15 @@ template <typename T>
 Result<T> OptionalField(const nlohmann::json& object, std::string_view key, T fallback) {
   ASSAY_RETURN_IF_ERROR(ReadField(object, key, fallback));
   return fallback;
+}
+
+/// The value of `key`, one character.
+inline Result<std::string> CharacterField(const nlohmann::json& object, std::string_view key) {
+  ASSAY_ASSIGN_OR_RETURN(std::string text, RequiredField<std::string>(object, key));
+  if (text.empty() || Utf8Length(text[0]) != text.size()) {
+    return Status::InvalidArgument(fmt::format("'{}' must be one character, not '{}'", key, text));
+  }
+  return text;
 }
 
 /// The list `key` of an object.

@@ -75,13 +75,13 @@ bool NeedsNormalizing(std::string_view text, UnicodeForm form) {
   return false;
 }
 
-class UnicodeNormalizer final : public Normalizer {
+class UnicodeNormalizer final : public SingleNormalizer {
  public:
   explicit UnicodeNormalizer(UnicodeForm form) : form_(form) {}
 
-  void Apply(std::string* text) const override {
+  Status Rewrite(std::string* text) const override {
     if (!NeedsNormalizing(*text, form_)) {
-      return;
+      return Status::Ok();
     }
     std::string normalized;
     normalized.reserve(text->size());
@@ -97,15 +97,16 @@ class UnicodeNormalizer final : public Normalizer {
     });
     AppendNormalized(std::string_view(*text).substr(done), form_, &normalized);
     *text = std::move(normalized);
+    return Status::Ok();
   }
 
  private:
   UnicodeForm form_;
 };
 
-class LowercaseNormalizer final : public Normalizer {
+class LowercaseNormalizer final : public SingleNormalizer {
  public:
-  void Apply(std::string* text) const override {
+  Status Rewrite(std::string* text) const override {
     std::string lower;
     lower.reserve(text->size());
     ForEachCharacter(*text, [&](uint32_t c, std::string_view) {
@@ -116,14 +117,15 @@ class LowercaseNormalizer final : public Normalizer {
       }
     });
     *text = std::move(lower);
+    return Status::Ok();
   }
 };
 
-class StripNormalizer final : public Normalizer {
+class StripNormalizer final : public SingleNormalizer {
  public:
   StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
 
-  void Apply(std::string* text) const override {
+  Status Rewrite(std::string* text) const override {
     size_t begin = 0;
     size_t end = text->size();
     const auto is_space = [&](size_t i) { return (CharClasses()[DecodeUtf8(text->data() + i).value] & kSpace) != 0; };
@@ -134,6 +136,7 @@ class StripNormalizer final : public Normalizer {
       end = PreviousUtf8(*text, end);
     }
     *text = text->substr(begin, end - begin);
+    return Status::Ok();
   }
 
  private:
@@ -141,17 +144,18 @@ class StripNormalizer final : public Normalizer {
   bool right_;
 };
 
-class StripAccentsNormalizer final : public Normalizer {
+class StripAccentsNormalizer final : public SingleNormalizer {
  public:
-  void Apply(std::string* text) const override {
+  Status Rewrite(std::string* text) const override {
     KeepCharacters(text, [classes = CharClasses()](uint32_t c) { return (classes[c] & kCombining) == 0; });
+    return Status::Ok();
   }
 };
 
 // SentencePiece's "nmt" rules: control characters go, unusual spaces become a space.
-class NmtNormalizer final : public Normalizer {
+class NmtNormalizer final : public SingleNormalizer {
  public:
-  void Apply(std::string* text) const override {
+  Status Rewrite(std::string* text) const override {
     std::string mapped;
     mapped.reserve(text->size());
     ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
@@ -162,6 +166,7 @@ class NmtNormalizer final : public Normalizer {
       }
     });
     *text = std::move(mapped);
+    return Status::Ok();
   }
 
  private:
@@ -174,33 +179,40 @@ class NmtNormalizer final : public Normalizer {
   }
 };
 
-class PrependNormalizer final : public Normalizer {
+class PrependNormalizer final : public SingleNormalizer {
  public:
   explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
-  void Apply(std::string* text) const override {
+  Status Rewrite(std::string* text) const override {
     if (!text->empty()) {
       text->insert(0, prefix_);
     }
+    return Status::Ok();
   }
 
  private:
   std::string prefix_;
 };
 
-class ReplaceNormalizer final : public Normalizer {
+class ReplaceNormalizer final : public SingleNormalizer {
  public:
   ReplaceNormalizer(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  void Apply(std::string* text) const override { *text = ReplaceAll(*text, from_, to_); }
+  Status Rewrite(std::string* text) const override {
+    *text = ReplaceAll(*text, from_, to_);
+    return Status::Ok();
+  }
 
  private:
   std::string from_;
   std::string to_;
 };
 
-class RegexReplaceNormalizer final : public Normalizer {
+class RegexReplaceNormalizer final : public SingleNormalizer {
  public:
   RegexReplaceNormalizer(Regex from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  void Apply(std::string* text) const override { *text = ReplaceAll(*text, from_, to_); }
+  Status Rewrite(std::string* text) const override {
+    ASSAY_ASSIGN_OR_RETURN(*text, ReplaceAll(*text, from_, to_));
+    return Status::Ok();
+  }
 
  private:
   Regex from_;
@@ -213,11 +225,11 @@ bool IsChinese(uint32_t c) {
          (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-class BertNormalizer final : public Normalizer {
+class BertNormalizer final : public SingleNormalizer {
  public:
   explicit BertNormalizer(BertNormalizerOptions options) : options_(options) {}
 
-  void Apply(std::string* text) const override {
+  Status Rewrite(std::string* text) const override {
     const uint16_t* classes = CharClasses();
     if (options_.clean_text) {
       std::string clean;
@@ -237,12 +249,10 @@ class BertNormalizer final : public Normalizer {
       *text = std::move(spaced);
     }
     if (options_.strip_accents) {
-      decompose_.Apply(text);
+      ASSAY_RETURN_IF_ERROR(decompose_.Apply(text));
       KeepCharacters(text, [&](uint32_t c) { return (classes[c] & kNonspacing) == 0; });
     }
-    if (options_.lowercase) {
-      lowercase_.Apply(text);
-    }
+    return options_.lowercase ? lowercase_.Apply(text) : Status::Ok();
   }
 
  private:
@@ -251,18 +261,23 @@ class BertNormalizer final : public Normalizer {
   LowercaseNormalizer lowercase_;
 };
 
-class ByteLevelNormalizer final : public Normalizer {
+class ByteLevelNormalizer final : public SingleNormalizer {
  public:
-  void Apply(std::string* text) const override { *text = ToByteAlphabet(*text); }
+  Status Rewrite(std::string* text) const override {
+    *text = ToByteAlphabet(*text);
+    return Status::Ok();
+  }
 };
 
 class NormalizerSequence final : public Normalizer {
  public:
   explicit NormalizerSequence(std::vector<NormalizerPtr> parts) : parts_(std::move(parts)) {}
-  void Apply(std::string* text) const override {
+
+  Status Apply(std::string* text, bool* at_start) const override {
     for (const NormalizerPtr& part : parts_) {
-      part->Apply(text);
+      ASSAY_RETURN_IF_ERROR(part->Apply(text, at_start));
     }
+    return Status::Ok();
   }
 
  private:
@@ -270,6 +285,16 @@ class NormalizerSequence final : public Normalizer {
 };
 
 }  // namespace
+
+Status SingleNormalizer::Apply(std::string* text, bool* at_start) const {
+  *at_start = *at_start && (text->empty() || KeepsStart(*text));
+  return Rewrite(text);
+}
+
+bool SingleNormalizer::KeepsStart(std::string_view text) const {
+  std::string first(text.substr(0, Utf8Length(text[0])));
+  return Rewrite(&first).ok() && !first.empty();
+}
 
 NormalizerPtr MakeUnicodeNormalizer(UnicodeForm form) {
   return std::make_unique<UnicodeNormalizer>(form);
@@ -316,13 +341,13 @@ std::string ReplaceAll(std::string_view text, std::string_view from, std::string
   return out.append(text, done);
 }
 
-std::string ReplaceAll(std::string_view text, const Regex& from, std::string_view to) {
+Result<std::string> ReplaceAll(std::string_view text, const Regex& from, std::string_view to) {
   std::string out;
   size_t done = 0;
-  from.ForEachMatch(text, [&](size_t begin, size_t end) {
+  ASSAY_RETURN_IF_ERROR(from.ForEachMatch(text, [&](size_t begin, size_t end) {
     out.append(text, done, begin - done).append(to);
     done = end;
-  });
+  }));
   return out.append(text, done);
 }
 

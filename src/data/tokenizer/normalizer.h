@@ -15,7 +15,27 @@ namespace assay::data {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual void Apply(std::string* text) const = 0;
+
+  /// Rewrites `text`. Clears `*at_start` when the `tokenizers` library would say that what is left does not begin where
+  /// the text began. An error comes from a regular expression that takes too many steps.
+  virtual Status Apply(std::string* text, bool* at_start) const = 0;
+
+  Status Apply(std::string* text) const {
+    bool at_start = false;
+    return Apply(text, &at_start);
+  }
+};
+
+/// A normaliser that is not made of others.
+class SingleNormalizer : public Normalizer {
+ public:
+  using Normalizer::Apply;
+  Status Apply(std::string* text, bool* at_start) const final;
+
+ protected:
+  virtual Status Rewrite(std::string* text) const = 0;
+  /// Whether `text`, not empty, keeps its beginning: by itself, its first character does not vanish.
+  virtual bool KeepsStart(std::string_view text) const;
 };
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;
@@ -45,6 +65,6 @@ NormalizerPtr MakeNormalizerSequence(std::vector<NormalizerPtr> parts);
 /// `text` with every occurrence of `from`, not empty, replaced by `to`, from left to right.
 std::string ReplaceAll(std::string_view text, std::string_view from, std::string_view to);
 /// `text` with every match of `from` replaced by `to`.
-std::string ReplaceAll(std::string_view text, const Regex& from, std::string_view to);
+Result<std::string> ReplaceAll(std::string_view text, const Regex& from, std::string_view to);
 
 }  // namespace assay::data

@@ -97,14 +97,16 @@ class RegexSplit final : public PreTokenizerStep {
   RegexSplit(Regex pattern, SplitBehavior behavior, bool invert)
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
 
-  void Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
     Segments segments(piece.text);
-    pattern_.ForEachMatch(piece.text, [&](size_t begin, size_t end) { segments.AddMatch(begin, end); });
+    ASSAY_RETURN_IF_ERROR(
+        pattern_.ForEachMatch(piece.text, [&](size_t begin, size_t end) { segments.AddMatch(begin, end); }));
     std::vector<Segment> list = segments.Finish();
     for (Segment& segment : list) {
       segment.match = segment.match != invert_;
     }
     AppendPieces(piece, std::move(list), behavior_, pieces);
+    return Status::Ok();
   }
 
  private:
@@ -117,7 +119,7 @@ class SplitterStep final : public PreTokenizerStep {
  public:
   explicit SplitterStep(std::unique_ptr<const Splitter> splitter) : splitter_(std::move(splitter)) {}
 
-  void Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
     std::array<size_t, 64> ends;
     size_t begin = 0;
     while (begin < piece.text.size()) {
@@ -127,6 +129,7 @@ class SplitterStep final : public PreTokenizerStep {
         begin = ends[i];
       }
     }
+    return Status::Ok();
   }
 
  private:
@@ -137,7 +140,7 @@ class ClassSplit final : public PreTokenizerStep {
  public:
   ClassSplit(uint16_t classes, SplitBehavior behavior) : classes_(classes), behavior_(behavior) {}
 
-  void Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
     Segments segments(piece.text);
     const uint16_t* table = CharClasses();
     for (size_t i = 0; i < piece.text.size();) {
@@ -148,6 +151,7 @@ class ClassSplit final : public PreTokenizerStep {
       i += c.bytes;
     }
     AppendPieces(piece, segments.Finish(), behavior_, pieces);
+    return Status::Ok();
   }
 
  private:
@@ -171,8 +175,9 @@ class DelimiterSplit final : public PreTokenizerStep {
   DelimiterSplit(std::string delimiter, SplitBehavior behavior)
       : delimiter_(std::move(delimiter)), behavior_(behavior) {}
 
-  void Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
     AppendDelimited(piece, delimiter_, behavior_, pieces);
+    return Status::Ok();
   }
 
  private:
@@ -180,9 +185,29 @@ class DelimiterSplit final : public PreTokenizerStep {
   SplitBehavior behavior_;
 };
 
+class FixedLengthStep final : public PreTokenizerStep {
+ public:
+  explicit FixedLengthStep(size_t length) : length_(length) {}
+
+  Status Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
+    for (size_t begin = 0; begin < piece.text.size();) {
+      size_t end = begin;
+      for (size_t i = 0; i < length_ && end < piece.text.size(); ++i) {
+        end += Utf8Length(piece.text[end]);
+      }
+      pieces->push_back({piece.text.substr(begin, end - begin), piece.at_start && begin == 0});
+      begin = end;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  size_t length_;
+};
+
 class WhitespaceStep final : public PreTokenizerStep {
  public:
-  void Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena*, std::vector<Piece>* pieces) const override {
     const uint16_t* table = CharClasses();
     const auto kind = [&](size_t i) { return table[DecodeUtf8(piece.text.data() + i).value] & (kWord | kSpace); };
     for (size_t begin = 0; begin < piece.text.size();) {
@@ -196,6 +221,7 @@ class WhitespaceStep final : public PreTokenizerStep {
       }
       begin = end;
     }
+    return Status::Ok();
   }
 };
 
@@ -204,7 +230,7 @@ class MetaspaceStep final : public PreTokenizerStep {
   MetaspaceStep(std::string replacement, PrependScheme scheme, bool split)
       : replacement_(std::move(replacement)), scheme_(scheme), split_(split) {}
 
-  void Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const override {
     std::string text = ReplaceAll(piece.text, " ", replacement_);
     const bool prepend = scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && piece.at_start);
     if (prepend && !text.starts_with(replacement_)) {
@@ -216,6 +242,7 @@ class MetaspaceStep final : public PreTokenizerStep {
     } else {
       pieces->push_back(made);
     }
+    return Status::Ok();
   }
 
  private:
@@ -226,18 +253,20 @@ class MetaspaceStep final : public PreTokenizerStep {
 
 class PrefixSpaceStep final : public PreTokenizerStep {
  public:
-  void Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const override {
     pieces->push_back(piece);
     if (!piece.text.starts_with(' ')) {
       pieces->back().text = arena->Keep(std::string(1, ' ').append(piece.text));
     }
+    return Status::Ok();
   }
 };
 
 class ByteAlphabetStep final : public PreTokenizerStep {
  public:
-  void Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const override {
+  Status Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const override {
     pieces->push_back({arena->Keep(ToByteAlphabet(piece.text)), piece.at_start});
+    return Status::Ok();
   }
 };
 
@@ -254,6 +283,9 @@ StepPtr MakeClassSplit(uint16_t classes, SplitBehavior behavior) {
 }
 StepPtr MakeDelimiterSplit(std::string delimiter, SplitBehavior behavior) {
   return std::make_unique<DelimiterSplit>(std::move(delimiter), behavior);
+}
+StepPtr MakeFixedLengthStep(size_t length) {
+  return std::make_unique<FixedLengthStep>(length);
 }
 StepPtr MakeWhitespaceStep() {
   return std::make_unique<WhitespaceStep>();

@@ -34,8 +34,9 @@ class TextArena {
 class PreTokenizerStep {
  public:
   virtual ~PreTokenizerStep() = default;
-  /// Appends what becomes of `piece`, which is not empty.
-  virtual void Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const = 0;
+  /// Appends what becomes of `piece`, which is not empty. An error comes from a regular expression that takes too many
+  /// steps.
+  virtual Status Apply(const Piece& piece, TextArena* arena, std::vector<Piece>* pieces) const = 0;
 };
 
 using StepPtr = std::unique_ptr<const PreTokenizerStep>;
@@ -49,6 +50,8 @@ StepPtr MakeSplitterStep(std::unique_ptr<const Splitter> splitter);
 /// Delimiters are the characters that have a class of `classes`.
 StepPtr MakeClassSplit(uint16_t classes, SplitBehavior behavior);
 StepPtr MakeDelimiterSplit(std::string delimiter, SplitBehavior behavior);
+/// Pieces of `length` characters, more than 0.
+StepPtr MakeFixedLengthStep(size_t length);
 /// `\w+|[^\w\s]+`
 StepPtr MakeWhitespaceStep();
 StepPtr MakeMetaspaceStep(std::string replacement, PrependScheme scheme, bool split);

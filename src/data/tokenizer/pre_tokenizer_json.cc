@@ -87,8 +87,13 @@ class Builder {
       return AddStep(MakeClassSplit(kPunctuation, behavior));
     }
     if (type == "CharDelimiterSplit") {
-      ASSAY_ASSIGN_OR_RETURN(std::string delimiter, RequiredField<std::string>(component, "delimiter"));
+      ASSAY_ASSIGN_OR_RETURN(std::string delimiter, CharacterField(component, "delimiter"));
       return AddStep(MakeDelimiterSplit(std::move(delimiter), SplitBehavior::kRemoved));
+    }
+    if (type == "FixedLength") {
+      ASSAY_ASSIGN_OR_RETURN(const int64_t length, OptionalField<int64_t>(component, "length", 5));
+      return length > 0 ? AddStep(MakeFixedLengthStep(static_cast<size_t>(length)))
+                        : Status::InvalidArgument(fmt::format("length {} is not positive", length));
     }
     if (type == "Whitespace") {
       return AddStep(MakeWhitespaceStep());
@@ -182,7 +187,7 @@ class Builder {
   }
 
   Status AddMetaspace(const json& component) {
-    ASSAY_ASSIGN_OR_RETURN(std::string replacement, RequiredField<std::string>(component, "replacement"));
+    ASSAY_ASSIGN_OR_RETURN(std::string replacement, CharacterField(component, "replacement"));
     ASSAY_ASSIGN_OR_RETURN(const PrependScheme scheme, ReadScheme(component));
     ASSAY_ASSIGN_OR_RETURN(const bool split, OptionalField(component, "split", true));
     return AddStep(MakeMetaspaceStep(std::move(replacement), scheme, split));

@@ -79,12 +79,16 @@ class DoubleArray {
   std::vector<uint32_t> units_;
 };
 
-class PrecompiledNormalizer final : public Normalizer {
+class PrecompiledNormalizer final : public SingleNormalizer {
  public:
   PrecompiledNormalizer(DoubleArray trie, std::string replacements)
       : trie_(std::move(trie)), replacements_(std::move(replacements)) {}
 
-  void Apply(std::string* text) const override {
+ protected:
+  // The library loses count of what it removes at the start of a text, and so calls what follows the start.
+  bool KeepsStart(std::string_view) const override { return true; }
+
+  Status Rewrite(std::string* text) const override {
     std::string mapped;
     mapped.reserve(text->size() + text->size() / 8);
     for (size_t begin = 0; begin < text->size();) {
@@ -93,6 +97,7 @@ class PrecompiledNormalizer final : public Normalizer {
       begin = end;
     }
     *text = std::move(mapped);
+    return Status::Ok();
   }
 
  private:

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <vector>
 
+#include "data/tokenizer/regex_alphabet.h"
+#include "data/tokenizer/regex_syntax.h"
 #include "data/tokenizer/unicode.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -12,131 +14,205 @@
 namespace assay::data {
 namespace {
 
-// Members of \s in Oniguruma; PCRE2's has U+180E as well.
-constexpr std::string_view kSpaces =
-    R"(\t-\r\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+using Kind = RegexNode::Kind;
 
-// Members of \w in Oniguruma: Alphabetic, marks, decimal digits and connectors; PCRE2's has letters and numbers.
-constexpr std::string_view kWordCharacters =
-    R"(\p{L}\p{M}\d\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+// The library gives up on a match after as many attempts.
+constexpr uint32_t kMatchLimit = 10'000'000;
+constexpr size_t kFirstJitStack = size_t{32} << 10;
+constexpr size_t kLargestJitStack = size_t{1} << 20;
 
-struct ShorthandClass {
-  char letter;
-  std::string_view members;
-};
+void CollectSets(const RegexNode& node, std::vector<const CodePointSet*>* sets) {
+  if (node.kind == Kind::kSet) {
+    sets->push_back(&node.set);
+  }
+  for (const RegexNode& part : node.parts) {
+    CollectSets(part, sets);
+  }
+}
 
-constexpr ShorthandClass kShorthands[] = {{'s', kSpaces}, {'w', kWordCharacters}, {'h', "0-9a-fA-F"}};
-
-// Rewrites an Oniguruma pattern for PCRE2, one character or escape at a time.
-class Translator {
+// Writes a tree in PCRE2's syntax, over the symbols of an alphabet.
+class Writer {
  public:
-  explicit Translator(std::string_view pattern) : pattern_(pattern) {}
+  explicit Writer(const RegexAlphabet& alphabet) : alphabet_(alphabet) {}
 
-  Result<std::string> Run() {
-    while (at_ < pattern_.size()) {
-      const char c = pattern_[at_];
-      if (c == '\\' && at_ + 1 < pattern_.size()) {
-        Escape(pattern_[at_ + 1]);
-        continue;
-      }
-      ASSAY_RETURN_IF_ERROR(in_class_ ? InsideClass(c) : Outside(c));
-      out_ += c;
-      ++at_;
+  std::string Write(const RegexNode& node) const {
+    switch (node.kind) {
+      case Kind::kSet:
+        return WriteSet(node.set);
+      case Kind::kSequence:
+        return Join(node.parts, "");
+      case Kind::kAlternatives:
+        return fmt::format("(?:{})", Join(node.parts, "|"));
+      case Kind::kRepeat:
+        return WriteRepeat(node);
+      case Kind::kAtomic:
+        return fmt::format("(?>{})", Write(node.parts[0]));
+      case Kind::kLookAround:
+        return WriteLookAround(node);
+      case Kind::kTextBegin:
+        return R"(\A)";
+      case Kind::kTextEnd:
+        return R"(\z)";
+      case Kind::kSearchBegin:
+        return R"(\G)";
     }
-    return out_;
+    return "";
   }
 
  private:
-  void Escape(char c) {
-    at_ += 2;
-    class_start_ = false;
-    for (const ShorthandClass& shorthand : kShorthands) {
-      if (c == shorthand.letter) {
-        out_ += in_class_ ? std::string(shorthand.members) : fmt::format("[{}]", shorthand.members);
-        return;
-      }
-      if (c == shorthand.letter - 'a' + 'A' && !in_class_) {
-        out_ += fmt::format("[^{}]", shorthand.members);
-        return;
-      }
+  std::string Join(const std::vector<RegexNode>& parts, std::string_view separator) const {
+    std::string joined;
+    for (const RegexNode& part : parts) {
+      joined += &part == parts.data() ? "" : separator;
+      joined += Write(part);
     }
-    out_ += {'\\', c};
+    return joined;
   }
 
-  Status InsideClass(char c) {
-    if (c == '&' && Follows("&&")) {
-      return Status::Unsupported("character class intersections ('&&')");
+  std::string WriteSet(const CodePointSet& set) const {
+    const std::vector<uint8_t> symbols = alphabet_.Symbols(set);
+    if (symbols.empty()) {
+      return R"([^\x00-\xff])";
     }
-    if (c == '[') {
-      return Status::Unsupported("nested character classes");
+    std::string members;
+    for (const uint8_t symbol : symbols) {
+      members += fmt::format("\\x{:02x}", symbol);
     }
-    if (c == ']' && !class_start_) {
-      in_class_ = false;
-    }
-    class_start_ = class_start_ && c == '^';
-    return Status::Ok();
+    return symbols.size() == 1 ? members : symbols.size() == alphabet_.size() ? "." : fmt::format("[{}]", members);
   }
 
-  Status Outside(char c) {
-    if (c == '[') {
-      in_class_ = class_start_ = true;
-    }
-    if (Follows("(?m") || Follows("(?im")) {
-      return Status::Unsupported("the inline option 'm'");
-    }
-    if (Follows("{,")) {
-      return Status::Unsupported("a repetition without a lower bound");
-    }
-    return Status::Ok();
+  std::string WriteRepeat(const RegexNode& node) const {
+    const RegexNode& part = node.parts[0];
+    const std::string body = part.kind == Kind::kSet ? WriteSet(part.set) : fmt::format("(?:{})", Write(part));
+    const char* greed = node.greed == RegexNode::Greed::kLazy         ? "?"
+                        : node.greed == RegexNode::Greed::kPossessive ? "+"
+                                                                      : "";
+    const std::string max = node.max == kUnlimited ? "" : std::to_string(node.max);
+    return fmt::format("{}{{{},{}}}{}", body, node.min, max, greed);
   }
 
-  bool Follows(std::string_view text) const { return pattern_.substr(at_, text.size()) == text; }
+  std::string WriteLookAround(const RegexNode& node) const {
+    // Looking behind, PCRE2 takes alternatives of different lengths where no group is around them.
+    const RegexNode& part = node.parts[0];
+    const std::string body = part.kind == Kind::kAlternatives ? Join(part.parts, "|") : Write(part);
+    return fmt::format("(?{}{}{})", node.behind ? "<" : "", node.negated ? "!" : "=", body);
+  }
 
-  std::string_view pattern_;
-  size_t at_ = 0;
-  bool in_class_ = false;
-  bool class_start_ = false;  // nothing but '^' has been seen in the class
-  std::string out_;
+  const RegexAlphabet& alphabet_;
+};
+
+template <auto kFree>
+struct Free {
+  template <typename T>
+  void operator()(T* pointer) const {
+    kFree(pointer);
+  }
+};
+
+// What matching needs beside the pattern, one for every thread.
+class MatchMemory {
+ public:
+  static MatchMemory& OfThread() {
+    thread_local MatchMemory memory;
+    return memory;
+  }
+  pcre2_match_data* data() const { return data_.get(); }
+  pcre2_match_context* context() const { return context_.get(); }
+
+ private:
+  MatchMemory() {
+    pcre2_set_match_limit(context_.get(), kMatchLimit);
+    pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
+  }
+
+  std::unique_ptr<pcre2_match_data, Free<pcre2_match_data_free>> data_{pcre2_match_data_create(1, nullptr)};
+  std::unique_ptr<pcre2_match_context, Free<pcre2_match_context_free>> context_{pcre2_match_context_create(nullptr)};
+  std::unique_ptr<pcre2_jit_stack, Free<pcre2_jit_stack_free>> stack_{
+      pcre2_jit_stack_create(kFirstJitStack, kLargestJitStack, nullptr)};
+};
+
+std::string Pcre2Message(int error) {
+  char message[128];
+  pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message), sizeof message);
+  return message;
+}
+
+// Turns places in symbols into places in the text they stand for; places only grow.
+class PlaceInText {
+ public:
+  explicit PlaceInText(std::string_view text) : text_(text) {}
+
+  size_t Of(size_t symbol) {
+    for (; symbol_ < symbol; ++symbol_) {
+      byte_ += Utf8Length(text_[byte_]);
+    }
+    return byte_;
+  }
+
+ private:
+  std::string_view text_;
+  size_t symbol_ = 0;
+  size_t byte_ = 0;
 };
 
 }  // namespace
 
 struct Regex::Code {
-  explicit Code(pcre2_code* c) : code(c) {}
-  ~Code() { pcre2_code_free(code); }
-  Code(const Code&) = delete;
-  Code& operator=(const Code&) = delete;
-  pcre2_code* code;
+  std::string pattern;  // as given
+  RegexAlphabet alphabet;
+  std::shared_ptr<pcre2_code> code;
+
+  static Result<Code> Compile(std::string_view pattern, const RegexNode& tree);
+  Result<bool> Match(std::string_view symbols, size_t from, const MatchMemory& memory) const;
 };
 
-Result<Regex> Regex::Compile(std::string_view pattern) {
-  Result<std::string> translated = Translator(pattern).Run();
-  if (!translated.ok()) {
-    return Status::Unsupported(
-        fmt::format("regular expression '{}' uses {}, which is not supported", pattern, translated.status().message()));
-  }
+Result<Regex::Code> Regex::Code::Compile(std::string_view pattern, const RegexNode& tree) {
+  std::vector<const CodePointSet*> sets;
+  CollectSets(tree, &sets);
+  ASSAY_ASSIGN_OR_RETURN(RegexAlphabet alphabet, RegexAlphabet::Create(sets));
+  const std::string written = Writer(alphabet).Write(tree);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK | PCRE2_MULTILINE;
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated->data()), translated->size(), options,
-                                   &error, &offset, nullptr);
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(written.data()), written.size(), PCRE2_DOTALL, &error,
+                                   &offset, nullptr);
   if (code == nullptr) {
-    char message[128];
-    pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message), sizeof message);
-    return Status::InvalidArgument(fmt::format("regular expression '{}' does not compile: {}", pattern, message));
+    return Status::Unsupported(fmt::format("what PCRE2 cannot do: {}", Pcre2Message(error)));
   }
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without a JIT, pcre2_match interprets the same code
-  return Regex(std::make_shared<const Code>(code));
+  return Code{std::string(pattern), std::move(alphabet), {code, &pcre2_code_free}};
+}
+
+Result<bool> Regex::Code::Match(std::string_view symbols, size_t from, const MatchMemory& memory) const {
+  const auto* subject = reinterpret_cast<PCRE2_SPTR>(symbols.data());
+  int result = pcre2_match(code.get(), subject, symbols.size(), from, 0, memory.data(), memory.context());
+  if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
+    result = pcre2_match(code.get(), subject, symbols.size(), from, PCRE2_NO_JIT, memory.data(), memory.context());
+  }
+  if (result >= 0 || result == PCRE2_ERROR_NOMATCH) {
+    return result >= 0;
+  }
+  return Status::InvalidArgument(fmt::format("cannot search {} characters with the regular expression '{}': {}",
+                                             symbols.size(), pattern, Pcre2Message(result)));
+}
+
+Result<Regex> Regex::Compile(std::string_view pattern) {
+  const Result<RegexNode> tree = ParseRegex(pattern);
+  if (!tree.ok() && tree.status().code() == ErrorCode::kInvalidArgument) {
+    return Status::InvalidArgument(
+        fmt::format("regular expression '{}' does not compile: {}", pattern, tree.status().message()));
+  }
+  Result<Code> code = tree.ok() ? Code::Compile(pattern, *tree) : Result<Code>(tree.status());
+  if (!code.ok()) {
+    return Status::Unsupported(
+        fmt::format("regular expression '{}' uses {}, which is not supported", pattern, code.status().message()));
+  }
+  return Regex(std::make_shared<const Code>(*std::move(code)));
 }
 
 Result<Regex> Regex::Literal(std::string_view text) {
   std::string pattern;
   for (const char c : text) {
-    if (c == '\n') {
-      pattern += "\\n";
-      continue;
-    }
-    if (std::string_view(R"(\.+*?()|[]{}^$#&-~/)").find(c) != std::string_view::npos) {
+    if (std::string_view(R"(\.+*?()|[]{}^$)").find(c) != std::string_view::npos) {
       pattern += '\\';
     }
     pattern += c;
@@ -144,24 +220,29 @@ Result<Regex> Regex::Literal(std::string_view text) {
   return Compile(pattern);
 }
 
-void Regex::ForEachMatch(std::string_view text, const std::function<void(size_t, size_t)>& on_match) const {
-  const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
-      pcre2_match_data_create_from_pattern(code_->code, nullptr), &pcre2_match_data_free);
-  const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
+Status Regex::ForEachMatch(std::string_view text, const std::function<void(size_t, size_t)>& on_match) const {
+  const std::string symbols = code_->alphabet.Translate(text);
+  const MatchMemory& memory = MatchMemory::OfThread();
+  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(memory.data());
+  PlaceInText place(text);
   size_t at = 0;
   size_t last_end = std::string_view::npos;
-  while (at <= text.size()) {
-    if (pcre2_match(code_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match.get(), nullptr) < 0) {
-      return;
+  while (at <= symbols.size()) {
+    ASSAY_ASSIGN_OR_RETURN(const bool matches, code_->Match(symbols, at, memory));
+    if (!matches) {
+      break;
     }
-    if (bounds[0] == bounds[1] && bounds[1] == last_end) {
-      at += at < text.size() ? Utf8Length(text[at]) : 1;
+    const size_t begin = bounds[0];
+    const size_t end = bounds[1];
+    if (begin == end && end == last_end) {
+      ++at;
       continue;
     }
-    at = last_end = bounds[1];
-    on_match(bounds[0], bounds[1]);
+    at = last_end = end;
+    const size_t begin_byte = place.Of(begin);
+    on_match(begin_byte, place.Of(end));
   }
+  return Status::Ok();
 }
 
 }  // namespace assay::data

@@ -38,6 +38,9 @@ std::optional<int32_t> TokenizerParts::FindToken(std::string_view token) const {
 bool TokenizerParts::EncodeWord(std::string_view word, const char* text_end, EncodeContext* context) const {
   context->word_ids.clear();
   if (!model->Encode(word, &context->scratch, &context->word_ids)) {
+    context->failure = Status::InvalidArgument(
+        "cannot tokenise the text: a character is not in the vocabulary, and the tokeniser has no unknown token for "
+        "it");
     return false;
   }
   const size_t count = context->word_ids.size();
@@ -77,7 +80,10 @@ bool TokenizerParts::EncodePart(std::string_view part, bool at_start, EncodeCont
   for (const StepPtr& step : pre_tokenizer.steps) {
     context->next_pieces.clear();
     for (const Piece& piece : context->pieces) {
-      step->Apply(piece, &context->arena, &context->next_pieces);
+      context->failure = step->Apply(piece, &context->arena, &context->next_pieces);
+      if (!context->failure.ok()) {
+        return false;
+      }
     }
     context->pieces.swap(context->next_pieces);
   }
@@ -93,9 +99,11 @@ bool TokenizerParts::EncodeText(std::string_view text, EncodeContext* context) c
     }
     bool at_start = part.data() == text.data();
     if (normalizer != nullptr) {
-      at_start = at_start && KeepsFirstCharacter(part);
       std::string normalized(part);
-      normalizer->Apply(&normalized);
+      context->failure = normalizer->Apply(&normalized, &at_start);
+      if (!context->failure.ok()) {
+        return false;
+      }
       part = context->arena.Keep(std::move(normalized));
     }
     return EncodeNormalized(part, at_start, context);
@@ -110,13 +118,6 @@ bool TokenizerParts::EncodeNormalized(std::string_view text, bool at_start, Enco
     }
     return EncodePart(part, at_start && part.data() == text.data(), context);
   });
-}
-
-// A text whose first character the normaliser removes starts behind its own start, as the `tokenizers` library counts.
-bool TokenizerParts::KeepsFirstCharacter(std::string_view text) const {
-  std::string first(text.substr(0, Utf8Length(text[0])));
-  normalizer->Apply(&first);
-  return !first.empty();
 }
 
 Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, bool add_special_tokens) const {
@@ -138,16 +139,12 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, bool add_s
     ids.insert(ids.end(), around.after.begin(), around.after.end());
   }
   context->arena.Clear();
+  const Status failure = encoded ? Status::Ok() : std::exchange(context->failure, Status::Ok());
   parts_->contexts.Return(std::move(context));
-  if (!encoded) {
-    return Status::InvalidArgument(
-        "cannot tokenise the text: a character is not in the vocabulary, and the tokeniser has no unknown token for "
-        "it");
-  }
-  return ids;
+  return failure.ok() ? Result<std::vector<int32_t>>(std::move(ids)) : failure;
 }
 
-std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());
   for (const int32_t id : ids) {
@@ -161,7 +158,7 @@ std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special_to
   }
   const char* separator = parts_->decoder == nullptr ? " " : "";
   if (parts_->decoder != nullptr) {
-    parts_->decoder->Apply(&tokens);
+    ASSAY_RETURN_IF_ERROR(parts_->decoder->Apply(&tokens));
   }
   std::string text;
   for (size_t i = 0; i < tokens.size(); ++i) {

@@ -44,7 +44,7 @@ class Tokenizer {
   Result<std::vector<int32_t>> Encode(std::string_view text, bool add_special_tokens) const;
 
   /// The text of `ids`; ids outside the vocabulary are left out, and special tokens with `skip_special_tokens`.
-  std::string Decode(std::span<const int32_t> ids, bool skip_special_tokens) const;
+  Result<std::string> Decode(std::span<const int32_t> ids, bool skip_special_tokens) const;
 
   /// The largest id + 1: rows that an embedding needs. Ids below it may be unused.
   int64_t vocab_size() const;

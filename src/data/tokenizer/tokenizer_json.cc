@@ -65,7 +65,7 @@ Result<std::map<int32_t, AddedToken>> ReadAddedTokens(const json& root, const Vo
   return tokens;
 }
 
-void AddTokens(const std::map<int32_t, AddedToken>& tokens, TokenizerParts* parts) {
+Status AddTokens(const std::map<int32_t, AddedToken>& tokens, TokenizerParts* parts) {
   std::vector<AddedTokenFinder::Pattern> raw;
   std::vector<AddedTokenFinder::Pattern> normalized;
   for (const auto& [id, token] : tokens) {
@@ -75,7 +75,7 @@ void AddTokens(const std::map<int32_t, AddedToken>& tokens, TokenizerParts* part
     }
     std::string pattern = token.content;
     if (token.normalized && parts->normalizer != nullptr) {
-      parts->normalizer->Apply(&pattern);
+      ASSAY_RETURN_IF_ERROR(parts->normalizer->Apply(&pattern));
     }
     if (pattern != token.content) {
       parts->normalized_added[id] = pattern;
@@ -84,6 +84,7 @@ void AddTokens(const std::map<int32_t, AddedToken>& tokens, TokenizerParts* part
   }
   parts->raw_finder.emplace(raw);
   parts->normalized_finder.emplace(normalized);
+  return Status::Ok();
 }
 
 bool HasComponent(const json& root, const char* key) {
@@ -97,6 +98,10 @@ Status CheckVersion(const json& root) {
 }
 
 Result<std::shared_ptr<TokenizerParts>> ReadParts(const json& root) {
+  if (root.is_object() && root.contains("class_name")) {
+    return Status::Unsupported(
+        "a tokeniser of Keras, not of the tokenizers library; give the tokenizer.json of a Hugging Face model");
+  }
   if (!root.is_object() || !root.contains("model")) {
     return Status::InvalidArgument("not a tokenizer.json: 'model' is missing");
   }
@@ -124,7 +129,7 @@ Result<std::shared_ptr<TokenizerParts>> ReadParts(const json& root) {
   if (!added.ok()) {
     return added.status();
   }
-  AddTokens(*added, parts.get());
+  ASSAY_RETURN_IF_ERROR(AddTokens(*added, parts.get()));
   parts->special_tokens.unk = parts->FindToken(parts->model->unknown_token());
   return parts;
 }
@@ -132,6 +137,10 @@ Result<std::shared_ptr<TokenizerParts>> ReadParts(const json& root) {
 }  // namespace
 
 Result<std::shared_ptr<TokenizerParts>> ReadTokenizerParts(std::string_view text, std::string_view source) {
+  if (text.starts_with("version https://git-lfs")) {
+    return Status::InvalidArgument(
+        fmt::format("{}: a Git LFS pointer and not the file it stands for; fetch that with git lfs pull", source));
+  }
   ASSAY_ASSIGN_OR_RETURN(const json root, ParseJson(text, source));
   try {
     Result<std::shared_ptr<TokenizerParts>> parts = ReadParts(root);

@@ -31,6 +31,7 @@ struct EncodeContext {
   std::vector<int32_t> word_ids;
   std::vector<int32_t> ids;
   size_t count = 0;  // of ids in use
+  Status failure;    // why a step of Encode gave up
 };
 
 /// Hands out contexts to as many threads as ask.
@@ -70,10 +71,9 @@ struct TokenizerParts {
   mutable EncodeContextPool contexts;
 
   std::optional<int32_t> FindToken(std::string_view token) const;
-  // The steps of Encode, from the outside in. False: see Model::Encode.
+  // The steps of Encode, from the outside in. False: see `failure` of the context.
   bool EncodeText(std::string_view text, EncodeContext* context) const;
   bool EncodeNormalized(std::string_view text, bool at_start, EncodeContext* context) const;
-  bool KeepsFirstCharacter(std::string_view text) const;
   bool EncodePart(std::string_view part, bool at_start, EncodeContext* context) const;
   bool EncodePiece(const Piece& piece, EncodeContext* context) const;
   bool EncodeWord(std::string_view word, const char* text_end, EncodeContext* context) const;

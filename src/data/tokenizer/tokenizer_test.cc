@@ -58,8 +58,8 @@ TEST(Tokenizer, PostProcessorAddsSpecialTokens) {
 TEST(Tokenizer, DecodesWithAndWithoutSpecialTokens) {
   const Tokenizer tokenizer = WordLevel();
   const std::vector<int32_t> ids = {3, 1, 2, 999, -1};
-  EXPECT_EQ(tokenizer.Decode(ids, false), "<s> a b");
-  EXPECT_EQ(tokenizer.Decode(ids, true), "a b");
+  EXPECT_EQ(*tokenizer.Decode(ids, false), "<s> a b");
+  EXPECT_EQ(*tokenizer.Decode(ids, true), "a b");
 }
 
 TEST(Tokenizer, KnowsItsTokens) {
@@ -77,7 +77,7 @@ TEST(Tokenizer, HolesInTheVocabularyAreUnusedRows) {
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   EXPECT_EQ(tokenizer->vocab_size(), 8);
   EXPECT_EQ(tokenizer->Token(3), std::nullopt);
-  EXPECT_EQ(tokenizer->Decode(std::vector<int32_t>{3, 7}, false), "a");
+  EXPECT_EQ(*tokenizer->Decode(std::vector<int32_t>{3, 7}, false), "a");
 }
 
 struct BadFile {
@@ -94,12 +94,20 @@ const BadFile kBadFiles[] = {
      "test.json: normalizer 'Rot13' is not supported"},
     {"unknown pre-tokeniser", R"({"pre_tokenizer": {"type": "Psychic"}, "model": {"type": "WordLevel", "vocab": {}}})",
      "test.json: pre_tokenizer Psychic: is not supported"},
-    {"unknown decoder", WordLevelJson(R"("decoder": {"type": "CTC"},)"), "test.json: decoder 'CTC' is not supported"},
+    {"unknown decoder", WordLevelJson(R"("decoder": {"type": "Morse"},)"),
+     "test.json: decoder 'Morse' is not supported"},
     {"pattern", WordLevelJson(R"("normalizer": {"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""},)"),
      "normalizer Replace: regular expression '(a' does not compile"},
     {"unsupported pattern",
-     WordLevelJson(R"("normalizer": {"type": "Replace", "pattern": {"Regex": "[a&&b]"}, "content": ""},)"),
-     "uses character class intersections"},
+     WordLevelJson(R"("normalizer": {"type": "Replace", "pattern": {"Regex": "(a)\\1"}, "content": ""},)"),
+     "regular expression '(a)\\1' uses back references, which is not supported"},
+    {"Git LFS pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 9\n",
+     "test.json: a Git LFS pointer and not the file it stands for; fetch that with git lfs pull"},
+    {"Keras", R"({"class_name": "Tokenizer", "config": {"num_words": 9}})", "test.json: a tokeniser of Keras"},
+    {"scripts", R"({"pre_tokenizer": {"type": "UnicodeScripts"}, "model": {"type": "WordLevel", "vocab": {}}})",
+     "pre_tokenizer UnicodeScripts: is not supported"},
+    {"characters", WordLevelJson(R"("decoder": {"type": "Metaspace", "replacement": ""},)"),
+     "decoder Metaspace: 'replacement' must be one character, not ''"},
     {"merge", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})",
      "test.json: model BPE: merge 0 ('a' 'b') needs the token 'b', which is not in the vocabulary"},
     {"half a merge", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}})", "merge 0 is not two tokens"},
@@ -182,7 +190,7 @@ TEST(Tokenizer, EncodesFromSeveralThreadsAtOnce) {
   }
   for (size_t i = 0; i < texts.size(); ++i) {
     EXPECT_EQ(encoded[i], *tokenizer.Encode(texts[i], false));
-    EXPECT_EQ(tokenizer.Decode(encoded[i], false), texts[i]);
+    EXPECT_EQ(*tokenizer.Decode(encoded[i], false), texts[i]);
   }
 }
 

@@ -1,0 +1,73 @@
+"""Parts of a tokenizer.json on models small enough to write down, against the `tokenizers` library."""
+
+import json
+
+import pytest
+import torture
+from definitions import charsmap
+from test_parity import assert_same_ids, encode, run_tool
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+CHARACTERS = ["▁", "a", "b", " ", "[", "3", "m", "é", "|", "<pad>", "n't"]
+
+NORMALIZERS = {
+    "map": normalizers.Precompiled(charsmap()),
+    "map and strip": normalizers.Sequence([normalizers.Precompiled(charsmap()), normalizers.Strip()]),
+    "strip and map": normalizers.Sequence([normalizers.Strip(), normalizers.Precompiled(charsmap())]),
+    "map and replace": normalizers.Sequence(
+        [normalizers.Precompiled(charsmap()), normalizers.Replace(Regex("^a+"), "")]
+    ),
+    "nmt": normalizers.Nmt(),
+    "clean text": normalizers.BertNormalizer(lowercase=False),
+    "accents": normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]),
+}
+
+# What stands first vanishes, or does not.
+STARTS = ["\x01a", "\x01[3m", "\u00ad a", "\x01\x01a", "\x01", "\x01\u0301a", "\u0301a", "\u200ba", " a", "  a", "a", "é",
+          "aab", "\x01aab", "\ta", "\n\na", "\x01 a", " \x01a", "a\x01", "<s>a", "<s>\x01a", "\ufffda", "\x00a", "\x1ba"]  # fmt: skip
+
+
+def unigram():
+    return Tokenizer(models.Unigram([("<unk>", 0.0), *((c, -1.0 - i) for i, c in enumerate(CHARACTERS))], unk_id=0))
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+@pytest.mark.parametrize("scheme", ["first", "always"])
+def test_what_stands_first_gets_the_prefix(name, scheme, tmp_path):
+    tokenizer = unigram()
+    tokenizer.normalizer = NORMALIZERS[name]
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=False)
+    tokenizer.add_special_tokens(["<s>"])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    texts = STARTS + torture.CONTROL + torture.COMBINING + torture.SPACES
+    assert_same_ids(encode(tmp_path, tokenizer, texts), [tokenizer.encode(text).ids for text in texts], texts)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_pieces_of_fixed_length(length, tmp_path):
+    tokenizer = unigram()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.FixedLength(length), pre_tokenizers.Metaspace(prepend_scheme="always")]
+    )
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    texts = torture.SCRIPTS + torture.SPACES + torture.EMOJI + ["ab[3ma" * 3]
+    assert_same_ids(encode(tmp_path, tokenizer, texts), [tokenizer.encode(text).ids for text in texts], texts)
+
+
+DECODERS = {
+    "ctc": decoders.CTC(),
+    "ctc without cleaning": decoders.CTC(pad_token="a", word_delimiter_token="▁", cleanup=False),
+    "ctc of other tokens": decoders.CTC(pad_token="[", word_delimiter_token="b"),
+    "replace": decoders.Replace(Regex(r"\p{L}|▁"), "x"),
+}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_decoders(name, tmp_path):
+    tokenizer = unigram()
+    tokenizer.decoder = DECODERS[name]
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    lists = [[10, 10, 2, 2, 10, 2, 9, 9, 3, 11], [1, 1, 2, 5, 5, 5, 2], [10], [9], list(range(12)), [11, 4, 11]]
+    (tmp_path / "ids.txt").write_text("".join(" ".join(map(str, ids)) + "\n" for ids in lists))
+    got = [json.loads(line)[0] for line in run_tool("decode", tmp_path / "tokenizer.json", tmp_path / "ids.txt")]
+    assert got == [tokenizer.decode(ids, skip_special_tokens=False) for ids in lists]
