@@ -20,6 +20,8 @@ class Input {
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
     return line;
   }
+  /// What is left, without taking it.
+  std::string_view rest() const { return rest_; }
   bool done() const { return rest_.empty(); }
 
  private:

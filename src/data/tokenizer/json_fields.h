@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/tokenizer/unicode.h"
+#include "data/tokenizer/vocabulary.h"
 
 namespace assay::data {
 
@@ -41,6 +43,13 @@ inline Result<std::string> CharacterField(const nlohmann::json& object, std::str
     return Status::InvalidArgument(fmt::format("'{}' must be one character, not '{}'", key, text));
   }
   return text;
+}
+
+/// A token's id; null when `value` is none.
+inline std::optional<int32_t> ReadTokenId(const nlohmann::json& value) {
+  const bool integer = value.is_number_integer() && !(value.is_number_unsigned() && value.get<uint64_t>() >> 63 != 0);
+  const int64_t id = integer ? value.get<int64_t>() : -1;
+  return id >= 0 && id <= kLargestTokenId ? std::optional<int32_t>(static_cast<int32_t>(id)) : std::nullopt;
 }
 
 /// The list `key` of an object.

@@ -17,9 +17,6 @@ namespace {
 using nlohmann::json;
 using ModelPtr = std::unique_ptr<const Model>;
 
-// Ids above this would make an embedding of a terabyte: a damaged file.
-constexpr int64_t kLargestId = 1 << 28;
-
 Result<Vocabulary> ReadVocabulary(const json& model) {
   const auto found = model.find("vocab");
   if (found == model.end() || !found->is_object()) {
@@ -27,16 +24,15 @@ Result<Vocabulary> ReadVocabulary(const json& model) {
   }
   Vocabulary vocabulary;
   for (const auto& [token, id] : found->items()) {
-    const bool integer = id.is_number_integer();
-    const int64_t value = integer ? id.get<int64_t>() : -1;
-    if (value < 0 || value > kLargestId) {
+    const std::optional<int32_t> value = ReadTokenId(id);
+    if (!value) {
       return Status::InvalidArgument(
           fmt::format("token '{}' has the id {}, which is not a token id", token, DumpJson(id)));
     }
-    if (const std::string* other = vocabulary.Token(static_cast<int32_t>(value))) {
-      return Status::InvalidArgument(fmt::format("tokens '{}' and '{}' both have the id {}", *other, token, value));
+    if (const std::string* other = vocabulary.Token(*value)) {
+      return Status::InvalidArgument(fmt::format("tokens '{}' and '{}' both have the id {}", *other, token, *value));
     }
-    vocabulary.Add(token, static_cast<int32_t>(value));
+    vocabulary.Add(token, *value);
   }
   return vocabulary;
 }

@@ -9,10 +9,9 @@ using nlohmann::json;
 // "cls" and "sep" are ["[CLS]", 101].
 Result<int32_t> ReadTokenPair(const json& component, std::string_view key) {
   const auto found = component.find(key);
-  if (found == component.end() || !found->is_array() || found->size() != 2 || !(*found)[1].is_number_integer()) {
-    return Status::InvalidArgument(fmt::format("'{}' must be a token and its id", key));
-  }
-  return (*found)[1].get<int32_t>();
+  const bool pair = found != component.end() && found->is_array() && found->size() == 2;
+  const std::optional<int32_t> id = pair ? ReadTokenId((*found)[1]) : std::nullopt;
+  return id ? Result<int32_t>(*id) : Status::InvalidArgument(fmt::format("'{}' must be a token and its id", key));
 }
 
 Result<PostProcessor> ReadBert(const json& component) {
@@ -21,13 +20,23 @@ Result<PostProcessor> ReadBert(const json& component) {
   return PostProcessor{{cls}, {sep}};
 }
 
-Result<std::vector<int64_t>> SpecialTokenIds(const json& component, const std::string& name) {
+Result<std::vector<int32_t>> SpecialTokenIds(const json& component, const std::string& name) {
   const json tokens = component.value("special_tokens", json::object());
   const auto found = tokens.find(name);
   if (found == tokens.end() || !found->is_object()) {
     return Status::InvalidArgument(fmt::format("the template's token '{}' is not among its special_tokens", name));
   }
-  return RequiredField<std::vector<int64_t>>(*found, "ids");
+  ASSAY_ASSIGN_OR_RETURN(const json* list, ListField(*found, "ids"));
+  std::vector<int32_t> ids;
+  for (const json& value : *list) {
+    const std::optional<int32_t> id = ReadTokenId(value);
+    if (!id) {
+      return Status::InvalidArgument(
+          fmt::format("the template's token '{}' has the id {}, which is not a token id", name, DumpJson(value)));
+    }
+    ids.push_back(*id);
+  }
+  return ids;
 }
 
 Result<PostProcessor> ReadTemplate(const json& component) {
@@ -41,7 +50,7 @@ Result<PostProcessor> ReadTemplate(const json& component) {
     }
     const json special = piece.is_object() ? piece.value("SpecialToken", json::object()) : json::object();
     ASSAY_ASSIGN_OR_RETURN(const std::string name, RequiredField<std::string>(special, "id"));
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, SpecialTokenIds(component, name));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, SpecialTokenIds(component, name));
     std::vector<int32_t>& side = sequences == 0 ? around.before : around.after;
     side.insert(side.end(), ids.begin(), ids.end());
   }

@@ -21,8 +21,11 @@ constexpr std::string_view kMetaspace = "\xE2\x96\x81";
 Result<AddedToken> ReadAddedToken(const json& entry) {
   AddedToken token;
   ASSAY_ASSIGN_OR_RETURN(token.content, RequiredField<std::string>(entry, "content"));
-  ASSAY_ASSIGN_OR_RETURN(const int64_t id, RequiredField<int64_t>(entry, "id"));
-  token.id = static_cast<int32_t>(id);
+  const std::optional<int32_t> id = ReadTokenId(entry.value("id", json()));
+  if (!id) {
+    return Status::InvalidArgument(fmt::format("added token '{}' has no id that is one", token.content));
+  }
+  token.id = *id;
   ASSAY_RETURN_IF_ERROR(ReadField(entry, "single_word", token.single_word));
   ASSAY_RETURN_IF_ERROR(ReadField(entry, "lstrip", token.lstrip));
   ASSAY_RETURN_IF_ERROR(ReadField(entry, "rstrip", token.rstrip));
@@ -91,6 +94,36 @@ bool HasComponent(const json& root, const char* key) {
   return root.contains(key) && !root[key].is_null();
 }
 
+// Readers of components call one another for the parts of a sequence.
+bool NestsDeeperThan(const json& value, int depth) {
+  return value.is_structured() && (depth == 0 || std::any_of(value.begin(), value.end(), [depth](const json& part) {
+                                     return NestsDeeperThan(part, depth - 1);
+                                   }));
+}
+
+Status CheckNesting(const json& root) {
+  constexpr int kDeepest = 64;
+  for (const char* key : {"normalizer", "pre_tokenizer", "decoder", "post_processor"}) {
+    if (root.contains(key) && NestsDeeperThan(root[key], kDeepest)) {
+      return Status::Unsupported(fmt::format("{}: sequences nested that deeply are not supported", key));
+    }
+  }
+  return Status::Ok();
+}
+
+// Ids outside the vocabulary would be rows outside of an embedding.
+Status CheckPostProcessor(const PostProcessor& around, int64_t vocab_size) {
+  for (const std::vector<int32_t>* ids : {&around.before, &around.after}) {
+    for (const int32_t id : *ids) {
+      if (id >= vocab_size) {
+        return Status::InvalidArgument(
+            fmt::format("post_processor adds the id {}, but the vocabulary ends at {}", id, vocab_size - 1));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
 Status CheckVersion(const json& root) {
   ASSAY_ASSIGN_OR_RETURN(const std::string version, OptionalField<std::string>(root, "version", "1.0"));
   return version == "1.0" ? Status::Ok()
@@ -106,6 +139,7 @@ Result<std::shared_ptr<TokenizerParts>> ReadParts(const json& root) {
     return Status::InvalidArgument("not a tokenizer.json: 'model' is missing");
   }
   ASSAY_RETURN_IF_ERROR(CheckVersion(root));
+  ASSAY_RETURN_IF_ERROR(CheckNesting(root));
   auto parts = std::make_shared<TokenizerParts>();
   if (HasComponent(root, "normalizer")) {
     ASSAY_ASSIGN_OR_RETURN(parts->normalizer, ReadNormalizer(root["normalizer"]));
@@ -130,6 +164,8 @@ Result<std::shared_ptr<TokenizerParts>> ReadParts(const json& root) {
     return added.status();
   }
   ASSAY_RETURN_IF_ERROR(AddTokens(*added, parts.get()));
+  const int64_t vocab_size = std::max(parts->model->vocabulary().id_limit(), parts->added.id_limit());
+  ASSAY_RETURN_IF_ERROR(CheckPostProcessor(parts->post_processor, vocab_size));
   parts->special_tokens.unk = parts->FindToken(parts->model->unknown_token());
   return parts;
 }

@@ -80,6 +80,14 @@ TEST(Tokenizer, HolesInTheVocabularyAreUnusedRows) {
   EXPECT_EQ(*tokenizer->Decode(std::vector<int32_t>{3, 7}, false), "a");
 }
 
+std::string Nested(int depth) {
+  std::string json = R"({"type": "Fuse"})";
+  for (int i = 0; i < depth; ++i) {
+    json = R"({"type": "Sequence", "decoders": [)" + json + "]}";
+  }
+  return json;
+}
+
 struct BadFile {
   const char* what;
   std::string json;
@@ -106,6 +114,13 @@ const BadFile kBadFiles[] = {
     {"Keras", R"({"class_name": "Tokenizer", "config": {"num_words": 9}})", "test.json: a tokeniser of Keras"},
     {"scripts", R"({"pre_tokenizer": {"type": "UnicodeScripts"}, "model": {"type": "WordLevel", "vocab": {}}})",
      "pre_tokenizer UnicodeScripts: is not supported"},
+    {"id of an added token", R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}, "added_tokens":
+       [{"content": "b", "id": 4294967297}]})",
+     "added token 'b' has no id that is one"},
+    {"id of a template", WordLevelJson(R"("post_processor": {"type": "BertProcessing", "cls": ["a", 1],
+       "sep": ["z", 99]},)"),
+     "post_processor adds the id 99, but the vocabulary ends at 6"},
+    {"nesting", WordLevelJson("\"decoder\": " + Nested(2000) + ","), "decoder: sequences nested that deeply"},
     {"characters", WordLevelJson(R"("decoder": {"type": "Metaspace", "replacement": ""},)"),
      "decoder Metaspace: 'replacement' must be one character, not ''"},
     {"merge", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})",

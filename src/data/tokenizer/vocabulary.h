@@ -10,6 +10,8 @@
 namespace assay::data {
 
 inline constexpr int32_t kNoToken = -1;
+/// Ids above this are those of a damaged file: tables of all ids are made.
+inline constexpr int64_t kLargestTokenId = 1 << 24;
 
 /// A two-way map of tokens and ids. Ids may have holes; an id stands for one token.
 class Vocabulary {
