@@ -41,6 +41,9 @@ Status Run(const ServeVerbOptions& options) {
   serve.dialects = Split(options.dialects, ',');
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<objectserver::ObjectServer> server,
                          objectserver::ObjectServer::Start(serve));
+  for (const std::string& line : server->set_aside()) {
+    fmt::print(stderr, "warning: {}\n", line);
+  }
   fmt::print("serving {} at {} ({}{})\n", serve.root, server->url(), options.dialects,
              serve.credentials_file.empty() ? ", anonymous" : "");
   std::fflush(stdout);

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/sync_folder.h"
 #include "base/text.h"
 #include "objectserver/blob.h"
 
@@ -103,10 +104,7 @@ class FileWriter : public BlobWriter {
     if (::fsync(fd_.get()) != 0) {
       return ErrnoStatus(errno, "sync", file_->path());
     }
-    const FileDescriptor folder = OpenFile(folder_.c_str(), O_RDONLY | O_DIRECTORY);
-    if (!folder.valid() || ::fsync(folder.get()) != 0) {
-      return ErrnoStatus(errno, "sync", folder_);
-    }
+    ASSAY_RETURN_IF_ERROR(SyncFolder(folder_));
     return Blob({{nullptr, std::move(file_), 0, size_}});
   }
 

@@ -6,9 +6,10 @@
 //     buckets/NAME/objects/SHA256-OF-KEY    the record of an object
 //     buckets/NAME/uploads/ID/upload.json   an unfinished upload
 //     buckets/NAME/uploads/ID/NUMBER        the record of a part
+//     damaged/...                           what could not be read at a start, under the path it had
 //
 // Content is synced before the record that names it is renamed into place and its folder synced: a crash leaves the old
-// object or the new one. What no record names is junk, removed at the next start.
+// object or the new one. What no record names is junk, removed at the next start at which nothing is damaged.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -25,6 +26,8 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/sync_folder.h"
+#include "base/text.h"
 #include "objectserver/persistence.h"
 #include "objectserver/record_json.h"
 
@@ -32,11 +35,7 @@ namespace assay::objectserver {
 namespace {
 
 constexpr std::string_view kFormat = "assay object store 1\n";
-
-Status SyncFolder(const std::string& path) {
-  const FileDescriptor folder = OpenFile(path.c_str(), O_RDONLY | O_DIRECTORY);
-  return folder.valid() && ::fsync(folder.get()) == 0 ? Status::Ok() : ErrnoStatus(errno, "sync", path);
-}
+constexpr const char* kDamaged = "damaged";
 
 /// Names in a folder, without "." and ".."; none when it does not exist.
 std::vector<std::string> NamesIn(const std::string& path) {
@@ -60,7 +59,7 @@ class FolderPersistence : public Persistence {
       : root_(std::move(root)), lock_(std::move(lock)), data_(std::make_shared<DataFolder>(root_ + "/data")) {}
   ~FolderPersistence() override { data_->closing = true; }
 
-  Status Recover(std::vector<RecoveredBucket>& found);
+  Status Recover(RecoveredStore& found);
 
   Status SaveBucket(const BucketRecord& bucket) override {
     const std::string folder = BucketFolder(bucket.name);
@@ -110,8 +109,10 @@ class FolderPersistence : public Persistence {
     return ::unlink(path.c_str()) == 0 || errno == ENOENT ? SyncFolder(folder) : ErrnoStatus(errno, "remove", path);
   }
 
-  Status RecoverBucket(const std::string& name, RecoveredBucket& bucket);
-  Status RecoverUploads(RecoveredBucket& bucket);
+  Result<RecoveredBucket> RecoverBucket(const std::string& name, RecoveredStore& found);
+  Status RecoverObjects(RecoveredBucket& bucket, RecoveredStore& found);
+  Status RecoverUploads(RecoveredBucket& bucket, RecoveredStore& found);
+  Result<ObjectRecord> RecoverObject(const std::string& path);
   Result<Upload> RecoverUpload(const std::string& folder);
   std::shared_ptr<const DataFile> FindData(const std::string& name);
   void RemoveJunk();
@@ -139,7 +140,7 @@ bool IsRecordName(const std::string& name) {
   return name.find('.') == std::string::npos;
 }
 
-Status FolderPersistence::Recover(std::vector<RecoveredBucket>& found) {
+Status FolderPersistence::Recover(RecoveredStore& found) {
   for (const std::string& name : NamesIn(root_ + "/data")) {
     present_.insert(name);
   }
@@ -148,32 +149,61 @@ Status FolderPersistence::Recover(std::vector<RecoveredBucket>& found) {
       ASSAY_RETURN_IF_ERROR(RemoveTree(BucketFolder(name)));
       continue;
     }
-    found.emplace_back();
-    ASSAY_RETURN_IF_ERROR(RecoverBucket(name, found.back()));
+    ASSAY_ASSIGN_OR_RETURN(RecoveredBucket bucket, RecoverBucket(name, found));
+    found.buckets.push_back(std::move(bucket));
   }
-  RemoveJunk();
+  if (NamesIn(root_ + "/" + kDamaged).empty()) {
+    RemoveJunk();
+  }
+  present_.clear();
+  named_.clear();
   return Status::Ok();
 }
 
-Status FolderPersistence::RecoverBucket(const std::string& name, RecoveredBucket& bucket) {
-  const std::string record = BucketFolder(name) + "/bucket.json";
-  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(record));
-  ASSAY_ASSIGN_OR_RETURN(bucket.record, BucketFromJson(json, record));
-  const DataFileLookup files = [this](const std::string& data) { return FindData(data); };
-  for (const std::string& object : NamesIn(ObjectsFolder(name))) {
-    const std::string path = ObjectsFolder(name) + '/' + object;
-    if (!IsRecordName(object)) {
+Result<RecoveredBucket> FolderPersistence::RecoverBucket(const std::string& name, RecoveredStore& found) {
+  RecoveredBucket bucket;
+  const std::string path = BucketFolder(name) + "/bucket.json";
+  Result<nlohmann::json> json = ReadJsonFile(path);
+  Result<BucketRecord> record = json.ok() ? BucketFromJson(*json, path) : json.status();
+  if (record.ok() && record->name != name) {
+    record =
+        Status::FailedPrecondition("the record " + path + " is damaged: it names the bucket '" + record->name + "'");
+  }
+  if (!record.ok()) {
+    ASSAY_RETURN_IF_ERROR(SetAside(root_, path, record.status(), found.set_aside));
+    record = BucketRecord{name, UnixSeconds(), ""};
+    ASSAY_RETURN_IF_ERROR(SaveBucket(*record));
+  }
+  bucket.record = std::move(*record);
+  ASSAY_RETURN_IF_ERROR(RecoverObjects(bucket, found));
+  ASSAY_RETURN_IF_ERROR(RecoverUploads(bucket, found));
+  return bucket;
+}
+
+Status FolderPersistence::RecoverObjects(RecoveredBucket& bucket, RecoveredStore& found) {
+  const std::string folder = ObjectsFolder(bucket.record.name);
+  for (const std::string& name : NamesIn(folder)) {
+    const std::string path = folder + '/' + name;
+    if (!IsRecordName(name)) {
       ::unlink(path.c_str());
       continue;
     }
-    ASSAY_ASSIGN_OR_RETURN(const nlohmann::json object_json, ReadJsonFile(path));
-    ASSAY_ASSIGN_OR_RETURN(ObjectRecord recovered, ObjectFromJson(object_json, files, path));
-    bucket.objects.push_back(std::move(recovered));
+    Result<ObjectRecord> object = RecoverObject(path);
+    if (!object.ok()) {
+      ASSAY_RETURN_IF_ERROR(SetAside(root_, path, object.status(), found.set_aside));
+      continue;
+    }
+    bucket.objects.push_back(std::move(*object));
   }
-  return RecoverUploads(bucket);
+  return Status::Ok();
 }
 
-Status FolderPersistence::RecoverUploads(RecoveredBucket& bucket) {
+Result<ObjectRecord> FolderPersistence::RecoverObject(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(path));
+  return ObjectFromJson(json, [this](const std::string& data) { return FindData(data); }, path);
+}
+
+Status FolderPersistence::RecoverUploads(RecoveredBucket& bucket, RecoveredStore& found) {
   std::set<std::string> completed;
   for (const ObjectRecord& object : bucket.objects) {
     completed.insert(object.upload_id);
@@ -185,15 +215,20 @@ Status FolderPersistence::RecoverUploads(RecoveredBucket& bucket) {
       ASSAY_RETURN_IF_ERROR(RemoveTree(folder));
       continue;
     }
-    ASSAY_ASSIGN_OR_RETURN(Upload upload, RecoverUpload(folder));
-    bucket.uploads.push_back(std::move(upload));
+    Result<Upload> upload = RecoverUpload(folder);
+    if (!upload.ok()) {
+      ASSAY_RETURN_IF_ERROR(SetAside(root_, folder, upload.status(), found.set_aside));
+      continue;
+    }
+    bucket.uploads.push_back(std::move(*upload));
   }
   return Status::Ok();
 }
 
 Result<Upload> FolderPersistence::RecoverUpload(const std::string& folder) {
-  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(folder + "/upload.json"));
-  ASSAY_ASSIGN_OR_RETURN(Upload upload, UploadFromJson(json, folder));
+  const std::string head = folder + "/upload.json";
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(head));
+  ASSAY_ASSIGN_OR_RETURN(Upload upload, UploadFromJson(json, head));
   const DataFileLookup files = [this](const std::string& data) { return FindData(data); };
   for (const std::string& name : NamesIn(folder)) {
     const std::string path = folder + '/' + name;
@@ -217,8 +252,6 @@ void FolderPersistence::RemoveJunk() {
       ::unlink((data_->path + '/' + name).c_str());
     }
   }
-  present_.clear();
-  named_.clear();
 }
 
 /// Makes the folder a store, or sees that it is one of a version that is understood.
@@ -251,7 +284,21 @@ Result<FileDescriptor> Lock(const std::string& root) {
 
 }  // namespace
 
-Result<std::unique_ptr<Persistence>> OpenFolder(const std::string& root, std::vector<RecoveredBucket>& found) {
+Status SetAside(const std::string& root, const std::string& path, const Status& damage,
+                std::vector<std::string>& lines) {
+  if (damage.code() != ErrorCode::kInvalidArgument && damage.code() != ErrorCode::kFailedPrecondition) {
+    return damage;
+  }
+  const std::string target = root + '/' + kDamaged + path.substr(root.size()) + '-' + RandomUid();
+  ASSAY_RETURN_IF_ERROR(MakeDirectories(target.substr(0, target.rfind('/'))));
+  if (::rename(path.c_str(), target.c_str()) != 0) {
+    return ErrnoStatus(errno, "set aside", path);
+  }
+  lines.push_back(damage.message() + " (set aside as " + target + ", the rest is served)");
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<Persistence>> OpenFolder(const std::string& root, RecoveredStore& found) {
   ASSAY_RETURN_IF_ERROR(CheckWritableDirectory(root));
   ASSAY_ASSIGN_OR_RETURN(FileDescriptor lock, Lock(root));
   ASSAY_RETURN_IF_ERROR(CheckFormat(root));

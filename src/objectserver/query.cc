@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include "http/message.h"
 
@@ -16,6 +17,16 @@ std::optional<std::string> DecodeParameter(std::string_view text) {
   std::string spaced(text);
   std::ranges::replace(spaced, '+', ' ');
   return http::PercentDecode(spaced);
+}
+
+/// Of any number of digits: a position beyond what can be counted lies beyond every object's end.
+std::optional<int64_t> ParsePosition(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || !std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) {
+    return std::nullopt;
+  }
+  return code == std::errc::result_out_of_range ? std::numeric_limits<int64_t>::max() : value;
 }
 
 }  // namespace
@@ -56,8 +67,8 @@ RangeOutcome ApplyRange(std::string_view header, int64_t size) {
   }
   const std::string_view first = header.substr(kUnit.size(), dash - kUnit.size());
   const std::string_view last = header.substr(dash + 1);
-  const std::optional<int64_t> begin = ParseNumber(first);
-  const std::optional<int64_t> end = ParseNumber(last);
+  const std::optional<int64_t> begin = ParsePosition(first);
+  const std::optional<int64_t> end = ParsePosition(last);
   if ((!first.empty() && !begin) || (!last.empty() && !end) || (!begin && !end) || (begin && end && *end < *begin)) {
     return {};
   }

@@ -12,6 +12,7 @@
 #include "objectserver/front.h"
 #include "objectserver/model/model.h"
 #include "objectserver/oci/preauthenticated.h"
+#include "objectserver/persistence.h"
 #include "objectserver/store.h"
 #include "objectserver/tokens.h"
 
@@ -50,6 +51,14 @@ Status MakeBuckets(const ServeOptions& options, Store& store) {
   return Status::Ok();
 }
 
+/// Those that the folder keeps. Without a file that can be understood none are granted.
+Status UsePreauthenticated(const std::string& root, oci::PreauthenticatedRequests& requests,
+                           std::vector<std::string>& set_aside) {
+  const std::string path = root + "/preauthenticated.json";
+  const Status used = requests.UseFile(path);
+  return used.ok() ? used : SetAside(root, path, used, set_aside);
+}
+
 }  // namespace
 
 struct ObjectServer::State {
@@ -58,6 +67,7 @@ struct ObjectServer::State {
   std::unique_ptr<Tokens> tokens;
   oci::PreauthenticatedRequests preauthenticated;
   std::unique_ptr<Store> store;
+  std::vector<std::string> set_aside;
   std::unique_ptr<Model> model;
   Context context;
   std::unique_ptr<Front> front;
@@ -88,8 +98,9 @@ Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& op
   if (state->model && state->model->profile().ignores_conditions) {
     state->store->IgnoreConditions();
   }
+  state->set_aside = state->store->set_aside();
   if (options.root != "memory") {
-    ASSAY_RETURN_IF_ERROR(state->preauthenticated.UseFile(options.root + "/preauthenticated.json"));
+    ASSAY_RETURN_IF_ERROR(UsePreauthenticated(options.root, state->preauthenticated, state->set_aside));
   }
   state->tokens = std::make_unique<Tokens>(state->credentials);
   state->context = {.options = &state->options,
@@ -116,6 +127,10 @@ const std::string& ObjectServer::url() const {
 
 int ObjectServer::port() const {
   return state_->server->port();
+}
+
+const std::vector<std::string>& ObjectServer::set_aside() const {
+  return state_->set_aside;
 }
 
 Store& ObjectServer::store() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "objectserver/object_key.h"
 
 namespace assay::objectserver {
 
@@ -40,12 +41,13 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& root) {
   if (root == "memory") {
     return std::unique_ptr<Store>(new Store(NewMemoryPersistence()));
   }
-  std::vector<RecoveredBucket> found;
+  RecoveredStore found;
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Persistence> persistence, OpenFolder(root, found));
   auto store = std::unique_ptr<Store>(new Store(std::move(persistence)));
-  for (RecoveredBucket& bucket : found) {
+  for (RecoveredBucket& bucket : found.buckets) {
     store->Adopt(std::move(bucket));
   }
+  store->set_aside_ = std::move(found.set_aside);
   return store;
 }
 
@@ -161,6 +163,9 @@ StoreOutcome Store::Put(const std::string& bucket_name, ObjectRecord object, con
 StoreOutcome Store::PutLocked(Bucket& bucket, ObjectRecord object, const Condition& condition) {
   if (bucket.removed) {
     return {StoreCode::kNoSuchBucket, nullptr, {}};
+  }
+  if (!IsObjectKey(object.key)) {
+    return {StoreCode::kInvalidKey, nullptr, {}};
   }
   const ObjectPointer current = bucket.Find(object.key);
   if (const StoreCode code = Judge(condition, current.get()); code != StoreCode::kOk) {
@@ -300,6 +305,9 @@ StoreOutcome Store::CreateUpload(const std::string& bucket_name, Upload upload) 
   const BucketPointer bucket = BucketOf(bucket_name);
   if (!bucket) {
     return {StoreCode::kNoSuchBucket, nullptr, {}};
+  }
+  if (!IsObjectKey(upload.key)) {
+    return {StoreCode::kInvalidKey, nullptr, {}};
   }
   upload.id = RandomUid();
   upload.initiated = UnixSeconds();

@@ -28,6 +28,7 @@ enum class StoreCode {
   kNoSuchKey,
   kNoSuchUpload,
   kConditionFailed,
+  kInvalidKey,
   kFailed,  ///< the disk
 };
 
@@ -69,6 +70,9 @@ class Store {
   /// `root` is a folder, made if missing, or "memory".
   static Result<std::unique_ptr<Store>> Open(const std::string& root);
   ~Store();
+
+  /// One line for each damaged record that was found in the folder and is not served.
+  const std::vector<std::string>& set_aside() const { return set_aside_; }
 
   std::vector<BucketRecord> Buckets() const;
   std::optional<BucketRecord> FindBucket(const std::string& name) const;
@@ -119,6 +123,7 @@ class Store {
   StoreOutcome PutLocked(Bucket& bucket, ObjectRecord object, const Condition& condition);
 
   std::unique_ptr<Persistence> persistence_;
+  std::vector<std::string> set_aside_;
   mutable std::shared_mutex mutex_;  ///< guards buckets_
   std::map<std::string, BucketPointer> buckets_;
   std::array<std::mutex, kStripes> stripes_;  ///< one writer a key: held while its record is made durable

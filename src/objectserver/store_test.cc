@@ -63,7 +63,7 @@ TEST_F(StoreOnDisk, FindsEverythingAgain) {
   {
     auto store = Open();
     store->CreateBucket("b", "r");
-    ObjectRecord object = MakeObject(*store, std::string("odd\xff/key\n"), std::string(3000000, 'x'));
+    ObjectRecord object = MakeObject(*store, std::string("odd\xc3\xa9/key\n"), std::string(3000000, 'x'));
     object.digests[storage::ChecksumKind::kCrc32c] = std::string("\1\2\3\4", 4);
     ASSERT_TRUE(store->Put("b", std::move(object), {}).ok());
     Upload upload;
@@ -74,7 +74,7 @@ TEST_F(StoreOnDisk, FindsEverythingAgain) {
     ASSERT_TRUE(store->PutPart("b", id, part).ok());
   }
   auto store = Open();
-  const StoreOutcome found = store->Find("b", std::string("odd\xff/key\n"));
+  const StoreOutcome found = store->Find("b", std::string("odd\xc3\xa9/key\n"));
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(TextOf(found.object->blob), std::string(3000000, 'x'));
   EXPECT_EQ(found.object->digests.at(storage::ChecksumKind::kCrc32c), std::string("\1\2\3\4", 4));
@@ -99,6 +99,54 @@ TEST_F(StoreOnDisk, RemovesContentThatNothingNames) {
   ASSERT_TRUE(WriteFileAtomically(root_ + "/data/0123", "junk").ok());
   EXPECT_EQ(TextOf(Open()->Find("b", "k").object->blob), "three");
   EXPECT_EQ(DataFiles(), 1u);
+}
+
+TEST_F(StoreOnDisk, SetsDamagedRecordsAsideAndServesTheRest) {
+  std::string unfinished;
+  {
+    auto store = Open();
+    store->CreateBucket("b", "r");
+    for (const char* key : {"kept", "torn"}) {
+      ASSERT_TRUE(store->Put("b", MakeObject(*store, key, key), {}).ok());
+    }
+    Upload upload;
+    upload.key = "u";
+    unfinished = store->CreateUpload("b", upload).message;
+    ASSERT_TRUE(store->PutPart("b", unfinished, Part{1, 4, "e", {}, 0, WriteBlob(*store, "part")}).ok());
+  }
+  const std::string bucket = root_ + "/buckets/b";
+  const std::string torn = bucket + "/objects/" + Sha256Hex("torn");
+  ASSERT_TRUE(WriteFileAtomically(torn, "{\"key\":").ok());
+  ASSERT_TRUE(WriteFileAtomically(bucket + "/uploads/" + unfinished + "/1", "{}").ok());
+  ASSERT_TRUE(WriteFileAtomically(bucket + "/bucket.json", "").ok());
+  {
+    auto store = Open();
+    ASSERT_EQ(store->set_aside().size(), 3u);
+    EXPECT_NE(store->set_aside()[1].find(torn), std::string::npos) << store->set_aside()[1];
+    EXPECT_EQ(TextOf(store->Find("b", "kept").object->blob), "kept");
+    EXPECT_EQ(store->Find("b", "torn").code, StoreCode::kNoSuchKey);
+    EXPECT_TRUE(store->Uploads("b").empty());
+    EXPECT_EQ(DataFiles(), 3u) << "what a damaged record may have named is kept";
+    ASSERT_TRUE(store->Put("b", MakeObject(*store, "torn", "new"), {}).ok());
+  }
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/damaged/buckets/b/objects"));
+  auto store = Open();
+  EXPECT_TRUE(store->set_aside().empty()) << "they are told of once";
+  EXPECT_EQ(TextOf(store->Find("b", "torn").object->blob), "new");
+  EXPECT_EQ(DataFiles(), 4u);
+}
+
+TEST_F(StoreOnDisk, SetsARecordAsideWhoseContentIsMissing) {
+  {
+    auto store = Open();
+    store->CreateBucket("b", "r");
+    ASSERT_TRUE(store->Put("b", MakeObject(*store, "k", "one"), {}).ok());
+  }
+  std::filesystem::remove_all(root_ + "/data");
+  auto store = Open();
+  ASSERT_EQ(store->set_aside().size(), 1u);
+  EXPECT_NE(store->set_aside()[0].find("is missing"), std::string::npos);
+  EXPECT_EQ(store->Find("b", "k").code, StoreCode::kNoSuchKey);
 }
 
 TEST_F(StoreOnDisk, ForgetsAnUploadWhoseObjectIsThere) {

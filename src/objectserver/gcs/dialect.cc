@@ -130,6 +130,11 @@ const Operation* FindOperation(Resource resource, const Request& request) {
   return found == std::end(kOperations) ? nullptr : found;
 }
 
+/// The address of a resumable session is its own proof: whoever has it may go on with it, as with the service.
+bool NeedsNoToken(const Operation& operation) {
+  return operation.resource == Resource::kToken || operation.parameter == std::string_view("upload_id");
+}
+
 class GcsDialect : public Dialect {
  public:
   explicit GcsDialect(const Context& context) : context_(context) {}
@@ -175,7 +180,7 @@ class GcsDialect : public Dialect {
     if (operation == nullptr) {
       return http::ReadyExchange(ErrorAnswer(404, "notFound", "Not Found"));
     }
-    if (operation->resource != Resource::kToken && !IsAllowed(*request)) {
+    if (!NeedsNoToken(*operation) && !IsAllowed(*request)) {
       http::ServerResponse refused = ErrorAnswer(401, "authError", "Invalid Credentials");
       refused.headers.Add("WWW-Authenticate", "Bearer realm=\"https://accounts.google.com/\"");
       return http::ReadyExchange(std::move(refused));

@@ -93,6 +93,8 @@ http::ServerResponse OutcomeAnswer(const Request& request, const StoreOutcome& o
       return ErrorAnswer(409, "conflict", "The bucket you tried to delete is not empty.");
     case StoreCode::kConditionFailed:
       return ErrorAnswer(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.");
+    case StoreCode::kInvalidKey:
+      return ErrorAnswer(400, "invalid", "The name of an object is 1 to 1024 bytes of UTF-8 without NUL.");
     case StoreCode::kOk:
     case StoreCode::kFailed:
       break;

@@ -119,10 +119,16 @@ http::ServerResponse Complete(const Context& context, const Request& request, co
                       : OutcomeAnswer(request, outcome);
 }
 
+/// Of uploads that other dialects began the id is no secret, so it is no session.
+std::optional<Upload> FindSession(const Context& context, const Request& request) {
+  std::optional<Upload> upload = context.store->FindUpload(request.bucket, request.query.Get("upload_id"));
+  return upload && upload->notes.contains(kQueryNote) ? std::move(upload) : std::nullopt;
+}
+
 /// A chunk that came: what the session has already of it is dropped.
 http::ServerResponse TakeChunk(const Context& context, const Request& request, const ContentRange& range,
                                ReceivedContent content) {
-  const std::optional<Upload> upload = context.store->FindUpload(request.bucket, request.query.Get("upload_id"));
+  const std::optional<Upload> upload = FindSession(context, request);
   if (!upload) {
     return OutcomeAnswer(request, {StoreCode::kNoSuchUpload, nullptr, {}});
   }
@@ -218,7 +224,7 @@ http::ServerResponse BeginResumable(const Context& context, const Request& reque
 }
 
 std::unique_ptr<http::Exchange> ContinueResumable(const Context& context, const RequestPointer& request) {
-  const std::optional<Upload> upload = context.store->FindUpload(request->bucket, request->query.Get("upload_id"));
+  const std::optional<Upload> upload = FindSession(context, *request);
   if (!upload) {
     return http::ReadyExchange(AnswerForgotten(context, *request));
   }
@@ -254,7 +260,9 @@ std::unique_ptr<http::Exchange> ContinueResumable(const Context& context, const 
 }
 
 http::ServerResponse AbortResumable(const Context& context, const Request& request, std::string_view) {
-  const StoreOutcome outcome = context.store->AbortUpload(request.bucket, request.query.Get("upload_id"));
+  const std::optional<Upload> upload = FindSession(context, request);
+  const StoreOutcome outcome = upload ? context.store->AbortUpload(request.bucket, upload->id)
+                                      : StoreOutcome{StoreCode::kNoSuchUpload, nullptr, {}};
   http::ServerResponse response;
   response.status = 499;  // what Google answers to a cancelled session
   return outcome.ok() ? std::move(response) : OutcomeAnswer(request, outcome);

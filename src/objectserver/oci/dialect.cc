@@ -149,6 +149,12 @@ const Operation* FindOperation(Resource resource, const std::string& method) {
   return found == std::end(kOperations) ? nullptr : found;
 }
 
+/// Content may come unsigned, as OCI's own tools send it; any other body may not.
+bool MustSignBody(const Operation& operation) {
+  const std::string_view method = operation.method;
+  return operation.receiver == nullptr && (method == "POST" || method == "PUT");
+}
+
 class OciDialect : public Dialect {
  public:
   explicit OciDialect(const Context& context) : context_(context) {}
@@ -219,7 +225,9 @@ class OciDialect : public Dialect {
   std::optional<http::ServerResponse> Authenticate(const Operation& operation, Request& request) const {
     if (!request.secret.empty()) {
       const auto granted = context_.preauthenticated->Find(request.secret);
-      return granted && granted->Allows(operation.name, request.bucket, request.object)
+      const bool lists = operation.resource == Resource::kObjects;
+      const std::string on = lists ? request.query.Get("prefix") : request.object;
+      return granted && granted->Allows(operation.name, request.bucket, on)
                  ? std::nullopt
                  : std::optional(ErrorAnswer(404, "NotAuthenticated", "PAR does not exist", request.notes));
     }
@@ -239,7 +247,11 @@ class OciDialect : public Dialect {
     const storage::OciVerdict verdict = storage::VerifyOciRequest(received, lookup, UnixSeconds());
     if (verdict.kind == storage::OciVerdict::Kind::kAccepted) {
       request.body_signed = verdict.body_signed;
-      return std::nullopt;
+      return verdict.body_signed || !MustSignBody(operation)
+                 ? std::nullopt
+                 : std::optional(ErrorAnswer(
+                       401, "NotAuthenticated",
+                       "The signature must cover x-content-sha256, content-length and content-type", request.notes));
     }
     const bool anonymous = verdict.kind == storage::OciVerdict::Kind::kAnonymous;
     return ErrorAnswer(401, anonymous ? "NotAuthenticated" : verdict.code,

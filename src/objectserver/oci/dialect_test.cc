@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "base/files.h"
 #include "objectserver/oci/preauthenticated.h"
 #include "objectserver/testing.h"
+#include "storage/auth/oci_signature.h"
 
 namespace assay::objectserver::oci {
 namespace {
@@ -142,6 +145,85 @@ TEST(Oci, GrantsWhatAPreauthenticatedRequestSaysAndNoMore) {
   EXPECT_EQ(harness.Send("DELETE", kBucket + "/p/" + std::string(read["id"])).status, 204);
   EXPECT_EQ(harness.Send("GET", address).status, 404);
   EXPECT_EQ(harness.Send("DELETE", kBucket + "/p/" + std::string(read["id"])).status, 404);
+}
+
+TEST(Oci, APreauthenticatedRequestForAPrefixListsNothingElse) {
+  Harness harness;
+  const auto make = [&](const char* prefix) {
+    const json details = {{"name", "n"},
+                          {"timeExpires", "2099-01-01T00:00:00Z"},
+                          {"accessType", "AnyObjectRead"},
+                          {"objectName", prefix},
+                          {"bucketListingAction", "ListObjects"}};
+    const std::string address = Body(harness.Send("POST", kBucket + "/p/", details.dump()))["accessUri"];
+    return address.substr(0, address.size() - 1);
+  };
+  for (const char* name : {"other", "run/1", "run/2/a"}) {
+    harness.Send("PUT", kBucket + "/o/" + name, "x");
+  }
+  const std::string run = make("run/");
+  EXPECT_EQ(Body(harness.Send("GET", run + "?prefix=run%2F"))["objects"].size(), 2u);
+  EXPECT_EQ(Body(harness.Send("GET", run + "?prefix=run%2F2"))["objects"].size(), 1u);
+  for (const char* query : {"", "?prefix=", "?prefix=run", "?prefix=o", "?prefix=&prefix=run%2F"}) {
+    EXPECT_EQ(harness.Send("GET", run + query).status, 404) << query;
+  }
+  EXPECT_EQ(Body(harness.Send("GET", make("")))["objects"].size(), 3u);
+}
+
+/// A server that knows one key, and requests signed with it.
+class SignedOci : public ::testing::Test {
+ protected:
+  enum class Payload { kSigned, kUnsigned };
+
+  Reply Send(const std::string& method, const std::string& target, const std::string& body, Payload how,
+             const std::string& sent_body) {
+    http::Request request;
+    request.method = method;
+    request.url = "http://127.0.0.1:9000" + target;
+    request.body = {std::as_bytes(std::span(body))};
+    const std::string hash = storage::ChecksumOf(storage::ChecksumKind::kSha256, request.body[0]).Base64();
+    EXPECT_TRUE(storage::SignOciRequest(key_, "t/u/f", UnixSeconds(),
+                                        {.host = true, .sha256 = how == Payload::kSigned ? hash : ""}, request)
+                    .ok());
+    return harness_->Send(method, target, sent_body, request.headers.all());
+  }
+  Reply Send(const std::string& method, const std::string& target, const std::string& body, Payload how) {
+    return Send(method, target, body, how, body);
+  }
+
+  void SetUp() override {
+    const std::string pem = folder_.path() + "/public.pem";
+    const std::string file = folder_.path() + "/credentials.yaml";
+    ASSERT_TRUE(WriteFileAtomically(pem, key_.PublicPem()).ok());
+    ASSERT_TRUE(WriteFileAtomically(file, "oci_keys: [{key_id: t/u/f, public_key_file: " + pem + "}]\n").ok());
+    ServeOptions options;
+    options.credentials_file = file;
+    harness_.emplace(options);
+  }
+
+  const TemporaryDirectory folder_ = TemporaryDirectory::Create("oci-signed").value();
+  const storage::RsaKey key_ = storage::RsaKey::Generate(2048).value();
+  std::optional<Harness> harness_;
+};
+
+TEST_F(SignedOci, ABodyIsSignedUnlessItIsContent) {
+  const std::string uploads = kBucket + "/u";
+  const std::string details = R"({"object":"k"})";
+  EXPECT_EQ(Send("POST", uploads, details, Payload::kSigned).status, 200);
+  EXPECT_EQ(Send("POST", uploads, details, Payload::kUnsigned).status, 401);
+  EXPECT_EQ(Send("POST", uploads, details, Payload::kSigned, R"({"object":"x"})").status, 401);
+  EXPECT_EQ(Send("GET", uploads, "", Payload::kUnsigned).status, 200);
+  EXPECT_EQ(Send("PUT", kBucket + "/o/k", "content", Payload::kUnsigned).status, 200);
+  EXPECT_EQ(Send("PUT", kBucket + "/o/k", "content", Payload::kSigned).status, 200);
+  EXPECT_EQ(Send("PUT", kBucket + "/o/k", "content", Payload::kSigned, "CONTENT").status, 400);
+  EXPECT_EQ(Send("GET", kBucket + "/o/k", "", Payload::kUnsigned).body, "content");
+}
+
+TEST(Oci, RefusesKeysThatAreNoText) {
+  Harness harness;
+  EXPECT_EQ(harness.Send("PUT", kBucket + "/o/a%00b", "x").status, 400);
+  EXPECT_EQ(harness.Send("PUT", kBucket + "/o/%ff", "x").status, 400);
+  EXPECT_EQ(harness.Send("POST", kBucket + "/u", R"({"object":"a\u0000b"})").status, 400);
 }
 
 TEST(Oci, KeepsPreauthenticatedRequestsInAFileWithoutTheirSecrets) {

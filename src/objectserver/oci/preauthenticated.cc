@@ -100,14 +100,14 @@ Status ReadKept(const json& entry, PreauthenticatedRequest& request, std::string
 }  // namespace
 
 bool PreauthenticatedRequest::Allows(std::string_view operation, const std::string& in_bucket,
-                                     const std::string& on_object) const {
+                                     const std::string& on) const {
   if (in_bucket != bucket) {
     return false;
   }
   if (operation == "ListObjects") {
-    return list;
+    return list && on.starts_with(prefix);
   }
-  const bool there = object.empty() ? on_object.starts_with(prefix) : on_object == object;
+  const bool there = object.empty() ? on.starts_with(prefix) : on == object;
   const bool reads = operation == "GetObject" || operation == "HeadObject";
   return there && ((reads && read) || (operation == "PutObject" && write));
 }
@@ -119,12 +119,14 @@ Status PreauthenticatedRequests::UseFile(std::string path) {
     return Status::Ok();
   }
   ASSAY_ASSIGN_OR_RETURN(const json document, ReadJsonFile(path_));
+  Requests kept;
   for (const json& entry : document.is_array() ? document : json::array({document})) {
     PreauthenticatedRequest request;
     std::string digest;
     ASSAY_RETURN_IF_ERROR(ReadKept(entry, request, digest).WithContext("cannot use " + path_));
-    requests_[digest] = std::move(request);
+    kept[digest] = std::move(request);
   }
+  requests_ = std::move(kept);
   return Status::Ok();
 }
 

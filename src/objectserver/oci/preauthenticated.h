@@ -25,8 +25,9 @@ struct PreauthenticatedRequest {
   double created = 0;  ///< seconds since 1970
   double expires = 0;
 
-  /// Whether it lets its holder do the operation of that name ("GetObject") there.
-  bool Allows(std::string_view operation, const std::string& in_bucket, const std::string& on_object) const;
+  /// Whether it lets its holder do the operation of that name ("GetObject") to that object, or list what begins with
+  /// `on`.
+  bool Allows(std::string_view operation, const std::string& in_bucket, const std::string& on) const;
 };
 
 /// Those of a server; forgotten when it ends, unless a file keeps them. Secrets are not kept anywhere, only their

@@ -67,6 +67,9 @@ http::ServerResponse OutcomeAnswer(const Request& request, const StoreOutcome& o
                                request.notes)
                  : ErrorAnswer(412, "IfMatchFailed", "The If-Match header does not match the existing entity",
                                request.notes);
+    case StoreCode::kInvalidKey:
+      return ErrorAnswer(400, "InvalidObjectName", "The name of an object is 1 to 1024 bytes of UTF-8 without NUL",
+                         request.notes);
     case StoreCode::kOk:
     case StoreCode::kFailed:
       break;

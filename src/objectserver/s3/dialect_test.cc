@@ -45,7 +45,24 @@ TEST(S3, ReadsRanges) {
   EXPECT_EQ(range("bytes=5-99").body, "56789");
   EXPECT_EQ(range("bytes=10-").status, 416);
   EXPECT_EQ(range("bytes=4-2").status, 200);
+  EXPECT_EQ(range("bytes=1-9223372036854775807").status, 206);
+  EXPECT_EQ(range("bytes=1-99999999999999999999").body, "123456789");
+  EXPECT_EQ(range("bytes=-99999999999999999999").body, "0123456789");
+  EXPECT_EQ(range("bytes=99999999999999999999-").status, 416);
+  EXPECT_EQ(range("bytes=1-0x5").status, 200);
+  EXPECT_EQ(range("bytes=+1-5").status, 200);
   EXPECT_EQ(range("lines=1-2").status, 200);
+}
+
+TEST(S3, RefusesKeysThatAreNoText) {
+  Harness harness;
+  for (const char* key : {"a%00b", "%ff", "%C0%80", "%ED%A0%80"}) {
+    const std::string target = std::string("/test/") + key;
+    EXPECT_EQ(harness.Send("PUT", target, "x").Xml("Code"), "InvalidURI") << key;
+    EXPECT_EQ(harness.Send("POST", target + "?uploads").Xml("Code"), "InvalidURI") << key;
+    EXPECT_EQ(harness.Send("GET", target).Xml("Code"), "NoSuchKey") << key;
+  }
+  EXPECT_EQ(harness.Send("PUT", "/test/%E2%82%AC", "x").status, 200);
 }
 
 TEST(S3, JudgesConditions) {

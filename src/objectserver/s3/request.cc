@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 #include "http/message.h"
+#include "objectserver/object_key.h"
 
 namespace assay::objectserver::s3 {
 namespace {
 
-constexpr size_t kMaxKeyBytes = 1024;
 constexpr size_t kMaxMetadataBytes = 2048;
 constexpr char kEncryptionHeader[] = "x-amz-server-side-encryption";
 constexpr char kEncryptionKeyHeader[] = "x-amz-server-side-encryption-aws-kms-key-id";
@@ -172,6 +172,8 @@ http::ServerResponse OutcomeAnswer(const Request& request, const StoreOutcome& o
       return ErrorAnswer(request, {"NoSuchUpload", {}, 0, {{"UploadId", request.query.Get("uploadId")}}});
     case StoreCode::kConditionFailed:
       return ErrorAnswer(request, {"PreconditionFailed"});
+    case StoreCode::kInvalidKey:
+      return ErrorAnswer(request, {"InvalidURI"});
     case StoreCode::kOk:
     case StoreCode::kFailed:
       break;

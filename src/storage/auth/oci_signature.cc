@@ -137,7 +137,7 @@ OciVerdict VerifyOciRequest(const ReceivedRequest& request, const OciKeyLookup& 
   OciVerdict verdict;
   verdict.kind = OciVerdict::Kind::kAccepted;
   verdict.key_id = parameters["keyId"];
-  verdict.body_signed = is_signed("x-content-sha256");
+  verdict.body_signed = is_signed("x-content-sha256") && is_signed("content-length") && is_signed("content-type");
   return verdict;
 }
 

@@ -33,7 +33,9 @@ struct OciVerdict {
   enum class Kind { kAccepted, kAnonymous, kRefused };
   Kind kind = Kind::kAnonymous;  ///< anonymous: no Authorization at all
   std::string key_id;            ///< "tenancy/user/fingerprint" of accepted requests
-  bool body_signed = false;      ///< x-content-sha256 is covered: the server must compare it with the body
+  /// x-content-sha256, content-length and content-type are covered, as OCI wants them of every body but an object's and
+  /// a part's: the server must compare the first with the body.
+  bool body_signed = false;
   std::string_view code;
   int http_status = 0;
   std::string message;
