@@ -16,14 +16,25 @@ namespace assay::http {
 struct ClientOptions {
   int max_connections = 64;  ///< transfers in progress; those beyond wait their turn
   double connect_timeout_seconds = 10;
-  double stall_timeout_seconds = 20;  ///< no byte moved for so long; whole seconds; 0: none
-  double total_timeout_seconds = 0;   ///< of an transfer, from its start on a connection; 0: none
+  /// No byte moved for so long, or of an answer's body less than kMinBytesPerSecond; whole seconds; 0: for ever.
+  double stall_timeout_seconds = 20;
+  double total_timeout_seconds = 0;  ///< of an transfer, from its start on a connection; 0: none
   bool verify_tls = true;
   std::string ca_file{};              ///< PEM; empty: the system's
+  bool use_proxy = true;              ///< false: none, whatever the environment says
   std::string proxy{};                ///< empty: http_proxy, https_proxy and no_proxy
   int64_t bandwidth_bytes_per_s = 0;  ///< of all transfers, both ways together; 0: no cap
   std::string user_agent = "assay";
 };
+
+/// The slowest that a body may come.
+inline constexpr double kMinBytesPerSecond = 1024;
+/// Of a 2xx answer that is kept in Response::body. The longest pages of lists that stores answer with have a quarter.
+inline constexpr int64_t kMaxKeptBytes = 32 << 20;
+/// Of an answer of any other status: its text is for a line of an error. What comes after is not read.
+inline constexpr int64_t kMaxErrorBytes = 64 << 10;
+/// Of all header lines of an answer, interim ones and trailers included.
+inline constexpr int64_t kMaxHeaderBytes = 256 << 10;
 
 /// Why no whole answer came.
 enum class TransportError {
@@ -38,6 +49,7 @@ enum class TransportError {
   kStall,      ///< ClientOptions::stall_timeout_seconds
   kTimeout,    ///< total_timeout_seconds
   kProtocol,   ///< not HTTP, or a URL that cannot be requested
+  kTooLarge,   ///< more than kMaxKeptBytes or kMaxHeaderBytes
   kRejected,   ///< the sink refused the body; `Outcome::detail` holds its message
   kCancelled,
 };

@@ -195,6 +195,69 @@ TEST_F(ClientTest, BrokenAnswers) {
   EXPECT_EQ(client.Run(Get("/stall")).error, TransportError::kStall);
 }
 
+/// A server that answers with `status` and a body of `pieces` MiB, below as many headers as named.
+std::unique_ptr<Server> StartLarge(int status, int pieces, int headers, const ServerOptions& options = {}) {
+  auto server = Server::Start(options, WholeBody([=](const RequestHead&, std::string_view) {
+                                ServerResponse response;
+                                response.status = status;
+                                for (int i = 0; i < headers; ++i) {
+                                  response.headers.Add("x-filler-" + std::to_string(i), std::string(1000, 'h'));
+                                }
+                                for (int i = 0; i < pieces; ++i) {
+                                  response.body.push_back(BodyPiece::Text(std::string(1 << 20, 'b')));
+                                }
+                                return response;
+                              }));
+  EXPECT_TRUE(server.ok());
+  return std::move(server).value();
+}
+
+TEST_F(ClientTest, AnswersThatAreKeptAreBounded) {
+  server_ = StartLarge(200, 40, 0);
+  Client client;
+  const Outcome large = client.Run(Get("/"));
+  EXPECT_EQ(large.error, TransportError::kTooLarge);
+  EXPECT_EQ(large.detail, "its body has more than 32 MiB");
+  EXPECT_LE(large.response.body.size(), static_cast<size_t>(kMaxKeptBytes));
+  std::string memory(40 << 20, '?');
+  MemorySink sink(std::as_writable_bytes(std::span(memory)));
+  Transfer transfer = Get("/");
+  transfer.sink = &sink;
+  EXPECT_TRUE(client.Run(std::move(transfer)).ok()) << "what goes elsewhere is not";
+}
+
+TEST_F(ClientTest, OfALongErrorTheBeginningIsRead) {
+  server_ = StartLarge(500, 8, 0);
+  Client client;
+  const Outcome outcome = client.Run(Get("/"));
+  ASSERT_TRUE(outcome.ok()) << outcome.detail;
+  EXPECT_EQ(outcome.response.status, 500);
+  EXPECT_EQ(outcome.response.body, std::string(kMaxErrorBytes, 'b'));
+  EXPECT_TRUE(client.Run(Get("/")).ok()) << "the next request has a connection of its own";
+}
+
+TEST_F(ClientTest, HeadersAreBounded) {
+  server_ = StartLarge(200, 0, 300);
+  Client client;
+  const Outcome outcome = client.Run(Get("/"));
+  EXPECT_EQ(outcome.error, TransportError::kTooLarge);
+  EXPECT_EQ(outcome.detail, "more than 256 KiB of headers");
+}
+
+TEST_F(ClientTest, ABodyThatTricklesIsAStall) {
+  ServerOptions slow;
+  slow.network.connection_bytes_per_s = 900;
+  server_ = StartLarge(200, 1, 0, slow);
+  Client client({.stall_timeout_seconds = 1});
+  std::string memory(1 << 20, '?');
+  MemorySink sink(std::as_writable_bytes(std::span(memory)));
+  Transfer transfer = Get("/");
+  transfer.sink = &sink;
+  const Outcome outcome = client.Run(std::move(transfer));
+  EXPECT_EQ(outcome.error, TransportError::kStall);
+  EXPECT_EQ(outcome.detail, "less than 1024 bytes a second of the answer came for 1 seconds");
+}
+
 TEST_F(ClientTest, CancelEndsWithACallback) {
   StartServer();
   std::atomic<int> cancelled = 0;

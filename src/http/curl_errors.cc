@@ -47,6 +47,7 @@ constexpr NameRow kNames[] = {
     {TransportError::kStall, "stall"},
     {TransportError::kTimeout, "timeout"},
     {TransportError::kProtocol, "protocol"},
+    {TransportError::kTooLarge, "too large an answer"},
     {TransportError::kRejected, "rejected"},
     {TransportError::kCancelled, "cancelled"},
 };

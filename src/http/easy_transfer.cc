@@ -1,5 +1,7 @@
 #include "http/easy_transfer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -20,6 +22,12 @@ long Milliseconds(double seconds) {
   return seconds <= 0 ? 0 : std::max(1L, static_cast<long>(seconds * 1000));
 }
 
+/// Under a cap all transfers share what it lets through.
+double SlowestRate(const ClientOptions& options) {
+  const double share = static_cast<double>(options.bandwidth_bytes_per_s) / (2.0 * options.max_connections);
+  return options.bandwidth_bytes_per_s > 0 ? std::min(share, kMinBytesPerSecond) : kMinBytesPerSecond;
+}
+
 std::span<const std::byte> AsBytes(const char* data, size_t size) {
   return {reinterpret_cast<const std::byte*>(data), size};
 }
@@ -27,7 +35,11 @@ std::span<const std::byte> AsBytes(const char* data, size_t size) {
 }  // namespace
 
 EasyTransfer::EasyTransfer(const ClientOptions& options, TokenBucket& bucket)
-    : options_(options), bucket_(bucket), handle_(curl_easy_init()), direct_(!options.proxy.empty()) {
+    : options_(options),
+      bucket_(bucket),
+      handle_(curl_easy_init()),
+      direct_(!options.proxy.empty()),
+      trickle_(options.stall_timeout_seconds, SlowestRate(options)) {
   SetFixedOptions();
 }
 
@@ -59,7 +71,9 @@ void EasyTransfer::SetFixedOptions() {
   if (!options_.ca_file.empty()) {
     set(CURLOPT_CAINFO, options_.ca_file.c_str());
   }
-  if (!options_.proxy.empty()) {
+  if (!options_.use_proxy) {
+    set(CURLOPT_PROXY, "");
+  } else if (!options_.proxy.empty()) {
     set(CURLOPT_PROXY, options_.proxy.c_str());
   }
   set(CURLOPT_HEADERFUNCTION, &EasyTransfer::OnHeader);
@@ -79,6 +93,11 @@ void EasyTransfer::Begin(TransferId id, Transfer transfer, Client::Callback call
   response_ = {};
   sink_status_ = {};
   sink_begun_ = false;
+  given_up_ = TransportError::kNone;
+  given_up_detail_.clear();
+  read_enough_ = false;
+  header_bytes_ = 0;
+  trickle_.Begin();
   paused_since_ = 0;
   error_text_[0] = '\0';
   direct_.Begin(transfer_.request.url);
@@ -129,22 +148,33 @@ void EasyTransfer::SetHeaders() {
 }
 
 size_t EasyTransfer::OnHeader(char* data, size_t size, size_t count, void* self) {
-  static_cast<EasyTransfer*>(self)->TakeHeaderLine(Trim({data, size * count}));
-  return size * count;
+  return static_cast<EasyTransfer*>(self)->TakeHeaderLine({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
 }
 
-void EasyTransfer::TakeHeaderLine(std::string_view line) {
+bool EasyTransfer::GiveUp(TransportError error, std::string detail) {
+  given_up_ = error;
+  given_up_detail_ = std::move(detail);
+  return false;
+}
+
+bool EasyTransfer::TakeHeaderLine(std::string_view line) {
+  header_bytes_ += static_cast<int64_t>(line.size());
+  if (header_bytes_ > kMaxHeaderBytes) {
+    return GiveUp(TransportError::kTooLarge, fmt::format("more than {} KiB of headers", kMaxHeaderBytes >> 10));
+  }
+  line = Trim(line);
   if (line.starts_with("HTTP/")) {
     // An interim answer (100) or a proxy's came before this one.
     response_ = {};
     const std::string_view code = Trim(line.substr(std::min(line.find(' '), line.size())));
     std::from_chars(code.data(), code.data() + code.size(), response_.status);
-    return;
+    return true;
   }
   const size_t colon = line.find(':');
   if (colon != std::string_view::npos) {
     response_.headers.Add(line.substr(0, colon), Trim(line.substr(colon + 1)));
   }
+  return true;
 }
 
 bool EasyTransfer::BeginSink() {
@@ -176,15 +206,33 @@ size_t EasyTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
 
 bool EasyTransfer::TakeBody(std::span<const std::byte> chunk) {
   response_.body_bytes += static_cast<int64_t>(chunk.size());
+  if (!trickle_.Take(chunk, MonotonicSeconds())) {
+    return GiveUp(TransportError::kStall, fmt::format("less than {} bytes a second of the answer came for {} seconds",
+                                                      kMinBytesPerSecond, options_.stall_timeout_seconds));
+  }
   if (transfer_.sink == nullptr || response_.status / 100 != 2) {
-    response_.body.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
-    return true;
+    return KeepBody(chunk);
   }
   if (!BeginSink()) {
     return false;
   }
   sink_status_ = transfer_.sink->Consume(chunk);
   return sink_status_.ok();
+}
+
+bool EasyTransfer::KeepBody(std::span<const std::byte> chunk) {
+  const bool succeeded = response_.status / 100 == 2;
+  const auto room = static_cast<size_t>((succeeded ? kMaxKeptBytes : kMaxErrorBytes)) - response_.body.size();
+  const size_t kept = std::min(room, chunk.size());
+  response_.body.append(reinterpret_cast<const char*>(chunk.data()), kept);
+  if (kept == chunk.size()) {
+    return true;
+  }
+  if (succeeded) {
+    return GiveUp(TransportError::kTooLarge, fmt::format("its body has more than {} MiB", kMaxKeptBytes >> 20));
+  }
+  read_enough_ = true;
+  return false;
 }
 
 size_t EasyTransfer::OnRead(char* data, size_t size, size_t count, void* self) {
@@ -242,6 +290,9 @@ Outcome EasyTransfer::Measure() {
 }
 
 Outcome EasyTransfer::Finish(CURLcode code) {
+  if (read_enough_) {
+    code = CURLE_OK;  // the connection is gone, the answer is there
+  }
   if (code == CURLE_OK && transfer_.sink != nullptr && response_.status / 100 == 2 && BeginSink()) {
     sink_status_ = transfer_.sink->End();
   }
@@ -249,7 +300,10 @@ Outcome EasyTransfer::Finish(CURLcode code) {
   curl_easy_getinfo(handle_, CURLINFO_CONNECT_TIME_T, &connected_us);
   Outcome outcome = Measure();
   outcome.error = ClassifyCurlError(code, connected_us > 0, error_text_);
-  if (!sink_status_.ok()) {
+  if (given_up_ != TransportError::kNone) {
+    outcome.error = given_up_;
+    outcome.detail = std::move(given_up_detail_);
+  } else if (!sink_status_.ok()) {
     outcome.error = TransportError::kRejected;
     outcome.detail = sink_status_.message();
   } else if (outcome.error == TransportError::kProxy) {

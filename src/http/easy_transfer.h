@@ -10,6 +10,7 @@
 #include "http/client.h"
 #include "http/direct_sender.h"
 #include "http/token_bucket.h"
+#include "http/trickle_watch.h"
 
 namespace assay::http {
 
@@ -49,8 +50,11 @@ class EasyTransfer {
   void SetMethod(int64_t body_bytes);
   void SetHeaders();
   void AddHeader(std::string_view line);
-  void TakeHeaderLine(std::string_view line);
+  bool TakeHeaderLine(std::string_view line);
   bool TakeBody(std::span<const std::byte> chunk);
+  bool KeepBody(std::span<const std::byte> chunk);
+  /// Ends the transfer for a reason of ours; false, for what libcurl calls.
+  bool GiveUp(TransportError error, std::string detail);
   /// Tells the sink of the headers, once; false when it refused.
   bool BeginSink();
   bool MustPause();
@@ -71,6 +75,11 @@ class EasyTransfer {
   Response response_;
   Status sink_status_;
   bool sink_begun_ = false;
+  TransportError given_up_ = TransportError::kNone;
+  std::string given_up_detail_;
+  bool read_enough_ = false;  ///< of an error's text
+  int64_t header_bytes_ = 0;
+  TrickleWatch trickle_;
   double paused_since_ = 0;
 };
 

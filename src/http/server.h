@@ -58,6 +58,8 @@ struct ServerOptions {
   int port = 0;                    ///< 0: any free one
   int threads = 0;                 ///< 0: one a core, 2 to 8
   double idle_timeout_seconds = 120;
+  double head_timeout_seconds = 30;  ///< of a whole request head, from its first byte on, however its bytes come
+  int max_connections = 8192;        ///< those beyond wait in the kernel until one ends
   ParserLimits limits;
   NetworkLimits network;
 };

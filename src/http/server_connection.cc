@@ -34,9 +34,7 @@ ServerConnection::ServerConnection(uint64_t id, FileDescriptor socket, ServerLoo
       parser_(loop.shared().options.limits),
       upload_pacer_(MakePacer(loop.shared().options.network.connection_bytes_per_s)),
       download_pacer_(MakePacer(loop.shared().options.network.connection_bytes_per_s)),
-      sender_(download_pacer_.get(), loop.shared().download_pacer.get()) {
-  loop_.shared().stats.connections_open.fetch_add(1, std::memory_order_relaxed);
-}
+      sender_(download_pacer_.get(), loop.shared().download_pacer.get()) {}
 
 ServerConnection::~ServerConnection() {
   Close();
@@ -127,38 +125,39 @@ void ServerConnection::UpdateLowWater() {
 void ServerConnection::Receive() {
   int64_t budget = kMaxReceiveBytes;
   while (budget > 0 && (state_ == State::kHead || state_ == State::kBody) && read_again_at_ <= loop_.now()) {
-    if (!ReceiveOnce()) {
+    const int64_t count = ReceiveOnce();
+    if (count == 0) {
       return;
     }
-    budget -= kHeadReadBytes;
+    budget -= count;
   }
   if (state_ == State::kLingering) {
     DropReceived();
   }
 }
 
-bool ServerConnection::ReceiveOnce() {
+int64_t ServerConnection::ReceiveOnce() {
   if (state_ == State::kBody) {
     if (const std::span<std::byte> memory = body_.DirectMemory(); !memory.empty()) {
       const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), memory.data(), memory.size(), 0); });
       if (!OnReceived(count)) {
-        return false;
+        return 0;
       }
       body_.Received(static_cast<size_t>(count));
       if (body_.state() == BodyReceiver::State::kDone) {
         FinishRequest();
       }
-      return true;
+      return count;
     }
   }
   const std::span<char> scratch = loop_.scratch();
   const size_t most = state_ == State::kHead ? kHeadReadBytes : scratch.size();
   const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), scratch.data(), most, 0); });
   if (!OnReceived(count)) {
-    return false;
+    return 0;
   }
   Process({scratch.data(), static_cast<size_t>(count)});
-  return true;
+  return count;
 }
 
 /// False when nothing came: the socket is empty, or closed.
@@ -201,6 +200,7 @@ void ServerConnection::Process(std::string_view bytes) {
 }
 
 size_t ServerConnection::ProcessHead(std::string_view bytes) {
+  head_at_ = parser_.idle() ? loop_.now() : head_at_;
   const size_t taken = parser_.Feed(bytes);
   if (parser_.state() == HeadParser::State::kError) {
     RefuseRequest(parser_.error().status, parser_.error().message);

@@ -33,6 +33,8 @@ class ServerConnection {
   bool closed() const { return state_ == State::kClosed; }
   /// True when the client has kept us waiting since before `time`.
   bool WaitingSince(double time) const;
+  /// True when the head of a request began before `time` and has not come to its end.
+  bool HeadOpenSince(double time) const { return state_ == State::kHead && !parser_.idle() && head_at_ < time; }
   /// Takes what has come of a large body, if it is too little for the loop to be told of it; false: nothing has.
   bool TakeTrickle();
   void Close();
@@ -41,7 +43,8 @@ class ServerConnection {
   enum class State { kHead, kBody, kDelay, kSending, kStalled, kLingering, kClosed };
 
   void Receive();
-  bool ReceiveOnce();
+  /// How many bytes; 0: no more now.
+  int64_t ReceiveOnce();
   bool OnReceived(ssize_t count);
   void PaceReading(int64_t bytes);
   void Process(std::string_view bytes);
@@ -66,6 +69,7 @@ class ServerConnection {
   ServerLoop& loop_;
   State state_ = State::kHead;
   double active_at_;
+  double head_at_ = 0;        ///< the first byte of the head that is being read
   double wake_at_ = 0;        ///< of the state: end of a delay, of a pace, of a stall
   double read_again_at_ = 0;  ///< the pace of the receiving side
   bool blocked_ = false;      ///< the socket takes nothing more now

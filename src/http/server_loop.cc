@@ -22,7 +22,6 @@ constexpr uint64_t kWakeId = 0;
 constexpr uint64_t kListenerId = 1;
 constexpr uint64_t kFirstConnectionId = 2;
 constexpr double kMaxIdleCheckSeconds = 1;
-// Without free descriptors a listener would be ready for ever.
 constexpr double kAcceptPauseSeconds = 0.05;
 constexpr int kAcceptsAtOnce = 64;
 
@@ -111,20 +110,28 @@ void ServerLoop::OnEvent(uint64_t id, uint32_t events) {
 
 void ServerLoop::AcceptSome() {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
+    if (shared_.stats.connections_open.load(std::memory_order_relaxed) >= shared_.options.max_connections) {
+      return PauseAccepting();
+    }
     FileDescriptor socket(::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_, nullptr);
-        accept_again_at_ = now_ + kAcceptPauseSeconds;
-        timers_.push({accept_again_at_, kListenerId});
+        PauseAccepting();
       }
       return;
     }
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     shared_.stats.connections_accepted.fetch_add(1, std::memory_order_relaxed);
+    shared_.stats.connections_open.fetch_add(1, std::memory_order_relaxed);
     (*peers_)[next_peer_++ % peers_->size()]->Adopt(std::move(socket));
   }
+}
+
+/// A listener whose connections cannot be taken would be ready for ever.
+void ServerLoop::PauseAccepting() {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_, nullptr);
+  timers_.push({now_ + kAcceptPauseSeconds, kListenerId});
 }
 
 void ServerLoop::AdoptWaiting() {
@@ -164,10 +171,13 @@ void ServerLoop::CloseIdle() {
   if (now_ < idle_check_at_) {
     return;
   }
-  idle_check_at_ = now_ + std::min(kMaxIdleCheckSeconds, shared_.options.idle_timeout_seconds / 4);
+  const ServerOptions& options = shared_.options;
+  const double shortest = std::min(options.idle_timeout_seconds, options.head_timeout_seconds);
+  idle_check_at_ = now_ + std::min(kMaxIdleCheckSeconds, shortest / 4);
   std::erase_if(connections_, [&](const auto& entry) {
     ServerConnection& connection = *entry.second;
-    return connection.WaitingSince(now_ - shared_.options.idle_timeout_seconds) && !connection.TakeTrickle();
+    return connection.HeadOpenSince(now_ - options.head_timeout_seconds) ||
+           (connection.WaitingSince(now_ - options.idle_timeout_seconds) && !connection.TakeTrickle());
   });
 }
 

@@ -60,6 +60,7 @@ class ServerLoop {
   int TimeoutMilliseconds() const;
   void OnEvent(uint64_t id, uint32_t events);
   void AcceptSome();
+  void PauseAccepting();
   void AdoptWaiting();
   void RunTimers();
   void CloseIdle();
@@ -71,7 +72,6 @@ class ServerLoop {
   int listener_ = -1;
   const std::vector<std::unique_ptr<ServerLoop>>* peers_ = nullptr;
   size_t next_peer_ = 0;
-  double accept_again_at_ = 0;
   std::atomic<bool> stop_ = false;
   double now_ = 0;
   double idle_check_at_ = 0;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -231,6 +233,99 @@ TEST(Server, ClosesIdleConnections) {
   const auto server = StartEcho(options);
   RawClient client(server->port());
   EXPECT_EQ(client.ReadToEnd(), "");
+}
+
+TEST(Server, ClosesConnectionsWhoseHeadTakesTooLong) {
+  ServerOptions options;
+  options.head_timeout_seconds = 0.2;
+  const auto server = StartEcho(options);
+  RawClient client(server->port());
+  client.Send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.ReadUntil("/first");
+  // Each byte is a sign of life, none ends the head.
+  char byte = 'x';
+  client.Send("GET /");
+  while (::recv(client.fd(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+    ::send(client.fd(), "x", 1, MSG_NOSIGNAL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  RawClient other(server->port());
+  other.Send("GET /other HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(other.ReadUntil("/other").find("200 OK"), std::string::npos);
+}
+
+TEST(Server, LetsConnectionsBeyondTheLimitWaitUntilOneEnds) {
+  ServerOptions options;
+  options.max_connections = 2;
+  options.threads = 2;
+  const auto server = StartEcho(options);
+  const auto ask = [](RawClient& client, const std::string& path) {
+    client.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  };
+  auto first = std::make_unique<RawClient>(server->port());
+  RawClient second(server->port());
+  ask(*first, "/1");
+  ask(second, "/2");
+  first->ReadUntil("/1");
+  second.ReadUntil("/2");
+  RawClient third(server->port());
+  ask(third, "/3");
+  ask(second, "/again");
+  EXPECT_NE(second.ReadUntil("/again").find("/again"), std::string::npos);
+  EXPECT_EQ(server->stats().connections_accepted, 2);
+  first.reset();
+  EXPECT_NE(third.ReadUntil("/3").find("200 OK"), std::string::npos);
+}
+
+/// A large body whose every piece that is received is followed by another, so that its connection is always ready.
+class EndlessBody : public Exchange {
+ public:
+  struct Shared {
+    int sender = -1;  ///< the client's end
+    int other = -1;   ///< another client's, which has sent its request but for the last line end
+    int64_t received = 0;
+    std::atomic<int64_t> received_before_other = -1;
+  };
+  explicit EndlessBody(Shared& shared) : shared_(shared), memory_(256 << 10) {}
+  std::span<std::byte> BodyMemory(size_t most) override {
+    return std::as_writable_bytes(std::span(memory_)).first(std::min(most, memory_.size()));
+  }
+  void BodyReceived(size_t count) override {
+    if (shared_.received == 0) {
+      ::send(shared_.other, "\r\n", 2, MSG_NOSIGNAL);
+    }
+    shared_.received += static_cast<int64_t>(count);
+    ::send(shared_.sender, memory_.data(), memory_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  ServerResponse Finish(const Headers&) override { return TextResponse(200, "done"); }
+
+ private:
+  Shared& shared_;
+  std::vector<char> memory_;
+};
+
+TEST(Server, ALargeBodyGivesWayToOthersAfterATurn) {
+  EndlessBody::Shared shared;
+  ServerOptions options;
+  options.threads = 1;
+  auto server = Server::Start(options, [&](const RequestHead& head) -> std::unique_ptr<Exchange> {
+    if (head.path() == "/large") {
+      return std::make_unique<EndlessBody>(shared);
+    }
+    shared.received_before_other = shared.received;
+    return ReadyExchange(TextResponse(200, "other"));
+  });
+  ASSERT_TRUE(server.ok());
+  RawClient large((*server)->port());
+  RawClient other((*server)->port());
+  shared.sender = large.fd();
+  shared.other = other.fd();
+  other.Send("GET /other HTTP/1.1\r\nHost: a\r\n");
+  large.Send("PUT /large HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n" + std::string(256 << 10, 'x'));
+  EXPECT_NE(other.ReadUntil("\r\n\r\nother").find("200 OK"), std::string::npos);
+  constexpr int64_t kTurnBytes = 4 << 20;
+  EXPECT_LE(shared.received_before_other, 2 * kTurnBytes + (512 << 10)) << "the turn that was going on, and one more";
+  (*server)->Stop();  // while the socket that the body comes from is open
 }
 
 TEST(Server, TakesALargeBodyThatComesWithPauses) {

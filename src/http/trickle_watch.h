@@ -1,0 +1,31 @@
+// A body that comes so slowly that it is as good as stalled.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace assay::http {
+
+/// Holds the bytes of an answer's body against a rate, over one window after the other from the first byte on. Blanks
+/// before anything else are no progress but a sign of life: stores send them while they put an object together
+/// (CompleteMultipartUpload), and they may go on for longer.
+class TrickleWatch {
+ public:
+  /// A window of 0 seconds: everything is fast enough.
+  TrickleWatch(double window_seconds, double bytes_per_s)
+      : window_seconds_(window_seconds), bytes_per_s_(bytes_per_s) {}
+
+  void Begin();
+  /// `chunk` came at `now`, in seconds. False: too little has come in the window that ends now.
+  bool Take(std::span<const std::byte> chunk, double now);
+
+ private:
+  const double window_seconds_;
+  const double bytes_per_s_;
+  double first_at_ = 0;  ///< 0: no byte yet
+  double window_at_ = 0;
+  size_t window_bytes_ = 0;
+  bool blank_ = true;  ///< nothing but blanks so far
+};
+
+}  // namespace assay::http
