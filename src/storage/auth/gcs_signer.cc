@@ -1,5 +1,6 @@
 #include "storage/auth/gcs_signer.h"
 
+#include "storage/auth/credential_address.h"
 #include "storage/auth/sigv4.h"
 #include "storage/integrity/checksum.h"
 
@@ -13,6 +14,10 @@ Status NotPrepared() {
 }  // namespace
 
 Status GcsSigner::Sign(http::Request& request, std::string_view) {
+  if (const auto url = http::ParseUrl(request.url); !url || !CheckCredentialAddress(*url).ok()) {
+    return Status::InvalidArgument(
+        "a token is sent by https only, or by http to this machine (give an https endpoint, or go anonymous)");
+  }
   const auto credentials = cache_.Current();
   if (credentials == nullptr) {
     return NotPrepared();
