@@ -3,12 +3,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
 
-#include "base/files.h"
+#include "base/sync_folder.h"
+#include "storage/file/folder_below.h"
 #include "storage/file/key_path.h"
 #include "storage/file/object_attributes.h"
 #include "storage/store_checks.h"
@@ -16,43 +16,37 @@
 namespace assay::storage {
 namespace {
 
-// Held while names change. The kernel gives it back when the descriptor closes, also after kill -9.
-Result<FileDescriptor> LockFolder(const std::string& folder) {
-  FileDescriptor fd = OpenFile(folder.c_str(), O_RDONLY | O_DIRECTORY);
-  if (!fd.valid()) {
-    return ErrnoStatus(errno, "open folder", folder);
-  }
-  if (RetryOnSignal([&] { return ::flock(fd.get(), LOCK_EX); }) != 0 && errno != EOPNOTSUPP && errno != ENOSYS &&
-      errno != ENOLCK) {
-    return ErrnoStatus(errno, "lock folder", folder);
-  }
-  return fd;
-}
+enum class Links { kFollow, kSee };
 
-std::string FolderOf(const std::string& path) {
-  return path.substr(0, path.rfind('/'));
-}
-
-bool IsRegular(const std::string& path) {
+// What stands under a name; nothing where nothing does.
+std::optional<struct stat> Look(int folder, const std::string& name, Links links) {
   struct stat status;
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  const int flags = links == Links::kFollow ? 0 : AT_SYMLINK_NOFOLLOW;
+  return ::fstatat(folder, name.c_str(), &status, flags) == 0 ? std::optional(status) : std::nullopt;
+}
+
+bool IsRegular(int folder, const std::string& name) {
+  const auto status = Look(folder, name, Links::kFollow);
+  return status && S_ISREG(status->st_mode);
 }
 
 // A device, a pipe or a socket: nothing that an object may replace.
-bool IsSpecial(const std::string& path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+bool IsSpecial(int folder, const std::string& name) {
+  const auto status = Look(folder, name, Links::kFollow);
+  return status && !S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode);
+}
+
+bool IsAbsence(int error) {
+  return error == ENOENT || error == ENOTDIR;
 }
 
 // Invalid when there is no regular file of that name.
-Result<FileDescriptor> OpenRegular(const std::string& path) {
+Result<FileDescriptor> OpenRegular(int folder, const std::string& name, const std::string& path) {
   // A pipe would block its reader without O_NONBLOCK; regular files ignore it.
-  FileDescriptor fd = OpenFile(path.c_str(), O_RDONLY | O_NONBLOCK);
+  FileDescriptor fd(RetryOnSignal([&] { return ::openat(folder, name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));
   if (!fd.valid()) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO) {
-      return FileDescriptor();
-    }
-    return ErrnoStatus(errno, "open", path);
+    return IsAbsence(errno) || errno == ENXIO ? Result<FileDescriptor>(FileDescriptor())
+                                              : Result<FileDescriptor>(ErrnoStatus(errno, "open", path));
   }
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) {
@@ -61,170 +55,219 @@ Result<FileDescriptor> OpenRegular(const std::string& path) {
   return S_ISREG(status.st_mode) ? std::move(fd) : FileDescriptor();
 }
 
-bool HoldsFor(const WriteCondition& condition, const std::string& target) {
-  struct stat status;
-  const bool exists = ::lstat(target.c_str(), &status) == 0;
+// The name that the object has in `folder`, or would get: beside the folder when one has its plain name.
+std::string TargetOf(int folder, const std::string& name) {
+  const auto status = Look(folder, name, Links::kFollow);
+  std::string beside = PathBesideFolder(name);
+  return (status ? S_ISDIR(status->st_mode) : IsRegular(folder, beside)) ? beside : name;
+}
+
+bool HoldsFor(const WriteCondition& condition, int folder, const std::string& name) {
+  const auto status = Look(folder, name, Links::kSee);
   switch (condition.kind) {
     case WriteCondition::Kind::kNone:
       return true;
     case WriteCondition::Kind::kAbsent:
-      return !exists;
+      return !status;
     case WriteCondition::Kind::kMatches:
-      return exists && EtagOf(status) == condition.etag;
+      return status && EtagOf(*status) == condition.etag;
   }
   return false;
 }
 
 // 0 or an errno. A link fails where a rename would replace: even a program that knows nothing of the lock cannot come
 // between.
-int GiveName(const std::string& staged, const std::string& target, bool replace) {
+int GiveName(const StagedFile& staged, int folder, const std::string& name, bool replace) {
   if (replace) {
-    return ::rename(staged.c_str(), target.c_str()) == 0 ? 0 : errno;
+    return ::renameat(staged.folder(), staged.name().c_str(), folder, name.c_str()) == 0 ? 0 : errno;
   }
-  if (::link(staged.c_str(), target.c_str()) != 0) {
+  if (::linkat(staged.folder(), staged.name().c_str(), folder, name.c_str(), 0) != 0) {
     return errno;
   }
-  ::unlink(staged.c_str());
+  ::unlinkat(staged.folder(), staged.name().c_str(), 0);
   return 0;
 }
 
-Status SyncFolders(std::vector<std::string> folders) {
-  std::sort(folders.begin(), folders.end());
-  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
-  for (std::string& folder : folders) {
-    ASSAY_RETURN_IF_ERROR(SyncFolder(std::move(folder)));
-  }
-  return Status::Ok();
-}
-
 }  // namespace
-
-Status SyncFolder(std::string folder) {
-  FileDescriptor fd = OpenFile(folder.c_str(), O_RDONLY | O_DIRECTORY);
-  while (!fd.valid() && errno == ENOENT && folder.size() > 1) {
-    folder = FolderOf(folder);
-    fd = OpenFile(folder.empty() ? "/" : folder.c_str(), O_RDONLY | O_DIRECTORY);
-  }
-  // Some file systems cannot sync a folder (EINVAL); their renames are as durable as they get.
-  if (!fd.valid() || (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS)) {
-    return ErrnoStatus(errno, "sync folder", folder);
-  }
-  return Status::Ok();
-}
 
 std::string FileNamespace::Uri(std::string_view key) const {
   return "file://" + Absolute(key);
 }
 
+Result<FileNamespace::Lock> FileNamespace::Take() const {
+  Lock lock{OpenFile(root_.c_str(), O_RDONLY | O_DIRECTORY)};
+  if (!lock.root.valid()) {
+    return ErrnoStatus(errno, "open folder", root_);
+  }
+  lock.held = RetryOnSignal([&] { return lock_(lock.root.get(), LOCK_EX); }) == 0;
+  if (!lock.held && errno != EOPNOTSUPP && errno != ENOSYS && errno != ENOLCK) {
+    return ErrnoStatus(errno, "lock folder", root_);
+  }
+  return lock;
+}
+
+Status FileNamespace::CheckCondition(const std::string& key, const WriteCondition& condition) const {
+  if (condition.kind != WriteCondition::Kind::kMatches || !OpenRoot(root_).valid()) {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const Lock lock, Take());
+  return lock.held ? Status::Ok()
+                   : Status::Unsupported("cannot write " + Uri(key) +
+                                         " only if it matches: its file system has no locks, so another program could "
+                                         "come between (write without the condition, or elsewhere)");
+}
+
 Result<FileDescriptor> FileNamespace::Open(const std::string& key) const {
-  const std::string path = Absolute(PathOfKey(key));
-  ASSAY_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegular(path));
+  const std::string path = PathOfKey(key);
+  const SplitFilePath split(path);
+  const FileDescriptor root = OpenRoot(root_);
+  const FileDescriptor folder = root.valid() ? OpenFolderBelow(root.get(), split.folder) : FileDescriptor();
+  if (!folder.valid()) {
+    return IsAbsence(errno) ? Result<FileDescriptor>(FileDescriptor())
+                            : Result<FileDescriptor>(ErrnoStatus(errno, "open", Absolute(path)));
+  }
+  ASSAY_ASSIGN_OR_RETURN(FileDescriptor fd, OpenRegular(folder.get(), split.name, Absolute(path)));
   if (fd.valid()) {
     return fd;
   }
-  return OpenRegular(PathBesideFolder(path));
+  return OpenRegular(folder.get(), PathBesideFolder(split.name), Absolute(path));
 }
 
-std::string FileNamespace::TargetOf(const std::string& path) const {
-  struct stat status;
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  std::string beside = PathBesideFolder(path);
-  return (exists ? S_ISDIR(status.st_mode) : IsRegular(beside)) ? beside : path;
-}
-
-Status FileNamespace::MakeParents(const std::string& path, std::vector<std::string>& changed) const {
-  for (size_t slash = path.find('/', root_.size() + 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    const std::string folder = path.substr(0, slash);
-    int error = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
-    if (error == EEXIST) {
-      if (IsDirectory(folder)) {
-        continue;
-      }
-      error = ::rename(folder.c_str(), PathBesideFolder(folder).c_str()) == 0 && ::mkdir(folder.c_str(), 0777) == 0
-                  ? 0
-                  : errno;
-    }
-    if (error != 0) {
-      return ErrnoStatus(error, "create folder", folder);
-    }
-    changed.push_back(FolderOf(folder));
+Status FileNamespace::MakeFolder(int parent, const std::string& path, const std::string& name) const {
+  const auto standing = Look(parent, name, Links::kSee);
+  if (standing && !IsRegular(parent, name)) {
+    const bool link = S_ISLNK(standing->st_mode);
+    return Status::InvalidArgument(
+        "cannot write below " + Absolute(path) +
+        (link ? ": a symbolic link stands there, and below the folder that was named none is followed (name " +
+                    Absolute(path) + "/ itself)"
+              : ": a device, a pipe or a socket stands there (choose another folder)"));
   }
-  changed.push_back(FolderOf(path));
-  return Status::Ok();
+  const bool free = !standing || ::renameat(parent, name.c_str(), parent, PathBesideFolder(name).c_str()) == 0;
+  const bool made = free && (::mkdirat(parent, name.c_str(), 0777) == 0 || errno == EEXIST);
+  return made ? Status::Ok() : ErrnoStatus(errno, "create folder", Absolute(path));
 }
 
-Result<FileNamespace::Outcome> FileNamespace::Publish(const std::string& staged, const std::string& key,
+Result<FileDescriptor> FileNamespace::MakeFolderOf(int root, const std::string& path, Changed& changed) const {
+  FileDescriptor folder = OpenFolderBelow(root, "");
+  std::string above;
+  for (size_t begin = 0, slash = path.find('/'); slash != std::string::npos; slash = path.find('/', begin)) {
+    const std::string name = path.substr(begin, slash - begin);
+    begin = slash + 1;
+    FileDescriptor next = OpenFolderIn(folder.get(), name);
+    if (!next.valid() && IsAbsence(errno)) {
+      ASSAY_RETURN_IF_ERROR(MakeFolder(folder.get(), path.substr(0, slash), name));
+      changed.insert(above);
+      next = OpenFolderIn(folder.get(), name);
+    }
+    if (!next.valid()) {
+      return ErrnoStatus(errno, "create folder", Absolute(path.substr(0, slash)));
+    }
+    folder = std::move(next);
+    above = path.substr(0, slash);
+  }
+  changed.insert(above);
+  return folder;
+}
+
+Result<FileNamespace::Outcome> FileNamespace::Publish(const StagedFile& staged, const std::string& key,
                                                       const WriteCondition& condition, bool durable) const {
-  std::vector<std::string> changed;
-  {
-    ASSAY_ASSIGN_OR_RETURN(const FileDescriptor lock, LockFolder(root_));
-    const std::string path = Absolute(PathOfKey(key));
-    ASSAY_RETURN_IF_ERROR(MakeParents(path, changed));
-    const std::string target = TargetOf(path);
-    if (IsSpecial(target)) {
-      return Status::InvalidArgument("cannot write " + Uri(key) +
-                                     ": a device, a pipe or a socket stands there (name a file, or - for standard "
-                                     "output)");
-    }
-    if (!HoldsFor(condition, target)) {
-      return Outcome::kConditionFailed;
-    }
-    const bool replace = condition.kind != WriteCondition::Kind::kAbsent;
-    const int error = GiveName(staged, target, replace);
-    if (error == EEXIST) {
-      return Outcome::kConditionFailed;
-    }
-    if (error == ENOENT) {
-      return Status::NotFound("cannot finish " + Uri(key) + ": its upload was aborted (write it again)");
-    }
-    if (error != 0) {
-      return ErrnoStatus(error, "publish", target);
-    }
+  Changed changed;
+  ASSAY_ASSIGN_OR_RETURN(Lock lock, Take());
+  const std::string path = PathOfKey(key);
+  ASSAY_ASSIGN_OR_RETURN(const FileDescriptor folder, MakeFolderOf(lock.root.get(), path, changed));
+  const std::string target = TargetOf(folder.get(), SplitFilePath(path).name);
+  if (IsSpecial(folder.get(), target)) {
+    return Status::InvalidArgument("cannot write " + Uri(key) +
+                                   ": a device, a pipe or a socket stands there (name a file, or - for standard "
+                                   "output)");
   }
+  if (!HoldsFor(condition, folder.get(), target)) {
+    return Outcome::kConditionFailed;
+  }
+  const int error = GiveName(staged, folder.get(), target, condition.kind != WriteCondition::Kind::kAbsent);
+  if (error == EEXIST) {
+    return Outcome::kConditionFailed;
+  }
+  if (error == ENOENT) {
+    return Status::NotFound("cannot finish " + Uri(key) + ": its upload was aborted (write it again)");
+  }
+  if (error != 0) {
+    return ErrnoStatus(error, "publish", Absolute(path));
+  }
+  const FileDescriptor root = OpenFolderBelow(lock.root.get(), "");
+  lock = Lock();
   if (durable) {
-    ASSAY_RETURN_IF_ERROR(SyncFolders(std::move(changed)));
+    ASSAY_RETURN_IF_ERROR(Sync(root.get(), changed));
   }
   return Outcome::kPublished;
 }
 
-Status FileNamespace::RemoveOne(const std::string& key, std::vector<std::string>& changed) const {
-  const std::string path = Absolute(PathOfKey(key));
-  const std::string target = TargetOf(path);
-  if (IsSpecial(target)) {
+Status FileNamespace::RemoveOne(int root, const std::string& key, Changed& changed) const {
+  SplitFilePath split(PathOfKey(key));
+  FileDescriptor folder = OpenFolderBelow(root, split.folder);
+  if (!folder.valid()) {
+    return IsAbsence(errno) ? Status::Ok() : ErrnoStatus(errno, "remove", Absolute(PathOfKey(key)));
+  }
+  const std::string target = TargetOf(folder.get(), split.name);
+  if (IsSpecial(folder.get(), target)) {
     return Status::Ok();  // no object
   }
-  if (::unlink(target.c_str()) != 0) {
-    return errno == ENOENT || errno == ENOTDIR ? Status::Ok() : ErrnoStatus(errno, "remove", target);
+  if (::unlinkat(folder.get(), target.c_str(), 0) != 0) {
+    return IsAbsence(errno) ? Status::Ok() : ErrnoStatus(errno, "remove", Absolute(PathOfKey(key)));
   }
-  std::string folder = FolderOf(path);
-  while (folder.size() > root_.size() && ::rmdir(folder.c_str()) == 0) {
-    folder = FolderOf(folder);
+  std::string emptied = split.folder;
+  while (!emptied.empty()) {
+    const SplitFilePath above(emptied);
+    folder = OpenFolderBelow(root, above.folder);
+    if (!folder.valid() || ::unlinkat(folder.get(), above.name.c_str(), AT_REMOVEDIR) != 0) {
+      break;
+    }
+    emptied = above.folder;
   }
-  changed.push_back(std::move(folder));
+  changed.insert(std::move(emptied));
   return Status::Ok();
 }
 
 std::vector<Status> FileNamespace::Remove(std::span<const std::string> keys, bool durable) const {
   std::vector<Status> statuses(keys.size());
-  if (!IsDirectory(root_)) {
+  const FileDescriptor root = OpenRoot(root_);
+  if (!root.valid()) {
     return statuses;
   }
-  std::vector<std::string> changed;
+  Changed changed;
   for (size_t i = 0; i < keys.size(); ++i) {
     statuses[i] = CheckKey(keys[i], Uri(keys[i]));
     if (!statuses[i].ok()) {
       continue;
     }
-    const auto lock = LockFolder(root_);
-    statuses[i] = lock.ok() ? RemoveOne(keys[i], changed) : lock.status();
+    const auto lock = Take();
+    statuses[i] = lock.ok() ? RemoveOne(lock->root.get(), keys[i], changed) : lock.status();
   }
-  const Status synced = durable ? SyncFolders(std::move(changed)) : Status::Ok();
+  const Status synced = durable ? Sync(root.get(), changed) : Status::Ok();
   for (Status& status : statuses) {
     if (status.ok()) {
       status = synced;
     }
   }
   return statuses;
+}
+
+Status FileNamespace::Sync(int root, const Changed& changed) const {
+  for (std::string path : changed) {
+    // Where a folder went since, the name that it had went out of the one above.
+    FileDescriptor folder = OpenFolderBelow(root, path);
+    while (!folder.valid() && IsAbsence(errno) && !path.empty()) {
+      path = SplitFilePath(path).folder;
+      folder = OpenFolderBelow(root, path);
+    }
+    const FileDescriptor readable = folder.valid() ? OpenToRead(folder.get()) : FileDescriptor();
+    if (!readable.valid()) {
+      return ErrnoStatus(errno, "sync folder", Absolute(path));
+    }
+    ASSAY_RETURN_IF_ERROR(SyncFolder(readable.get(), Absolute(path)));
+  }
+  return Status::Ok();
 }
 
 }  // namespace assay::storage

@@ -55,7 +55,8 @@ Status ReserveSpace(int fd, int64_t bytes, const std::string& uri) {
 
 }  // namespace
 
-FileStore::FileStore(FileStoreOptions options) : options_(Settle(std::move(options))), names_(options_.root) {}
+FileStore::FileStore(FileStoreOptions options)
+    : options_(Settle(std::move(options))), names_(options_.root, options_.lock) {}
 
 FileStore::~FileStore() {
   RemoveStagingFolder(options_.root);
@@ -162,8 +163,7 @@ Result<ObjectInfo> FileStore::Write(const std::string& key, std::span<const Byte
 
 Result<ObjectInfo> FileStore::WriteWith(const std::string& key, std::span<const Bytes> buffers,
                                         const WriteOptions& options, int threads) const {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Create(options_.root, key));
+  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, Stage(key, options));
   ASSAY_RETURN_IF_ERROR(ReserveSpace(staged.fd(), TotalBytes(buffers), Uri(key)));
   const FileTransfer transfer = {
       .fd = staged.fd(), .uri = Uri(key), .threads = threads, .cancel = options.cancel, .progress = &options.progress};
@@ -180,6 +180,12 @@ Result<ObjectInfo> FileStore::WriteWith(const std::string& key, std::span<const 
   return Finish(staged, key, checksum, options);
 }
 
+Result<StagedFile> FileStore::Stage(const std::string& key, const WriteOptions& options) const {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(names_.CheckCondition(key, options.condition));
+  return StagedFile::Create(options_.root, key);
+}
+
 Result<ObjectInfo> FileStore::Finish(StagedFile& staged, const std::string& key, std::optional<Checksum> checksum,
                                      const WriteOptions& options) const {
   ObjectInfo info = {.content_type = options.content_type, .checksum = checksum, .metadata = MetadataOf(options)};
@@ -193,7 +199,7 @@ Result<ObjectInfo> FileStore::Finish(StagedFile& staged, const std::string& key,
   }
   info = DescribeFile(staged.fd(), status, key);
   ASSAY_ASSIGN_OR_RETURN(const FileNamespace::Outcome outcome,
-                         names_.Publish(staged.path(), key, options.condition, options_.durable));
+                         names_.Publish(staged, key, options.condition, options_.durable));
   return outcome == FileNamespace::Outcome::kPublished ? Result<ObjectInfo>(std::move(info)) : Lost(key, info, options);
 }
 
@@ -208,8 +214,7 @@ Result<ObjectInfo> FileStore::Lost(const std::string& key, const ObjectInfo& our
 }
 
 Result<std::unique_ptr<ObjectWriter>> FileStore::OpenWriter(const std::string& key, const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Create(options_.root, key));
+  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, Stage(key, options));
   const FileTransfer transfer = {
       .fd = staged.fd(), .uri = Uri(key), .threads = options_.threads, .cancel = options.cancel};
   auto finish = [this, key](StagedFile& file, const Checksum& checksum, const WriteOptions& how) {
@@ -277,8 +282,7 @@ Result<ObjectInfo> FileStore::Compose(std::span<const std::string> from, const s
 
 Result<ObjectInfo> FileStore::Concatenate(std::span<const OpenObject> sources, const std::string& to,
                                           const WriteOptions& options) const {
-  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Create(options_.root, to));
+  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, Stage(to, options));
   const FileTransfer transfer = {
       .fd = staged.fd(), .uri = Uri(to), .cancel = options.cancel, .progress = &options.progress};
   std::vector<ObjectInfo> infos;
@@ -301,14 +305,14 @@ Result<MappedObject> FileStore::Map(const std::string& key) const {
 
 Result<ObjectInfo> FileStore::WriteInPlace(const std::string& key, int64_t size, const WriteOptions& options,
                                            const Fill& fill) const {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Create(options_.root, key));
+  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, Stage(key, options));
   return FillAndFinish(staged, key, size, options, fill);
 }
 
 Result<ObjectInfo> FileStore::WriteInPlaceAgain(const std::string& key, int64_t size, const std::string& id,
                                                 const WriteOptions& options, const Fill& fill) const {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(names_.CheckCondition(key, options.condition));
   ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Reopen(options_.root, key, id));
   struct stat status;
   if (::fstat(staged.fd(), &status) != 0 || (status.st_size > size && ::ftruncate(staged.fd(), size) != 0)) {

@@ -1,6 +1,8 @@
 // Objects as ordinary files below a root folder.
 #pragma once
 
+#include <sys/file.h>
+
 #include <functional>
 #include <list>
 #include <memory>
@@ -22,12 +24,15 @@ struct FileStoreOptions {
   std::string root;     ///< absolute; made by the first write where missing
   bool durable = true;  ///< files and folders are synced before a write or a removal is reported done
   int threads = 0;      ///< that move one large object or many small ones; 0: one a processor, at least 2, at most 8
+  LockFolder lock = &::flock;  ///< a test's, for a file system without locks
 };
 
 /// Keys are paths (escaping: key_path.h). A write goes to a file outside the namespace (staged_file.h) that is synced
 /// and then renamed, or linked for a conditional create: a crash leaves the old object or the new one. Etags, metadata
 /// and checksums: object_attributes.h. Reads verify the recorded CRC32C where they cover the whole object. Pages of one
 /// listing go on from where the page before stopped reading folders; keys made meanwhile may be missing from them.
+/// Links: the root may be one or lie behind one; below it, links to files are objects and folders behind links are not
+/// there (file_namespace.h).
 class FileStore final : public ObjectStore {
  public:
   explicit FileStore(FileStoreOptions options);
@@ -83,6 +88,8 @@ class FileStore final : public ObjectStore {
                                int threads) const;
   Result<ObjectInfo> FillAndFinish(StagedFile& staged, const std::string& key, int64_t size,
                                    const WriteOptions& options, const Fill& fill) const;
+  /// An upload for `key`, whose condition can be held to.
+  Result<StagedFile> Stage(const std::string& key, const WriteOptions& options) const;
   /// Records the attributes of a staged file that is written to its end, syncs and publishes it.
   Result<ObjectInfo> Finish(StagedFile& staged, const std::string& key, std::optional<Checksum> checksum,
                             const WriteOptions& options) const;

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -88,6 +90,111 @@ TEST_F(FileStoreTest, NeverLeavesItsRoot) {
   EXPECT_FALSE(std::filesystem::exists(parent / "escaped"));
   EXPECT_FALSE(std::filesystem::exists("/escaped"));
   EXPECT_EQ(Keys().size(), 4u);
+}
+
+class FileStoreLinks : public FileStoreTest {
+ protected:
+  void SetUp() override {
+    std::ofstream(outside() + "/theirs") << "theirs";
+    std::filesystem::create_directory(outside() + "/sub");
+    std::filesystem::create_directory_symlink(outside(), root() + "/link");
+    std::filesystem::create_directory(root() + "/own");
+    std::filesystem::create_directory_symlink(outside(), root() + "/own/link");
+  }
+  const std::string& outside() const { return outside_.path(); }
+  /// The names that lie outside the root, two when all is as it was.
+  std::vector<std::string> Outside() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(outside())) {
+      names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  TemporaryDirectory outside_ = *TemporaryDirectory::Create("assay-outside");
+};
+
+TEST_F(FileStoreLinks, NothingIsWrittenThroughThem) {
+  for (const std::string key : {"link/new", "link/theirs", "link/sub/new", "own/link/new", "own/link/a/b"}) {
+    const auto written = Put(key, "x");
+    ASSERT_FALSE(written.ok()) << key;
+    EXPECT_EQ(written.status().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(written.status().message(), HasSubstr("/link: a symbolic link stands there"));
+  }
+  WriteOptions absent;
+  absent.condition.kind = WriteCondition::Kind::kAbsent;
+  auto writer = store_.OpenWriter("link/streamed", absent);
+  ASSERT_TRUE(writer.ok());
+  EXPECT_FALSE((*writer)->Commit().ok());
+  ASSERT_TRUE(Put("plain", "x").ok());
+  EXPECT_FALSE(store_.Copy("plain", "link/copy", {}).ok());
+  EXPECT_THAT(Outside(), ElementsAre("sub", "theirs"));
+  EXPECT_THAT(*store_.ListUploads(""), IsEmpty());
+}
+
+TEST_F(FileStoreLinks, NothingIsReadListedOrRemovedThroughThem) {
+  EXPECT_THAT(Get("link/theirs"), HasSubstr("no such object"));
+  EXPECT_THAT(store_.Stat("own/link/theirs").value(), testing::Eq(std::nullopt));
+  EXPECT_THAT(Keys(), IsEmpty());
+  const std::string keys[] = {"link/theirs", "own/link/sub"};
+  for (const Status& status : store_.RemoveMany(keys)) {
+    EXPECT_TRUE(status.ok());
+  }
+  EXPECT_THAT(Outside(), ElementsAre("sub", "theirs"));
+}
+
+TEST_F(FileStoreLinks, AWriteReplacesALinkToAFileAndNotTheFile) {
+  std::filesystem::create_symlink(outside() + "/theirs", root() + "/file");
+  EXPECT_EQ(Get("file"), "theirs");
+  ASSERT_TRUE(Put("file", "ours").ok());
+  EXPECT_EQ(Get("file"), "ours");
+  EXPECT_EQ(*ReadFile(outside() + "/theirs"), "theirs");
+  std::filesystem::create_symlink(outside() + "/theirs", root() + "/removed");
+  ASSERT_TRUE(store_.Remove("removed").ok());
+  EXPECT_EQ(*ReadFile(outside() + "/theirs"), "theirs");
+}
+
+TEST_F(FileStoreLinks, UnfinishedUploadsDoNotGoThroughThem) {
+  std::filesystem::create_directory_symlink(outside(), root() + "/.assay");
+  const auto written = Put("key", "x");
+  ASSERT_FALSE(written.ok());
+  EXPECT_THAT(written.status().message(), HasSubstr(".assay is no folder or a symbolic link"));
+  {
+    const FileStore other({root()});
+  }
+  EXPECT_THAT(Outside(), ElementsAre("sub", "theirs"));
+}
+
+TEST_F(FileStoreLinks, TheRootMayBeOneOrLieBehindOne) {
+  FileStore linked({root() + "/link"});
+  const Bytes bytes = AsBytes("x");
+  ASSERT_TRUE(linked.Write("sub/new", std::span(&bytes, 1), {}).ok());
+  EXPECT_EQ(*ReadFile(outside() + "/sub/new"), "x");
+  FileStore below({root() + "/link/sub"});
+  EXPECT_EQ(below.List({})->objects.size(), 1u);
+}
+
+TEST_F(FileStoreTest, WithoutLocksIfMatchIsRefused) {
+  FileStore unlocked({.root = root(), .lock = [](int, int) {
+                        errno = ENOLCK;
+                        return -1;
+                      }});
+  const Bytes bytes = AsBytes("x");
+  const auto write = [&](WriteCondition condition) {
+    WriteOptions options;
+    options.condition = std::move(condition);
+    return unlocked.Write("key", std::span(&bytes, 1), options);
+  };
+  const auto first = write({.kind = WriteCondition::Kind::kAbsent});
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  const auto matching = write({.kind = WriteCondition::Kind::kMatches, .etag = first->etag});
+  ASSERT_FALSE(matching.ok());
+  EXPECT_EQ(matching.status().code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(matching.status().message(), HasSubstr("its file system has no locks"));
+  EXPECT_FALSE(write({.kind = WriteCondition::Kind::kAbsent}).ok());
+  EXPECT_TRUE(write({}).ok());
+  EXPECT_TRUE(unlocked.Remove("key").ok());
 }
 
 TEST_F(FileStoreTest, MovesAnObjectAsideForAFolder) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "storage/file/folder_below.h"
 #include "storage/file/key_path.h"
 #include "storage/file/object_attributes.h"
 #include "storage/store_checks.h"
@@ -58,10 +59,11 @@ Status FolderWalk::Take(FileKind kind, const EntryName& name, const std::string&
 }
 
 Status FolderWalk::ReadFolder(const std::string& path, const std::string& text, std::vector<Entry>& entries) const {
-  const std::string folder = path.empty() ? root_ : root_ + "/" + path;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), ::closedir);
+  const FileDescriptor root = OpenRoot(root_);
+  const FileDescriptor folder = root.valid() ? OpenFolderBelow(root.get(), path) : FileDescriptor();
+  const FolderEntries listing = folder.valid() ? ReadEntries(folder.get()) : FolderEntries(nullptr, ::closedir);
   if (listing == nullptr) {
-    return errno == ENOENT || errno == ENOTDIR ? Status::Ok() : ErrnoStatus(errno, "list folder", folder);
+    return errno == ENOENT || errno == ENOTDIR ? Status::Ok() : ErrnoStatus(errno, "list folder", root_ + "/" + path);
   }
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string_view name = entry->d_name;

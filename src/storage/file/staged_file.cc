@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "storage/file/folder_below.h"
 #include "storage/file/key_path.h"
 
 namespace assay::storage {
@@ -19,45 +20,49 @@ namespace {
 constexpr std::string_view kKeySuffix = ".key";
 constexpr std::string_view kNotesSuffix = ".notes";
 
-std::string StagingFolder(const std::string& root) {
-  return root + "/" + std::string(kOwnFolder) + "/uploads";
+constexpr const char* kUploads = "uploads";
+
+std::string KeyLinkOf(const std::string& name) {
+  return name + std::string(kKeySuffix);
 }
 
-std::string KeyLinkOf(const std::string& path) {
-  return path + std::string(kKeySuffix);
-}
-
-void RemoveBoth(const std::string& path) {
-  ::unlink(path.c_str());
-  ::unlink(KeyLinkOf(path).c_str());
-  ::unlink((path + std::string(kNotesSuffix)).c_str());
-}
-
-/// An open file under `path` with its link; `flags` beside reading, writing and creating.
-Result<FileDescriptor> OpenWithLink(const std::string& folder, const std::string& path, const std::string& key,
-                                    int flags) {
-  const bool reopen = (flags & O_EXCL) == 0;
-  int error = ENOENT;
-  // Another store may remove the empty folder between the two steps; it cannot do so for long.
-  for (int attempt = 0; attempt < 100 && error == ENOENT; ++attempt) {
-    ASSAY_RETURN_IF_ERROR(MakeDirectories(folder));
-    error = ::symlink(key.c_str(), KeyLinkOf(path).c_str()) == 0 || (reopen && errno == EEXIST) ? 0 : errno;
+void RemoveBoth(int folder, const std::string& name) {
+  for (const std::string& each : {name, KeyLinkOf(name), name + std::string(kNotesSuffix)}) {
+    ::unlinkat(folder, each.c_str(), 0);
   }
-  if (error != 0) {
-    return ErrnoStatus(error, "write into folder", folder);
-  }
-  FileDescriptor fd = OpenFile(path.c_str(), O_RDWR | O_CREAT | flags);
-  if (!fd.valid()) {
-    error = errno;
-    RemoveBoth(path);
-    return ErrnoStatus(error, "write into folder", folder);
-  }
-  return fd;
 }
 
-std::optional<std::string> ReadLink(const std::string& path) {
+/// The folder of uploads; invalid with errno set.
+FileDescriptor FindStaging(const std::string& root) {
+  const FileDescriptor top = OpenRoot(root);
+  return top.valid() ? OpenFolderBelow(top.get(), std::string(kOwnFolder) + "/" + kUploads) : FileDescriptor();
+}
+
+/// Likewise, made where missing; invalid where another store removed the empty folder between two steps.
+Result<FileDescriptor> MakeStaging(const std::string& root) {
+  ASSAY_RETURN_IF_ERROR(MakeDirectories(root));
+  FileDescriptor folder = OpenRoot(root);
+  std::string path = root;
+  for (const std::string& name : {std::string(kOwnFolder), std::string(kUploads)}) {
+    path += "/" + name;
+    const bool there = folder.valid() && (::mkdirat(folder.get(), name.c_str(), 0777) == 0 || errno == EEXIST);
+    folder = there ? OpenFolderIn(folder.get(), name) : FileDescriptor();
+    if (folder.valid()) {
+      continue;
+    }
+    if (errno == ENOTDIR) {
+      return Status::InvalidArgument("cannot write into " + root + ": " + path +
+                                     " is no folder or a symbolic link (remove it)");
+    }
+    return errno == ENOENT ? Result<FileDescriptor>(FileDescriptor())
+                           : Result<FileDescriptor>(ErrnoStatus(errno, "create folder", path));
+  }
+  return folder;
+}
+
+std::optional<std::string> ReadLink(int folder, const std::string& name) {
   std::string target(PATH_MAX, '\0');
-  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
   if (size < 0) {
     return std::nullopt;
   }
@@ -71,25 +76,43 @@ bool IsUploadId(std::string_view text) {
 
 }  // namespace
 
+/// `flags` beside reading, writing and creating.
+Result<StagedFile> StagedFile::Open(const std::string& root, const std::string& key, std::string name, int flags) {
+  const bool reopen = (flags & O_EXCL) == 0;
+  FileDescriptor folder;
+  int error = ENOENT;
+  // Another store cannot remove the empty folder between two steps for long.
+  for (int attempt = 0; attempt < 100 && error == ENOENT; ++attempt) {
+    ASSAY_ASSIGN_OR_RETURN(folder, MakeStaging(root));
+    if (folder.valid()) {
+      const bool linked = ::symlinkat(key.c_str(), folder.get(), KeyLinkOf(name).c_str()) == 0;
+      error = linked || (reopen && errno == EEXIST) ? 0 : errno;
+    }
+  }
+  const std::string where = root + "/" + std::string(kOwnFolder);
+  if (error != 0) {
+    return ErrnoStatus(error, "write into folder", where);
+  }
+  FileDescriptor fd(RetryOnSignal(
+      [&] { return ::openat(folder.get(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666); }));
+  if (!fd.valid()) {
+    error = errno;
+    RemoveBoth(folder.get(), name);
+    return ErrnoStatus(error, "write into folder", where);
+  }
+  return StagedFile(std::move(fd), std::move(folder), std::move(name));
+}
+
 Result<StagedFile> StagedFile::Create(const std::string& root, const std::string& key) {
-  const std::string folder = StagingFolder(root);
-  const std::string path = folder + "/" + RandomUid();
-  ASSAY_ASSIGN_OR_RETURN(FileDescriptor fd, OpenWithLink(folder, path, key, O_EXCL));
-  return StagedFile(std::move(fd), path);
+  return Open(root, key, RandomUid(), O_EXCL);
 }
 
 Result<StagedFile> StagedFile::Reopen(const std::string& root, const std::string& key, const std::string& id) {
-  const std::string path = StagedPath(root, id);
-  ASSAY_ASSIGN_OR_RETURN(FileDescriptor fd, OpenWithLink(StagingFolder(root), path, key, 0));
-  return StagedFile(std::move(fd), path);
-}
-
-std::string StagedPath(const std::string& root, const std::string& id) {
-  return StagingFolder(root) + "/" + id;
+  return Open(root, key, id, 0);
 }
 
 std::string StagedNotesPath(const std::string& root, const std::string& id) {
-  return StagedPath(root, id) + std::string(kNotesSuffix);
+  return root + "/" + std::string(kOwnFolder) + "/" + kUploads + "/" + id + std::string(kNotesSuffix);
 }
 
 StagedFile::~StagedFile() {
@@ -99,29 +122,29 @@ StagedFile::~StagedFile() {
 void StagedFile::Discard() {
   if (fd_.valid()) {
     fd_.Reset();
-    RemoveBoth(path_);
+    RemoveBoth(folder_.get(), name_);
   }
 }
 
 Result<std::vector<UnfinishedUpload>> ListStaged(const std::string& root, const std::string& prefix) {
   std::vector<UnfinishedUpload> uploads;
-  const std::string folder = StagingFolder(root);
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+  const FileDescriptor folder = FindStaging(root);
+  const FolderEntries entries = folder.valid() ? ReadEntries(folder.get()) : FolderEntries(nullptr, ::closedir);
   if (entries == nullptr) {
     if (errno == ENOENT || errno == ENOTDIR) {
       return uploads;
     }
-    return ErrnoStatus(errno, "list", folder);
+    return ErrnoStatus(errno, "list the uploads of", root);
   }
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string id = entry->d_name;
     if (!IsUploadId(id)) {
       continue;
     }
-    const std::string path = folder + "/" + id;
-    const auto key = ReadLink(KeyLinkOf(path));
+    const auto key = ReadLink(folder.get(), KeyLinkOf(id));
     struct stat status;
-    if (key.has_value() && key->starts_with(prefix) && ::lstat(KeyLinkOf(path).c_str(), &status) == 0) {
+    if (key.has_value() && key->starts_with(prefix) &&
+        ::fstatat(folder.get(), KeyLinkOf(id).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
       uploads.push_back({*key, id, static_cast<double>(status.st_mtim.tv_sec)});
     }
   }
@@ -131,18 +154,22 @@ Result<std::vector<UnfinishedUpload>> ListStaged(const std::string& root, const 
 }
 
 Status AbortStaged(const std::string& root, const std::string& key, const std::string& upload_id) {
-  const std::string path = StagingFolder(root) + "/" + upload_id;
-  if (!IsUploadId(upload_id) || ReadLink(KeyLinkOf(path)) != key) {
+  const FileDescriptor folder = FindStaging(root);
+  if (!folder.valid() || !IsUploadId(upload_id) || ReadLink(folder.get(), KeyLinkOf(upload_id)) != key) {
     return Status::NotFound("cannot abort upload " + upload_id + " of " + key +
                             ": there is no such upload (list the unfinished ones)");
   }
-  RemoveBoth(path);
+  RemoveBoth(folder.get(), upload_id);
   return Status::Ok();
 }
 
 void RemoveStagingFolder(const std::string& root) {
-  ::rmdir(StagingFolder(root).c_str());
-  ::rmdir((root + "/" + std::string(kOwnFolder)).c_str());
+  const FileDescriptor top = OpenRoot(root);
+  const FileDescriptor own = top.valid() ? OpenFolderIn(top.get(), std::string(kOwnFolder)) : FileDescriptor();
+  if (own.valid()) {
+    ::unlinkat(own.get(), kUploads, AT_REMOVEDIR);
+    ::unlinkat(top.get(), std::string(kOwnFolder).c_str(), AT_REMOVEDIR);
+  }
 }
 
 }  // namespace assay::storage

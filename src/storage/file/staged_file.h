@@ -11,7 +11,8 @@
 namespace assay::storage {
 
 /// An open file in `root`/.assay/uploads, named by its upload id, beside a symbolic link "id.key" whose target is the
-/// key it is meant for; so what a killed program left can be listed and aborted. The destructor removes both.
+/// key it is meant for; so what a killed program left can be listed and aborted. The destructor removes both. Where
+/// ".assay" or "uploads" is a link nothing is written.
 class StagedFile {
  public:
   /// Makes the root and the folder of uploads where missing.
@@ -23,7 +24,9 @@ class StagedFile {
   ~StagedFile();
 
   int fd() const { return fd_.get(); }
-  const std::string& path() const { return path_; }
+  /// The folder it is in, for the *at calls, and its name there.
+  int folder() const { return folder_.get(); }
+  const std::string& name() const { return name_; }
   bool valid() const { return fd_.valid(); }
 
   /// The file stays, for Reopen().
@@ -32,13 +35,15 @@ class StagedFile {
   void Discard();
 
  private:
-  StagedFile(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  StagedFile(FileDescriptor fd, FileDescriptor folder, std::string name)
+      : fd_(std::move(fd)), folder_(std::move(folder)), name_(std::move(name)) {}
+  static Result<StagedFile> Open(const std::string& root, const std::string& key, std::string name, int flags);
+
   FileDescriptor fd_;
-  std::string path_;
+  FileDescriptor folder_;
+  std::string name_;
 };
 
-/// The path of the file of that id.
-std::string StagedPath(const std::string& root, const std::string& id);
 /// Where notes on a file that can be reopened are kept; removed with it.
 std::string StagedNotesPath(const std::string& root, const std::string& id);
 
