@@ -40,7 +40,8 @@ class Model {
 
 class BadDay {
  public:
-  BadDay(const std::string& uri, uint64_t seed) : random_(seed), served_(uri, ServeOptions(seed), Impatient()) {}
+  BadDay(const std::string& uri, uint64_t seed, Access access)
+      : random_(seed), served_(uri, ServeOptions(seed), Impatient(), access) {}
 
   Outcomes Run(int operations) {
     for (int i = 0; i < operations; ++i) {
@@ -142,10 +143,16 @@ class BadDay {
   Outcomes outcomes_;
 };
 
-class RemoteStoreFaults : public testing::TestWithParam<const char*> {};
+struct FaultyTarget {
+  const char* name;
+  const char* uri;
+  Access access;
+};
+
+class RemoteStoreFaults : public testing::TestWithParam<FaultyTarget> {};
 
 TEST_P(RemoteStoreFaults, EndRightOrWithAClearError) {
-  const Outcomes outcomes = BadDay(GetParam(), 17).Run(150);
+  const Outcomes outcomes = BadDay(GetParam().uri, 17, GetParam().access).Run(150);
   EXPECT_THAT(outcomes.wrong, testing::IsEmpty());
   // Retries hide nearly all of it.
   EXPECT_LE(outcomes.failed, 8) << testing::PrintToString(outcomes.messages);
@@ -156,8 +163,15 @@ TEST_P(RemoteStoreFaults, EndRightOrWithAClearError) {
   RecordProperty("failed", outcomes.failed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Served, RemoteStoreFaults, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 2); });
+INSTANTIATE_TEST_SUITE_P(Served, RemoteStoreFaults,
+                         testing::Values(FaultyTarget{"s3", "s3://test/", Access::kAnonymous},
+                                         FaultyTarget{"gs", "gs://test/", Access::kAnonymous},
+                                         FaultyTarget{"oci", "oci://test@assay/", Access::kAnonymous},
+                                         FaultyTarget{"s3_keys", "s3://test/", Access::kKeys},
+                                         FaultyTarget{"gs_token", "gs://test/", Access::kKeys},
+                                         FaultyTarget{"gs_hmac", "gs://test/", Access::kHmacKeys},
+                                         FaultyTarget{"oci_key", "oci://test@assay/", Access::kKeys}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace assay::storage

@@ -12,6 +12,7 @@
 #include "objectserver/server.h"
 #include "storage/conformance.h"
 #include "storage/open.h"
+#include "storage/served_credentials.h"
 
 namespace assay::storage {
 
@@ -24,17 +25,25 @@ inline int64_t NetworkBytesReceived(const objectserver::ObjectServer& server) {
   return std::stoll(text.substr(at + kName.size()));
 }
 
-/// The server has the bucket "test" and lets everybody in; `options` are completed with its address.
+/// The server has the bucket "test" and lets in who has `access`; `options` are completed with its address.
 class ServedStore final : public StoreUnderTest {
  public:
-  explicit ServedStore(const std::string& uri, objectserver::ServeOptions serve = {}, StoreOptions options = {}) {
+  explicit ServedStore(const std::string& uri, objectserver::ServeOptions serve = {}, StoreOptions options = {},
+                       Access access = Access::kAnonymous) {
     serve.buckets = {"test"};
+    options.anonymous = access == Access::kAnonymous;
+    if (!options.anonymous) {
+      credentials_.emplace();
+      serve.credentials_file = credentials_->server_file();
+    }
     auto server = objectserver::ObjectServer::Start(serve);
     EXPECT_THAT(server.status(), IsOk());
     server_ = *std::move(server);
     options.endpoint = server_->url();
     options.region = "us-east-1";
-    options.anonymous = true;
+    if (credentials_) {
+      credentials_->GiveToClients(server_->url(), access);
+    }
     options.part_bytes = 5 << 20;
     auto opened = OpenStore(uri, options);
     EXPECT_THAT(opened.status(), IsOk());
@@ -45,6 +54,7 @@ class ServedStore final : public StoreUnderTest {
   std::string url() const { return server_->url(); }
 
  private:
+  std::optional<ServedCredentials> credentials_;
   std::unique_ptr<objectserver::ObjectServer> server_;
   std::shared_ptr<ObjectStore> store_;
 };

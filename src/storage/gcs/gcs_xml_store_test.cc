@@ -49,13 +49,6 @@ class XmlUnderTest final : public StoreUnderTest {
   std::unique_ptr<GcsXmlStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(GcsXml, ObjectStoreConformance,
-                         testing::Values(ConformanceTarget{.name = "hmac",
-                                                           .make = [] { return std::make_unique<XmlUnderTest>(); },
-                                                           .presigns = true,
-                                                           .unfinished_bytes = 11 << 20}),
-                         TargetName);
-
 TEST(GcsXmlStore, SaysWhatIsWrongWithAKey) {
   XmlUnderTest wrong("other");
   const Status status = wrong.store().List({}).status();
