@@ -1,11 +1,9 @@
 // Signature Version 4: what is canonical stays canonical, what the signer signs the verifier accepts, and no proof that
 // comes off the wire does harm. Lines of an input: path, query, Authorization, then headers "name:value".
-#include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "fuzz_input.h"
-#include "storage/auth/oci_signature.h"
+#include "signed_request.h"
 #include "storage/auth/sigv4.h"
 #include "storage/auth/sigv4_verify.h"
 
@@ -16,9 +14,6 @@ constexpr double kNow = 1'700'000'000;
 
 std::optional<SigV4Secret> Lookup(std::string_view) {
   return SigV4Secret{"secret", "", 0};
-}
-std::optional<RsaKey> NoKey(std::string_view) {
-  return std::nullopt;
 }
 
 SigV4VerifyOptions AtNow(std::string region) {
@@ -39,26 +34,6 @@ void CheckCanonicalForms(std::string_view path, std::string_view query) {
   AppendCanonicalQuery(query_once, query);
   AppendCanonicalQuery(query_twice, query_once);
   fuzz::Require(query_once == query_twice, "a canonical query is its own canonical form");
-}
-
-// What may name a header (RFC 9110 section 5.6.2): servers let no other through.
-bool IsToken(std::string_view name) {
-  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c < 0x80 && std::isalnum(c) != 0) || kMarks.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
-http::Headers ReadHeaders(fuzz::Input& input) {
-  http::Headers headers;
-  while (!input.done()) {
-    const std::string_view line = input.Line();
-    const size_t colon = line.find(':');
-    if (colon != std::string_view::npos && IsToken(line.substr(0, colon))) {
-      headers.Add(line.substr(0, colon), line.substr(colon + 1));
-    }
-  }
-  return headers;
 }
 
 void CheckRoundTrip(std::string_view path, std::string_view query, const http::Headers& headers) {
@@ -93,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view path = input.Line();
   const std::string_view query = input.Line();
   const std::string_view authorization = input.Line();
-  assay::http::Headers headers = ReadHeaders(input);
+  assay::http::Headers headers = assay::fuzz::ReadHeaders(input);
   CheckCanonicalForms(path, query);
   CheckRoundTrip(path, query, headers);
   if (!authorization.empty()) {
@@ -101,6 +76,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const ReceivedRequest request{"GET", path, query, &headers};
   (void)VerifySigV4(request, Lookup, AtNow(""));
-  (void)VerifyOciRequest(request, NoKey, kNow);
   return 0;
 }

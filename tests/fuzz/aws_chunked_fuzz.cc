@@ -1,0 +1,134 @@
+// S3's aws-chunked bodies, signed and not. The first byte of an input chooses the form and whether the rest is the body
+// as it stands, or content that is framed and signed here: then the whole must be taken, and nothing that was changed
+// on the way.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/files.h"
+#include "fuzz_input.h"
+#include "objectserver/testing.h"
+#include "storage/auth/sigv4.h"
+
+namespace {
+
+using namespace assay;
+using objectserver::testing::Harness;
+using objectserver::testing::Reply;
+
+constexpr std::string_view kForms[] = {storage::kStreamingUnsignedTrailer, storage::kStreamingSigned,
+                                       storage::kStreamingSignedTrailer};
+constexpr const char* kTarget = "/test/k";
+
+/// A server that knows one key.
+std::unique_ptr<Harness> MakeServer() {
+  static const TemporaryDirectory folder = TemporaryDirectory::Create("aws-chunked").value();
+  const std::string path = folder.path() + "/keys.yaml";
+  fuzz::Require(WriteFileAtomically(path, "keys: [{access_key_id: AKID, secret_access_key: secret}]\n").ok(), "a file");
+  objectserver::ServeOptions options;
+  options.credentials_file = path;
+  return std::make_unique<Harness>(options);
+}
+
+/// One request in the making: its head is signed, its chunks may be.
+class Upload {
+ public:
+  Upload(std::string_view form, size_t decoded_bytes)
+      : timestamp_(storage::SigV4Timestamp(objectserver::UnixSeconds())),
+        key_{"AKID", "", {timestamp_.substr(0, 8), "us-east-1", "s3"}, {}} {
+    key_.signing_key = storage::SigningKey(storage::kAws4Hmac, "secret", key_.scope);
+    request_.method = "PUT";
+    request_.url = std::string("http://127.0.0.1:9000") + kTarget;
+    request_.headers.Set("Host", "127.0.0.1:9000");
+    request_.headers.Set("x-amz-decoded-content-length", std::to_string(decoded_bytes));
+    fuzz::Require(storage::SignHeaders(storage::kAws4Hmac, key_, timestamp_, form, request_), "the head is signed");
+    const std::string authorization(request_.headers.Find("Authorization").value_or(""));
+    signature_ = authorization.substr(authorization.rfind('=') + 1);
+  }
+
+  std::string Chunk(std::string_view form, std::string_view data) {
+    std::string size = Hex(data.size());
+    if (form != storage::kStreamingUnsignedTrailer) {
+      signature_ = storage::ChunkSignature(key_, timestamp_, signature_, storage::Sha256(data));
+      size += ";chunk-signature=" + signature_;
+    }
+    return size + "\r\n" + std::string(data) + (data.empty() ? "" : "\r\n");
+  }
+  std::string End(std::string_view form) {
+    const bool trailer = form == storage::kStreamingSignedTrailer;
+    return (trailer ? "x-amz-trailer-signature:" + storage::TrailerSignature(key_, timestamp_, signature_, "") + "\r\n"
+                    : std::string()) +
+           "\r\n";
+  }
+  Reply Send(Harness& server, std::string_view body) const {
+    return server.Send("PUT", kTarget, body, request_.headers.all());
+  }
+
+ private:
+  static std::string Hex(size_t value) {
+    std::string text;
+    do {
+      text.insert(text.begin(), "0123456789abcdef"[value % 16]);
+      value /= 16;
+    } while (value > 0);
+    return text;
+  }
+
+  const std::string timestamp_;
+  storage::SigV4Key key_;
+  std::string signature_;
+  http::Request request_;
+};
+
+/// What stands under the key.
+std::string Stored(Harness& server) {
+  const auto found = server.store().Find("test", "k");
+  std::string text;
+  if (found.ok()) {
+    (void)found.object->blob.ForEachPiece([&](std::span<const std::byte> bytes) {
+      text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    });
+  }
+  return text;
+}
+
+void CheckFramed(Harness& server, std::string_view form, std::string_view content) {
+  Upload upload(form, content.size());
+  std::string body;
+  // Lines of the content are its chunks, so that their number and sizes vary.
+  for (std::string_view rest = content; !rest.empty();) {
+    const std::string_view piece = rest.substr(0, rest.find('\n') + 1 == 0 ? rest.size() : rest.find('\n') + 1);
+    body += upload.Chunk(form, piece);
+    rest.remove_prefix(piece.size());
+  }
+  body += upload.Chunk(form, "");
+  body += upload.End(form);
+  fuzz::Require(upload.Send(server, body).status == 200, "a body that is framed and signed is taken");
+  fuzz::Require(Stored(server) == content, "what it held is stored");
+  if (form != storage::kStreamingUnsignedTrailer) {
+    std::string changed = body;
+    changed[content.size() * 7 % changed.size()] ^= 1;
+    const int status = upload.Send(server, changed).status;
+    fuzz::Require(status != 200 || Stored(server) == content, "other content than was signed is not taken");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static std::unique_ptr<Harness> server = MakeServer();
+  if (size < 2) {
+    return 0;
+  }
+  const std::string_view form = kForms[data[0] % std::size(kForms)];
+  const std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
+  if (data[0] >= 128) {
+    CheckFramed(*server, form, rest);
+    return 0;
+  }
+  const int status = Upload(form, data[1]).Send(*server, rest).status;
+  fuzz::Require(status >= 200 && status < 600, "every body is answered");
+  fuzz::Require(status != 200 || form == storage::kStreamingUnsignedTrailer, "nobody guesses a signature");
+  return 0;
+}
