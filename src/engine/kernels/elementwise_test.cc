@@ -1,4 +1,6 @@
 // Embedding, norms, SwiGLU and residual sums against plain libtorch in float64.
+#include <limits>
+
 #include "engine/kernels/ops.h"
 #include "engine/kernels/test_support.h"
 
@@ -96,6 +98,64 @@ TEST(Swiglu, LargeArgumentsStayFinite) {
     const at::Tensor y = swiglu(gate, at::ones({5}));
     EXPECT_TRUE(y.allclose(at::silu(gate), 1e-6, 1e-30));
   });
+}
+
+/// Results and gradients are not finite where libtorch's are not.
+void expect_finite_alike(const testing::Operation& ours, const testing::Operation& reference, const Tensors& inputs,
+                         const std::string& what) {
+  const std::vector<bool> grads(inputs.size(), true);
+  for (const auto& precision : kPrecisions) {
+    const Tensors want = testing::run(reference, inputs, grads, precision.dtype);
+    for_each_isa([&] {
+      const Tensors got = testing::run(ours, inputs, grads, precision.dtype);
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(got[i].isfinite().equal(want[i].isfinite())) << what << ", result " << i << got[i] << want[i];
+      }
+    });
+  }
+}
+
+/// Several vectors of every instruction set, and a rest.
+at::Tensor with_odd_numbers() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const at::Tensor x = random({37}, 4);
+  x.index_fill_(0, at::tensor({3, 20, 36}, at::kLong), std::numeric_limits<double>::quiet_NaN());
+  x.index_fill_(0, at::tensor({5, 35}, at::kLong), kInfinity);
+  x.index_fill_(0, at::tensor({7, 34}, at::kLong), -kInfinity);
+  return x;
+}
+
+TEST(Swiglu, WhatIsNotFiniteIsAsInLibtorch) {
+  const at::Tensor odd = with_odd_numbers();
+  const at::Tensor plain = random({37}, 5);
+  for (const Tensors& inputs : {Tensors{odd, plain}, Tensors{plain, odd}}) {
+    expect_finite_alike([](const Tensors& in) -> Tensors { return {swiglu(in[0], in[1])}; },
+                        [](const Tensors& in) -> Tensors { return {at::silu(in[0]) * in[1]}; }, inputs, "swiglu");
+  }
+}
+
+TEST(Gelu, WhatIsNotFiniteIsAsInLibtorch) {
+  for (const bool tanh_form : {false, true}) {
+    expect_finite_alike(
+        [&](const Tensors& in) -> Tensors { return {gelu(in[0], tanh_form ? GeluForm::kTanh : GeluForm::kErf)}; },
+        [&](const Tensors& in) -> Tensors { return {at::gelu(in[0], tanh_form ? "tanh" : "none")}; },
+        {with_odd_numbers()}, tanh_form ? "tanh gelu" : "gelu");
+  }
+}
+
+TEST(RmsNorm, NotANumberSpoilsItsRowAlone) {
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    at::Tensor x = random({3, 37});
+    x[1][36] = value;
+    for_each_isa([&] {
+      const Tensors got = testing::run([](const Tensors& in) -> Tensors { return {rms_norm(in[0], in[1], kEps)}; },
+                                       {x, random({37}, 2)}, {true, true}, at::kFloat);
+      EXPECT_TRUE(got[1][1].isnan().all().item<bool>()) << "the row's gradient";
+      EXPECT_TRUE(got[0][1][36].isnan().item<bool>());
+      EXPECT_TRUE(got[0][0].isfinite().all().item<bool>() && got[1][2].isfinite().all().item<bool>());
+      EXPECT_FALSE(got[2].isfinite().all().item<bool>()) << "the weight's gradient";
+    });
+  }
 }
 
 TEST(Embedding, MatchesLibtorch) {

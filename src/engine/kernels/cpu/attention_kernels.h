@@ -97,7 +97,7 @@ void attend_query_block(const AttentionGroup& g, const E* queries, int64_t query
   const int64_t rows = real_tokens(g, query_block);
   clear(block.output, block_elements * static_cast<int64_t>(sizeof(float)));
   for (int64_t i = 0; i < kBlock; ++i) {
-    block.maximum[i] = -3.0e38F;
+    block.maximum[i] = -__FLT_MAX__;  // finite, so that a score of minus infinity has a distance to it
     block.total[i] = 0.0F;
   }
   for (int64_t begin = visible.begin; begin < visible.end; begin += kKeyBlocks) {
@@ -125,10 +125,12 @@ void store_query_block(const AttentionForward& a, int64_t head, int64_t query_bl
   for (int64_t i = 0; i < count; ++i) {
     T* out = static_cast<T*>(a.out) + (first + i) * g.query_stride + head * g.head_dim;
     const float* output = block.output + i * padded;
-    const float inverse = 1.0F / block.total[i];
+    // As in libtorch, a query whose scores are all minus infinity attends to nothing.
+    const bool nothing = block.total[i] == 0.0F;
+    const float inverse = nothing ? 0.0F : 1.0F / block.total[i];
     for_vectors(g.head_dim,
                 [&](int64_t d, auto lanes) { store_lanes(out + d, load_lanes(output + d, lanes) * inverse, lanes); });
-    a.log_sum_exp[head * a.lse_stride + first + i] = block.maximum[i] + __builtin_logf(block.total[i]);
+    a.log_sum_exp[head * a.lse_stride + first + i] = nothing ? 0.0F : block.maximum[i] + __builtin_logf(block.total[i]);
   }
 }
 

@@ -152,6 +152,7 @@ inline F32 round_to<Bf16>(F32 v) {
   return reinterpret_cast<F32>(__builtin_convertvector(to_bf16_bits(v), U32) << 16);
 }
 
+/// One instruction each: where either is not a number, the result is `b`.
 inline F32 max(F32 a, F32 b) {
   return a > b ? a : b;
 }
@@ -196,14 +197,16 @@ inline F32 sqrt(F32 v) {
 #endif
 }
 
-/// e^x to about 2 units in the last place; below -87.3 it is about 1e-38, never NaN for a number.
+/// e^x to about 2 units in the last place: 0 from -87.7 down, 2.2e38 from 88.3 up, NaN for NaN.
 /// Range reduction and polynomial of the Cephes library's expf (Moshier).
 inline F32 exp(F32 x) {
   constexpr float kLog2E = 1.44269504088896341F;
   constexpr float kLn2High = 0.693359375F;
   constexpr float kLn2Low = -2.12194440e-4F;
-  constexpr float kRoundingShift = 12582912.0F;  // 1.5 * 2^23: adding it leaves an integer in the low mantissa bits
-  x = min(max(x, broadcast(-87.3F)), broadcast(88.3F));
+  // 1.5 * 2^23 leaves an integer in the low mantissa bits; the bias makes them the exponent of 2^n.
+  constexpr float kRoundingShift = 12582912.0F + 127.0F;
+  // To -127 <= n <= 127; the power of the lowest becomes 0. The bounds come first: NaN goes on.
+  x = min(broadcast(88.3F), max(broadcast(-88.0F), x));
   const F32 shifted = x * kLog2E + kRoundingShift;
   const F32 n = shifted - kRoundingShift;
   const F32 r = x - n * kLn2High - n * kLn2Low;
@@ -213,9 +216,9 @@ inline F32 exp(F32 x) {
   p = p * r + 4.1665795894e-2F;
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
-  p = p * (r * r) + r + 1.0F;
-  const I32 exponent = reinterpret_cast<I32>(shifted) << 23;
-  return reinterpret_cast<F32>(reinterpret_cast<I32>(p) + exponent);
+  p = p * (r * r) + r;
+  const F32 power = reinterpret_cast<F32>(reinterpret_cast<I32>(shifted) << 23);
+  return p * power + power;
 }
 
 /// Calls body(offset, count) for whole vectors and then, once, for what is left over. `count` is the integral constant
