@@ -125,14 +125,24 @@ Status OciStore::WaitForCopy(const std::string& work_request, const std::string&
 }
 
 Status OciStore::Pour(const ObjectInfo& source, ObjectWriter& writer, std::span<std::byte> buffer, CancelFlag cancel) {
-  const ReadOptions read = {.if_match = source.etag, .cancel = cancel};
+  const ReadOptions read = {.if_match = source.etag, .known = &source, .cancel = cancel};
+  // Ranges have no checksums here: what goes through in several is compared at its end, before anything is published.
+  std::optional<ChecksumStream> stream;
+  if (source.checksum && source.size > static_cast<int64_t>(buffer.size())) {
+    stream.emplace(source.checksum->kind);
+  }
   for (int64_t at = 0; at < source.size;) {
     const ReadPiece piece = {at, buffer.first(std::min(buffer.size(), static_cast<size_t>(source.size - at)))};
     ASSAY_RETURN_IF_ERROR(Read(source.key, std::span(&piece, 1), read).status());
+    if (stream) {
+      stream->Update(piece.memory);
+    }
     ASSAY_RETURN_IF_ERROR(writer.Write(piece.memory));
     at += static_cast<int64_t>(piece.memory.size());
   }
-  return Status::Ok();
+  const std::optional<Checksum> found = stream ? std::optional(stream->Finish()) : std::nullopt;
+  return !found || found == source.checksum ? Status::Ok()
+                                            : ChecksumMismatchStatus("read", Uri(source.key), *source.checksum, *found);
 }
 
 Result<ObjectInfo> OciStore::CopyThrough(std::span<const ObjectInfo> sources, const std::string& to,
