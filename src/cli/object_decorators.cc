@@ -23,7 +23,7 @@ using storage::LatencyHistogram;
 using storage::LatencyModel;
 using storage::StoreCounts;
 
-constexpr char kGroup[] = "Wrapping";
+constexpr char kWrappingGroup[] = "Wrapping";
 
 Result<double> ParseNumber(const std::string& text) {
   double value = 0;
@@ -128,7 +128,7 @@ void StoreDecorators::AddStatsTo(CLI::App& app) {
       app.add_flag("--stats{table}", stats_, "Print what was asked of the stores afterwards; --stats=json as JSON")
           ->check(CLI::IsMember({"table", "json"}))
           ->type_name("")
-          ->group(kGroup);
+          ->group(kWrappingGroup);
 }
 
 void StoreDecorators::AddBenchTo(CLI::App& app) {
@@ -140,7 +140,7 @@ void StoreDecorators::AddBenchTo(CLI::App& app) {
                  "of an operation")
       ->check(Readable(ParseLatency))
       ->type_name("MEDIAN[,SIGMA[,BYTES]]")
-      ->group(kGroup);
+      ->group(kWrappingGroup);
   app.add_option_function<std::vector<std::string>>(
          "--fault",
          [this](const std::vector<std::string>& texts) {
@@ -154,11 +154,11 @@ void StoreDecorators::AddBenchTo(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->expected(1)
       ->type_name("KIND:RATE[:OPERATION]")
-      ->group(kGroup);
-  app.add_option("--seed", seed_, "Of --latency and --fault")->capture_default_str()->group(kGroup);
+      ->group(kWrappingGroup);
+  app.add_option("--seed", seed_, "Of --latency and --fault")->capture_default_str()->group(kWrappingGroup);
   app.add_option("--record", record_path_, "Write a line of JSON for every operation")
       ->type_name("FILE")
-      ->group(kGroup);
+      ->group(kWrappingGroup);
 }
 
 std::shared_ptr<storage::StoreCounters> StoreDecorators::CountersOf(const storage::StoreUri& uri) {

@@ -16,7 +16,7 @@ namespace {
 
 using storage::StoreOptions;
 
-constexpr char kGroup[] = "Store";
+constexpr char kStoreGroup[] = "Store";
 constexpr char kTransferGroup[] = "Transfer";
 
 bool SameBucket(const storage::StoreUri& a, const storage::StoreUri& b) {
@@ -34,7 +34,7 @@ void StoreFlags::Add(CLI::App& app, const char* name, const char* help, T StoreO
          },
          help)
       ->type_name(type)
-      ->group(kGroup);
+      ->group(kStoreGroup);
 }
 
 void StoreFlags::AddBytes(CLI::App& app, const char* name, const char* help, int64_t StoreOptions::* field) {
@@ -54,11 +54,13 @@ void StoreFlags::AddSwitch(CLI::App& app, const char* name, const char* help, bo
          name,
          [this, field, value] { given_.push_back([field, value](StoreOptions& options) { options.*field = value; }); },
          help)
-      ->group(kGroup);
+      ->group(kStoreGroup);
 }
 
 void StoreFlags::AddTo(CLI::App& app) {
-  app.add_option("--config", config_, "YAML file of store options (docs/storage.md)")->type_name("FILE")->group(kGroup);
+  app.add_option("--config", config_, "YAML file of store options (docs/storage.md)")
+      ->type_name("FILE")
+      ->group(kStoreGroup);
   Add(app, "--endpoint,--endpoint-url", "URL of the service [the provider's]", &StoreOptions::endpoint, "URL");
   Add(app, "--region", "Region of the bucket", &StoreOptions::region, "NAME");
   Add(app, "--profile", "Profile of the store's own configuration files", &StoreOptions::profile, "NAME");
@@ -72,7 +74,7 @@ void StoreFlags::AddTo(CLI::App& app) {
            });
          },
          "S3: the bucket in the path, not in the host name")
-      ->group(kGroup);
+      ->group(kStoreGroup);
   app.add_flag_callback(
          "--virtual-host-style",
          [this] {
@@ -82,7 +84,7 @@ void StoreFlags::AddTo(CLI::App& app) {
            });
          },
          "S3: the bucket in the host name, also of an endpoint")
-      ->group(kGroup);
+      ->group(kStoreGroup);
   AddSwitch(app, "--requester-pays", "Accept to be billed for requests", &StoreOptions::requester_pays, true);
   Add(app, "--storage-class", "Of new objects", &StoreOptions::storage_class, "NAME");
   Add(app, "--sse", "S3: AES256 or aws:kms", &StoreOptions::encryption, "KIND");

@@ -1,12 +1,14 @@
 #include "explore/host_provenance.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
+#include "launch/local_launcher.h"
 #include "measure/machine.h"
 #include "measure/nvml.h"
 #include "samplestore/dependencies.h"
@@ -32,6 +34,17 @@ std::string VisibleGpuNames(const measure::Nvml* nvml) {
   return Join(names, ", ");
 }
 
+/// Two builds with uncommitted changes are two programs.
+std::string Commit() {
+  const std::string commit = kCommit;
+  struct stat worker = {};
+  const Result<std::string> path = launch::FindWorker();
+  if (!commit.ends_with("-dirty") || !path.ok() || ::stat(path->c_str(), &worker) != 0) {
+    return commit;
+  }
+  return fmt::format("{}-{:x}{:08x}", commit, worker.st_mtim.tv_sec, worker.st_mtim.tv_nsec);
+}
+
 ProvenanceMap WithKind(ProvenanceMap provenance) {
   provenance[samplestore::kMachine] = samplestore::MachineKind(provenance);
   return provenance;
@@ -52,7 +65,7 @@ Host Host::Look(bool look_for_gpus) {
       {"cores", std::to_string(machine.usable_cores)},
       {"memory", FormatBytes(static_cast<double>(memory))},
       {"version", kVersion},
-      {samplestore::kCommit, kCommit},
+      {samplestore::kCommit, Commit()},
       {samplestore::kLibtorch, kTorchVersion},
   };
   Host host;

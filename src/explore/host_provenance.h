@@ -17,6 +17,7 @@ class Host {
   /// Takes milliseconds; tens of them where there are GPUs to be asked.
   static Host Look(bool look_for_gpus);
 
+  /// The commit of a build with uncommitted changes ends with when its worker was built.
   /// host, os, kernel, cpu, cpu_features, cores, memory, gpu, gpu_driver, machine (the kind, as
   /// samplestore::MachineKind says), version, commit, libtorch. A run on the CPU has nothing of the GPUs.
   const ProvenanceMap& provenance(bool uses_gpus) const { return uses_gpus ? with_gpus_ : without_gpus_; }
