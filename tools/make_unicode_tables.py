@@ -3,18 +3,27 @@
 
 The `tokenizers` library takes its classes from four places (Oniguruma, Rust's standard library and two crates) that
 follow different versions of Unicode. Same ids need the same classes, so each class is read off that library, code
-point by code point. Normalisation and lower-casing come from libutf8proc; only what differs from it is written.
+point by code point. Normalisation comes from libutf8proc, whose versions agree on all that the library knows; what it
+may not be asked about is written: what the library takes for unknown, and what this version of libutf8proc does not know
+yet.
 """
 
 import ctypes
 import ctypes.util
 import pathlib
+import struct
+import sys
 import unicodedata
 
 import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "src/data/tokenizer/unicode_tables.inc"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "tokenizer"))
+
+from definitions import double_array  # noqa: E402
+
+OUTPUT = ROOT / "src/data/tokenizer/unicode_tables.inc"
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 LINE_WIDTH = 118
 
@@ -103,13 +112,13 @@ class Utf8proc:
             raise ValueError(f"utf8proc_map refused {text!r}")
         return ctypes.string_at(out, length).decode()
 
-    def lower(self, code_point):
-        return chr(self.library.utf8proc_tolower(code_point))
+    def is_unassigned(self, code_point):
+        return self.library.utf8proc_category(code_point) == 0
 
 
 def normalisation_barriers(utf8proc):
     """Code points younger than the library's normalisation data: it passes them on, with no class and no mapping."""
-    found = set()
+    found = {c for c in CODE_POINTS if utf8proc.is_unassigned(c)}
     for form in Utf8proc.FORMS:
         reference = getattr(normalizers, form)()
         for c in CODE_POINTS:
@@ -124,11 +133,41 @@ def normalisation_barriers(utf8proc):
     return found
 
 
-def lowercase_changes(utf8proc):
-    """Code point to the text the library lower-cases it to, where utf8proc's simple mapping gives another."""
+def lowercase_changes():
+    """(code point, text) of all that lower-casing changes."""
     reference = normalizers.Lowercase()
     pairs = ((c, reference.normalize_str(chr(c))) for c in CODE_POINTS)
-    return [(c, text) for c, text in pairs if text != utf8proc.lower(c)]
+    return [(c, text) for c, text in pairs if text != chr(c)]
+
+
+def cluster_counter():
+    """Counts the grapheme clusters of a text, but those of six bytes and more by their characters.
+
+    A map of every first byte to one letter does that: the library looks up shorter clusters as one.
+    """
+    units = double_array({bytes([byte]): 0 for byte in [*range(1, 0x80), *range(0xC2, 0xF5)]})
+    normalizer = normalizers.Precompiled(struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + b"x\0")
+    return lambda text: len(normalizer.normalize_str(text))
+
+
+def grapheme_classes():
+    """Class name to code points, in the order of the bits in unicode.h; each told by texts that it joins or parts."""
+    count = cluster_counter()
+    ka, virama, acute = "\u0915", "\u094d", "\u0301"
+    points = CODE_POINTS[1:]
+    attached = {c for c in points if count("a" + chr(c)) == 1}
+    others = [c for c in points if c not in attached]
+    control = {c for c in points if count(chr(c) + 2 * acute) == 2 and len(chr(c).encode()) > 1}
+    control |= {c for c in range(1, 0x80) if count(chr(c) + acute) == 2} | {0}
+    return {
+        "attached": attached,
+        "extending": {c for c in attached if count("©" + chr(c) + "\u200d©" + acute) == 5},
+        "prepended": {c for c in points if count(chr(c) + "a") == 1},
+        "control": control,
+        "pictographic": {c for c in others if count("©\u200d" + chr(c)) == 3},
+        "consonant": {c for c in others if len(chr(c).encode()) == 3 and count(ka + virama + chr(c) + acute) == 4},
+        "linker": {c for c in attached if count(ka + chr(c) + ka + acute) == 4},
+    }
 
 
 def ranges(values):
@@ -153,26 +192,42 @@ def wrap(items):
     return "\n".join([*lines, line])
 
 
-def main():
-    utf8proc = Utf8proc()
+def masks_of(sets):
     masks = {}
-    for bit, (name, members) in enumerate(classes().items()):
+    for bit, (name, members) in enumerate(sets.items()):
         print(f"{name}: {len(members)} code points")
         for c in members:
             masks[c] = masks.get(c, 0) | 1 << bit
-    class_rows = [f"{{0x{a:x}, 0x{b:x}, 0x{v:x}}}" for a, b, v in ranges(masks)]
-    barrier_rows = [f"{{0x{a:x}, 0x{b:x}}}" for a, b, _ in ranges(dict.fromkeys(normalisation_barriers(utf8proc), 1))]
-    lower_rows = [
-        f"{{0x{c:x}, 0x{ord(t[0]):x}, 0x{ord(t[1]) if len(t) > 1 else 0:x}}}" for c, t in lowercase_changes(utf8proc)
-    ]
-    OUTPUT.write_text(
-        f"// Written by tools/make_unicode_tables.py from tokenizers {tokenizers.__version__}; not edited by hand.\n"
-        "// clang-format off\n"
-        f"constexpr ClassRange kClassRanges[] = {{\n{wrap(class_rows)}\n}};\n\n"
-        f"constexpr CodePointRange kNormalisationBarriers[] = {{\n{wrap(barrier_rows)}\n}};\n\n"
-        f"constexpr LowercaseChange kLowercaseChanges[] = {{\n{wrap(lower_rows)}\n}};\n"
-    )
-    print(f"{len(class_rows)} class ranges, {len(barrier_rows)} barriers, {len(lower_rows)} lower-case changes")
+    return masks
+
+
+def rows_of(masks):
+    return [f"{{0x{a:x}, 0x{b:x}, 0x{v:x}}}" for a, b, v in ranges(masks)]
+
+
+def main():
+    utf8proc = Utf8proc()
+    lowercase = lowercase_changes()
+    masks = masks_of(classes() | {"cased": {c for c, _ in lowercase}})
+    barriers = dict.fromkeys(normalisation_barriers(utf8proc), 1)
+    tables = {
+        "ClassRange kClassRanges": rows_of(masks),
+        "ClassRange kGraphemeClasses": rows_of(masks_of(grapheme_classes())),
+        "CodePointRange kNormalisationBarriers": [f"{{0x{a:x}, 0x{b:x}}}" for a, b, _ in ranges(barriers)],
+        "LowercaseChange kLowercaseChanges": [
+            f"{{0x{c:x}, 0x{ord(t[0]):x}, 0x{ord(t[1]) if len(t) > 1 else 0:x}}}" for c, t in lowercase
+        ],
+    }
+    write(tables)
+
+
+def write(tables):
+    text = f"// Written by tools/make_unicode_tables.py from tokenizers {tokenizers.__version__}; not edited by hand.\n"
+    text += "// clang-format off\n"
+    text += "\n".join(f"constexpr {name}[] = {{\n{wrap(rows)}\n}};\n" for name, rows in tables.items())
+    OUTPUT.write_text(text)
+    for name, rows in tables.items():
+        print(f"{len(rows)} rows of {name}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,24 @@
 """Parts of a tokenizer.json on models small enough to write down, against the `tokenizers` library."""
 
 import json
+import random
+import struct
 
 import pytest
 import torture
-from definitions import charsmap
+from definitions import charsmap, double_array
 from test_parity import assert_same_ids, encode, run_tool
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 CHARACTERS = ["▁", "a", "b", " ", "[", "3", "m", "é", "|", "<pad>", "n't"]
+
+
+def byte_tokenizer():
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return tokenizer
+
 
 NORMALIZERS = {
     "map": normalizers.Precompiled(charsmap()),
@@ -40,6 +50,29 @@ def test_what_stands_first_gets_the_prefix(name, scheme, tmp_path):
     tokenizer.add_special_tokens(["<s>"])
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     texts = STARTS + torture.CONTROL + torture.COMBINING + torture.SPACES
+    assert_same_ids(encode(tmp_path, tokenizer, texts), [tokenizer.encode(text).ids for text in texts], texts)
+
+
+def test_clusters_are_looked_up_as_one(tmp_path):
+    """A map of every first byte to one letter: clusters of less than six bytes become one letter, longer ones several."""
+    units = double_array({bytes([byte]): 0 for byte in [*range(1, 0x80), *range(0xC2, 0xF5)]})
+    tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("x", -1.0)], unk_id=0))
+    tokenizer.normalizer = normalizers.Precompiled(struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + b"x\0")
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    rng = random.Random(3)
+    parts = ["a", "\r", "\n", "\u0301", "\u00ad", "\u200d", "\u200c", "©", "®", "☎", "😀", "🏽", "🇩", "ᄀ", "ᅡ", "ᆨ", "가",
+             "각", "क", "ত", "\u094d", "\u09cd", "\u0903", "\u093c", "\u0600", "\u0e33", "\u180e", "\u061c", "é"]  # fmt: skip
+    texts = ["".join(rng.choices(parts, k=rng.randint(1, 8))) for _ in range(3000)]
+    texts += [f"a{chr(c)}{chr(c)}a\u0301©\u200d{chr(c)}" for c in range(0x20, 0x3400)]
+    assert_same_ids(encode(tmp_path, tokenizer, texts), [tokenizer.encode(text).ids for text in texts], texts)
+
+
+def test_lower_case_of_every_code_point(tmp_path):
+    tokenizer = byte_tokenizer()
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    codes = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and (c < 0x3400 or 0xA000 <= c < 0x1F000)]
+    texts = ["".join(map(chr, codes[i : i + 512])) for i in range(0, len(codes), 512)]
     assert_same_ids(encode(tmp_path, tokenizer, texts), [tokenizer.encode(text).ids for text in texts], texts)
 
 

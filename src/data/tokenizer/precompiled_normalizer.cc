@@ -1,7 +1,5 @@
 #include "data/tokenizer/precompiled_normalizer.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/tokenizer/grapheme.h"
 #include "data/tokenizer/unicode.h"
 
 namespace assay::data {
@@ -101,22 +100,6 @@ class PrecompiledNormalizer final : public SingleNormalizer {
   }
 
  private:
-  static size_t GraphemeEnd(std::string_view text, size_t begin) {
-    CodePoint c = DecodeUtf8(text.data() + begin);
-    utf8proc_int32_t state = 0;
-    size_t end = begin + c.bytes;
-    while (end < text.size()) {
-      const CodePoint next = DecodeUtf8(text.data() + end);
-      if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(c.value),
-                                           static_cast<utf8proc_int32_t>(next.value), &state)) {
-        break;
-      }
-      end += next.bytes;
-      c = next;
-    }
-    return end;
-  }
-
   // The shortest key that starts the grapheme replaces all of it. SentencePiece itself takes the longest, but
   // models are used through the `tokenizers` library, which does this.
   void AppendGrapheme(std::string_view grapheme, std::string* out) const {

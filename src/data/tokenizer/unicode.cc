@@ -1,7 +1,5 @@
 #include "data/tokenizer/unicode.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -27,6 +25,14 @@ struct LowercaseChange {
 };
 
 #include "data/tokenizer/unicode_tables.inc"
+
+// The range of `table` that holds `code_point`, or null.
+template <typename Range, size_t kSize>
+const Range* FindRange(const Range (&table)[kSize], uint32_t code_point) {
+  const auto* after = std::upper_bound(std::begin(table), std::end(table), code_point,
+                                       [](uint32_t c, const Range& range) { return c < range.first; });
+  return after != std::begin(table) && code_point <= std::prev(after)->last ? std::prev(after) : nullptr;
+}
 
 std::vector<uint16_t> BuildClasses() {
   std::vector<uint16_t> classes(kCodePointCount, 0);
@@ -136,18 +142,21 @@ std::string RepairUtf8(std::string_view text) {
 }
 
 bool IsNormalisationBarrier(uint32_t code_point) {
-  const auto* found = std::upper_bound(std::begin(kNormalisationBarriers), std::end(kNormalisationBarriers), code_point,
-                                       [](uint32_t c, const CodePointRange& range) { return c < range.first; });
-  return found != std::begin(kNormalisationBarriers) && code_point <= std::prev(found)->last;
+  return FindRange(kNormalisationBarriers, code_point) != nullptr;
+}
+
+uint16_t GraphemeClasses(uint32_t code_point) {
+  const ClassRange* range = FindRange(kGraphemeClasses, code_point);
+  return range == nullptr ? uint16_t{0} : range->classes;
 }
 
 void AppendLowercase(uint32_t code_point, std::string* out) {
-  const auto* change = std::lower_bound(std::begin(kLowercaseChanges), std::end(kLowercaseChanges), code_point,
-                                        [](const LowercaseChange& row, uint32_t c) { return row.code_point < c; });
-  if (change == std::end(kLowercaseChanges) || change->code_point != code_point) {
-    AppendUtf8(static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code_point))), out);
+  if ((CharClasses()[code_point] & kCased) == 0) {
+    AppendUtf8(code_point, out);
     return;
   }
+  const auto* change = std::lower_bound(std::begin(kLowercaseChanges), std::end(kLowercaseChanges), code_point,
+                                        [](const LowercaseChange& row, uint32_t c) { return row.code_point < c; });
   AppendUtf8(change->first, out);
   if (change->second != 0) {
     AppendUtf8(change->second, out);

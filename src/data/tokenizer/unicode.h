@@ -24,6 +24,17 @@ enum CharClass : uint16_t {
   kControl = 1 << 10,      ///< what BERT's clean_text removes
   kNonspacing = 1 << 11,   ///< what BERT's strip_accents removes after NFD
   kNfcUnstable = 1 << 12,  ///< NFC may change it, alone or after another
+  kCased = 1 << 13,        ///< lower-casing changes it
+};
+/// Bits of what a code point does in a grapheme cluster.
+enum GraphemeClass : uint16_t {
+  kGraphemeAttached = 1 << 0,      ///< joins what stands before it
+  kGraphemeExtending = 1 << 1,     ///< and does not part a pictograph from a joiner, nor a consonant from a linker
+  kGraphemePrepended = 1 << 2,     ///< joins what stands behind it
+  kGraphemeControl = 1 << 3,       ///< joins nothing
+  kGraphemePictographic = 1 << 4,  ///< joins a pictograph and a zero-width joiner
+  kGraphemeConsonant = 1 << 5,     ///< joins a consonant and a linker
+  kGraphemeLinker = 1 << 6,
 };
 inline constexpr uint16_t kLetter = kUpper | kLower | kOtherLetter;
 
@@ -74,8 +85,12 @@ bool IsValidUtf8(std::string_view text);
 /// `from_utf8_lossy` do.
 std::string RepairUtf8(std::string_view text);
 
-/// Whether `code_point` is younger than the normalisation data to be reproduced, which passes it on unchanged.
+/// Whether `code_point` is younger than the normalisation data to be reproduced, which passes it on unchanged. On all
+/// others every version of libutf8proc agrees.
 bool IsNormalisationBarrier(uint32_t code_point);
+
+/// The bits of GraphemeClass of `code_point`.
+uint16_t GraphemeClasses(uint32_t code_point);
 
 /// Appends the lower case of `code_point`, one or two code points.
 void AppendLowercase(uint32_t code_point, std::string* out);
