@@ -37,20 +37,20 @@ Status CorruptImage(std::string_view format, std::string_view reason) {
   return Status::InvalidArgument(fmt::format("it is a corrupt or truncated {} file ({})", format, reason));
 }
 
-Status CheckSize(int64_t width, int64_t height) {
-  if (width <= kMaxPixels / height) {
+Status CheckSize(int64_t width, int64_t height, int64_t max_pixels) {
+  if (width <= max_pixels / height) {
     return Status::Ok();
   }
   return Status::InvalidArgument(
-      fmt::format("it states {} x {} pixels, more than the {} that are read at most", width, height, kMaxPixels));
+      fmt::format("it states {} x {} pixels, more than the {} that are read at most", width, height, max_pixels));
 }
 
-Result<Image> DecodeImage(std::span<const std::byte> bytes) {
+Result<Image> DecodeImage(std::span<const std::byte> bytes, int64_t max_pixels) {
   if (StartsWith(bytes, kJpegStart)) {
-    return DecodeJpeg(bytes);
+    return DecodeJpeg(bytes, max_pixels);
   }
   if (StartsWith(bytes, kPngStart)) {
-    return DecodePng(bytes);
+    return DecodePng(bytes, max_pixels);
   }
   return Status::InvalidArgument(bytes.empty() ? "it is empty" : "it is neither a JPEG nor a PNG file");
 }

@@ -18,8 +18,9 @@ inline constexpr int64_t kMaxPixels = 178'956'970;
 /// taken as Adobe writes it (inverted). Colour profiles and the orientation in EXIF are ignored, as convert() does.
 ///
 /// Safe from several threads. Unlike Pillow, refuses data that the decoder had to make up: a truncated file, broken
-/// codes, a wrong checksum. An error says in one line what is wrong; the name of the file is the caller's to add.
-Result<Image> DecodeImage(std::span<const std::byte> bytes);
+/// codes, a wrong checksum; and more than `max_pixels`. An error says in one line what is wrong; the name of the file
+/// is the caller's to add.
+Result<Image> DecodeImage(std::span<const std::byte> bytes, int64_t max_pixels = kMaxPixels);
 
 /// Reads and decodes a file; an error names it.
 Result<Image> ReadImage(const std::string& path);

@@ -114,12 +114,12 @@ void CmykToRgb(const std::vector<uint8_t>& cmyk, std::vector<uint8_t>& rgb) {
 
 }  // namespace
 
-Result<Image> DecodeJpeg(std::span<const std::byte> bytes) {
+Result<Image> DecodeJpeg(std::span<const std::byte> bytes, int64_t max_pixels) {
   Decompressor decompressor;
   if (!decompressor.ReadHeader(bytes)) {
     return CorruptImage("JPEG", decompressor.reason());
   }
-  ASSAY_RETURN_IF_ERROR(CheckSize(decompressor.width(), decompressor.height()));
+  ASSAY_RETURN_IF_ERROR(CheckSize(decompressor.width(), decompressor.height(), max_pixels));
   Image image{.width = decompressor.width(), .height = decompressor.height(), .rgb = {}};
   const auto pixels = static_cast<size_t>(image.width * image.height);
   image.rgb.resize(pixels * kChannels);

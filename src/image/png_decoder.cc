@@ -117,12 +117,12 @@ void ClampGrey(const std::vector<uint8_t>& big_endian, std::vector<uint8_t>& rgb
 
 }  // namespace
 
-Result<Image> DecodePng(std::span<const std::byte> bytes) {
+Result<Image> DecodePng(std::span<const std::byte> bytes, int64_t max_pixels) {
   Reader reader(bytes);
   if (!reader.ReadHeader()) {
     return CorruptImage("PNG", reader.reason());
   }
-  ASSAY_RETURN_IF_ERROR(CheckSize(reader.width(), reader.height()));
+  ASSAY_RETURN_IF_ERROR(CheckSize(reader.width(), reader.height(), max_pixels));
   Image image{.width = reader.width(), .height = reader.height(), .rgb = {}};
   const auto pixels = static_cast<size_t>(image.width * image.height);
   image.rgb.resize(pixels * kChannels);
