@@ -83,9 +83,7 @@ Result<Pipe> OpenPipe() {
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return ErrnoStatus(errno, "create", "a pipe");
   }
-  Pipe pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
-  ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);
-  return pipe;
+  return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
 // The C structures of posix_spawn, destroyed with their owner.
@@ -368,6 +366,7 @@ Result<Subprocess> Subprocess::Start(SubprocessOptions options) {
   for (int i = 0; i < 2; ++i) {
     if (*callbacks[i]) {
       ASSAY_ASSIGN_OR_RETURN(Pipe pipe, OpenPipe());
+      ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);
       state->outputs.emplace_back(std::move(pipe.read_end), std::move(*callbacks[i]));
       write_ends[i] = std::move(pipe.write_end);
     }

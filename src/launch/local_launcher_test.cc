@@ -218,8 +218,9 @@ TEST_F(LocalLauncherTest, ACancelledRunIsKilled) {
 }
 
 TEST_F(LocalLauncherTest, AWorkersInputEndsWithItsController) {
-  // The worker says that it is up, then waits for the end of its input.
-  WriteWorker(fmt::format("echo $ASSAY_LIFELINE > {}\ncat\necho gone > {}", Path("up"), Path("gone")));
+  // The worker says that it is up when its input has not ended for a while, then waits for that.
+  WriteWorker(fmt::format("timeout 0.3 cat\ntest $? = 124 && echo $ASSAY_LIFELINE > {}\ncat\necho gone > {}",
+                          Path("up"), Path("gone")));
   const pid_t controller = fork();
   if (controller == 0) {
     static_cast<void>(RunWorker({}, options_));
