@@ -4,9 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "experiment/catalogue.h"
@@ -47,6 +49,15 @@ std::string Wrap(const std::string& text, size_t indent) {
   return lines + "\n";
 }
 
+/// "None, True": what this version can do of the domain.
+std::string SupportedText(const PropertySpec& property) {
+  std::vector<std::string> values;
+  for (const space::Value& value : property.supported) {
+    values.push_back(space::ToString(value));
+  }
+  return Join(values, ", ");
+}
+
 void PrintProperty(const PropertySpec& property) {
   std::string head = fmt::format("  {}", property.name);
   if (!property.required) {
@@ -55,7 +66,14 @@ void PrintProperty(const PropertySpec& property) {
   if (!property.unit.empty()) {
     head += fmt::format("  in {}", property.unit);
   }
-  fmt::print("{}\n{}{}", head, Wrap(property.domain.Describe(), 6), Wrap(property.description, 6));
+  if (property.own) {
+    head += "  (not the reference's)";
+  }
+  fmt::print("{}\n{}", head, Wrap(property.domain.DescribeInFull(), 6));
+  if (!property.supported.empty()) {
+    fmt::print("{}", Wrap("supported: only " + SupportedText(property), 6));
+  }
+  fmt::print("{}", Wrap(property.description, 6));
   for (const std::string& note : property.notes) {
     fmt::print("{}", Wrap(note, 8));
   }
@@ -88,16 +106,26 @@ void PrintManual(const Experiment& experiment) {
   PrintTargets(experiment, "TARGETS, exact", Definition::kExact);
 }
 
+/// `supported` stands only where a part of the domain is not.
+nlohmann::json ToJson(const PropertySpec& property) {
+  nlohmann::json json = {{"name", property.name},
+                         {"required", property.required},
+                         {"domain", property.domain.DescribeInFull()},
+                         {"default", space::ToJson(property.default_value)},
+                         {"unit", property.unit},
+                         {"description", property.description},
+                         {"notes", property.notes},
+                         {"own", property.own}};
+  for (const space::Value& value : property.supported) {
+    json["supported"].push_back(space::ToJson(value));
+  }
+  return json;
+}
+
 nlohmann::json ToJson(const Experiment& experiment) {
   nlohmann::json json = {{"id", experiment.id()}, {"description", experiment.description()}};
   for (const PropertySpec& property : experiment.properties()) {
-    json["properties"].push_back({{"name", property.name},
-                                  {"required", property.required},
-                                  {"domain", property.domain.Describe()},
-                                  {"default", space::ToJson(property.default_value)},
-                                  {"unit", property.unit},
-                                  {"description", property.description},
-                                  {"notes", property.notes}});
+    json["properties"].push_back(ToJson(property));
   }
   for (const TargetSpec& target : experiment.targets()) {
     json["targets"].push_back({{"name", target.name},

@@ -34,6 +34,7 @@ constexpr Verb kVerbs[] = {
     {"recommend", "Say which configuration is fastest within a memory cap", &AddRecommend},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
     {"models", "List the named models", &AddModels},
+    {"datasets", "List the data sets that have a name", &AddDatasets},
     {"object", "Objects in buckets: copy, list, check; and a server to test against", &AddObject},
     {"doctor", "Describe this machine and measure its ceilings", &AddDoctor},
 };

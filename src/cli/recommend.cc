@@ -18,6 +18,7 @@
 #include "experiment/catalogue.h"
 #include "experiment/point.h"
 #include "explore/measure_point.h"
+#include "measure/machine.h"
 #include "report/cost_model.h"
 #include "report/estimate.h"
 #include "report/format.h"
@@ -104,7 +105,7 @@ std::string AgainstPredicted(const char* what, double predicted, const std::opti
 }
 
 /// Measures the answer, replayed when it is in the store already.
-Status CheckByRunning(const RecommendOptions& options, const report::Prediction& best) {
+Result<samplestore::Measurement> MeasureAnswer(const RecommendOptions& options, const report::Prediction& best) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundPoint point, PointOf(best));
   ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.selection.store));
   LiveProgress progress;
@@ -112,50 +113,93 @@ Status CheckByRunning(const RecommendOptions& options, const report::Prediction&
   measure.context = DefaultPlanContext();
   measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
   measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
-  ASSAY_ASSIGN_OR_RETURN(const explore::PointResult result, explore::MeasurePoint(point, *store, measure));
-  const samplestore::Measurement& measured = result.measurement;
-  fmt::print("\n{}: {}\n", point.entity_id, samplestore::ToString(measured.outcome));
-  if (measured.outcome != samplestore::Outcome::kValid) {
-    return Status::Internal("the recommended point has no values: " + measured.reason);
-  }
+  ASSAY_ASSIGN_OR_RETURN(explore::PointResult result, explore::MeasurePoint(point, *store, measure));
+  return std::move(result.measurement);
+}
+
+std::optional<double> ValueOf(const samplestore::Measurement& measured, report::MetricKind kind) {
   const report::ResultSet results({&measured, 1});
   const auto metrics = report::ResolveMetrics(results);
-  const auto value_of = [&](report::MetricKind kind) -> std::optional<double> {
-    const report::Metric* metric = report::FindMetric(metrics, kind);
-    return metric == nullptr ? std::nullopt : metric->ValueOf(measured);
-  };
-  fmt::print("{}", AgainstPredicted("step time", best.step_seconds, value_of(report::MetricKind::kStepSeconds), "s"));
+  const report::Metric* metric = report::FindMetric(metrics, kind);
+  return metric == nullptr ? std::nullopt : metric->ValueOf(measured);
+}
+
+void PrintMeasured(const report::Prediction& best, const samplestore::Measurement& measured) {
+  fmt::print("\n{}: {}\n", measured.entity_id, samplestore::ToString(measured.outcome));
+  fmt::print(
+      "{}", AgainstPredicted("step time", best.step_seconds, ValueOf(measured, report::MetricKind::kStepSeconds), "s"));
   if (best.memory_gib) {
     fmt::print("{}", AgainstPredicted("tensor memory", *best.memory_gib,
-                                      value_of(report::MetricKind::kPeakTensorMemory), "GiB"));
+                                      ValueOf(measured, report::MetricKind::kPeakTensorMemory), "GiB"));
   }
-  return Status::Ok();
+}
+
+nlohmann::json MeasuredJson(const samplestore::Measurement& measured) {
+  nlohmann::json json = {{"uid", measured.uid},
+                         {"entity_id", measured.entity_id},
+                         {"outcome", samplestore::ToString(measured.outcome)},
+                         {"reason", measured.reason}};
+  for (const auto& [name, kind] : {std::pair("step_seconds", report::MetricKind::kStepSeconds),
+                                   {"tensor_gib", report::MetricKind::kPeakTensorMemory}}) {
+    if (const std::optional<double> value = ValueOf(measured, kind)) {
+      json[name] = *value;
+    }
+  }
+  return json;
+}
+
+/// One JSON document: of the first prediction, with --run, what was measured.
+void PrintJson(const std::vector<report::Prediction>& predictions,
+               const std::optional<samplestore::Measurement>& measured) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const report::Prediction& prediction : predictions) {
+    all.push_back(ToJson(prediction));
+  }
+  if (measured) {
+    all.front()["measured"] = MeasuredJson(*measured);
+  }
+  fmt::print("{}", DumpJsonPretty(all));
+}
+
+/// What is measured here says nothing of a line from elsewhere.
+Selection SelectionOf(const RecommendOptions& options) {
+  Selection selection = options.selection;
+  if (options.run) {
+    selection.host = measure::DescribeMachine(nullptr).hostname;
+  }
+  return selection;
 }
 
 Status Run(const RecommendOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const report::Demand demand, DemandOf(options));
-  ASSAY_ASSIGN_OR_RETURN(const auto measurements, Select(options.selection, /*with_series=*/true));
-  const report::ResultSet results(measurements);
+  ASSAY_ASSIGN_OR_RETURN(const Selected selected, Select(SelectionOf(options), /*with_series=*/true));
+  const report::ResultSet results(selected.measurements);
   const std::vector<report::CostLine> lines = report::FitCostLines(results, report::ResolveMetrics(results));
   if (lines.empty()) {
     return Status::InvalidArgument(
         "there is nothing to recommend from: measure a series at two batch sizes or more (assay explore)");
   }
   const std::vector<report::Prediction> predictions = report::Recommend(lines, demand);
-  if (options.output == "json") {
-    nlohmann::json all = nlohmann::json::array();
-    for (const report::Prediction& prediction : predictions) {
-      all.push_back(ToJson(prediction));
-    }
-    fmt::print("{}", DumpJsonPretty(all));
-  } else {
+  const report::Prediction& best = predictions.front();
+  const bool as_json = options.output == "json";
+  if (!as_json) {
     PrintTable(predictions);
   }
-  const report::Prediction& best = predictions.front();
+  std::optional<samplestore::Measurement> measured;
+  if (options.run && best.objection.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(measured, MeasureAnswer(options, best));
+  }
+  if (as_json) {
+    PrintJson(predictions, measured);
+  } else if (measured) {
+    PrintMeasured(best, *measured);
+  }
   if (!best.objection.empty()) {
     return Status::FailedPrecondition("nothing that was measured fits: " + LabelOf(best) + ": " + best.objection);
   }
-  return options.run ? CheckByRunning(options, best) : Status::Ok();
+  return measured && measured->outcome != samplestore::Outcome::kValid
+             ? Status::Internal("the recommended point has no values: " + measured->reason)
+             : Status::Ok();
 }
 
 }  // namespace
@@ -168,7 +212,10 @@ Action AddRecommend(CLI::App& app) {
       ->type_name("BYTES");
   app.add_option("--batch-size", options->batch_size, "The batch size asked for; 0: the best of each series")
       ->check(NotNegative());
-  app.add_flag("--run", options->run, "Measure the answer and compare it with the prediction");
+  app.add_flag(
+         "--run", options->run,
+         "Measure the answer and compare it with the prediction, which then stands on this machine's measurements")
+      ->excludes("--host");
   AddOutputOption(app, options->output, {"table", "json"});
   return [options] { return Run(*options); };
 }

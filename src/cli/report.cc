@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -11,7 +12,6 @@
 #include "base/files.h"
 #include "cli/selection.h"
 #include "cli/verb.h"
-#include "experiment/point.h"
 #include "experiment/published.h"
 #include "report/format.h"
 #include "report/html_report.h"
@@ -90,23 +90,41 @@ report::PublishedFixedCosts PublishedVitFixedCosts() {
                             {"gemini", experiment::PublishedFixedSeconds("gemini")}}};
 }
 
-Status Run(const ReportOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(const auto measurements, Select(options.selection, /*with_series=*/true));
-  report::ReportInput input;
-  input.title = options.selection.experiment;
-  if (!options.selection.space.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(const space::DiscoverySpace space, space::ReadDiscoverySpace(options.selection.space));
-    input.title = space.name.empty() ? options.selection.space : space.name;
-    input.space_description = space.description;
+/// A report ends with these words; whatever else stands there is somebody's data.
+Status CheckMayWrite(const std::string& path) {
+  constexpr std::string_view kHtml = "<!DOCTYPE html>";
+  if (!FileExists(path)) {
+    return Status::Ok();
   }
+  std::string begin(kHtml.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  bool ours = file.gcount() == 0;
+  if (begin == kHtml) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string old, ReadFile(path));
+    ours = old.find(report::kSignature) != std::string::npos;
+  }
+  return ours ? Status::Ok()
+              : Status::InvalidArgument(
+                    fmt::format("{} is there and is no report of assay: name another file, or remove it", path));
+}
+
+Status Run(const ReportOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckMayWrite(options.output));
+  ASSAY_ASSIGN_OR_RETURN(const Selected selected, Select(options.selection, /*with_series=*/true));
+  const std::vector<samplestore::Measurement>& measurements = selected.measurements;
+  report::ReportInput input;
+  input.title = selected.title;
+  input.space_description = selected.description;
   input.measurements = measurements;
+  input.planned_points = static_cast<size_t>(selected.planned_points);
   if (std::ranges::any_of(measurements,
                           [](const auto& m) { return m.experiment.starts_with("vit_plugin_benchmark"); })) {
     input.published.push_back(PublishedVit(measurements));
     input.published_fixed_costs = PublishedVitFixedCosts();
   }
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.output, report::RenderHtmlReport(input)));
-  fmt::print("report of {} measurements: {}\n", measurements.size(), options.output);
+  fmt::print("report of {}: {}\n", report::Count(measurements.size(), "measurement"), options.output);
   return Status::Ok();
 }
 

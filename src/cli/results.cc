@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cli/options.h"
 #include "cli/selection.h"
@@ -20,13 +19,13 @@ struct ResultsOptions {
 
 Status Run(const ResultsOptions& options) {
   const bool with_series = options.output == "json";
-  ASSAY_ASSIGN_OR_RETURN(const auto measurements, Select(options.selection, with_series));
+  ASSAY_ASSIGN_OR_RETURN(const Selected selected, Select(options.selection, with_series));
   if (options.output == "csv") {
-    fmt::print("{}", report::RenderResultsCsv(measurements));
+    fmt::print("{}", report::RenderResultsCsv(selected.measurements));
   } else if (options.output == "json") {
-    fmt::print("{}", report::RenderResultsJson(measurements));
+    fmt::print("{}", report::RenderResultsJson(selected.measurements));
   } else {
-    fmt::print("{}", report::RenderResultsTable(measurements));
+    fmt::print("{}", report::RenderResultsTable(selected.measurements, selected.planned_points));
   }
   return Status::Ok();
 }

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
 #include "cli/verb.h"
@@ -43,11 +44,26 @@ Result<std::map<std::string, std::string>> ParseProperties(const std::vector<std
   return texts;
 }
 
+/// "weights random, tokenizer 0123456789ab": what the run stood on, as far as it got to know.
+std::string StoodOn(const samplestore::Measurement& m) {
+  constexpr size_t kHashChars = 12;
+  std::vector<std::string> parts;
+  for (const auto& [name, key] :
+       {std::pair("weights", "weights"), {"tokenizer", "tokenizer_hash"}, {"host", "host"}, {"commit", "commit"}}) {
+    if (const auto found = m.provenance.find(key); found != m.provenance.end() && !found->second.empty()) {
+      const bool hash = std::string_view(key).ends_with("_hash");
+      parts.push_back(fmt::format("{} {}", name, hash ? found->second.substr(0, kHashChars) : found->second));
+    }
+  }
+  return Join(parts, ", ");
+}
+
 void PrintTable(const explore::PointResult& result) {
   const samplestore::Measurement& m = result.measurement;
   fmt::print("{}  {}\n", m.experiment, m.entity_id);
-  fmt::print("{}{}{}\n\n", samplestore::ToString(m.outcome), m.reason.empty() ? "" : ": " + m.reason,
-             result.source == explore::Source::kReplayed ? fmt::format(" (replayed: measured {})", m.measured_at) : "");
+  fmt::print("{}{}{}\n{}\n\n", samplestore::ToString(m.outcome), m.reason.empty() ? "" : ": " + m.reason,
+             result.source == explore::Source::kReplayed ? fmt::format(" (replayed: measured {})", m.measured_at) : "",
+             StoodOn(m));
   if (m.properties.empty()) {
     return;
   }

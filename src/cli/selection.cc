@@ -1,35 +1,88 @@
 #include "cli/selection.h"
 
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/text.h"
 #include "cli/options.h"
 #include "experiment/catalogue.h"
 #include "experiment/point.h"
-#include "explore/explore.h"
+#include "explore/space_measurements.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::cli {
+namespace {
+
+using samplestore::Measurement;
+
+/// Leaves the measurements whose provenance `key` begins with `wanted`; with `whole`, is it.
+Status KeepOnly(const char* key, const std::string& wanted, bool whole, std::vector<Measurement>& measurements) {
+  if (wanted.empty()) {
+    return Status::Ok();
+  }
+  std::set<std::string> others;
+  const auto differs = [&](const Measurement& measurement) {
+    const auto found = measurement.provenance.find(key);
+    const std::string value = found == measurement.provenance.end() ? "" : found->second;
+    const bool kept = whole ? value == wanted : value.starts_with(wanted);
+    if (!kept && !value.empty()) {
+      others.insert(value);
+    }
+    return !kept;
+  };
+  std::erase_if(measurements, differs);
+  if (measurements.empty() && !others.empty()) {
+    return Status::NotFound(fmt::format("nothing of this was measured with {} {}: there is {}", key, wanted,
+                                        Join({others.begin(), others.end()}, ", ")));
+  }
+  return Status::Ok();
+}
+
+Result<Selected> SelectSpace(const Selection& selection, samplestore::SampleStore& store, bool with_series) {
+  ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(selection.space));
+  Selected selected;
+  ASSAY_ASSIGN_OR_RETURN(selected.measurements, explore::MeasurementsOf(space, store, with_series));
+  selected.planned_points = space.size();
+  selected.title = space.space().name.empty() ? selection.space : space.space().name;
+  selected.description = space.space().description;
+  return selected;
+}
+
+Result<Selected> SelectExperiment(const Selection& selection, samplestore::SampleStore& store, bool with_series) {
+  ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(selection.experiment));
+  samplestore::MeasurementFilter filter;
+  filter.experiment = experiment->id();
+  Selected selected;
+  ASSAY_ASSIGN_OR_RETURN(selected.measurements, store.List(filter, with_series));
+  selected.title = selection.experiment;
+  return selected;
+}
+
+}  // namespace
 
 void AddSelectionOptions(CLI::App& app, Selection& selection) {
   app.add_option("space", selection.space, "Discovery space (YAML)")->type_name("SPACE.yaml");
   app.add_option("--experiment", selection.experiment, "All measurements of this experiment instead")
       ->type_name("ID")
       ->excludes("space");
+  app.add_option("--host", selection.host, "Only what was measured on this machine")->type_name("NAME");
+  app.add_option("--commit", selection.commit, "Only what this commit of assay measured; its first characters will do")
+      ->type_name("HASH");
   AddStoreOption(app, selection.store);
 }
 
-Result<std::vector<samplestore::Measurement>> Select(const Selection& selection, bool with_series) {
+Result<Selected> Select(const Selection& selection, bool with_series) {
   if (selection.space.empty() && selection.experiment.empty()) {
     return Status::InvalidArgument("say what to show: a SPACE.yaml, or --experiment ID");
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store,
                          samplestore::OpenStore(selection.store, samplestore::StoreAccess::kReadOnly));
-  if (!selection.space.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(selection.space));
-    return explore::MeasurementsOf(space, *store);
-  }
-  ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(selection.experiment));
-  samplestore::MeasurementFilter filter;
-  filter.experiment = experiment->id();
-  return store->List(filter, with_series);
+  ASSAY_ASSIGN_OR_RETURN(Selected selected, selection.space.empty() ? SelectExperiment(selection, *store, with_series)
+                                                                    : SelectSpace(selection, *store, with_series));
+  ASSAY_RETURN_IF_ERROR(KeepOnly("host", selection.host, /*whole=*/true, selected.measurements));
+  ASSAY_RETURN_IF_ERROR(KeepOnly("commit", selection.commit, /*whole=*/false, selected.measurements));
+  return selected;
 }
 
 }  // namespace assay::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,22 @@ struct Selection {
   std::string space;       ///< path of a YAML file, or empty
   std::string experiment;  ///< id, or empty: all
   std::string store;
+  std::string host;    ///< only what was measured on it; empty: all
+  std::string commit;  ///< only what this commit of the programs measured, by its first characters; empty: all
 };
 
-/// SPACE.yaml, --experiment, --store.
+struct Selected {
+  std::vector<samplestore::Measurement> measurements;
+  int64_t planned_points = 0;  ///< of the space, times experiments; 0: there is no space
+  std::string title;           ///< of the space; else the experiment
+  std::string description;
+};
+
+/// SPACE.yaml, --experiment, --store, --host, --commit.
 void AddSelectionOptions(CLI::App& app, Selection& selection);
 
-/// Of a space: the newest measurement of each point, in the space's order; else all of the experiment.
-Result<std::vector<samplestore::Measurement>> Select(const Selection& selection, bool with_series);
+/// Of a space: what explore::MeasurementsOf() says; else all of the experiment. A host or commit that measured nothing
+/// of it is an error that names those that did.
+Result<Selected> Select(const Selection& selection, bool with_series);
 
 }  // namespace assay::cli

@@ -23,6 +23,7 @@ Action AddReport(CLI::App& app);
 Action AddRecommend(CLI::App& app);
 Action AddExperiments(CLI::App& app);
 Action AddModels(CLI::App& app);
+Action AddDatasets(CLI::App& app);
 Action AddObject(CLI::App& app);
 Action AddDoctor(CLI::App& app);
 

@@ -151,6 +151,20 @@ const Dataset* Find(std::string_view id) {
   return it == kDatasets.end() ? nullptr : &*it;
 }
 
+std::string_view Describe(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::kCharacters:
+      return "an instruction, and as many characters of input as of output";
+    case Recipe::kTokens:
+      return "rows that fill the longest context: nothing is padded";
+    case Recipe::kPassages:
+      return "passages of novels to be continued, of some 60 to 600 tokens";
+    case Recipe::kVision:
+      return "chats with an image";
+  }
+  return "";
+}
+
 Status UnknownDataset(std::string_view id) {
   std::vector<std::string> known;
   for (const Dataset& dataset : kDatasets) {
@@ -162,6 +176,14 @@ Status UnknownDataset(std::string_view id) {
 }
 
 }  // namespace
+
+std::vector<DatasetInfo> KnownDatasets() {
+  std::vector<DatasetInfo> datasets;
+  for (const Dataset& dataset : kDatasets) {
+    datasets.push_back({dataset.id, Describe(dataset.recipe), dataset.entries, dataset.recipe != Recipe::kVision});
+  }
+  return datasets;
+}
 
 bool IsKnownDataset(std::string_view id) {
   return Find(id) != nullptr;

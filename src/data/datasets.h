@@ -5,14 +5,26 @@
 // data set of gigabytes never has to stand on a disk.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "data/rows.h"
 
 namespace assay::data {
+
+/// What a table of the data sets says of one.
+struct DatasetInfo {
+  std::string_view id;
+  std::string_view description;
+  int64_t entries = 0;  ///< 0: as many as the corpus gives
+  bool supported = true;
+};
+
+std::vector<DatasetInfo> KnownDatasets();
 
 bool IsKnownDataset(std::string_view id);
 

@@ -64,6 +64,7 @@ Result<BoundSpace> BoundSpace::Bind(space::DiscoverySpace space) {
   ASSAY_ASSIGN_OR_RETURN(const int64_t points, space.PointCount());
   bound.size_ = points * static_cast<int64_t>(bound.experiments_.size());
   bound.space_ = std::move(space);
+  bound.FindPaths();
   for (size_t i = 0; i < bound.experiments_.size(); ++i) {
     const Status complete =
         BindPoint(*bound.experiments_[i], bound.space_.Point(0), bound.parameterizations_[i]).status();
@@ -78,6 +79,46 @@ BoundPoint BoundSpace::At(int64_t index) const {
   Result<BoundPoint> point =
       BindPoint(*experiments_[experiment], space_.Point(index / experiments), parameterizations_[experiment]);
   return *std::move(point);
+}
+
+void BoundSpace::FindPaths() {
+  for (const space::Property& property : space_.properties) {
+    if (FindProperty(*experiments_.front(), property.identifier)->is_name == nullptr) {
+      continue;
+    }
+    for (int64_t i = 0; i < *property.domain.size(); ++i) {
+      const auto canonical = CanonicalValue(*experiments_.front(), property.identifier, property.domain.At(i));
+      if (canonical.ok()) {
+        paths_[property.identifier].emplace(*canonical, i);
+      }
+    }
+  }
+}
+
+std::optional<int64_t> BoundSpace::PositionOf(const space::Property& property, const space::Value& value) const {
+  const auto paths = paths_.find(property.identifier);
+  if (paths == paths_.end()) {
+    return property.domain.IndexOf(value);
+  }
+  const auto found = paths->second.find(value);
+  return found == paths->second.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<int64_t> BoundSpace::IndexOf(const std::string& parameterized_id, const space::Entity& entity) const {
+  const auto experiment = std::find(parameterized_ids_.begin(), parameterized_ids_.end(), parameterized_id);
+  if (experiment == parameterized_ids_.end() || entity.size() != space_.properties.size()) {
+    return std::nullopt;
+  }
+  int64_t point = 0;
+  for (const space::Property& property : space_.properties) {
+    const auto value = entity.find(property.identifier);
+    const auto position = value == entity.end() ? std::nullopt : PositionOf(property, value->second);
+    if (!position) {
+      return std::nullopt;
+    }
+    point = point * *property.domain.size() + *position;
+  }
+  return point * static_cast<int64_t>(experiments_.size()) + (experiment - parameterized_ids_.begin());
 }
 
 Result<BoundSpace> ReadBoundSpace(const std::string& path) {

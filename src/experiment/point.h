@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,13 +54,20 @@ class BoundSpace {
   /// Points times experiments: for each point in grid order, each experiment in file order.
   int64_t size() const { return size_; }
   BoundPoint At(int64_t index) const;
+  /// The inverse: where in the space a measured point stands; nullopt for one that is not of this space.
+  std::optional<int64_t> IndexOf(const std::string& parameterized_id, const space::Entity& entity) const;
 
  private:
   BoundSpace() = default;
+  void FindPaths();
+  std::optional<int64_t> PositionOf(const space::Property& property, const space::Value& value) const;
+
   space::DiscoverySpace space_;
   std::vector<const Experiment*> experiments_;
   std::vector<space::Entity> parameterizations_;  ///< canonical, defaults left out
   std::vector<std::string> parameterized_ids_;
+  /// By property: where the absolute form of a listed path stands in its domain.
+  std::map<std::string, std::map<space::Value, int64_t>> paths_;
   int64_t size_ = 0;
 };
 

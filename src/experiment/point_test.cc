@@ -129,6 +129,24 @@ TEST(BoundSpaceTest, EnumeratesPointsTimesExperiments) {
   EXPECT_EQ(space->At(1).complete.at("r"), space::Value(int64_t{8}));
 }
 
+TEST(BoundSpaceTest, FindsWhereAPointStands) {
+  const auto space =
+      Bind(std::string(kHead) + kLength + " - {identifier: dataset_id, propertyDomain: {values: [./]}}\n" +
+           " - {identifier: seed, propertyDomain: {domainRange: [10, 20], interval: 5}}\n" + kExperiments +
+           " - experimentIdentifier: finetune_lora_benchmark-v1.0.0\n");
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  for (int64_t index = 0; index < space->size(); ++index) {
+    const BoundPoint point = space->At(index);
+    EXPECT_EQ(space->IndexOf(point.parameterized_id, point.entity), index) << point.entity_id;
+  }
+  BoundPoint other = space->At(0);
+  EXPECT_EQ(space->IndexOf("finetune_lora_benchmark-v1.0.0-r.8", other.entity), std::nullopt);
+  other.entity["seed"] = int64_t{12};
+  EXPECT_EQ(space->IndexOf(other.parameterized_id, other.entity), std::nullopt);
+  other.entity.erase("seed");
+  EXPECT_EQ(space->IndexOf(other.parameterized_id, other.entity), std::nullopt);
+}
+
 TEST(BoundSpaceTest, NamesTheLineOfEachMistake) {
   EXPECT_THAT(SpaceError(std::string(kHead) + kLength + "experiments: [{experimentIdentifier: finetune_full}]\n"),
               AllOf(StartsWith("space.yaml:6: there is no experiment"), HasSubstr("assay experiments")));

@@ -65,10 +65,4 @@ struct ExploreSummary {
 Result<ExploreSummary> Explore(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                                const ExploreOptions& options, const ExploreCallbacks& callbacks);
 
-/// What the store has of each point of `space`, in the space's order; points without a measurement are left out. Of a
-/// point whose newest measurement is valid: that one with all earlier valid ones of the same host and commit, oldest
-/// first. Else the newest; a failed one only if the point was never measured.
-Result<std::vector<samplestore::Measurement>> MeasurementsOf(const experiment::BoundSpace& space,
-                                                             samplestore::SampleStore& store);
-
 }  // namespace assay::explore

@@ -12,6 +12,7 @@
 
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "explore/space_measurements.h"
 #include "explore/survey.h"
 #include "explore/testing.h"
 
@@ -83,7 +84,7 @@ TEST_F(ExploreTest, MeasuresEveryPointOnceInTheSpacesOrder) {
   EXPECT_EQ(summary.remaining, 0);
   EXPECT_THAT(started, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(done, ElementsAre("0 1/4", "1 2/4", "2 3/4", "3 4/4"));
-  const auto measurements = MeasurementsOf(Space(), *store_);
+  const auto measurements = MeasurementsOf(Space(), *store_, /*with_series=*/false);
   ASSERT_TRUE(measurements.ok());
   ASSERT_THAT(*measurements, SizeIs(4));
   EXPECT_EQ((*measurements)[0].entity.at("model_max_length"), space::Value(int64_t{64}));
@@ -123,7 +124,7 @@ TEST_F(ExploreTest, InvalidPointsAreNotRepeatedAndFailedOnesAre) {
   EXPECT_EQ(first.invalid, 2);
   EXPECT_EQ(first.failed, 1);
   EXPECT_TRUE(first.stopped_by.ok());
-  EXPECT_THAT(*MeasurementsOf(Space(), *store_), SizeIs(4));
+  EXPECT_THAT(*MeasurementsOf(Space(), *store_, /*with_series=*/false), SizeIs(4));
   Answer([](const job::TunePlan&) { return testing::DoneRun(); });
   const ExploreSummary second = Run(Space());
   EXPECT_EQ(second.measured, 1);
@@ -353,7 +354,7 @@ TEST_F(ExploreTest, RepeatsAreMadeInTurnsAndCountWhatTheStoreHas) {
   EXPECT_EQ(summary.replayed, 4);
   EXPECT_EQ(summary.remaining, 0);
   EXPECT_EQ(Run(space).replayed, 12);
-  const auto measurements = MeasurementsOf(space, *store_).value();
+  const auto measurements = MeasurementsOf(space, *store_, /*with_series=*/false).value();
   ASSERT_THAT(measurements, SizeIs(12));
   EXPECT_EQ(measurements[0].entity_id, measurements[2].entity_id);
   EXPECT_NE(measurements[0].uid, measurements[2].uid);

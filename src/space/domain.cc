@@ -12,7 +12,6 @@ namespace assay::space {
 namespace {
 
 constexpr double kMaxMembers = 4e18;
-constexpr size_t kMaxDescribed = 12;
 
 bool IsText(const Value& value) {
   return std::holds_alternative<std::string>(value);
@@ -183,6 +182,17 @@ Value Domain::At(int64_t index) const {
   return values_.empty() ? NumberValue(minimum_ + static_cast<double>(index) * *interval_) : values_[index];
 }
 
+std::optional<int64_t> Domain::IndexOf(const Value& value) const {
+  const std::optional<Value> member = Find(value);
+  if (!member) {
+    return std::nullopt;
+  }
+  if (values_.empty()) {
+    return std::llround((*NumberOf(*member) - minimum_) / *interval_);
+  }
+  return std::find(values_.begin(), values_.end(), *member) - values_.begin();
+}
+
 Status Domain::CheckSubDomainOf(const Domain& other) const {
   const std::optional<int64_t> count = size();
   if (!count) {
@@ -205,7 +215,7 @@ Status Domain::CheckSubDomainOf(const Domain& other) const {
   return Status::Ok();
 }
 
-std::string Domain::Describe() const {
+std::string Domain::Describe(size_t max_values) const {
   if (type_ == VariableType::kOpenCategorical) {
     return none_allowed_ ? "None or any text" : "any text";
   }
@@ -214,10 +224,10 @@ std::string Domain::Describe() const {
     return interval_ ? fmt::format("{} step {}", range, ToString(Value(*interval_))) : range;
   }
   std::string text = "{";
-  for (size_t i = 0; i < std::min(values_.size(), kMaxDescribed); ++i) {
+  for (size_t i = 0; i < std::min(values_.size(), max_values); ++i) {
     text += (i == 0 ? "" : ", ") + ToString(values_[i]);
   }
-  return text + (values_.size() > kMaxDescribed ? fmt::format(", ... {} values}}", values_.size()) : "}");
+  return text + (values_.size() > max_values ? fmt::format(", ... {} values}}", values_.size()) : "}");
 }
 
 }  // namespace assay::space

@@ -47,17 +47,25 @@ class Domain {
   std::optional<int64_t> size() const;
   /// Member `index` in order: lists as given, ranges ascending, False before True. Requires size() > index.
   Value At(int64_t index) const;
+  /// The inverse: nullopt for what is no member. Requires size().
+  std::optional<int64_t> IndexOf(const Value& value) const;
 
   /// An error that names a member of this domain that `other` does not have.
   Status CheckSubDomainOf(const Domain& other) const;
 
-  /// For people: "{512, 1024}", "[1, 4097) step 1", "{False, True}", "any text", "None or any text".
-  std::string Describe() const;
+  /// For people: "{512, 1024}", "[1, 4097) step 1", "{False, True}", "any text", "None or any text". Of a longer list
+  /// only the first values and how many there are, so that a message stays one line.
+  std::string Describe() const { return Describe(kMaxDescribed); }
+  /// With every value.
+  std::string DescribeInFull() const { return Describe(values_.size()); }
 
  private:
   explicit Domain(VariableType type) : type_(type) {}
   std::optional<Value> Find(const Value& value) const;
   std::optional<Value> FindInRange(const Value& value) const;
+  std::string Describe(size_t max_values) const;
+
+  static constexpr size_t kMaxDescribed = 12;
 
   VariableType type_;
   bool none_allowed_ = false;  ///< beside any text

@@ -115,6 +115,24 @@ TEST(DomainTest, NoneMayStandBesideAnyText) {
   EXPECT_EQ(Domain::AnyTextOrNone().Describe(), "None or any text");
 }
 
+TEST(DomainTest, TellsWhereAMemberStands) {
+  for (const Domain& domain : {Listed({Int(4), 2.5, Text("a")}), Ranged(0.1, 0.5, 0.1), Domain::Binary()}) {
+    for (int64_t index = 0; index < domain.size().value(); ++index) {
+      EXPECT_EQ(domain.IndexOf(domain.At(index)), index);
+    }
+    EXPECT_EQ(domain.IndexOf(Int(7)), std::nullopt);
+  }
+}
+
+TEST(DomainTest, ALongListIsCutInMessagesAndWholeInTheManual) {
+  std::vector<Value> values;
+  for (int64_t i = 0; i < 14; ++i) {
+    values.push_back(Int(i));
+  }
+  EXPECT_THAT(Listed(values).Describe(), HasSubstr("11, ... 14 values}"));
+  EXPECT_THAT(Listed(values).DescribeInFull(), HasSubstr("11, 12, 13}"));
+}
+
 TEST(DomainTest, DescribesItself) {
   EXPECT_EQ(Ranged(1, 4097, 1).Describe(), "[1, 4097) step 1");
   EXPECT_EQ(Ranged(0, 1, std::nullopt).Describe(), "[0, 1)");

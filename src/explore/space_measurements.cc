@@ -1,0 +1,100 @@
+#include "explore/space_measurements.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/subprocess.h"
+
+namespace assay::explore {
+namespace {
+
+using samplestore::Measurement;
+using samplestore::Outcome;
+
+Status Interrupted() {
+  return InterruptRequested() ? Status::Aborted("interrupted while the store was read") : Status::Ok();
+}
+
+std::string Provenance(const Measurement& measurement, const char* name) {
+  const auto found = measurement.provenance.find(name);
+  return found == measurement.provenance.end() ? "" : found->second;
+}
+
+/// The points of `space` that the store has, by their place in the space.
+Result<std::map<int64_t, samplestore::MemoKey>> PointsInStore(const experiment::BoundSpace& space,
+                                                              samplestore::SampleStore& store) {
+  std::vector<std::string> names;
+  for (const space::Property& property : space.space().properties) {
+    names.push_back(property.identifier);
+  }
+  std::map<int64_t, samplestore::MemoKey> points;
+  for (size_t i = 0; i < space.experiments().size(); ++i) {
+    const std::string& id = space.parameterized_id(static_cast<int64_t>(i));
+    ASSAY_ASSIGN_OR_RETURN(const auto rows, store.ListRows({.parameterized_id = id}, names));
+    ASSAY_RETURN_IF_ERROR(Interrupted());
+    for (const samplestore::MeasurementRow& row : rows) {
+      space::Entity entity;
+      for (size_t column = 0; column < names.size(); ++column) {
+        entity[names[column]] = row.values[column];
+      }
+      const auto index = space.IndexOf(id, entity);
+      if (index && space::EntityId(entity) == row.entity_id) {
+        points.emplace(*index, samplestore::MemoKey{id, row.entity_id});
+      }
+    }
+  }
+  return points;
+}
+
+/// Adds what counts of the runs of one point on one host and commit, which are in the order of arrival.
+void AddRuns(std::vector<Measurement>& runs, bool host_has_others, std::vector<Measurement>& measurements) {
+  const Measurement* newest = nullptr;
+  for (const Measurement& run : runs) {
+    newest = run.outcome != Outcome::kFailed ? &run : newest;
+  }
+  if (newest == nullptr) {
+    if (!host_has_others) {
+      measurements.push_back(std::move(runs.back()));
+    }
+    return;
+  }
+  if (newest->outcome != Outcome::kValid) {
+    measurements.push_back(*newest);
+    return;
+  }
+  for (Measurement& run : runs) {
+    if (run.outcome == Outcome::kValid) {
+      measurements.push_back(std::move(run));
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Measurement>> MeasurementsOf(const experiment::BoundSpace& space, samplestore::SampleStore& store,
+                                                bool with_series) {
+  ASSAY_ASSIGN_OR_RETURN(const auto points, PointsInStore(space, store));
+  std::vector<Measurement> measurements;
+  for (const auto& [index, key] : points) {
+    ASSAY_RETURN_IF_ERROR(Interrupted());
+    ASSAY_ASSIGN_OR_RETURN(
+        auto runs, store.List({.parameterized_id = key.parameterized_id, .entity_id = key.entity_id}, with_series));
+    std::map<std::pair<std::string, std::string>, std::vector<Measurement>> made_alike;
+    std::set<std::string> hosts;
+    for (Measurement& run : runs) {
+      const std::string host = Provenance(run, "host");
+      if (run.outcome != Outcome::kFailed) {
+        hosts.insert(host);
+      }
+      made_alike[{host, Provenance(run, "commit")}].push_back(std::move(run));
+    }
+    for (auto& [made, alike] : made_alike) {
+      AddRuns(alike, hosts.contains(made.first), measurements);
+    }
+  }
+  return measurements;
+}
+
+}  // namespace assay::explore
