@@ -133,47 +133,61 @@ def test_pages_stay_small(samples):
     assert len(read(samples, "many")) < 2_500_000
 
 
+# Looks at the page as a reader would: sorts, filters, follows every link.
 PROBE = """
 <script>
 addEventListener("load", () => {
   const root = document.documentElement;
+  const rows = () => [...document.querySelectorAll("#table tbody tr")];
+  const shown = () => rows().filter((row) => !row.hidden).length;
+  const set = (id, value) => {
+    const control = document.getElementById(id);
+    control.value = value;
+    control.dispatchEvent(new Event("input"));
+  };
   const heading = [...document.querySelectorAll("#table th")].find((th) => th.textContent.startsWith("throughput"));
-  const column = heading.cellIndex;
-  const cells = () => [...document.querySelectorAll("#table tbody tr")].map((row) => row.cells[column].dataset.v ?? "");
+  const cells = () => rows().map((row) => row.cells[heading.cellIndex].dataset.v ?? "");
   const button = heading.querySelector("button");
   button.click();
   const up = cells();
   const sort = heading.getAttribute("aria-sort");
   button.click();
   const down = cells();
-  const filter = document.getElementById("filter");
-  filter.value = "lora 256";
-  filter.dispatchEvent(new Event("input"));
-  const shown = [...document.querySelectorAll("#table tbody tr")].filter((row) => !row.hidden).length;
-  location.hash = "#p2";
-  dispatchEvent(new HashChangeEvent("hashchange"));
+  set("filter", "lora 256");
+  const filtered = shown();
+  set("filter", "");
+  set("outcome", "invalid");
+  const invalid = shown();
+  set("outcome", "all");
+  const all = shown();
   const wide = [...document.querySelectorAll("body *")].filter((e) => !e.closest(".scroll") &&
     e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + "." + e.getAttribute("class"));
-  const result = { up, down, sort, shown, opened: document.getElementById("p2").open, wide,
+  const links = [...document.querySelectorAll('a[href^="#"]')];
+  const closed = links.filter((link) => {
+    location.hash = link.getAttribute("href");
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    const target = document.getElementById(link.getAttribute("href").slice(1));
+    return target === null || (target.tagName === "DETAILS" && !target.open);
+  }).map((link) => link.getAttribute("href"));
+  const inks = [...document.querySelectorAll("h1, h2, td, .headline")].map((e) => getComputedStyle(e).color);
+  const result = { up, down, sort, filtered, invalid, all, wide, closed, links: links.length,
                    overflow: root.scrollWidth - root.clientWidth, width: innerWidth,
                    dark: matchMedia("(prefers-color-scheme: dark)").matches,
-                   paper: getComputedStyle(document.body).backgroundColor };
+                   paper: getComputedStyle(document.body).backgroundColor, inks: [...new Set(inks)] };
   document.body.setAttribute("data-probe", btoa(JSON.stringify(result)));
 });
 </script>
 """
 
 
-def probe(samples, tmp_path, name, width, dark=False):
+def probe(samples, folder, name, width, dark=False):
     """What the page says of itself in a headless browser, in a frame as wide as a phone or a screen."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no browser")
-    page = tmp_path / "page.html"
-    page.write_text(read(samples, name).replace("</body>", PROBE + "</body>"), encoding="utf-8")
-    frame = tmp_path / "frame.html"
+    browser = shutil.which("chromium")
+    assert browser, "there is no chromium: script/test installs the packages of tools/apt-browser.txt"
+    text = read(samples, name).replace("</body>", PROBE + "</body>")
+    frame = folder / "frame.html"
     # A file may not look into a frame of another file, so the framed page is given inline.
-    content = page.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
+    content = text.replace("&", "&amp;").replace('"', "&quot;")
     frame.write_text(
         f'<body><iframe style="width:{width}px;height:900px;border:0" srcdoc="{content}"></iframe><script>'
         'addEventListener("load", () => setTimeout(() => document.body.setAttribute("data-probe",'
@@ -181,37 +195,56 @@ def probe(samples, tmp_path, name, width, dark=False):
         encoding="utf-8",
     )
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-component-update"]
-    command += ["--disable-background-networking", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--disable-background-networking", "--disable-sync", f"--user-data-dir={folder / 'profile'}"]
+    command += ["--disable-dev-shm-usage", "--enable-logging=stderr"]
     command += ["--blink-settings=preferredColorScheme=0"] if dark else []
     command += ["--virtual-time-budget=4000", "--dump-dom", frame.as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
-    found = re.search(r'<body data-probe="([^"]+)"', dom)
-    assert found, "the page's script did not finish"
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    assert not console, console
+    found = re.search(r'<body data-probe="([^"]+)"', done.stdout)
+    assert found, "the page's script did not finish\n" + done.stderr[-2000:]
     return json.loads(base64.b64decode(found.group(1)))
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+def luminance(color):
+    """Relative luminance of "rgb(r, g, b)" as WCAG 2.2 defines it."""
+    channels = [int(number) / 255 for number in re.findall(r"\d+", color)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a, b):
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", ["mixed", "long_names"])
-def test_page_fits_its_window(samples, tmp_path, name, width):
-    result = probe(samples, tmp_path, name, width)
+def test_page_in_a_browser(samples, tmp_path, name, width, dark):
+    result = probe(samples, tmp_path, name, width, dark)
     assert result["width"] == width
     assert result["overflow"] <= 0, result["wide"]
+    assert result["links"] > 10 and not result["closed"]
+    assert result["dark"] == dark
+    assert (luminance(result["paper"]) < 0.1) == dark
+    assert min(contrast(ink, result["paper"]) for ink in result["inks"]) >= 4.5, result["inks"]
 
 
-def test_table_sorts_filters_and_opens_details(samples, tmp_path):
+def test_table_sorts_and_filters(samples, tmp_path):
     result = probe(samples, tmp_path, "mixed", 1280)
     measured = [float(value) for value in result["up"] if value]
     assert result["sort"] == "ascending"
     assert measured == sorted(measured) and len(measured) == 6
     assert [float(value) for value in result["down"] if value] == measured[::-1]
     assert result["up"][-2:] == ["", ""] and result["down"][-2:] == ["", ""], "points without a value stay last"
-    assert result["shown"] == 2
-    assert result["opened"]
+    assert (result["filtered"], result["invalid"], result["all"]) == (2, 1, 8)
 
 
-def test_page_follows_dark_mode(samples, tmp_path):
-    light = probe(samples, tmp_path, "mixed", 1280)
-    (tmp_path / "dark").mkdir()
-    dark = probe(samples, tmp_path / "dark", "mixed", 1280, dark=True)
-    assert not light["dark"] and dark["dark"]
-    assert light["paper"] != dark["paper"]
+def test_a_message_on_the_console_fails(samples, tmp_path):
+    (tmp_path / "mixed.html").write_text(
+        read(samples, "mixed").replace("</body>", "<script>nowhere();</script></body>")
+    )
+    with pytest.raises(AssertionError, match="nowhere is not defined"):
+        probe(tmp_path, tmp_path, "mixed", 1280)
