@@ -289,6 +289,7 @@ std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metr
       log_ratios.push_back(std::log(to->value / from->value));
       effect.with_intervals += from->has_interval() && to->has_interval() ? 1 : 0;
       effect.apart += Apart(*from, *to) ? 1 : 0;
+      effect.within_runs |= from->basis == Basis::kReported || to->basis == Basis::kReported;
     }
   }
   if (log_ratios.empty()) {
@@ -314,7 +315,10 @@ Strength StrengthOf(const Effect& effect) {
     return Strength::kNoInterval;
   }
   const bool one_direction = effect.low > 1 || effect.high < 1;
-  return effect.apart == effect.pairs && one_direction ? Strength::kClear : Strength::kUnclear;
+  if (effect.apart < effect.pairs || !one_direction) {
+    return Strength::kUnclear;
+  }
+  return effect.within_runs ? Strength::kClearInRuns : Strength::kClear;
 }
 
 std::vector<std::vector<Finding>> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics) {

@@ -68,7 +68,11 @@ Strength StrengthOfLead(const std::vector<Ranked>& ranked) {
   if (!ranked[0].estimate.has_interval() || !ranked[1].estimate.has_interval()) {
     return Strength::kNoInterval;
   }
-  return Apart(ranked[0].estimate, ranked[1].estimate) ? Strength::kClear : Strength::kUnclear;
+  if (!Apart(ranked[0].estimate, ranked[1].estimate)) {
+    return Strength::kUnclear;
+  }
+  const bool of_runs = ranked[0].estimate.basis == Basis::kRuns && ranked[1].estimate.basis == Basis::kRuns;
+  return of_runs ? Strength::kClear : Strength::kClearInRuns;
 }
 
 Finding Fastest(const ResultSet& results, const Metric& throughput, const std::vector<Ranked>& ranked) {
@@ -245,6 +249,8 @@ std::string_view ToString(Strength strength) {
       return "counted";
     case Strength::kClear:
       return "clear";
+    case Strength::kClearInRuns:
+      return "clear in these runs";
     case Strength::kUnclear:
       return "within the noise";
     case Strength::kNoInterval:

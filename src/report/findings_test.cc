@@ -71,9 +71,21 @@ TEST(FindingsTest, NameTheFastestAndWhatIsNext) {
   const auto findings = FindingsOf({RunOf("full", 4, 1000, 20), RunOf("lora", 4, 1500, 30)});
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].headline, "Fastest: lora, with 1,500 real tokens/s.");
-  EXPECT_EQ(findings[0].strength, Strength::kClear);
+  EXPECT_EQ(findings[0].strength, Strength::kClearInRuns);
   EXPECT_THAT(findings[0].detail, HasSubstr("lies above that of the next, full, at 1,000 (980 to 1,020)"));
   EXPECT_THAT(findings[0].detail, HasSubstr("how much a second run would differ was not measured"));
+}
+
+TEST(FindingsTest, RepeatedRunsMakeALeadClear) {
+  std::vector<Measurement> measurements;
+  for (double noise : {-1.0, 0.0, 1.0}) {
+    measurements.push_back(RunOf("full", 4, 100 + noise));
+    measurements.push_back(RunOf("lora", 4, 150 + noise));
+  }
+  const auto findings = FindingsOf(measurements);
+  EXPECT_EQ(findings[0].strength, Strength::kClear);
+  EXPECT_EQ(findings[1].strength, Strength::kClear);
+  EXPECT_THAT(findings[0].detail, Not(HasSubstr("second run")));
 }
 
 TEST(FindingsTest, SayWhenIntervalsOverlap) {
@@ -97,7 +109,7 @@ TEST(FindingsTest, EffectsAreGeometricMeansOverMatchedPairs) {
   EXPECT_THAT(
       findings,
       Contains(AllOf(Field(&Finding::headline, "Against full, lora gives 4.00\u00d7 the throughput."),
-                     Field(&Finding::strength, Strength::kClear),
+                     Field(&Finding::strength, Strength::kClearInRuns),
                      Field(&Finding::detail, HasSubstr("2 matched pairs, which range from 2.00\u00d7 to 8.00\u00d7"
                                                        "; the runs' own intervals are apart in 2 of 2 pairs")))));
   EXPECT_THAT(findings, Contains(Field(&Finding::headline,

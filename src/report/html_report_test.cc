@@ -157,7 +157,11 @@ TEST(HtmlReportTest, PartsOfMemoryAndTimeStandBesideWhatWasPredicted) {
 
 TEST(HtmlReportTest, TellsHowMuchOfTheSpaceWasMeasured) {
   const std::vector<Measurement> measurements = DemoSpace();
-  const std::string html = RenderHtmlReport({.title = "Demo", .measurements = measurements, .planned_points = 12});
+  ReportInput input;
+  input.title = "Demo";
+  input.measurements = measurements;
+  input.planned_points = 12;
+  const std::string html = RenderHtmlReport(input);
   EXPECT_THAT(html, HasSubstr("8 of 12 points: 8 valid"));
 }
 

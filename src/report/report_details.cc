@@ -149,10 +149,13 @@ void WriteReadingHelp(Markup& html, const ReportContent& content) {
   html.Element("p",
                "Invalid: a rule, or the memory, forbids the configuration; it is recorded and not repeated. Failed: "
                "anything else went wrong; the next exploration tries again.");
-  html.Element("p",
-               "Findings are clear when their intervals exclude the opposite, and within the noise when they do not. A "
-               "matched pair is two configurations that differ in the named property alone; three pairs or more make "
-               "an interval of their own (Student's t over the logarithms of their ratios).");
+  html.Element(
+      "p",
+      "Findings are clear when their intervals exclude the opposite, and within the noise when they do not; clear in "
+      "these runs where the intervals come from within single runs, which do not tell how much another run "
+      "would differ. A matched pair is two configurations that differ in the named property alone; three pairs or more "
+      "make "
+      "an interval of their own (Student's t over the logarithms of their ratios).");
   html.Open("ul");
   for (const Metric& metric : content.metrics) {
     html.Open("li").Text(fmt::format("{}{}: ", metric.title, metric.unit.empty() ? "" : ", " + metric.unit));

@@ -106,6 +106,7 @@ void WriteConstants(Markup& html, const ResultSet& results) {
 std::string_view CssClass(Strength strength) {
   switch (strength) {
     case Strength::kClear:
+    case Strength::kClearInRuns:
       return "badge clear";
     case Strength::kUnclear:
       return "badge unclear";

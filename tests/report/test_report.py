@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
-SAMPLES = ["demo", "mixed", "many", "one", "none", "none_valid", "long_names", "repeated"]
+SAMPLES = ["demo", "mixed", "many", "one", "none", "none_valid", "long_names", "repeated", "two_hosts"]
 VOID_ELEMENTS = {"meta", "input", "br", "link", "img", "hr"}
 
 
@@ -128,6 +128,14 @@ def test_csv_of_the_page_is_the_csv_of_the_command(samples):
     assert all(None not in row for row in rows), "a row has more fields than the header"
 
 
+def test_two_machines_are_never_one_row(samples):
+    text = read(samples, "two_hosts")
+    page = Page(text)
+    assert sum(tag == "tr" and "data-c" in attributes for tag, attributes in page.elements) == 16
+    assert text.count("Fastest: ") == 2
+    assert "Against host laptop with commit 9d2c6e1, host workbench with commit 1fed3b0 gives 10.0" in text
+
+
 def test_pages_stay_small(samples):
     assert len(read(samples, "demo")) < 250_000
     assert len(read(samples, "many")) < 2_500_000
@@ -221,7 +229,7 @@ def contrast(a, b):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["mixed", "long_names"])
+@pytest.mark.parametrize("name", ["mixed", "long_names", "two_hosts"])
 def test_page_in_a_browser(samples, tmp_path, name, width, dark):
     result = probe(samples, tmp_path, name, width, dark)
     assert result["width"] == width

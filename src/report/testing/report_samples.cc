@@ -87,6 +87,24 @@ Measurements Repeated() {
   return measurements;
 }
 
+/// The demo on two machines, the second with a later commit too.
+Measurements TwoHosts() {
+  Measurements measurements = DemoSpace();
+  Measurements others = DemoSpace();
+  for (samplestore::Measurement& measurement : others) {
+    measurement.uid += "-laptop";
+    measurement.provenance["host"] = "laptop";
+    measurement.provenance["commit"] = "9d2c6e1";
+    measurement.measured_at.replace(11, 2, "15");
+    for (const char* property :
+         {"real_tokens_per_second", "real_tokens_per_second_ci_low", "real_tokens_per_second_ci_high"}) {
+      std::get<double>(measurement.properties.at(property)) /= 10;
+    }
+  }
+  measurements.insert(measurements.end(), others.begin(), others.end());
+  return measurements;
+}
+
 struct Sample {
   const char* name;
   Measurements measurements;
@@ -104,7 +122,8 @@ int Main(const std::string& directory) {
                             {"none", {}},
                             {"none_valid", NoneValid()},
                             {"long_names", LongNames()},
-                            {"repeated", Repeated()}};
+                            {"repeated", Repeated()},
+                            {"two_hosts", TwoHosts()}};
   for (const auto& [name, measurements] : samples) {
     const std::string html =
         RenderHtmlReport({.title = fmt::format("Sample: {}", name),
