@@ -15,7 +15,7 @@
 namespace assay::cli {
 namespace {
 
-Status Run(const std::string& output) {
+Status ListDatasets(const std::string& output) {
   nlohmann::json list = nlohmann::json::array();
   TextTable table({"data set", "entries", "state", "rows"});
   for (const data::DatasetInfo& dataset : data::KnownDatasets()) {
@@ -38,7 +38,7 @@ Status Run(const std::string& output) {
 Action AddDatasets(CLI::App& app) {
   auto output = std::make_shared<std::string>();
   AddOutputOption(app, *output, {"table", "json"});
-  return [output] { return Run(*output); };
+  return [output] { return ListDatasets(*output); };
 }
 
 }  // namespace assay::cli

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "explore/survey.h"
+#include "report/format.h"
 
 namespace assay::cli {
 namespace {
@@ -79,7 +80,8 @@ Status SummaryStatus(const explore::ExploreSummary& summary) {
     return Status::Aborted("interrupted: what was measured is kept; the same command measures the rest");
   }
   if (summary.failed > 0) {
-    return Status::Internal(fmt::format("{} points failed; the same command tries them again", summary.failed));
+    return Status::Internal(fmt::format("{} failed; the same command tries again",
+                                        report::Count(static_cast<size_t>(summary.failed), "point")));
   }
   return Status::Ok();
 }
@@ -131,9 +133,9 @@ Status Run(const ExploreVerbOptions& options) {
     const auto callbacks = MakeCallbacks(progress);
     ASSAY_ASSIGN_OR_RETURN(summary, explore::Explore(space, *store, explore_options, callbacks));
   }
-  fmt::print("{} points: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n", space.size(),
-             summary.measured, summary.replayed, summary.invalid, summary.failed, summary.remaining,
-             FormatSeconds(summary.seconds));
+  fmt::print("{}: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n",
+             report::Count(static_cast<size_t>(space.size()), "point"), summary.measured, summary.replayed,
+             summary.invalid, summary.failed, summary.remaining, FormatSeconds(summary.seconds));
   return SummaryStatus(summary);
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -38,6 +39,30 @@ experiments:
     parameterization:
       - {{ property: {{ identifier: max_steps }}, value: {steps} }}
       - {{ property: {{ identifier: gradient_accumulation_steps }}, value: 1 }}
+"""
+
+
+# Says what a worker that trains says, at once: for tests of what is made of it.
+WORKER = """\
+#!{python}
+import json, os, sys
+
+def say(event, **fields):
+    print(json.dumps(dict(event=event, **fields)), flush=True)
+
+plan = json.load(open(sys.argv[sys.argv.index("--plan") + 1]))
+steps, rows = plan["max_steps"], plan["batch_size"]
+say("started", pid=os.getpid(), libtorch="2.13.0", device="cpu", threads=1, isa="portable")
+say("loaded", seconds=0.1, model_type="llama", weights="random", parameters=100, trainable_parameters=100, rows=12,
+    planned_steps=steps, layers=2, checkpointed_layers=0, step_bytes=0, available_bytes=0, peak_tensor_bytes=1000)
+for i in range(steps):
+    seconds = 0.01 + 0.02 * rows + 0.0001 * (i % 3)
+    say("step", step=i + 1, loss=3.0, grad_norm=1.0, learning_rate=1e-5, loss_scale=1.0, skipped=False,
+        seconds=seconds, forward_seconds=seconds / 3, backward_seconds=seconds / 3, optimizer_seconds=seconds / 3,
+        samples=rows, real_tokens=10 * rows, padded_tokens=0, supervised_tokens=10 * rows,
+        forward_peak_bytes=2000 * rows, backward_peak_bytes=3000 * rows, optimizer_peak_bytes=2500 * rows)
+say("ended", kind="done", reason="", stopped_by="max_steps", train_runtime=steps * (0.011 + 0.02 * rows),
+    warmup_steps=0, warmup_seconds=0.0, peak_tensor_bytes=3000 * rows)
 """
 
 
@@ -83,6 +108,15 @@ def assay(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     return Assay(home)
+
+
+@pytest.fixture
+def quick_worker(assay, tmp_path):
+    """Runs end at once with made-up figures."""
+    path = tmp_path / "quick-worker"
+    path.write_text(WORKER.format(python=sys.executable))
+    path.chmod(0o755)
+    assay.env["ASSAY_WORKER"] = str(path)
 
 
 @pytest.fixture

@@ -1,0 +1,147 @@
+"""What was measured, as tables and files tell it: of which machine, how much of the space, on what weights."""
+
+import json
+import sqlite3
+import uuid
+
+import pytest
+
+FULL = "finetune_full_benchmark-v1.0.0"
+LORA = "finetune_lora_benchmark-v1.0.0"
+
+
+pytestmark = pytest.mark.usefixtures("quick_worker")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+def explored(assay, space, store):
+    assay.ok("explore", space, "--store", store)
+    return space
+
+
+def copy_to_host(store, host, slower):
+    """The store's measurements once more, as if another machine had made them."""
+    with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
+        for (old_id,) in connection.execute("select id from measurements").fetchall():
+            uid = uuid.uuid4().hex
+            (new_id,) = connection.execute(
+                "insert into measurements(uid, experiment, parameterized_id, entity_id, outcome, measured_at)"
+                " select ?, experiment, parameterized_id, entity_id, outcome, measured_at from measurements"
+                " where id = ? returning id",
+                (uid, old_id),
+            ).fetchone()
+            (text,) = connection.execute("select json from documents where measurement_id = ?", (old_id,)).fetchone()
+            document = json.loads(text)
+            document["uid"] = uid
+            document["provenance"]["host"] = host
+            document["properties"]["real_tokens_per_second"] /= slower
+            document["properties"]["step_seconds_median"] *= slower
+            connection.execute("insert into documents values (?, ?)", (new_id, json.dumps(document)))
+            connection.execute(
+                "insert into cells select column_id, ?, value from cells where measurement_id = ?", (new_id, old_id)
+            )
+
+
+def test_tables_say_that_weights_are_random(assay, explored, store, model, rows):
+    assert "weights random" in assay.ok("results", explored, "--store", store)
+    table = assay.ok(
+        *("run", FULL, "--store", store, "-p", f"model_name={model}", "-p", f"dataset_id={rows}"),
+        *("-p", "model_max_length=16", "-p", "batch_size=1", "-p", "number_gpus=0", "-p", "max_steps=2"),
+    )
+    assert "weights random, tokenizer " in table
+
+
+def test_results_count_the_points_of_the_space(assay, space, store):
+    out = assay.ok("explore", space, "--store", store, "--max-points", 1)
+    assert out.splitlines()[-1].startswith("4 points: 1 measured")
+    assert "1 of 4 points: 1 valid, 0 invalid, 0 failed" in assay.ok("results", space, "--store", store)
+    page = space.parent / "report.html"
+    assert "report of 1 measurement:" in assay.ok("report", space, "--store", store, "-o", page)
+    assert "1 of 4 points" in page.read_text()
+
+
+def test_machines_are_a_column_a_filter_and_a_comparison(assay, explored, store):
+    copy_to_host(store, "slow-laptop", slower=10)
+    table = assay.ok("results", explored, "--store", store)
+    assert "host" in table and "4 of 4 points, 8 configurations" in table
+    own = {
+        m["provenance"]["host"] for m in json.loads(assay.ok("results", explored, "--store", store, "--output", "json"))
+    }
+    assert len(own) == 2
+    only = assay.ok("results", explored, "--store", store, "--host", "slow-laptop")
+    assert "4 of 4 points: 4 valid" in only and "configurations" not in only
+    assert "slow-laptop" in assay.refused("results", explored, "--store", store, "--host", "nobody")
+    page = explored.parent / "report.html"
+    assay.ok("report", "--experiment", FULL, "--store", store, "-o", page)
+    text = page.read_text()
+    assert text.count(">Fastest: ") == 2 and "Against host " in text
+
+
+def test_recommend_takes_no_line_through_two_machines(assay, explored, store):
+    copy_to_host(store, "slow-laptop", slower=10)
+    series = [
+        row["series"] for row in json.loads(assay.ok("recommend", explored, "--store", store, "--output", "json"))
+    ]
+    assert len(series) == 4 and sum("slow-laptop" in name for name in series) == 2
+
+
+def test_recommend_and_run_print_one_document(assay, explored, store):
+    predictions = json.loads(assay.ok("recommend", explored, "--store", store, "--run", "--output", "json"))
+    assert predictions[0]["measured"]["outcome"] == "valid"
+    assert predictions[0]["measured"]["step_seconds"] > 0
+    assert all("measured" not in prediction for prediction in predictions[1:])
+
+
+def test_a_commit_is_named_by_its_first_characters(assay, explored, store):
+    commit = json.loads(assay.ok("results", explored, "--store", store, "--output", "json"))[0]["provenance"]["commit"]
+    assert "4 of 4" in assay.ok("results", explored, "--store", store, "--commit", commit[:4])
+    assert commit in assay.refused("results", explored, "--store", store, "--commit", "no-such")
+
+
+def test_a_space_of_astronomic_size_is_answered_from_the_store(assay, explored, store):
+    text = explored.read_text()
+    explored.write_text(
+        text.replace("values: [16, 32]", "domainRange: [1, 131073], interval: 1").replace(
+            "experiments:",
+            "  - { identifier: seed, propertyDomain: { domainRange: [1, 2147483648], interval: 1 } }\nexperiments:",
+        )
+    )
+    assert "No measurements: 0 of 562,9" in assay.ok("results", explored, "--store", store)
+    explored.write_text(text.replace("values: [16, 32]", "domainRange: [1, 131073], interval: 1"))
+    assert "4 of 262,144 points" in assay.ok("results", explored, "--store", store)
+
+
+def test_a_report_overwrites_only_reports(assay, explored, store, rows, tmp_path):
+    before = rows.read_bytes()
+    assert str(rows) in assay.refused("report", explored, "--store", store, "-o", rows)
+    assert rows.read_bytes() == before
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html><p>mine")
+    assay.refused("report", explored, "--store", store, "-o", page)
+    page.unlink()
+    assay.ok("report", explored, "--store", store, "-o", page)
+    assay.ok("report", explored, "--store", store, "-o", page)
+
+
+def test_an_experiment_tells_what_is_supported_and_what_is_ours(assay):
+    manual = assay.ok("experiments", FULL)
+    assert "supported: only None" in manual and "memory_budget  [default None]  (not the reference's)" in manual
+    assert "values}" not in manual, "a list of values was cut"
+    properties = {p["name"]: p for p in json.loads(assay.ok("experiments", FULL, "--output", "json"))["properties"]}
+    assert properties["distributed_backend"]["supported"] == [None]
+    assert properties["seed"]["own"] and not properties["batch_size"]["own"]
+    assert "supported" not in properties["batch_size"]
+    assert "adafactor" in properties["optim"]["domain"] and "..." not in properties["optim"]["domain"]
+
+
+def test_datasets_are_listed(assay):
+    listed = json.loads(assay.ok("datasets", "--output", "json"))
+    states = {dataset["id"]: dataset["state"] for dataset in listed}
+    assert states["austen-completion"] == "available"
+    assert "not supported yet" in states["vision-384x384-16384plus-entries-4096"]
+    assert "news-chars-512-entries-256" in assay.ok("datasets")
