@@ -102,8 +102,9 @@ Status DryRun(const ExploreVerbOptions& options, const experiment::BoundSpace& s
     }
   };
   ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey, explore::SurveySpace(space, *store, measure, print));
-  fmt::print("{} points: {} would be measured, {} replayed, {} are forbidden by a rule\n", space.size(), survey.missing,
-             survey.replayed, survey.forbidden);
+  fmt::print("{}: {} would be measured, {} replayed, {} are forbidden by a rule\n",
+             report::Count(static_cast<size_t>(space.size()), "point"), survey.missing, survey.replayed,
+             survey.forbidden);
   return Status::Ok();
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "report/conditions.h"
 #include "report/estimate.h"
 #include "report/format.h"
 #include "report/metric.h"
@@ -46,6 +47,12 @@ std::vector<std::string> Header(const ResultSet& results, const std::vector<Metr
     header.emplace_back("reason");
   }
   return header;
+}
+
+/// Why a run has no values, or why they are to be doubted.
+std::string NoteOn(const Measurement& run) {
+  const std::string starved = run.reason.empty() ? ProvenanceOf(run, "starved") : "";
+  return Shorten(starved.empty() ? run.reason : "starved: " + starved, kMaxReasonChars);
 }
 
 // "613.4 ±12.1": the run's own interval, where it has one.
@@ -104,7 +111,7 @@ std::vector<std::string> Row(const Configuration& configuration, const Measureme
   for (const Metric& metric : metrics) {
     cells.push_back(ValueCell(run, metric));
   }
-  cells.push_back(Shorten(run.reason, kMaxReasonChars));
+  cells.push_back(NoteOn(run));
   return cells;
 }
 
@@ -133,7 +140,7 @@ std::string RenderResultsTable(std::span<const Measurement> measurements, int64_
   const ResultSet results(measurements);
   const std::vector<Metric> metrics = ResolveMetrics(results);
   const bool with_reason =
-      std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return !m.reason.empty(); });
+      std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return !NoteOn(m).empty(); });
   const TextsOfColumns texts = TextsOf(results);
   TextTable table(Header(results, metrics, with_reason));
   for (const Configuration& configuration : results.configurations()) {

@@ -37,6 +37,12 @@ TEST(ResultsTableTest, SaysWhyAPointHasNoValues) {
   EXPECT_THAT(table, ContainsRegex("failed +- .*killed by signal 9 \\(SIGKILL\\)\n"));
 }
 
+TEST(ResultsTableTest, SaysThatARunWasStarved) {
+  Measurement run = MakeValid({});
+  run.provenance["starved"] = "waited for a processor for 4.00 s of 10.0 s";
+  EXPECT_THAT(RenderResultsTable(std::vector{run}), ContainsRegex("valid .*starved: waited for a processor"));
+}
+
 TEST(ResultsTableTest, NothingIsSaidInWords) {
   EXPECT_EQ(RenderResultsTable({}), "No measurements.\n");
   EXPECT_EQ(RenderResultsTable({}, 12), "No measurements: 0 of 12 points.\n");
