@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "data/token_file.h"
 #include "experiment/file_order_tokens.h"
@@ -203,7 +204,9 @@ class Run {
   void AddLearning() {
     Set("initial_loss", steps_.front().loss);
     Set("final_loss", steps_.back().loss);
-    Set("final_grad_norm", steps_.back().grad_norm);
+    // Of a step that the loss scaler skipped there is no norm; a run of such steps alone was refused.
+    const auto last_update = std::find_if_not(steps_.rbegin(), steps_.rend(), std::mem_fn(&job::Step::skipped));
+    Set("final_grad_norm", last_update->grad_norm);
     SetCount("parameters", loaded_->parameters);
     SetCount("trainable_parameters", loaded_->trainable_parameters);
   }

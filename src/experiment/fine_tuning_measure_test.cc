@@ -245,6 +245,34 @@ TEST_F(FineTuningMeasureTest, WhatIsNoMeasurementIsAnError) {
   EXPECT_THAT(MeasureFineTuning(point, plan_, odd).status().message(), HasSubstr("overhead_seconds is inf"));
 }
 
+TEST_F(FineTuningMeasureTest, ARunWhoseLastStepTheLossScalerSkippedIsValid) {
+  job::RunRecord record = Record({1, 1, 1}, After(3));
+  std::get<job::Step>(record.events[3]).grad_norm = 2;
+  auto& last = std::get<job::Step>(record.events[4]);
+  last.skipped = true;
+  last.grad_norm = std::numeric_limits<double>::infinity();
+  const auto values = Values(record);
+  EXPECT_EQ(Number(values, "is_valid"), 1);
+  EXPECT_EQ(Number(values, "final_grad_norm"), 2);
+  EXPECT_DOUBLE_EQ(Number(values, "final_loss"), 2.8);
+}
+
+TEST_F(FineTuningMeasureTest, ARunThatTrainedNothingIsInvalid) {
+  const space::Entity point = testing::CompletePoint(testing::kFull);
+  job::RunRecord skipped = Record({1, 1}, After(2));
+  job::RunRecord infinite = Record({1, 1}, After(2));
+  for (const size_t event : {2, 3}) {
+    std::get<job::Step>(skipped.events[event]).skipped = true;
+  }
+  std::get<job::Step>(infinite.events[3]).grad_norm = std::numeric_limits<double>::infinity();
+  const Status all_skipped = MeasureFineTuning(point, plan_, skipped).status();
+  EXPECT_EQ(all_skipped.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(all_skipped.message(), HasSubstr("all 2 steps overflowed"));
+  const Status diverged = MeasureFineTuning(point, plan_, infinite).status();
+  EXPECT_EQ(diverged.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(diverged.message(), HasSubstr("gradient norm of step 2 is inf"));
+}
+
 TEST_F(FineTuningMeasureTest, FileOrderTokensWrapAround) {
   const auto file = data::TokenFile::Open(Tune().tokens_file);
   ASSERT_TRUE(file.ok());

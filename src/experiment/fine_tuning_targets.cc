@@ -61,7 +61,7 @@ const std::vector<TargetSpec>& ExactTargets() {
       {"train_runtime_total", "s", kExact, "T0"},
       {"initial_loss", "", kExact, "loss of the first step, a mean over its supervised tokens"},
       {"final_loss", "", kExact, "loss of the last step"},
-      {"final_grad_norm", "", kExact, "norm of all gradients in the last step, before clipping"},
+      {"final_grad_norm", "", kExact, "norm of all gradients in the last step that was not skipped for an overflow, before clipping"},
       {"parameters", "", kExact, "of the model with its adapter"},
       {"trainable_parameters", "", kExact, "of these, the ones that are trained"},
       {"peak_tensor_bytes", "B", kExact, "peak of live tensor memory by the counting allocator, over the whole run"},

@@ -10,10 +10,19 @@
 namespace assay::experiment {
 
 std::string DescribeDivergence(const std::vector<job::Step>& steps) {
-  const auto diverged = std::ranges::find_if(steps, [](const job::Step& step) { return !std::isfinite(step.loss); });
-  return diverged == steps.end()
-             ? ""
-             : fmt::format("the loss of step {} is {}: the run diverged", diverged->step, diverged->loss);
+  for (const job::Step& step : steps) {
+    if (!std::isfinite(step.loss)) {
+      return fmt::format("the loss of step {} is {}: the run diverged", step.step, step.loss);
+    }
+    if (!step.skipped && !std::isfinite(step.grad_norm)) {
+      return fmt::format("the gradient norm of step {} is {}: the run diverged", step.step, step.grad_norm);
+    }
+  }
+  if (std::ranges::all_of(steps, &job::Step::skipped)) {
+    return fmt::format("the gradients of all {} steps overflowed at their loss scales, so nothing was trained",
+                       steps.size());
+  }
+  return "";
 }
 
 void AddStepTimes(const std::vector<job::Step>& all, const std::vector<job::Step>& measured, Measured& values) {

@@ -21,7 +21,8 @@ std::vector<double> Column(const std::vector<Row>& rows, T Row::* field) {
   return values;
 }
 
-/// "the loss of step 2 is nan: the run diverged", of the first such step; empty when all losses are finite.
+/// "the loss of step 2 is nan: the run diverged", of the first step whose loss, or whose gradients though it was not
+/// skipped, are not finite; that every step was skipped, so that nothing was trained; else empty.
 std::string DescribeDivergence(const std::vector<job::Step>& steps);
 
 /// step_seconds_median, _mad and _p90 of the `measured` steps (one at least), and first_step_seconds of `all`.

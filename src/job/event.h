@@ -70,7 +70,7 @@ enum class EndKind {
   kDone,         ///< the plan was carried out
   kOutOfMemory,  ///< device memory or the budget is exhausted
   kInvalid,      ///< the plan or one of its files is wrong (the user's mistake)
-  kDiverged,     ///< a loss was not finite: the same plan would diverge again
+  kDiverged,     ///< a loss or its gradients were not finite: the same plan would diverge again
   kError,        ///< an exception
 };
 

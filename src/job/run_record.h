@@ -17,7 +17,7 @@ enum class RunEnd {
   kDone,         ///< `ended` with kind done, and exit code 0
   kOutOfMemory,  ///< the worker said so, or the kernel's out-of-memory killer took it for what it used itself
   kInvalid,      ///< the worker refused its plan or one of its files
-  kDiverged,     ///< the worker stopped because a loss was not finite
+  kDiverged,     ///< the worker stopped because a loss or its gradients were not finite
   kError,        ///< the worker reported an exception
   kKilled,       ///< a signal ended it
   kVanished,     ///< it exited without saying why

@@ -84,8 +84,9 @@ std::vector<NamedTensor> results(CausalLM& model, const PackedBatch& batch) {
     out.emplace_back("logits", model.logits(batch));
   }
   const std::vector<NamedTensor> trainable = trainable_parameters(model);
-  const at::Tensor loss_sum = model.loss_sum(batch);
-  torch::autograd::backward({loss_sum / static_cast<double>(batch.supervised())}, {});
+  const auto supervised = static_cast<double>(batch.supervised());
+  const at::Tensor loss_sum = model.loss_sum(batch, 1.0 / supervised);
+  torch::autograd::backward({loss_sum / supervised}, {});
   out.emplace_back("loss_sum", loss_sum);
   out.emplace_back("supervised", at::tensor(batch.supervised(), at::kLong));
   for (const auto& [name, parameter] : trainable) {

@@ -27,8 +27,11 @@ std::vector<ProductCeiling> MeasureProductCeilings(c10::Device device, double se
 /// `seconds`, and 2 GiB.
 double MeasureCopyBandwidth(c10::Device device, double seconds = 0.5);
 
-/// Whether products of this dtype go through float32 on this machine's CPU: its operands and result are then there a
-/// second time, 4 bytes an element, while one is made.
+/// Whether products of this dtype go through float32 on this machine's CPU.
 bool products_through_float32(c10::ScalarType dtype);
+
+/// The most bytes of float32 copies that such a product of a linear layer holds while it is made, forward or backward,
+/// over `tokens` tokens.
+int64_t float32_copy_bytes(int64_t tokens, int64_t inputs, int64_t outputs);
 
 }  // namespace assay::engine

@@ -6,6 +6,7 @@
 
 #include "engine/kernels/autograd_support.h"
 #include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/update_scale.h"
 #include "engine/kernels/update_stretches.h"
 
 namespace assay::engine {
@@ -71,7 +72,7 @@ double gradient_norm(const at::Tensor& stats, double scale) {
 }
 
 bool has_non_finite(const at::Tensor& stats) {
-  return stats[1].item<double>() > 0.0;
+  return overflowed(stats.cpu().const_data_ptr<double>());
 }
 
 }  // namespace assay::engine

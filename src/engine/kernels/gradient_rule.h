@@ -15,7 +15,7 @@ struct GradientRule {
   /// Gradients whose norm (after `scale`) is longer are shortened to it, as torch.nn.utils.clip_grad_norm_ does;
   /// 0: never. Needs `stats`.
   double max_norm = 0.0;
-  /// The update changes nothing at all when a gradient is infinite or not a number, as torch.amp.GradScaler has it.
+  /// The update changes nothing at all when has_non_finite(stats), as torch.amp.GradScaler has it.
   /// Needs `stats`. Such an update does not count: give the next one the same AdamwScalars::step.
   bool skip_non_finite = false;
   /// gradient_stats() over all gradients of the update; undefined: unknown. On the device of the parameters.
@@ -31,7 +31,8 @@ at::Tensor gradient_stats(const std::vector<at::Tensor>& gradients);
 /// The Euclidean norm that `stats` stand for, of gradients multiplied by `scale`. Waits for the device.
 double gradient_norm(const at::Tensor& stats, double scale = 1.0);
 
-/// Whether gradients with these `stats` have an element that is not finite. Waits for the device.
+/// Whether gradients with these `stats` have an element, or a sum of squares, that is not finite: exactly then is
+/// gradient_norm() not finite. Waits for the device.
 bool has_non_finite(const at::Tensor& stats);
 
 }  // namespace assay::engine

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/kernels/autograd_support.h"
+#include "engine/kernels/ceilings.h"
 #include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/products.h"
@@ -26,23 +27,23 @@ struct LossAndGradients {
   at::Tensor weight_VH;
 };
 
-/// Turns a chunk's logits into (softmax - one_hot) / divisor in their own dtype (when `gradient`) and returns the sum
-/// of the cross-entropies.
-at::Tensor cross_entropy_aten(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient) {
+/// Turns a chunk's logits into (softmax - one_hot) * gradient / divisor in their own dtype, unless `gradient` is 0, and
+/// returns the sum of the cross-entropies.
+at::Tensor cross_entropy_aten(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
   const at::Tensor scaled_CV = to_compute(divisor == 1.0 ? logits_CV : logits_CV / divisor);
   const at::Tensor log_probability_CV = at::log_softmax(scaled_CV, -1);
   const at::Tensor index_C1 = targets_C.unsqueeze(-1);
   const at::Tensor loss = log_probability_CV.gather(-1, index_C1).sum().neg_();
-  if (gradient) {
+  if (gradient != 0.0) {
     at::Tensor gradient_CV = log_probability_CV.exp();
     gradient_CV.scatter_add_(-1, index_C1, at::full_like(index_C1, -1.0, gradient_CV.options()));
-    logits_CV = gradient_CV.div_(divisor).to(logits_CV.scalar_type());
+    logits_CV = gradient_CV.mul_(gradient / divisor).to(logits_CV.scalar_type());
   }
   return loss;
 }
 
 at::Tensor cross_entropy_cpu(const TypedKernels& kernels, at::Tensor& logits_CV, const at::Tensor& targets_C,
-                             double divisor, bool gradient) {
+                             double divisor, double gradient) {
   const int64_t rows = logits_CV.size(0);
   const int64_t width = logits_CV.size(1);
   char* data = static_cast<char*>(logits_CV.mutable_data_ptr());
@@ -51,7 +52,7 @@ at::Tensor cross_entropy_cpu(const TypedKernels& kernels, at::Tensor& logits_CV,
   parallel_rows(rows, width, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       losses[row] = kernels.cross_entropy_row(data + row * width * logits_CV.element_size(), width, targets[row],
-                                              static_cast<float>(divisor), gradient);
+                                              static_cast<float>(divisor), static_cast<float>(gradient));
     }
   });
   double total = 0.0;
@@ -61,7 +62,7 @@ at::Tensor cross_entropy_cpu(const TypedKernels& kernels, at::Tensor& logits_CV,
   return at::scalar_tensor(total, logits_CV.options().dtype(at::kFloat));
 }
 
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient) {
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
   if (const cuda::CudaOps* ops = cuda::ops_for(logits_CV); ops != nullptr) {
     return ops->cross_entropy(logits_CV, targets_C, divisor, gradient);
   }
@@ -80,30 +81,37 @@ int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH, bool want_we
   return std::max<int64_t>(1, (supervised + chunks - 1) / chunks);
 }
 
+/// What is computed beside the loss, and the gradient of the loss that it is computed for.
+struct Wanted {
+  bool hidden;
+  bool weight;
+  double loss_gradient;
+};
+
 LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_VH, const at::Tensor& targets_S,
-                         double logits_divisor, bool want_hidden, bool want_weight, const PackedWeightPtr& packed) {
+                         double logits_divisor, const Wanted& want, const PackedWeightPtr& packed) {
   LossAndGradients result;
+  const double gradient = want.hidden || want.weight ? want.loss_gradient : 0.0;
   const int64_t supervised = hidden_SH.size(0);
-  const int64_t chunk = chunk_rows(supervised, weight_VH, want_weight);
+  const int64_t chunk = chunk_rows(supervised, weight_VH, want.weight);
   result.loss = at::zeros({}, hidden_SH.options().dtype(compute_dtype(hidden_SH)));
-  if (want_hidden) {
+  if (want.hidden) {
     result.hidden_SH = at::empty_like(hidden_SH);
   }
   for (int64_t begin = 0; begin < supervised; begin += chunk) {
     const int64_t rows = std::min(chunk, supervised - begin);
     const at::Tensor hidden_CH = hidden_SH.narrow(0, begin, rows);
     at::Tensor logits_CV = packed ? packed->product_nt(hidden_CH, {}) : product_nt(hidden_CH, weight_VH);
-    result.loss +=
-        cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, want_hidden || want_weight);
-    if (want_hidden) {
+    result.loss += cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, gradient);
+    if (want.hidden) {
       result.hidden_SH.narrow(0, begin, rows)
           .copy_(packed ? packed->product_nn(logits_CV) : product_nn(logits_CV, weight_VH));
     }
-    if (want_weight) {
+    if (want.weight) {
       result.weight_VH = add_product_tn(result.weight_VH, logits_CV, hidden_CH);
     }
   }
-  if (want_weight && !result.weight_VH.defined()) {
+  if (want.weight && !result.weight_VH.defined()) {
     result.weight_VH = at::zeros_like(weight_VH);
   }
   return result;
@@ -112,25 +120,27 @@ LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_V
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                             const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
-                            bool want_hidden, bool want_weight, const PackedWeightPtr& packed) {
+                            const Wanted& want, const PackedWeightPtr& packed) {
     const LossAndGradients result = compute(hidden_TH.index_select(0, positions_S), weight_VH.contiguous(),
-                                            targets_S.contiguous(), logits_divisor, want_hidden, want_weight, packed);
+                                            targets_S.contiguous(), logits_divisor, want, packed);
     ctx->save_for_backward({result.hidden_SH, result.weight_VH, positions_S});
     ctx->saved_data["tokens"] = hidden_TH.size(0);
+    ctx->saved_data["loss_gradient"] = want.loss_gradient;
     return result.loss;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    variable_list result(8);
+    const at::Tensor factor = grads[0] / ctx->saved_data["loss_gradient"].toDouble();
+    variable_list result(7);
     if (ctx->needs_input_grad(0)) {
-      const at::Tensor scaled_SH = (saved[0] * grads[0]).to(saved[0].scalar_type());
+      const at::Tensor scaled_SH = (saved[0] * factor).to(saved[0].scalar_type());
       result[0] = at::zeros({ctx->saved_data["tokens"].toInt(), scaled_SH.size(1)}, scaled_SH.options());
       result[0].index_copy_(0, saved[2], scaled_SH);
     }
     if (ctx->needs_input_grad(1)) {
       // In place: a second [V, H] gradient at the peak of the step would be the largest tensor of all.
-      result[1] = saved[1].mul_(grads[0]);
+      result[1] = saved[1].mul_(factor);
     }
     return result;
   }
@@ -140,19 +150,26 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
 
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                                     const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
-                                    const PackedWeightPtr& packed) {
+                                    const PackedWeightPtr& packed, double loss_gradient) {
+  TORCH_CHECK(loss_gradient != 0.0, "linear_cross_entropy_sum: nothing can be computed for a loss gradient of 0");
   const bool grad = at::GradMode::is_enabled();
-  return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor,
-                                   grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad(), packed);
+  const Wanted want{grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad(), loss_gradient};
+  return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor, want, packed);
 }
 
 int64_t linear_cross_entropy_bytes(int64_t supervised, const at::Tensor& weight_VH) {
-  const int64_t chunk = std::min(supervised, chunk_rows(supervised, weight_VH, weight_VH.requires_grad()));
+  const bool trained = weight_VH.requires_grad();
+  const int64_t chunk = std::min(supervised, chunk_rows(supervised, weight_VH, trained));
   const int64_t logits = chunk * weight_VH.size(0);
   // The supervised hidden states, their gradient, and one chunk of it as it comes out of its product.
   const int64_t hidden = (2 * supervised + chunk) * weight_VH.size(1);
-  const int64_t head = weight_VH.requires_grad() ? weight_VH.numel() : 0;
-  return (logits + hidden + head) * static_cast<int64_t>(weight_VH.element_size());
+  int64_t head = trained ? weight_VH.numel() : 0;
+  int64_t copies = 0;
+  if (weight_VH.is_cpu() && products_through_float32(weight_VH.scalar_type())) {
+    copies = float32_copy_bytes(chunk, weight_VH.size(1), weight_VH.size(0));
+    head *= chunk < supervised ? 2 : 1;  // the sum over chunks, and what a chunk adds
+  }
+  return (logits + hidden + head) * static_cast<int64_t>(weight_VH.element_size()) + copies;
 }
 
 }  // namespace assay::engine

@@ -1,4 +1,7 @@
 // The fused head and loss against plain libtorch in float64.
+#include <cmath>
+#include <limits>
+
 #include "engine/kernels/ops.h"
 #include "engine/kernels/test_support.h"
 
@@ -90,6 +93,88 @@ TEST(LinearCrossEntropy, GradientIsScaledByWhatComesIn) {
     return hidden.grad();
   };
   EXPECT_TRUE(gradient(0.25).allclose(gradient(1.0) * 0.25));
+}
+
+/// A trainable head has larger chunks: 48 Mi logits of 16 bits, half as many in float32.
+TEST(LinearCrossEntropy, TheGradientOfAHeadAddsUpOverChunks) {
+  constexpr int64_t kVocabulary = 200'003;
+  constexpr int64_t kTokens = 261;  // two chunks of 16 bits, three in float32
+  constexpr int64_t kPart = kTokens / 3;
+  at::manual_seed(8);
+  const at::Tensor hidden = at::randn({kTokens, 4});
+  const at::Tensor start = at::randn({kVocabulary, 4}) * 0.5;
+  const at::Tensor positions = at::arange(kTokens, at::kLong);
+  const at::Tensor targets = positions.remainder(7);
+  for (const auto& precision : {kPrecisions[0], kPrecisions[1]}) {
+    const auto gradient = [&](int64_t begin, int64_t count) {
+      at::Tensor weight = start.clone().to(precision.dtype).set_requires_grad(true);
+      linear_cross_entropy_sum(hidden.to(precision.dtype), weight, positions.narrow(0, begin, count),
+                               targets.narrow(0, begin, count))
+          .backward();
+      return weight.grad().to(at::kFloat);
+    };
+    const at::Tensor want = gradient(0, kPart) + gradient(kPart, kPart) + gradient(2 * kPart, kPart);
+    EXPECT_LT(testing::relative_error(gradient(0, kTokens), want), precision.tolerance)
+        << at::toString(precision.dtype);
+  }
+}
+
+/// 2,000 tokens pull one row of the head the same way: their sum is beyond float16, their mean is not.
+TEST(LinearCrossEntropy, AHeadsGradientIsSummedForTheGradientThatComes) {
+  constexpr int64_t kTokens = 2000;
+  constexpr double kHidden = 60;
+  const at::Tensor positions = at::arange(kTokens, at::kLong);
+  const at::Tensor targets = at::zeros({kTokens}, at::kLong);
+  const auto gradients = [&](double loss_gradient) {
+    at::Tensor hidden = at::full({kTokens, 8}, kHidden).to(at::kHalf).set_requires_grad(true);
+    at::Tensor weight = at::zeros({50, 8}, at::kHalf).set_requires_grad(true);
+    const at::Tensor loss = linear_cross_entropy_sum(hidden, weight, positions, targets, 1.0, {}, loss_gradient);
+    torch::autograd::backward({loss}, {at::scalar_tensor(loss_gradient, at::kFloat)});
+    return Tensors{hidden.grad(), weight.grad()};
+  };
+  for_each_isa([&] {
+    const at::Tensor mean = gradients(1.0 / kTokens)[1];
+    EXPECT_NEAR(mean[0][3].item<double>(), -kHidden * 49 / 50, 0.1);
+    EXPECT_NEAR(mean[7][3].item<double>(), kHidden / 50, 0.01);
+    EXPECT_TRUE(gradients(1.0)[1][0].isinf().all().item<bool>()) << "the loss scaler sees what does not fit";
+  });
+}
+
+TEST(LinearCrossEntropy, SmallProbabilitiesSurviveWithTheLossScale) {
+  // exp(-20) is 0 in float16; times 2^14 it is not.
+  const at::Tensor one = at::zeros({1}, at::kLong);
+  for_each_isa([&] {
+    at::Tensor hidden = at::ones({1, 1}, at::kHalf);
+    at::Tensor weight = at::tensor({0.0, -20.0}).to(at::kHalf).view({2, 1}).set_requires_grad(true);
+    constexpr double kScale = 16384;
+    const at::Tensor loss = linear_cross_entropy_sum(hidden, weight, one, one, 1.0, {}, kScale);
+    torch::autograd::backward({loss}, {at::scalar_tensor(kScale, at::kFloat)});
+    EXPECT_NEAR(weight.grad()[1].item<double>() / kScale / std::exp(-20.0), 1.0, 1e-2);
+  });
+}
+
+TEST(LinearCrossEntropy, ALogitThatIsNotFiniteIsAsInLibtorch) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const at::Tensor positions = at::arange(2, at::kLong);
+  const at::Tensor targets = at::tensor({1, 60}, at::kLong);
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity}) {
+    for (const int64_t token : {0, 5, 16, 37, 60, 66}) {
+      at::Tensor weight = at::randn({67, 1}, at::kDouble);
+      weight[token] = value;
+      const Tensors inputs = {at::ones({2, 1}, at::kDouble), weight};
+      const Tensors want = testing::run([&](const Tensors& in) { return plain(in, positions, targets, 1.0); }, inputs,
+                                        {false, true}, at::kFloat);
+      for_each_isa([&] {
+        const Tensors got = testing::run(
+            [&](const Tensors& in) -> Tensors { return {linear_cross_entropy_sum(in[0], in[1], positions, targets)}; },
+            inputs, {false, true}, at::kFloat);
+        for (size_t i = 0; i < got.size(); ++i) {
+          EXPECT_TRUE(got[i].isnan().equal(want[i].isnan()) && got[i].isinf().equal(want[i].isinf()))
+              << value << " at " << token << ", result " << i;
+        }
+      });
+    }
+  }
 }
 
 TEST(LinearCrossEntropy, NotANumberInTheHiddenStatesShowsInTheLoss) {

@@ -126,9 +126,14 @@ at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, cons
 /// Sum over the supervised tokens of the cross-entropy of softmax(h W^T / logits_divisor), a float32 scalar (0 when
 /// there is none). Works in chunks of tokens and makes the gradients in the forward pass, so the [S, V] logits never
 /// exist as a whole (Hsu et al. 2024, "Liger Kernel"). `packed` as in linear().
+///
+/// `loss_gradient` is the gradient that backward will bring (loss scale / tokens, not 0): gradients of 16 bits are made
+/// for it, so that they overflow and vanish with it and not before. Backward may bring another one; it then rounds
+/// twice.
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                                     const at::Tensor& positions_S, const at::Tensor& targets_S,
-                                    double logits_divisor = 1.0, const PackedWeightPtr& packed = {});
+                                    double logits_divisor = 1.0, const PackedWeightPtr& packed = {},
+                                    double loss_gradient = 1.0);
 
 /// The most bytes of tensors that linear_cross_entropy_sum() holds beside its inputs, its results for backward
 /// included, for `supervised` tokens and a head that is trained or not as `weight_VH` requires grad or not.

@@ -34,7 +34,8 @@ ScaleTensors scale_tensors(const GradientRule& rule) {
     const at::Tensor norm = rule.stats[0].sqrt() * rule.scale;
     factor = factor * (rule.max_norm / (norm + 1e-6)).clamp_max(1.0);
   }
-  return {factor, rule.skip_non_finite ? rule.stats[1].gt(0) : at::Tensor()};
+  const auto overflowed = [&] { return rule.stats[1].gt(0).logical_or(rule.stats[0].isfinite().logical_not()); };
+  return {factor, rule.skip_non_finite ? overflowed() : at::Tensor()};
 }
 
 void assign(const at::Tensor& target, const at::Tensor& value, const at::Tensor& skip) {

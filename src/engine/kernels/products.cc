@@ -17,8 +17,8 @@ bool needs_float32(const at::Tensor& x) {
   return x.device().is_cpu() && products_through_float32(x.scalar_type());
 }
 
-/// out = left right, 16-bit, by float32 products over stretches of columns: no operand is widened as a whole except
-/// `left`, once.
+/// out = left right, 16-bit, by float32 products over stretches of columns: `left` is widened as a whole, `right` and
+/// the result a stretch at a time.
 void product_through_float32(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
   const at::Tensor wide_left = left.to(at::kFloat);
   for (int64_t begin = 0; begin < out.size(1); begin += kColumnsThroughFloat32) {
@@ -62,6 +62,15 @@ bool products_through_float32(c10::ScalarType dtype) {
     return !has_fast_float16_matmul();
   }
   return dtype == at::kBFloat16 && !has_fast_bfloat16_matmul();
+}
+
+int64_t float32_copy_bytes(int64_t tokens, int64_t inputs, int64_t outputs) {
+  const auto elements = [](int64_t rows, int64_t inner, int64_t columns) {
+    return rows * inner + std::min(columns, kColumnsThroughFloat32) * (inner + rows);
+  };
+  // The gradient of the weight takes as much as that of the input: three matrices of the same sizes.
+  const int64_t most = std::max(elements(tokens, inputs, outputs), elements(tokens, outputs, inputs));
+  return most * static_cast<int64_t>(sizeof(float));
 }
 
 at::Tensor product_nt(const at::Tensor& x_MI, const at::Tensor& weight_OI, const at::Tensor& bias_O) {

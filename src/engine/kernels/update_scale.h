@@ -15,6 +15,12 @@ struct PlainRule {
   bool skip_non_finite;
 };
 
+/// Whether an element is not finite, or the sum of their squares is beyond float32.
+ASSAY_DEVICE_CODE inline bool overflowed(const double* stats) {
+  // An infinity less itself is not a number either, and that equals nothing.
+  return stats[1] > 0.0 || stats[0] - stats[0] != 0.0;
+}
+
 struct UpdateScale {
   float factor;  ///< of the gradients
   bool skip;     ///< the update must change nothing
@@ -36,7 +42,7 @@ ASSAY_DEVICE_CODE inline UpdateScale update_scale(const PlainRule& rule) {
   }
   const double norm = std::sqrt(rule.stats[0]) * rule.scale;
   return {static_cast<float>(rule.scale * clip_factor(norm, rule.max_norm)),
-          rule.skip_non_finite && rule.stats[1] > 0.0};
+          rule.skip_non_finite && overflowed(rule.stats)};
 }
 
 }  // namespace assay::engine

@@ -49,8 +49,9 @@ class CausalLM {
   virtual at::Tensor hidden(const PackedBatch& batch) = 0;
   /// [T, V]; for tests and inspection, training uses loss_sum().
   virtual at::Tensor logits(const PackedBatch& batch) = 0;
-  /// Sum of the cross-entropies of the supervised tokens, float32 scalar. The caller divides.
-  virtual at::Tensor loss_sum(const PackedBatch& batch) = 0;
+  /// Sum of the cross-entropies of the supervised tokens, float32 scalar. The caller divides: backward will bring
+  /// `gradient` (see linear_cross_entropy_sum).
+  virtual at::Tensor loss_sum(const PackedBatch& batch, double gradient) = 0;
 
   /// Base parameters in the order and under the names of the Hugging Face checkpoint; a tied head is not listed.
   virtual std::vector<NamedTensor> parameters() const = 0;

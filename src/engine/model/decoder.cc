@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/kernels/ceilings.h"
 #include "engine/model/attention_dropout.h"
 #include "engine/model/safetensors.h"
 
@@ -114,6 +115,18 @@ void visit_adapters(DecoderLayer& layer, const Visit& visit) {
       visit(path + ".lora_B.weight", linear->lora->b_Or);
     }
   }
+}
+
+/// The float32 copies of its largest product, where products of 16 bits go through float32.
+int64_t copy_bytes(const DecoderLayer& layer, int64_t tokens) {
+  int64_t most = 0;
+  for (const Linear* linear : layer.linears()) {
+    const at::Tensor& weight_OI = linear->weight_OI;
+    if (weight_OI.is_cpu() && products_through_float32(weight_OI.scalar_type())) {
+      most = std::max(most, float32_copy_bytes(tokens, weight_OI.size(1), weight_OI.size(0)));
+    }
+  }
+  return most;
 }
 
 RecomputePtr norm_again(const at::Tensor& x_TH, const at::Tensor& weight_H, double eps) {
@@ -248,11 +261,11 @@ at::Tensor Decoder::logits(const PackedBatch& batch) {
   return hooks_.leave(last_unit(), config_.logits_divisor == 1.0 ? logits_TV : logits_TV / config_.logits_divisor);
 }
 
-at::Tensor Decoder::loss_sum(const PackedBatch& batch) {
+at::Tensor Decoder::loss_sum(const PackedBatch& batch, double gradient) {
   const at::Tensor hidden_TH = final_norm(run_layers(batch));
-  return hooks_.leave(
-      last_unit(), engine::linear_cross_entropy_sum(hidden_TH, head_VH(), batch.supervised_positions_S,
-                                                    batch.supervised_targets_S, config_.logits_divisor, packed_head_));
+  return hooks_.leave(last_unit(), engine::linear_cross_entropy_sum(hidden_TH, head_VH(), batch.supervised_positions_S,
+                                                                    batch.supervised_targets_S, config_.logits_divisor,
+                                                                    packed_head_, gradient));
 }
 
 ActivationCost Decoder::activation_cost(int64_t tokens) const {
@@ -282,7 +295,7 @@ ActivationCost Decoder::activation_cost(int64_t tokens) const {
   const int64_t attended = element * queries + kStatistic * config_.num_query_heads;
   cost.checkpointed_layer_bytes = tokens * (element * hidden + (embedding_VH_.is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
-  cost.working_bytes = tokens * element * 4 * (intermediate + hidden);
+  cost.working_bytes = tokens * element * 4 * (intermediate + hidden) + copy_bytes(layers_.front(), tokens);
   return cost;
 }
 

@@ -32,7 +32,7 @@ class Decoder : public CausalLM, public Shardable {
 
   at::Tensor hidden(const PackedBatch& batch) override;
   at::Tensor logits(const PackedBatch& batch) override;
-  at::Tensor loss_sum(const PackedBatch& batch) override;
+  at::Tensor loss_sum(const PackedBatch& batch, double gradient) override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<Linear*> linears() override;
   const ModelConfig& config() const override { return config_; }

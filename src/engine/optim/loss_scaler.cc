@@ -9,10 +9,13 @@ LossScaler::LossScaler(const LossScaleOptions& options)
     : options_(options), scale_(options.initial), overflows_left_(options.hysteresis) {}
 
 void LossScaler::update(bool overflow) {
+  constexpr double kLeastScale = 0x1p-16;
+  exhausted_ = false;
   if (overflow) {
     steps_since_overflow_ = 0;
     overflows_left_ = std::max<int64_t>(0, overflows_left_ - 1);
     if (overflows_left_ == 0) {
+      exhausted_ = options_.backoff < 1 && scale_ <= std::max(kLeastScale, options_.minimum);
       scale_ = std::max(scale_ * options_.backoff, options_.minimum);
     }
     return;

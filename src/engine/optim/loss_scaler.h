@@ -24,6 +24,9 @@ class LossScaler {
   double scale() const { return scale_; }
   /// After each step: whether its gradients overflowed (it was skipped then).
   void update(bool overflow);
+  /// Whether the last step overflowed at the lowest scale there is: `minimum`, or 2^-16 where that is less. No scale
+  /// can cure that. A scale that never falls (backoff 1) has no lowest.
+  bool exhausted() const { return exhausted_; }
 
   /// For checkpoints.
   struct State {
@@ -39,6 +42,7 @@ class LossScaler {
   double scale_;
   int64_t steps_since_overflow_ = 0;
   int64_t overflows_left_;
+  bool exhausted_ = false;
 };
 
 }  // namespace assay::engine

@@ -63,5 +63,23 @@ TEST(LossScaler, DefaultsAreThoseOfTorch) {
   EXPECT_EQ(scaler.scale(), 65536.0);
 }
 
+TEST(LossScaler, IsExhaustedByAnOverflowAtItsLowestScale) {
+  LossScaler torch({.initial = 0x1p-15});
+  for (const bool exhausted : {false, true, true}) {
+    torch.update(true);
+    EXPECT_EQ(torch.exhausted(), exhausted);
+  }
+  torch.update(false);
+  EXPECT_FALSE(torch.exhausted());
+  LossScaler colossal({.initial = 2, .hysteresis = 2, .minimum = 1});
+  for (const bool exhausted : {false, false, true}) {
+    colossal.update(true);
+    EXPECT_EQ(colossal.exhausted(), exhausted);
+  }
+  LossScaler fixed({.initial = 1, .growth = 1, .backoff = 1});
+  fixed.update(true);
+  EXPECT_FALSE(fixed.exhausted()) << "another batch may fit";
+}
+
 }  // namespace
 }  // namespace assay::engine

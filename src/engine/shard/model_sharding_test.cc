@@ -63,7 +63,7 @@ at::Tensor loss_of(Decoder& model, int step, int part) {
   batch.longest_row = kTokens;
   batch.supervised_positions_S = at::arange(kTokens - 1);
   batch.supervised_targets_S = batch.ids_T.narrow(0, 1, kTokens - 1).contiguous();
-  return model.loss_sum(batch) / static_cast<double>(kTokens - 1);
+  return model.loss_sum(batch, 1.0 / (kTokens - 1)) / static_cast<double>(kTokens - 1);
 }
 
 using Weights = std::map<std::string, at::Tensor>;

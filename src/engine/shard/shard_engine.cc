@@ -265,10 +265,7 @@ void ShardEngine::step(double learning_rate, double max_norm) {
   report_ = {.loss_scale = scale};
   pending_stats_ = stats_over_ranks(used);
   optimizer_->step(learning_rate,
-                   {.scale = 1.0 / scale,
-                    .max_norm = max_norm,
-                    .skip_non_finite = context_.policy.scale_loss,
-                    .stats = pending_stats_},
+                   {.scale = 1.0 / scale, .max_norm = max_norm, .skip_non_finite = true, .stats = pending_stats_},
                    used);
   step_over();
 }
@@ -313,14 +310,14 @@ void ShardEngine::resolve_step() {
     return;
   }
   report_.gradient_norm = gradient_norm(pending_stats_, 1.0 / report_.loss_scale);
-  report_.overflow = has_non_finite(pending_stats_);
-  report_.skipped = report_.overflow && context_.policy.scale_loss;
+  report_.skipped = has_non_finite(pending_stats_);
   pending_stats_ = at::Tensor();
   if (report_.skipped) {
     optimizer_->forget_last_step();
   }
   if (context_.policy.scale_loss) {
-    scaler_.update(report_.overflow);
+    scaler_.update(report_.skipped);
+    report_.exhausted = scaler_.exhausted();
   }
 }
 

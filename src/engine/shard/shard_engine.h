@@ -25,8 +25,8 @@ namespace assay::engine {
 /// What came of a step.
 struct StepReport {
   double gradient_norm = 0;  ///< over all parameters, before clipping, loss scale taken out
-  bool overflow = false;     ///< a gradient was not finite
-  bool skipped = false;      ///< therefore nothing was updated
+  bool skipped = false;      ///< that was not finite: nothing was updated
+  bool exhausted = false;    ///< and no loss scale can cure it
   double loss_scale = 1;     ///< that the step's losses had
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/comm/local_communicator.h"
 #include "engine/shard/test_training.h"
 
 namespace assay::engine {
@@ -153,7 +154,7 @@ void overflow_on_last_rank(Communicator& world, const ShardPolicy& policy) {
     EXPECT_EQ(steps, 1);
   }
   train(1);
-  EXPECT_FALSE(engine.last_step().overflow);
+  EXPECT_FALSE(engine.last_step().skipped);
   EXPECT_FALSE(at::equal(full_weights(engine)[0].second, before[0].second));
 }
 
@@ -162,6 +163,45 @@ TEST_P(EveryStrategyAndNumberOfRanks, SkipsAStepThatOverflowsOnAnyRank) {
   policy.loss_scale = {.initial = 256};
   auto group = make_thread_group(GetParam().ranks);
   testing::run_ranks(group, [&](Communicator& world) { overflow_on_last_rank(world, policy); });
+}
+
+TEST(ShardEngineReduction, AnAllReduceThatMovesNothingShowsInTheGradientNorm) {
+  const Setting setting{.steps = 1};
+  const auto deaf = make_fake_communicator({.rank = 0, .size = 2});
+  const Course got = testing::train_rank(*deaf, with_precision(shard_policy("torch_ddp"), "fp32"), setting);
+  const double want = train_alone(setting).norms[0];
+  EXPECT_GT(std::abs(got.norms[0] - want) / want, 0.01);
+}
+
+TEST(ShardEngineOverflow, WithoutALossScaleNothingIsUpdatedEither) {
+  const TestModelOptions options;
+  TestModel model(options);
+  ShardEngine engine(model, shard_policy("torch_ddp"), {}, kOptimizer);
+  const auto batch = test_batch(options, 0, 0);
+  const auto before = full_weights(engine);
+  engine.backward(model.loss(batch.ids_T, batch.targets_T) * INFINITY);
+  engine.step(1e-2);
+  EXPECT_TRUE(engine.last_step().skipped);
+  EXPECT_FALSE(engine.last_step().exhausted);
+  EXPECT_FALSE(std::isfinite(engine.last_step().gradient_norm));
+  const auto after = full_weights(engine);
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(at::equal(before[i].second, after[i].second)) << before[i].first;
+  }
+}
+
+TEST(ShardEngineOverflow, AnExhaustedLossScaleIsReported) {
+  const TestModelOptions options;
+  TestModel model(options);
+  ShardPolicy policy = with_precision(shard_policy("torch_ddp"), "fp16");
+  policy.loss_scale = {.initial = 2, .minimum = 1};
+  ShardEngine engine(model, policy, {}, kOptimizer);
+  const auto batch = test_batch(options, 0, 0);
+  for (const bool exhausted : {false, true}) {
+    engine.backward(model.loss(batch.ids_T, batch.targets_T) * INFINITY);
+    engine.step(1e-2);
+    EXPECT_EQ(engine.last_step().exhausted, exhausted);
+  }
 }
 
 }  // namespace

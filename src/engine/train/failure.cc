@@ -54,10 +54,21 @@ job::Ended unexpected(std::string_view where, std::string_view message) {
 
 }  // namespace
 
-void throw_if_diverged(int64_t step, double loss, std::string_view cure) {
-  if (!std::isfinite(loss)) {
-    throw Diverged(fmt::format("the loss of step {} is {}: training stopped (use a smaller learning rate{}{})", step,
-                               std::isnan(loss) ? "nan" : "infinite", cure.empty() ? "" : ", or ", cure));
+void throw_if_diverged(const job::Step& step, bool scale_exhausted, std::string_view cure) {
+  const auto refuse = [&](std::string_view what, double value) {
+    throw Diverged(fmt::format("the {} of step {} is {}: training stopped (use a smaller learning rate{}{})", what,
+                               step.step, std::isnan(value) ? "nan" : "infinite", cure.empty() ? "" : ", or ", cure));
+  };
+  if (!std::isfinite(step.loss)) {
+    refuse("loss", step.loss);
+  }
+  if (!step.skipped && !std::isfinite(step.grad_norm)) {
+    refuse("gradient norm", step.grad_norm);
+  }
+  if (step.skipped && scale_exhausted) {
+    throw Diverged(
+        fmt::format("the gradients of step {} are not finite even at a loss scale of {:.2g}: training stopped (use {})",
+                    step.step, step.loss_scale, cure.empty() ? "a smaller learning rate" : cure));
   }
 }
 

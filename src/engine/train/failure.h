@@ -12,14 +12,16 @@
 
 namespace assay::engine {
 
-/// A training whose loss is not finite, which nothing cures: the same plan would diverge again.
+/// A training whose loss or gradients are not finite, which nothing cures: the same plan would diverge again.
 class Diverged : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Throws Diverged when `loss` is not finite; `cure` says what else than a smaller learning rate may help, or is empty.
-void throw_if_diverged(int64_t step, double loss, std::string_view cure);
+/// Throws Diverged when the loss of `step` is not finite, when its gradient norm is not although no loss scale made the
+/// step be skipped, or when it was skipped and the loss scale is exhausted. `cure` says what else than a smaller
+/// learning rate may help, or is empty.
+void throw_if_diverged(const job::Step& step, bool scale_exhausted, std::string_view cure);
 
 /// What `exception` says about the run, in one line without a stack trace. `where` tells what the worker was doing, for
 /// example "forward of step 3", and is put into the reason of memory failures and of unexpected exceptions.

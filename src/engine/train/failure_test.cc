@@ -42,11 +42,20 @@ TEST(DescribeFailure, ADivergedTrainingIsNeitherAMistakeNorAnError) {
 }
 
 TEST(ThrowIfDiverged, NamesTheStepAndWhatMayHelp) {
-  throw_if_diverged(1, 2.5, "precision fp32");
-  EXPECT_EQ(failure_of([] { throw_if_diverged(3, -std::nan(""), "precision fp32"); }).reason,
+  throw_if_diverged({.step = 1, .loss = 2.5}, false, "precision fp32");
+  EXPECT_EQ(failure_of([] { throw_if_diverged({.step = 3, .loss = -std::nan("")}, false, "precision fp32"); }).reason,
             "the loss of step 3 is nan: training stopped (use a smaller learning rate, or precision fp32)");
-  EXPECT_EQ(failure_of([] { throw_if_diverged(4, HUGE_VAL, ""); }).reason,
+  EXPECT_EQ(failure_of([] { throw_if_diverged({.step = 4, .loss = HUGE_VAL}, false, ""); }).reason,
             "the loss of step 4 is infinite: training stopped (use a smaller learning rate)");
+  EXPECT_EQ(failure_of([] { throw_if_diverged({.step = 5, .grad_norm = HUGE_VAL}, false, ""); }).reason,
+            "the gradient norm of step 5 is infinite: training stopped (use a smaller learning rate)");
+}
+
+TEST(ThrowIfDiverged, AStepThatTheLossScaleSkippedIsNoDivergenceUntilNoScaleIsLeft) {
+  const job::Step skipped{.step = 6, .grad_norm = std::nan(""), .loss_scale = 0x1p-16, .skipped = true};
+  throw_if_diverged(skipped, false, "bfloat16");
+  EXPECT_EQ(failure_of([&] { throw_if_diverged(skipped, true, "bfloat16"); }).reason,
+            "the gradients of step 6 are not finite even at a loss scale of 1.5e-05: training stopped (use bfloat16)");
 }
 
 TEST(DescribeFailure, AFullDiskIsAnError) {

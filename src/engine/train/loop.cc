@@ -1,7 +1,6 @@
 #include "engine/train/loop.h"
 
 #include <ATen/ops/scalar_tensor.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
@@ -40,7 +39,7 @@ void count(const std::vector<PackedBatch>& batches, job::Step& event) {
 /// Adds the gradients of one micro-batch, each token's loss multiplied by `factor`; returns its sum of cross-entropies.
 double accumulate(const LoopParts& parts, const PackedBatch& batch, double factor, StepUse& use) {
   at::Tensor loss;
-  parts.meter.measure("forward", use.forward, [&] { loss = parts.model.loss_sum(batch); });
+  parts.meter.measure("forward", use.forward, [&] { loss = parts.model.loss_sum(batch, factor); });
   if (batch.supervised() > 0) {
     parts.meter.measure("backward", use.backward,
                         [&] { torch::autograd::backward({loss}, {at::scalar_tensor(factor, loss.options())}); });
@@ -48,7 +47,7 @@ double accumulate(const LoopParts& parts, const PackedBatch& batch, double facto
   return loss.item<double>();
 }
 
-/// Clips, updates and drops the gradients, unless they overflowed: then it only drops them.
+/// Clips, updates and drops the gradients, unless they are not finite: then it only drops them.
 void update(const LoopOptions& options, const LoopParts& parts, job::Step& event) {
   std::vector<at::Tensor> gradients;
   for (const at::Tensor& parameter : parts.trainable) {
@@ -58,7 +57,7 @@ void update(const LoopOptions& options, const LoopParts& parts, job::Step& event
   }
   const GradientRule rule{.scale = 1.0 / event.loss_scale,
                           .max_norm = options.max_grad_norm,
-                          .skip_non_finite = parts.scaler != nullptr,
+                          .skip_non_finite = true,
                           .stats = gradient_stats(gradients)};
   parts.optimizer.step(event.learning_rate, rule);
   for (const at::Tensor& parameter : parts.trainable) {
@@ -71,16 +70,6 @@ void update(const LoopOptions& options, const LoopParts& parts, job::Step& event
     if (event.skipped) {
       parts.optimizer.forget_last_step();
     }
-  }
-}
-
-void check_overflow(const job::Step& event) {
-  constexpr double kLeastScale = 0x1p-16;
-  if (event.skipped && event.loss_scale <= kLeastScale) {
-    throw Diverged(fmt::format(
-        "the gradients of step {} are not finite even at a loss scale of {:.2g}: training stopped (use bfloat16 or "
-        "float32)",
-        event.step, event.loss_scale));
   }
 }
 
@@ -114,7 +103,6 @@ job::Step run_step(const LoopOptions& options, const LoopParts& parts, int64_t s
   }
   if (event.supervised_tokens > 0 && std::isfinite(event.loss)) {
     parts.meter.measure("optimizer step", use.optimizer, [&] { update(options, parts, event); });
-    check_overflow(event);
   }
   put(use, event);
   event.seconds = MonotonicSeconds() - start;
@@ -133,7 +121,7 @@ LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
     skipped += event.skipped ? 1 : 0;
     result.train_runtime = MonotonicSeconds() - start;
     on_step(event);
-    throw_if_diverged(step, event.loss, "bfloat16 or float32 instead of float16");
+    throw_if_diverged(event, parts.scaler != nullptr && parts.scaler->exhausted(), "bfloat16 or float32");
     result.stopped_by = parts.stop.after_step(step, event.seconds, result.train_runtime);
   }
   parts.meter.set_step(0);

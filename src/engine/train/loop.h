@@ -53,8 +53,8 @@ struct LoopResult {
 /// With a scaler a step whose gradients are not finite changes nothing, and the schedule stays where it is, as with
 /// torch.amp.GradScaler in transformers.Trainer.
 ///
-/// Throws Diverged when a loss is not finite, after `on_step` told of it, or when gradients are not finite however
-/// small the scale got: no scale can cure that.
+/// Throws Diverged, after `on_step` told of the step, when a loss is not finite; when gradients are not and there is no
+/// scaler, before they change a parameter; or when they are not however small the scale got.
 LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
                     const std::function<void(const job::Step&)>& on_step);
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/files.h"
 #include "engine/model/config.h"
 #include "engine/train/failure.h"
@@ -18,12 +20,19 @@ class OneWeight : public CausalLM {
  public:
   at::Tensor weight = at::full({1}, 5.0, at::kFloat).set_requires_grad(true);
   std::vector<int64_t> batch_tokens;  ///< of each batch seen
+  std::vector<double> gradients;      ///< that backward was to bring, likewise
+  double gradient_factor = 1;         ///< of the true gradient
 
   at::Tensor hidden(const PackedBatch&) override { return weight; }
   at::Tensor logits(const PackedBatch&) override { return weight; }
-  at::Tensor loss_sum(const PackedBatch& batch) override {
+  at::Tensor loss_sum(const PackedBatch& batch, double gradient) override {
     batch_tokens.push_back(batch.tokens());
-    return (weight * batch.supervised()).sum();
+    gradients.push_back(gradient);
+    const at::Tensor used = weight * 1;
+    used.register_hook([factor = gradient_factor](const at::Tensor& gradient_of_used) -> at::Tensor {
+      return gradient_of_used * factor;
+    });
+    return (used * batch.supervised()).sum();
   }
   std::vector<NamedTensor> parameters() const override { return {{"w.weight", weight}}; }
   std::vector<Linear*> linears() override { return {}; }
@@ -62,7 +71,7 @@ class LoopTest : public testing::Test {
     const auto schedule = Schedule::create(schedule_, 0.5, 0, steps);
     StopRule stop({.last_step = steps, .last_step_is_max_steps = true});
     PhaseMeter meter(c10::kCPU);
-    std::vector<job::Step> events;
+    events_.clear();
     result_ = run_loop(options,
                        {.model = model_,
                         .trainable = trainable,
@@ -74,8 +83,8 @@ class LoopTest : public testing::Test {
                         .stop = stop,
                         .meter = meter,
                         .device = c10::kCPU},
-                       [&](const job::Step& step) { events.push_back(step); });
-    return events;
+                       [&](const job::Step& step) { events_.push_back(step); });
+    return events_;
   }
 
   float weight() const { return model_.weight.item<float>(); }
@@ -83,6 +92,7 @@ class LoopTest : public testing::Test {
   OneWeight model_;
   const char* schedule_ = "constant";
   LoopResult result_;
+  std::vector<job::Step> events_;  ///< of the last train(), also when it threw
 };
 
 const data::TokenRow kLong = {{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}};          // four supervised tokens
@@ -128,23 +138,64 @@ TEST_F(LoopTest, ASilentMicroBatchDoesNotDisturbItsWindow) {
   EXPECT_NEAR(weight(), 4.5, 1e-5);
 }
 
-// The gradient of four supervised tokens is the scale: beyond 2^127 it is infinite in float32.
+// The gradient of four supervised tokens is the scale: its square is beyond float32 from 2^64 on.
 TEST_F(LoopTest, SkipsStepsThatOverflowAndUnscalesTheOthers) {
   schedule_ = "linear";
-  LossScaler scaler({.initial = 0x1p129});
+  LossScaler scaler({.initial = 0x1p65});
   const auto events = train({kLong}, {.batch_size = 1}, 4, {}, &scaler);
   for (const size_t overflowed : {0, 1}) {
     EXPECT_TRUE(events[overflowed].skipped);
     EXPECT_EQ(events[overflowed].loss, 5.0);
     EXPECT_EQ(events[overflowed].learning_rate, 0.5) << "the schedule waits";
   }
-  EXPECT_EQ(events[0].loss_scale, 0x1p129);
-  EXPECT_EQ(events[1].loss_scale, 0x1p128);
+  EXPECT_EQ(events[0].loss_scale, 0x1p65);
+  EXPECT_EQ(events[1].loss_scale, 0x1p64);
   EXPECT_FALSE(events[2].skipped);
-  EXPECT_EQ(events[2].loss_scale, 0x1p127);
+  EXPECT_EQ(events[2].loss_scale, 0x1p63);
   EXPECT_EQ(events[2].learning_rate, 0.5);
-  EXPECT_EQ(events[2].grad_norm, HUGE_VAL) << "the sum of such squares is beyond float32, and clips to nothing";
+  EXPECT_NEAR(events[2].grad_norm, 1.0, 1e-6);
+  EXPECT_LT(weight(), 5.0F);
+}
+
+TEST_F(LoopTest, AScaleThatCannotHelpStopsTheTraining) {
+  LossScaler scaler({.initial = 0x1p-16});
+  model_.gradient_factor = INFINITY;
+  EXPECT_THROW(train({kLong}, {.batch_size = 1}, 4, {}, &scaler), Diverged);
+  ASSERT_EQ(events_.size(), 1u) << "the step is told of";
+  EXPECT_TRUE(events_[0].skipped);
+}
+
+TEST_F(LoopTest, ALastStepThatWasSkippedEndsTheTrainingWell) {
+  LossScaler scaler({.initial = 0x1p64});
+  const auto events = train({kLong}, {.batch_size = 1}, 1, {}, &scaler);
+  EXPECT_TRUE(events[0].skipped);
+  EXPECT_EQ(result_.stopped_by, "max_steps");
   EXPECT_EQ(weight(), 5.0F);
+}
+
+TEST_F(LoopTest, GradientsThatAreNotFiniteStopTheTrainingBeforeTheUpdate) {
+  for (const double factor : {HUGE_VAL, std::nan(""), 1e30}) {
+    model_.gradient_factor = factor;
+    for (const int64_t steps : {1, 3}) {
+      try {
+        train({kLong}, {.batch_size = 1}, steps);
+        FAIL() << "went on with a gradient of " << factor;
+      } catch (const Diverged& error) {
+        EXPECT_THAT(error.what(), testing::StartsWith("the gradient norm of step 1 is "));
+      }
+      ASSERT_EQ(events_.size(), 1u) << "the step is told of";
+      EXPECT_EQ(events_[0].loss, 5.0);
+      EXPECT_FALSE(std::isfinite(events_[0].grad_norm));
+      EXPECT_FALSE(events_[0].skipped);
+      EXPECT_EQ(weight(), 5.0F) << "of " << steps << " steps";
+    }
+  }
+}
+
+TEST_F(LoopTest, TheModelKnowsTheGradientThatBackwardBrings) {
+  LossScaler scaler({.initial = 1024});
+  train({kLong, kShort}, {.batch_size = 1, .accumulation_steps = 2}, 1, {}, &scaler);
+  EXPECT_THAT(model_.gradients, testing::ElementsAre(1024.0 / 5, 1024.0 / 5));
 }
 
 TEST_F(LoopTest, AScaleChangesNothingElse) {

@@ -59,8 +59,7 @@ int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const St
   bytes += groups.tensor_ranks() > 1 ? stream : 0;
   if (on_cpu && products_through_float32(compute_dtype_of(plan))) {
     const int64_t wide = config.intermediate_size / groups.tensor_ranks();
-    const int64_t elements = images * config.tokens() * (wide + config.hidden_size) + wide * config.hidden_size;
-    bytes += elements * static_cast<int64_t>(sizeof(float));
+    bytes += float32_copy_bytes(images * config.tokens(), config.hidden_size, wide);
   }
   for (Communicator* group : std::set<Communicator*>{&world, groups.groups().shard, groups.groups().model}) {
     bytes += share_memory && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;

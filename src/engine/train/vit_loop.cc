@@ -143,9 +143,9 @@ class VitLoop {
     event.loss = sums({loss})[0] / static_cast<double>(session_.groups->data_ranks());
     event.grad_norm = report.gradient_norm;
     event.loss_scale = report.loss_scale;
-    event.skipped = report.skipped;
+    event.skipped = report.skipped && session_.engine->context().policy.scale_loss;
     write_step(event, use, before, after);
-    throw_if_diverged(step, event.loss, plan_.precision == "fp32" ? "" : "precision fp32");
+    throw_if_diverged(event, report.exhausted, plan_.precision == "fp32" ? "" : "precision fp32");
     return event.seconds;
   }
 

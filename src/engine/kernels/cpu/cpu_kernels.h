@@ -181,8 +181,9 @@ struct TypedKernels {
                       int64_t end);
   /// out = multiplier * (sum of the rows of `rows` that indices[0, count) name), summed in float32 in that order.
   void (*sum_rows)(const void* rows, const int64_t* indices, int64_t count, float multiplier, void* out, int64_t width);
-  /// Cross-entropy of one row of logits; with `gradient` the row becomes (softmax - one_hot) / divisor.
-  float (*cross_entropy_row)(void* logits, int64_t width, int64_t target, float divisor, bool gradient);
+  /// Cross-entropy of one row of logits; unless `gradient` is 0 the row becomes (softmax - one_hot) * gradient /
+  /// divisor.
+  float (*cross_entropy_row)(void* logits, int64_t width, int64_t target, float divisor, float gradient);
   void (*adamw)(const AdamwArguments&, int64_t begin, int64_t end);              ///< states of the same dtype
   void (*adamw_wide_states)(const AdamwArguments&, int64_t begin, int64_t end);  ///< states in float32
   /// Parameter and states in float32; the copy of this dtype, and the gradient too, or else in float32.

@@ -6,7 +6,7 @@
 
 namespace assay::engine::ASSAY_ISA {
 
-/// The highest finite-or-not value of the row; lanes past the end count as the first element.
+/// The highest value of the row; NaN may be passed over. Lanes past the end count as the first element.
 template <typename T>
 float row_maximum(const T* row, int64_t width) {
   F32 best = broadcast(to_float(row[0]));
@@ -40,7 +40,7 @@ float row_sum_of_exponentials(const T* row, int64_t width, float shift) {
 }
 
 template <typename T>
-float cross_entropy_row(void* logits, int64_t width, int64_t target, float divisor, bool gradient) {
+float cross_entropy_row(void* logits, int64_t width, int64_t target, float divisor, float gradient) {
   T* row = static_cast<T*>(logits);
   if (divisor != 1.0F) {
     for_vectors(width,
@@ -49,13 +49,13 @@ float cross_entropy_row(void* logits, int64_t width, int64_t target, float divis
   const float maximum = row_maximum(row, width);
   const float log_sum = maximum + __builtin_logf(row_sum_of_exponentials(row, width, maximum));
   const float at_target = to_float(row[target]);
-  if (gradient) {
-    const float inverse_divisor = 1.0F / divisor;
+  if (gradient != 0.0F) {
+    const float factor = gradient / divisor;
     for_vectors(width, [&](int64_t i, auto lanes) {
-      store_lanes(row + i, exp(load_lanes(row + i, lanes) - log_sum) * inverse_divisor, lanes);
+      store_lanes(row + i, exp(load_lanes(row + i, lanes) - log_sum) * factor, lanes);
     });
     const F32 probability = exp(broadcast(at_target - log_sum));
-    row[target] = from_float<T>((probability[0] - 1.0F) * inverse_divisor);
+    row[target] = from_float<T>((probability[0] - 1.0F) * factor);
   }
   return log_sum - at_target;
 }

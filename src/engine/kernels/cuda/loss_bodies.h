@@ -1,6 +1,7 @@
 // Cross-entropy of one row of logits and its gradient in place. See lanes.h.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 
 #include "engine/kernels/cuda/lanes.h"
@@ -19,7 +20,8 @@ ASSAY_DEVICE_CODE float divided(T logit, float divisor) {
 /// calculation for softmax"): each thread keeps its highest value and the sum relative to it.
 template <typename T, int kLanes, typename Team>
 ASSAY_DEVICE_CODE float log_sum_exp(const T* row, int64_t width, float divisor, Team& team) {
-  float highest = -INFINITY;
+  // Finite, so that a logit of minus infinity has a distance to it.
+  float highest = -FLT_MAX;
   float total = 0.0F;
   const auto add = [&](int64_t i, auto lanes) {
     constexpr int kCount = decltype(lanes)::kCount;
@@ -53,16 +55,16 @@ ASSAY_DEVICE_CODE void cross_entropy_row(const CrossEntropy& task, int64_t index
   if (team.rank() == 0) {
     task.losses[index] = log_sum - at_target;
   }
-  if (!task.gradient) {
+  if (task.gradient == 0.0F) {
     return;
   }
-  const float inverse_divisor = 1.0F / task.divisor;
+  const float factor = task.gradient / task.divisor;
   const auto replace = [&](int64_t i, auto lanes) {
     constexpr int kCount = decltype(lanes)::kCount;
     auto logits = load<kCount>(row + i);
     for (int j = 0; j < kCount; ++j) {
       const float probability = std::exp(divided(logits.lane[j], task.divisor) - log_sum);
-      logits.lane[j] = static_cast<T>((i + j == target ? probability - 1.0F : probability) * inverse_divisor);
+      logits.lane[j] = static_cast<T>((i + j == target ? probability - 1.0F : probability) * factor);
     }
     store(row + i, logits);
   };

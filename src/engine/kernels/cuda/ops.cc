@@ -113,7 +113,7 @@ at::Tensor rotate(const at::Tensor& x_TND, const at::Tensor& cos_PD2, const at::
   return out_TND;
 }
 
-at::Tensor cross_entropy(const at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient) {
+at::Tensor cross_entropy(const at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
   at::Tensor losses_C = at::empty({logits_CV.size(0)}, logits_CV.options().dtype(at::kFloat));
   launch_on(logits_CV, CrossEntropy{.logits = logits_CV.mutable_data_ptr(),
                                     .targets = targets_C.const_data_ptr<int64_t>(),
@@ -121,7 +121,7 @@ at::Tensor cross_entropy(const at::Tensor& logits_CV, const at::Tensor& targets_
                                     .rows = logits_CV.size(0),
                                     .width = logits_CV.size(1),
                                     .divisor = static_cast<float>(divisor),
-                                    .gradient = gradient});
+                                    .gradient = static_cast<float>(gradient)});
   return losses_C.sum();
 }
 

@@ -58,8 +58,9 @@ struct CudaOps {
   /// x is [T, heads, D]; the table is float32.
   at::Tensor (*rotate)(const at::Tensor& x_TND, const at::Tensor& cos_PD2, const at::Tensor& sin_PD2,
                        const at::Tensor& positions_T, bool inverse);
-  /// The sum over the rows, float32; with `gradient` the logits become their gradients.
-  at::Tensor (*cross_entropy)(const at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, bool gradient);
+  /// The sum over the rows, float32; unless `gradient` is 0 the logits become their gradients (see CrossEntropy).
+  at::Tensor (*cross_entropy)(const at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor,
+                              double gradient);
   /// The pieces of float32 values as bfloat16 (see Split): side by side, [rows, 3 * columns], or else one below the
   /// other, [3 * rows, columns].
   at::Tensor (*split)(const at::Tensor& values, std::array<int, 3> pieces, bool side_by_side);

@@ -131,7 +131,8 @@ struct Rotate {
   bool inverse;
 };
 
-/// Cross-entropy of each row of logits into `losses`; with `gradient` a row becomes (softmax - one_hot) / divisor.
+/// Cross-entropy of each row of logits into `losses`; unless `gradient` is 0 a row becomes
+/// (softmax - one_hot) * gradient / divisor.
 struct CrossEntropy {
   void* logits;
   const int64_t* targets;
@@ -139,7 +140,7 @@ struct CrossEntropy {
   int64_t rows;
   int64_t width;
   float divisor;
-  bool gradient;
+  float gradient;
 };
 
 /// Three 16-bit pieces of each float32 of [rows, columns], one after the other in `out`: piece `pieces[p]` of element
