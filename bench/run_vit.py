@@ -1,6 +1,7 @@
 """Training steps of ViT-B/16 beside transformers: the same weights, images and settings, in turns A B A B.
 
-script/bench vit calls this with the programs built. The losses of both are compared before anything else counts.
+script/bench vit calls this with the programs built. Losses and gradient norms of both are compared before anything else
+counts.
 """
 
 import argparse
@@ -12,13 +13,14 @@ import statistics
 import sys
 from dataclasses import dataclass
 
-from harness import choice, intervals, machine, page, process
+from harness import choice, intervals, losses, machine, page, process
 from harness.machine import ROOT
 from harness.table import markdown_table
 
 PEER = ROOT / "bench" / "peers" / "vit.py"
-#: Largest relative difference of any step's loss.
+#: Largest relative differences of any step's loss and of the first step's gradient norm.
 LOSS_TOLERANCE = {"fp32": 1e-4, "amp": 0.02, "bf16": 0.02}
+GRAD_NORM_TOLERANCE = {"fp32": 1e-3, "amp": 0.009, "bf16": 0.009}
 #: A step is a forward and a backward, which takes twice as much; checkpointing runs the layers' forward once more.
 FORWARDS_PER_STEP = 3
 
@@ -95,9 +97,15 @@ def run(command):
 
 
 def loss_difference(row, ours, theirs):
-    worst = max(abs(a - b) / abs(b) for a, b in zip(ours["losses"], theirs["losses"], strict=True))
-    if worst > LOSS_TOLERANCE[row.mode]:
-        raise RuntimeError(f"{row.name}: losses differ by {worst:.2%}, at most {LOSS_TOLERANCE[row.mode]:.2%} is right")
+    """Raises where losses, or the gradient norm of the first step, differ too much: the loss hardly shows the gradient."""
+    worst = losses.largest_difference(ours["losses"], theirs["losses"])
+    norm = losses.largest_difference([ours["first_grad_norm"]], [theirs["first_grad_norm"]])
+    for what, difference, tolerance in (
+        ("losses", worst, LOSS_TOLERANCE[row.mode]),
+        ("gradient norms of the first step", norm, GRAD_NORM_TOLERANCE[row.mode]),
+    ):
+        if difference > tolerance:
+            raise losses.Differ(f"{row.name}: {what} differ by {difference:.3%}, at most {tolerance:.3%} is right")
     return worst
 
 
@@ -180,7 +188,7 @@ def main():
         print(f"==> {row.name}", flush=True)
         try:
             turns = measure(row, arguments, model_dir, data_file)
-        except RuntimeError as error:
+        except (losses.Differ, RuntimeError) as error:
             print(f"    {error}", file=sys.stderr, flush=True)
             rows.append([row.name, f"failed: {str(error).splitlines()[0]}", *[""] * (len(HEADER) - 2)])
             failed = True

@@ -21,10 +21,10 @@ def check(row, ours, theirs):
     loss = largest_difference(ours.losses, theirs.losses)
     norm = largest_difference(ours.grad_norms, theirs.grad_norms)
     if loss > row.loss_tolerance:
-        raise Differ(f"losses differ by {loss:.3%}, more than {row.loss_tolerance:.2%}: {ours.losses} {theirs.losses}")
+        raise Differ(f"losses differ by {loss:.3%}, more than {row.loss_tolerance:.4%}: {ours.losses} {theirs.losses}")
     if norm > row.grad_norm_tolerance:
         raise Differ(
-            f"gradient norms differ by {norm:.3%}, more than {row.grad_norm_tolerance:.1%}:"
+            f"gradient norms differ by {norm:.3%}, more than {row.grad_norm_tolerance:.4%}:"
             f" {ours.grad_norms} {theirs.grad_norms}"
         )
     return loss, norm

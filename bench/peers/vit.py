@@ -32,11 +32,15 @@ def main():
     data = load_file(arguments.data)
     pixels, labels = data["pixels"][: arguments.batch].to(dtype), data["labels"][: arguments.batch]
     seconds, cpu_seconds, losses = [], [], []
+    first_grad_norm = None
     for _ in range(arguments.steps):
         start, cpu_start = time.perf_counter(), time.process_time()
         with torch.autocast("cpu", torch.bfloat16, enabled=arguments.mode == "amp"):
             loss = model(pixel_values=pixels, labels=labels).loss
         loss.backward()
+        if first_grad_norm is None:  # of the step that is not measured
+            gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+            first_grad_norm = torch.nn.utils.get_total_norm([gradient.float() for gradient in gradients]).item()
         optimizer.step()
         optimizer.zero_grad()
         seconds.append(time.perf_counter() - start)
@@ -50,6 +54,7 @@ def main():
                 "step_seconds": seconds,
                 "cpu_seconds": cpu_seconds,
                 "losses": losses,
+                "first_grad_norm": first_grad_norm,
                 "max_rss_bytes": peak,
                 "versions": versions,
             }

@@ -48,6 +48,14 @@ double cpu_seconds_now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+double grad_norm(const std::vector<NamedTensor>& parameters) {
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, parameter] : parameters) {
+    gradients.push_back(parameter.grad());
+  }
+  return gradient_norm(gradient_stats(gradients));
+}
+
 nlohmann::json run(const Options& options) {
   const LoadedImageClassifier loaded = load_image_classifier(options.model_dir, precision(options.mode));
   Vit& model = *loaded.model;
@@ -60,11 +68,15 @@ nlohmann::json run(const Options& options) {
   nlohmann::json step_seconds = nlohmann::json::array();
   nlohmann::json cpu_seconds = nlohmann::json::array();
   nlohmann::json losses = nlohmann::json::array();
+  double first_grad_norm = 0;
   for (int64_t step = 0; step < options.steps; ++step) {
     const double start = seconds_now();
     const double cpu_start = cpu_seconds_now();
     const at::Tensor loss = model.loss(pixels, labels);
     loss.backward();
+    if (step == 0) {  // which is not measured
+      first_grad_norm = grad_norm(parameters);
+    }
     optimizer->step(5e-5, GradientRule{});
     for (const auto& [name, parameter] : parameters) {
       parameter.mutable_grad().reset();
@@ -76,6 +88,7 @@ nlohmann::json run(const Options& options) {
   return {{"step_seconds", step_seconds},
           {"cpu_seconds", cpu_seconds},
           {"losses", losses},
+          {"first_grad_norm", first_grad_norm},
           {"peak_tensor_bytes", PeakTensorBytes()},
           {"forward_flops_per_image", model.forward_flops()}};
 }

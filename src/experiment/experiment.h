@@ -62,11 +62,17 @@ struct PlanContext {
   std::string CacheFolder() const;
 };
 
-/// A run whose losses a point's own are held against. It is made once for each plan of its kind and kept in a file.
+/// A run whose steps a point's own are held against. It is made once for each plan of its kind and kept in a file.
 struct ReferenceRun {
   job::Plan work;
-  std::string cache_dir;  ///< where its losses are kept, under a name made of `work` and `key`
+  std::string cache_dir;  ///< where its steps are kept, under a name made of `work` and `key`
   std::string key = {};   ///< what else decides them: the model's hash
+};
+
+/// What is kept of each of its steps.
+struct ReferenceStep {
+  double loss = 0;
+  double grad_norm = 0;
 };
 
 /// What utilisation is held against: the fastest matrix products of the machine.
@@ -84,7 +90,7 @@ struct RunPlan {
   std::optional<ReferenceRun> reference;
   std::optional<CeilingNeed> ceiling;
   double ceiling_tflops = 0;                      ///< what was measured for it; 0: nothing
-  std::vector<double> reference_losses;           ///< of the reference's steps, when there is one, once it was made
+  std::vector<ReferenceStep> reference_steps;     ///< of the reference, when there is one, once it was made
   std::map<std::string, std::string> provenance;  ///< model and data hashes, weights, data set
   double seconds = 0;                             ///< that making the plan took
 };

@@ -76,25 +76,46 @@ class Run {
   double ImagesOfAStep() const { return static_cast<double>(vit_.batch_size * job::DataRanks(vit_)); }
   double MeasuredImages() const { return ImagesOfAStep() * static_cast<double>(measured_.size()); }
 
-  double GateDifference() const {
-    double difference = 0;
-    for (size_t i = 0; i < std::min(plan_.reference_losses.size(), steps_.size()); ++i) {
-      const double expected = plan_.reference_losses[i];
-      difference = std::max(difference, std::abs(steps_[i].loss - expected) / std::abs(expected));
+  struct Comparison {
+    int64_t losses = 0;  ///< that were compared
+    int64_t norms = 0;
+    GateDifference largest;  ///< relative
+  };
+
+  /// A step that was skipped for an overflow has a loss but no norm, and those after it are no longer the reference's.
+  Comparison CompareWithReference() const {
+    const auto relative = [](double value, double expected) { return std::abs(value - expected) / std::abs(expected); };
+    Comparison comparison;
+    for (size_t i = 0; i < std::min(plan_.reference_steps.size(), steps_.size()); ++i) {
+      const ReferenceStep& expected = plan_.reference_steps[i];
+      GateDifference& largest = comparison.largest;
+      ++comparison.losses;
+      largest.loss = std::max(largest.loss, relative(steps_[i].loss, expected.loss));
+      if (steps_[i].skipped) {
+        break;
+      }
+      ++comparison.norms;
+      largest.grad_norm = std::max(largest.grad_norm, relative(steps_[i].grad_norm, expected.grad_norm));
     }
-    return difference;
+    return comparison;
   }
 
   Status CheckGate() const {
-    const double tolerance = GateTolerance(vit_.precision);
-    const double difference = GateDifference();
-    if (difference <= tolerance) {
-      return Status::Ok();
+    const Comparison comparison = CompareWithReference();
+    const GateDifference allowed = GateTolerance(vit_.precision);
+    const auto refuse = [&](std::string_view what, int64_t steps, double difference, double tolerance) {
+      return Status::FailedPrecondition(
+          fmt::format("the {} of the first {} steps differ from those of Torch DDP in fp32 on the same images by "
+                      "{:.2g}, and {} may differ by {:.2g}: this plugin does not train the same model",
+                      what, steps, difference, vit_.precision, tolerance));
+    };
+    if (comparison.largest.loss > allowed.loss) {
+      return refuse("losses", comparison.losses, comparison.largest.loss, allowed.loss);
     }
-    return Status::FailedPrecondition(fmt::format(
-        "the losses of the first {} steps differ from those of Torch DDP in fp32 on the same images by {:.2g}, and {} "
-        "may differ by {:.2g}: this plugin does not train the same model",
-        std::min(plan_.reference_losses.size(), steps_.size()), difference, vit_.precision, tolerance));
+    if (comparison.largest.grad_norm > allowed.grad_norm) {
+      return refuse("gradient norms", comparison.norms, comparison.largest.grad_norm, allowed.grad_norm);
+    }
+    return Status::Ok();
   }
 
   void AddThroughput() {
@@ -228,10 +249,14 @@ class Run {
   void AddLearning() {
     Set("initial_loss", steps_.front().loss);
     Set("final_loss", steps_.back().loss);
-    if (!plan_.reference_losses.empty()) {
-      SetCount("gated_steps", static_cast<int64_t>(std::min(plan_.reference_losses.size(), steps_.size())));
-      Set("gate_relative_difference", GateDifference());
-      Set("gate_tolerance", GateTolerance(vit_.precision));
+    if (!plan_.reference_steps.empty()) {
+      const Comparison comparison = CompareWithReference();
+      const GateDifference allowed = GateTolerance(vit_.precision);
+      SetCount("gated_steps", comparison.norms);
+      Set("gate_relative_difference", comparison.largest.loss);
+      Set("gate_tolerance", allowed.loss);
+      Set("gate_grad_norm_difference", comparison.largest.grad_norm);
+      Set("gate_grad_norm_tolerance", allowed.grad_norm);
     }
     SetCount("parameters", loaded_->parameters);
   }
@@ -255,7 +280,9 @@ class Run {
     values_.series = record_.samples;
     values_.series["step_seconds"] = Column(measured_, &job::Step::seconds);
     values_.series["loss"] = Column(steps_, &job::Step::loss);
-    values_.series["reference_loss"] = plan_.reference_losses;
+    values_.series["grad_norm"] = Column(steps_, &job::Step::grad_norm);
+    values_.series["reference_loss"] = Column(plan_.reference_steps, &ReferenceStep::loss);
+    values_.series["reference_grad_norm"] = Column(plan_.reference_steps, &ReferenceStep::grad_norm);
     for (const job::RankStep& step : rank_steps_) {
       values_.series[fmt::format("rank{}.step_seconds", step.rank)].push_back(step.seconds);
     }
@@ -276,11 +303,12 @@ class Run {
 
 }  // namespace
 
-double GateTolerance(const std::string& precision) {
+GateDifference GateTolerance(const std::string& precision) {
   if (precision == "fp32") {
-    return 1e-4;
+    return {.loss = 1e-4, .grad_norm = 1e-3};
   }
-  return precision == "fp8" ? 0.05 : 0.02;
+  return precision == "fp8" ? GateDifference{.loss = 0.05, .grad_norm = 0.2}
+                            : GateDifference{.loss = 0.02, .grad_norm = 0.05};
 }
 
 Result<Measured> MeasureVitPlugin(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {

@@ -7,10 +7,18 @@
 
 namespace assay::experiment {
 
-/// `record` ended as done. kFailedPrecondition when the losses do not follow the reference's: the point is invalid.
+/// `record` ended as done. kFailedPrecondition when losses or gradient norms do not follow the reference's: the point
+/// is invalid.
 Result<Measured> MeasureVitPlugin(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record);
 
-/// What losses in `precision` may differ from those in fp32 on every rank, relatively.
-double GateTolerance(const std::string& precision);
+/// Relative differences from the reference.
+struct GateDifference {
+  double loss = 0;
+  double grad_norm = 0;
+};
+
+/// What runs in `precision` may differ by from those in fp32 with everything on every rank; docs/vit-plugins.md says
+/// how it was measured.
+GateDifference GateTolerance(const std::string& precision);
 
 }  // namespace assay::experiment

@@ -93,7 +93,7 @@ class VitMeasureTest : public ::testing::Test {
     vit.model_dir = directory_->path();
     vit.number_ranks = 2;
     plan_.work = vit;
-    plan_.reference_losses = {2.0, 1.9};
+    plan_.reference_steps = {{2.0, 3.0}, {1.9, 3.0}};
   }
 
   /// Two warm-up steps, then `seconds`.
@@ -104,8 +104,8 @@ class VitMeasureTest : public ::testing::Test {
     all.insert(all.end(), seconds.begin(), seconds.end());
     for (size_t i = 0; i < all.size(); ++i) {
       const auto step = static_cast<int64_t>(i + 1);
-      record.events.emplace_back(
-          job::Step{.step = step, .loss = 2 - 0.1 * static_cast<double>(i), .seconds = all[i], .samples = 16});
+      record.events.emplace_back(job::Step{
+          .step = step, .loss = 2 - 0.1 * static_cast<double>(i), .grad_norm = 3, .seconds = all[i], .samples = 16});
       record.events.emplace_back(job::RankStep{.rank = 0,
                                                .step = step,
                                                .seconds = all[i],
@@ -176,11 +176,39 @@ TEST_F(VitMeasureTest, BusBandwidthIsWhatALinkCarries) {
 }
 
 TEST_F(VitMeasureTest, LossesThatDoNotFollowTheReferenceMakeThePointInvalid) {
-  plan_.reference_losses = {2.0, 1.8};
+  plan_.reference_steps = {{2.0, 3.0}, {1.8, 3.0}};
   const Result<Measured> measured = MeasureVitPlugin(point_, plan_, Record({1, 1}));
   ASSERT_FALSE(measured.ok());
   EXPECT_EQ(measured.status().code(), ErrorCode::kFailedPrecondition);
   EXPECT_THAT(measured.status().message(), HasSubstr("does not train the same model"));
+}
+
+TEST_F(VitMeasureTest, AGradientThatIsOnePercentTooLongMakesThePointInvalidInEveryPrecisionButFloat8) {
+  for (const char* precision : {"fp32", "bf16", "fp16", "amp_bf16", "amp_fp16"}) {
+    std::get<job::VitPlan>(plan_.work).precision = precision;
+    plan_.reference_steps = {{2.0, 3.0}, {1.9, 3.0}};
+    EXPECT_TRUE(MeasureVitPlugin(point_, plan_, Record({1, 1})).ok()) << precision;
+    plan_.reference_steps[1].grad_norm = 3.0 / 1.01;
+    const Status status = MeasureVitPlugin(point_, plan_, Record({1, 1})).status();
+    EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition) << precision;
+    EXPECT_THAT(status.message(), HasSubstr("the gradient norms of the first 2 steps differ"));
+  }
+}
+
+TEST_F(VitMeasureTest, StepsAreHeldAgainstTheReferenceUpToOneThatWasSkipped) {
+  plan_.reference_steps = {{2.0, 3.0}, {1.9, 3.0}, {5.0, 9.0}};
+  job::RunRecord record = Record({1, 1});
+  for (job::Event& event : record.events) {
+    if (auto* step = std::get_if<job::Step>(&event); step != nullptr && step->step == 2) {
+      step->skipped = true;
+      step->grad_norm = std::nan("");
+    }
+  }
+  const Measured measured = MeasureVitPlugin(point_, plan_, record).value();
+  EXPECT_EQ(Value(measured, "gated_steps"), 1);
+  EXPECT_NEAR(Value(measured, "gate_relative_difference"), 0, 1e-12);
+  plan_.reference_steps[1].loss = 1.8;
+  EXPECT_FALSE(MeasureVitPlugin(point_, plan_, record).ok()) << "the loss of a step that was skipped is one";
 }
 
 TEST_F(VitMeasureTest, ARunWithoutMeasuredStepsIsAnErrorAndADivergedOneInvalid) {

@@ -131,8 +131,8 @@ class PointRun {
       return Status::Ok();
     }
     Say("running the reference");
-    ASSAY_ASSIGN_OR_RETURN(plan.reference_losses, ReferenceLosses(*plan.reference, MadeBy(),
-                                                                  [this](const job::Plan& work) { return Run(work); }));
+    ASSAY_ASSIGN_OR_RETURN(plan.reference_steps, ReferenceSteps(*plan.reference, MadeBy(),
+                                                                [this](const job::Plan& work) { return Run(work); }));
     return Status::Ok();
   }
 

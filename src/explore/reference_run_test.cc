@@ -2,21 +2,27 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "base/files.h"
-#include "explore/testing.h"
 
 namespace assay::explore {
 namespace {
 
-using ::testing::ElementsAre;
+using experiment::ReferenceStep;
 
 class ReferenceRunTest : public ::testing::Test {
  protected:
-  Result<std::vector<double>> Losses(const std::string& made_by) {
-    return ReferenceLosses(reference_, made_by, [this](const job::Plan&) -> Result<job::RunRecord> {
+  /// Its only step, by a run that counts.
+  ReferenceStep Step(const std::string& made_by) {
+    const auto steps = ReferenceSteps(reference_, made_by, [this](const job::Plan&) -> Result<job::RunRecord> {
       ++runs_;
-      return testing::DoneRun(2);
+      job::RunRecord record;
+      record.events = {job::Step{.step = 1, .loss = 2.5, .grad_norm = 7}};
+      record.end = job::RunEnd::kDone;
+      return record;
     });
+    return steps.ok() && steps->size() == 1 ? steps->front() : ReferenceStep();
   }
 
   TemporaryDirectory directory_ = TemporaryDirectory::Create("reference").value();
@@ -25,10 +31,20 @@ class ReferenceRunTest : public ::testing::Test {
 };
 
 TEST_F(ReferenceRunTest, IsMadeOnceByTheSameProgramsAndAnewByOthers) {
-  EXPECT_THAT(*Losses("commit 1, libtorch 2.13"), ElementsAre(3, 3));
-  EXPECT_THAT(*Losses("commit 1, libtorch 2.13"), ElementsAre(3, 3));
-  EXPECT_EQ(runs_, 1);
-  EXPECT_THAT(*Losses("commit 1, libtorch 2.14"), ElementsAre(3, 3));
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(Step("commit 1, libtorch 2.13").loss, 2.5);
+    EXPECT_EQ(Step("commit 1, libtorch 2.13").grad_norm, 7);
+    EXPECT_EQ(runs_, 1);
+  }
+  EXPECT_EQ(Step("commit 1, libtorch 2.14").loss, 2.5);
+  EXPECT_EQ(runs_, 2);
+}
+
+TEST_F(ReferenceRunTest, AFileWithoutNormsIsMadeAgain) {
+  Step("commit 1");
+  const std::filesystem::directory_iterator kept(directory_.path());
+  ASSERT_TRUE(WriteFileAtomically(kept->path().string(), "[2.5]").ok());
+  EXPECT_EQ(Step("commit 1").grad_norm, 7);
   EXPECT_EQ(runs_, 2);
 }
 

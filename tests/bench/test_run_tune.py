@@ -93,10 +93,10 @@ def test_further_turns_join_and_a_new_table_begins_anew(bench):
 
 
 def test_a_row_that_differs_is_reported_and_the_others_go_on(bench):
-    bench.loss["theirs"] = 3.01  # within 2 %, not within 1e-4
+    bench.loss["theirs"] = 3.001  # within what bfloat16 may differ by, not float32
     assert bench.main("--rows", "fp32-avx2,lora", "--turns", "2") == 1
     data, text = bench.results()
-    assert "losses differ by 0.332%" in data["rows"]["fp32-avx2"]["problem"]
+    assert "losses differ by 0.033%" in data["rows"]["fp32-avx2"]["problem"]
     assert bench.calls.count(("ours", "fp32-avx2")) == 1
     assert "- **fp32-avx2**: losses differ" in text
     assert "| lora |" in text

@@ -4,6 +4,7 @@ from harness import losses, rows, turns
 
 ROW = rows.Row("x", "a row", "lora", rows.PEFT, 2.0, 3.0, warmup=1, steps=1)
 FLOAT32 = rows.Row("y", "another", "full", rows.TRANSFORMERS, 2.0, 3.0, dtype="float32")
+ON_GPU = rows.Row("z", "on a GPU", "full", rows.TRANSFORMERS, 2.0, 3.0, device="cuda")
 
 
 def quiet(_):
@@ -21,11 +22,11 @@ def test_sides_take_turns():
 
 
 def test_a_turn_keeps_both_runs_and_their_differences():
-    theirs = make_run(losses=[4.04, 3.0], step_seconds=[9.0, 2.0])
+    theirs = make_run(losses=[4.001, 3.0], step_seconds=[9.0, 2.0])
     (turn,) = turns.run_turns(ROW, make_run, lambda: theirs, 1, say=quiet)
     assert turn["ours"]["step_seconds"] == [9.0, 1.0]
     assert turn["theirs"]["step_seconds"] == [9.0, 2.0]
-    assert turn["loss_difference"] == pytest.approx(0.04 / 4.04)
+    assert turn["loss_difference"] == pytest.approx(0.001 / 4.001)
     assert turn["grad_norm_difference"] == 0
 
 
@@ -44,13 +45,14 @@ def test_unequal_losses_end_the_row_in_its_first_turn():
 @pytest.mark.parametrize(
     ("row", "ours", "theirs", "agree"),
     [
-        (ROW, [10.0, 10.0], [10.0, 10.19], True),
-        (ROW, [10.0, 10.0], [10.0, 10.21], False),
+        (ROW, [10.0, 10.0], [10.0, 10.005], True),
+        (ROW, [10.0, 10.0], [10.0, 10.006], False),
         (ROW, [10.0], [10.0, 10.0], False),
         (ROW, [], [], False),
         (ROW, [10.0, float("nan")], [10.0, 10.0], False),
-        (FLOAT32, [10.0, 10.0], [10.0009, 10.0], True),
-        (FLOAT32, [10.0, 10.0], [10.0011, 10.0], False),
+        (FLOAT32, [10.0, 10.0], [10.000009, 10.0], True),
+        (FLOAT32, [10.0, 10.0], [10.000011, 10.0], False),
+        (ON_GPU, [10.0, 10.0], [10.0, 10.19], True),
     ],
 )
 def test_tolerance_of_losses(row, ours, theirs, agree):
@@ -61,9 +63,11 @@ def test_tolerance_of_losses(row, ours, theirs, agree):
             losses.check(row, make_run(losses=ours), make_run(losses=theirs))
 
 
-def test_gradients_must_agree_too():
+@pytest.mark.parametrize("row", [ROW, FLOAT32])
+def test_a_gradient_that_is_one_percent_too_long_is_noticed(row):
+    losses.check(row, make_run(grad_norms=[1.0, 1.0]), make_run(grad_norms=[1.0, 1.00002]))
     with pytest.raises(losses.Differ, match="gradient norms"):
-        losses.check(ROW, make_run(grad_norms=[1.0, 1.0]), make_run(grad_norms=[1.0, 1.2]))
+        losses.check(row, make_run(grad_norms=[1.0, 1.01]), make_run(grad_norms=[1.0, 1.0]))
 
 
 def test_the_neighbour_works_as_long_as_the_row(monkeypatch, tmp_path):
