@@ -20,7 +20,7 @@ from harness.table import markdown_table
 PEER = ROOT / "bench" / "peers" / "vit.py"
 #: Largest relative differences of any step's loss and of the first step's gradient norm.
 LOSS_TOLERANCE = {"fp32": 1e-4, "amp": 0.02, "bf16": 0.02}
-GRAD_NORM_TOLERANCE = {"fp32": 1e-3, "amp": 0.009, "bf16": 0.009}
+GRAD_NORM_TOLERANCE = {"fp32": 1e-3, "amp": 0.05, "bf16": 0.05}
 #: A step is a forward and a backward, which takes twice as much; checkpointing runs the layers' forward once more.
 FORWARDS_PER_STEP = 3
 

@@ -17,8 +17,8 @@ struct GateDifference {
   double grad_norm = 0;
 };
 
-/// What runs in `precision` may differ by from those in fp32 with everything on every rank; docs/vit-plugins.md says
-/// how it was measured.
+/// What runs in `precision` may differ by from those in fp32 with everything on every rank; see
+/// docs/vit-plugins.md.
 GateDifference GateTolerance(const std::string& precision);
 
 }  // namespace assay::experiment
