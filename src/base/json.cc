@@ -21,6 +21,30 @@ std::string ParserReason(std::string_view what) {
   return std::string(colon == std::string_view::npos ? what : what.substr(colon + 2));
 }
 
+// A tree is copied by recursion: deeper than any document of ours nests, and far from the end of the stack.
+constexpr int kMaxDepth = 200;
+
+// Counts brackets outside of texts, before anything is built; what else is wrong is for the parser to find.
+bool IsNestedTooDeep(std::string_view text) {
+  int depth = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      in_text = !in_text;
+    } else if (in_text) {
+      i += c == '\\' ? 1 : 0;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) {
+        return true;
+      }
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 std::string Describe(const json& value) {
   if (value.is_string()) {
     return fmt::format("the text \"{}\"", value.get<std::string>());
@@ -116,6 +140,10 @@ const char* Expected(const std::vector<double>&) {
 }  // namespace
 
 Result<json> ParseJson(std::string_view text, std::string_view source) {
+  if (IsNestedTooDeep(text)) {
+    return Status::InvalidArgument(
+        fmt::format("{}: lists and objects are nested more than {} deep", source, kMaxDepth));
+  }
   try {
     return json::parse(text.begin(), text.end());
   } catch (const json::parse_error& error) {

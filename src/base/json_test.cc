@@ -31,6 +31,15 @@ TEST(ParseJsonTest, EmptyAndTruncatedTextsAreErrors) {
 
 TEST(ParseJsonTest, DeepNestingDoesNotExhaustTheStack) {
   EXPECT_FALSE(ParseJson(std::string(1'000'000, '['), "x").ok());
+  EXPECT_THAT(ParseJson(std::string(100'000, '[') + std::string(100'000, ']'), "x").status().message(),
+              HasSubstr("nested more than 200 deep"));
+  std::string objects;
+  for (int i = 0; i < 300; ++i) {
+    objects += R"({"a\"[":)";
+  }
+  EXPECT_FALSE(ParseJson(objects + "1" + std::string(300, '}'), "x").ok());
+  EXPECT_TRUE(ParseJson(std::string(200, '[') + std::string(200, ']'), "x").ok());
+  EXPECT_TRUE(ParseJson('"' + std::string(300, '[') + R"(\"[[")", "x").ok());
 }
 
 TEST(ReadJsonFileTest, ErrorsNameTheFile) {

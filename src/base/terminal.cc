@@ -51,11 +51,40 @@ bool LooksNumeric(std::string_view cell) {
   return any_digit;
 }
 
+std::string EscapesOf(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string shown;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    shown += '\\';
+    if (c == '\n' || c == '\t' || c == '\r') {
+      shown += c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
+    } else {
+      shown += {'x', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::string OneLine(std::string text) {
   std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
   return text;
+}
+
+std::string Escaped(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    utf8proc_int32_t code_point = 0;
+    const utf8proc_ssize_t bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                    static_cast<utf8proc_ssize_t>(text.size()), &code_point);
+    const auto taken = static_cast<size_t>(std::max<utf8proc_ssize_t>(bytes, 1));
+    const bool control = bytes <= 0 || code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
+    shown += control ? EscapesOf(text.substr(0, taken)) : std::string(text.substr(0, taken));
+    text.remove_prefix(taken);
+  }
+  return shown;
 }
 
 bool IsTerminal(std::FILE* stream) {

@@ -14,6 +14,10 @@ int TerminalWidth(std::FILE* stream);  ///< 100 when unknown
 /// `text` with spaces in place of control characters, newlines among them.
 std::string OneLine(std::string text);
 
+/// `text` as one line that shows what it holds: control characters (C0, DEL and C1) and bytes that are no UTF-8 as
+/// "\n", "\t", "\r" or "\x1b". All else, a backslash too, stays as it is.
+std::string Escaped(std::string_view text);
+
 /// Columns that UTF-8 `text` takes on a terminal: 2 for wide characters, 0 for combining ones.
 int DisplayWidth(std::string_view text);
 /// The longest beginning of `text` that fits in `width` columns.

@@ -21,6 +21,15 @@ TEST(DisplayWidthTest, CountsColumns) {
   EXPECT_EQ(TruncateToWidth("abc", 0), "");
 }
 
+TEST(EscapedTest, ShowsWhatWouldMoveTheCursor) {
+  EXPECT_EQ(Escaped("a\nb\r\t\x1b[2J\x7f\\n"), "a\\nb\\r\\t\\x1b[2J\\x7f\\n");
+  EXPECT_EQ(Escaped(std::string("a\0b\xff", 4)), "a\\x00b\\xff");
+  EXPECT_EQ(Escaped("\xC2\x9B"
+                    "31m"),
+            "\\xc2\\x9b31m");
+  EXPECT_EQ(Escaped("日本 é"), "日本 é");
+}
+
 TEST(TextTableTest, AlignsNumbersRightAndTextLeft) {
   TextTable table({"model", "batch", "memory"});
   table.AddRow({"smollm2-135m", "4", "1.50 GiB"});

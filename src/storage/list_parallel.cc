@@ -1,5 +1,7 @@
 #include "storage/list_parallel.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -9,10 +11,39 @@
 #include <utility>
 #include <vector>
 
+#include "base/terminal.h"
 #include "storage/key_cursor.h"
+#include "storage/list_checks.h"
 
 namespace assay::storage {
 namespace {
+
+Status PagesStatus(ObjectStore& store, const ListOptions& options, const Status& why) {
+  return Status::Io(
+      fmt::format("cannot list {}: {} (check the endpoint and the proxy)", store.Uri(options.prefix), why.message()));
+}
+
+// Follows the pages of one listing.
+class PageWalk {
+ public:
+  // What `page` is held against, and the token that `options` ask with next.
+  Status Take(const ListPage& page, ListOptions& options) {
+    if (!page.objects.empty()) {
+      if (page.objects.front().key <= last_) {
+        return ContradictoryList("a page begins with '" + Escaped(page.objects.front().key) + "', which lies before '" +
+                                 Escaped(last_) + "' of the page before it");
+      }
+      last_ = page.objects.back().key;
+      tokens_.Progress();
+    }
+    options.page_token = page.next_page_token;
+    return page.next_page_token.empty() ? Status::Ok() : tokens_.Take(page.next_page_token);
+  }
+
+ private:
+  std::string last_;
+  PageTokens tokens_;
+};
 
 // Keys behind `after` and before `end`, and the pages that came of them.
 struct Range {
@@ -64,10 +95,13 @@ class ParallelListing {
       ASSAY_RETURN_IF_ERROR(error_);
       if (front.pages.empty()) {
         ranges_.pop_front();
+        changed_.notify_all();
         continue;
       }
       ListPage page = std::move(front.pages.front());
       front.pages.pop_front();
+      --waiting_;
+      changed_.notify_all();
       lock.unlock();
       ASSAY_RETURN_IF_ERROR(sink(std::move(page)));
       lock.lock();
@@ -128,18 +162,33 @@ class ParallelListing {
     ListOptions ask = options_;
     ask.start_after = range.after;
     ask.end_before = range.end.empty() ? options_.end_before : range.end;
-    while (range.more && !stopped_ && error_.ok()) {
+    PageWalk walk;
+    while (range.more && AwaitRoom(range, lock)) {
       lock.unlock();
       auto page = store_.List(ask);
+      Status status = page.ok() ? walk.Take(*page, ask) : page.status();
+      if (page.ok() && !status.ok()) {
+        status = PagesStatus(store_, options_, status);
+      }
       lock.lock();
-      if (!page.ok()) {
-        error_ = page.status();
+      if (!status.ok()) {
+        error_ = status;
         return;
       }
-      ask.page_token = page->next_page_token;
       Take(range, *std::move(page));
       changed_.notify_all();
     }
+  }
+
+  // The range that is given now may have a few pages whatever the others hold: those wait for it. False at the end.
+  bool AwaitRoom(const Range& range, std::unique_lock<std::mutex>& lock) {
+    constexpr size_t kMostOfTheFirst = 8;
+    changed_.wait(lock, [&] {
+      const bool first = !ranges_.empty() && &ranges_.front() == &range;
+      return stopped_ || !error_.ok() || waiting_ < kMostWaitingPages ||
+             (first && range.pages.size() < kMostOfTheFirst);
+    });
+    return !stopped_ && error_.ok();
   }
 
   // The range's end may have come nearer while the page was on its way.
@@ -153,6 +202,7 @@ class ParallelListing {
       range.position = page.objects.back().key;
       range.can_split = range.more;
       range.pages.push_back(std::move(page));
+      ++waiting_;
     }
   }
 
@@ -176,15 +226,20 @@ class ParallelListing {
   std::condition_variable changed_;
   // Guarded by mutex_. In the order of keys; a list, because workers keep pointers to what they claimed.
   std::list<Range> ranges_;
+  int waiting_ = 0;  // pages of all ranges
   std::bitset<128> alphabet_;
   Status error_;
   bool stopped_ = false;
 };
 
 Status ListInOrder(ObjectStore& store, ListOptions options, const std::function<Status(ListPage)>& sink) {
+  PageWalk walk;
   do {
     ASSAY_ASSIGN_OR_RETURN(ListPage page, store.List(options));
-    options.page_token = std::exchange(page.next_page_token, "");
+    if (const Status status = walk.Take(page, options); !status.ok()) {
+      return PagesStatus(store, options, status);
+    }
+    page.next_page_token.clear();
     ASSAY_RETURN_IF_ERROR(sink(std::move(page)));
   } while (!options.page_token.empty());
   return Status::Ok();

@@ -134,6 +134,30 @@ TEST(ListInParallel, AsksOnceForOnePage) {
   EXPECT_EQ(store.requests_, 1);
 }
 
+TEST(ListInParallel, PagesWaitInBoundedNumbers) {
+  auto memory = std::make_shared<MemoryStore>("test");
+  Fill(*memory, [](int i) { return std::to_string(100000 + i); }, 3000);
+  SlowStore store(memory);
+  // Beside the pages that wait: one on its way to each worker, some of the first range, guesses that hit nothing.
+  constexpr int kPages = 300;
+  constexpr int kWorkers = 8;
+  int given = 0;
+  // The first page comes alone; the second is not taken before the store has been asked for all there is, or for
+  // nothing more in a while.
+  const auto slow = [&](const ListPage&) {
+    int before = 0;
+    while (given == 1 && before < store.requests_ && store.requests_ < kPages) {
+      before = store.requests_;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_TRUE(given != 1 || store.requests_ <= kMostWaitingPages + 4 * kWorkers) << store.requests_;
+    ++given;
+    return Status::Ok();
+  };
+  EXPECT_TRUE(ListInParallel(store, {.max_keys = 10}, kWorkers, slow).ok());
+  EXPECT_GE(given, kPages);
+}
+
 TEST(ListInParallel, EndsOnTheFirstError) {
   auto memory = std::make_shared<MemoryStore>("test");
   Fill(*memory, [](int i) { return std::to_string(i); }, 1000);

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace assay::storage {
 
-Status CheckKey(std::string_view key, std::string_view uri) {
+Status CheckFileKey(std::string_view key, std::string_view uri) {
   if (key.empty()) {
     return Status::InvalidArgument(fmt::format("no object is named by {}: its key is empty (add a key)", uri));
   }
@@ -18,6 +20,13 @@ Status CheckKey(std::string_view key, std::string_view uri) {
     return Status::InvalidArgument(fmt::format("the key of {} holds a NUL: no store takes one (rename it)", uri));
   }
   return Status::Ok();
+}
+
+Status CheckKey(std::string_view key, std::string_view uri) {
+  ASSAY_RETURN_IF_ERROR(CheckFileKey(key, uri));
+  return IsUtf8(key) ? Status::Ok()
+                     : Status::InvalidArgument(
+                           fmt::format("the key of {} is no UTF-8: no store takes one (rename it)", Escaped(uri)));
 }
 
 Status CheckPieces(std::span<const ReadPiece> pieces, int64_t size, std::string_view uri) {

@@ -16,7 +16,9 @@ inline constexpr size_t kMaxKeyBytes = 1024;
 /// Metadata that holds the token of a conditional write.
 inline constexpr std::string_view kWriteTokenName = "assay-write-token";
 
-/// Keys have 1 to 1024 bytes and no NUL.
+/// Keys of files have 1 to 1024 bytes and no NUL, as names of files do.
+Status CheckFileKey(std::string_view key, std::string_view uri);
+/// All others are UTF-8 besides.
 Status CheckKey(std::string_view key, std::string_view uri);
 /// Every piece lies within an object of `size` bytes.
 Status CheckPieces(std::span<const ReadPiece> pieces, int64_t size, std::string_view uri);

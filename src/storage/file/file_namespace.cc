@@ -237,7 +237,7 @@ std::vector<Status> FileNamespace::Remove(std::span<const std::string> keys, boo
   }
   Changed changed;
   for (size_t i = 0; i < keys.size(); ++i) {
-    statuses[i] = CheckKey(keys[i], Uri(keys[i]));
+    statuses[i] = CheckFileKey(keys[i], Uri(keys[i]));
     if (!statuses[i].ok()) {
       continue;
     }

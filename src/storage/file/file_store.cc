@@ -76,7 +76,7 @@ Capabilities FileStore::capabilities() const {
 
 Result<FileStore::OpenObject> FileStore::Open(std::string_view verb, const std::string& key,
                                               const std::string& if_match) const {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckFileKey(key, Uri(key)));
   OpenObject object;
   ASSAY_ASSIGN_OR_RETURN(object.fd, names_.Open(key));
   if (!object.fd.valid()) {
@@ -181,7 +181,7 @@ Result<ObjectInfo> FileStore::WriteWith(const std::string& key, std::span<const 
 }
 
 Result<StagedFile> FileStore::Stage(const std::string& key, const WriteOptions& options) const {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckFileKey(key, Uri(key)));
   ASSAY_RETURN_IF_ERROR(names_.CheckCondition(key, options.condition));
   return StagedFile::Create(options_.root, key);
 }
@@ -311,7 +311,7 @@ Result<ObjectInfo> FileStore::WriteInPlace(const std::string& key, int64_t size,
 
 Result<ObjectInfo> FileStore::WriteInPlaceAgain(const std::string& key, int64_t size, const std::string& id,
                                                 const WriteOptions& options, const Fill& fill) const {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckFileKey(key, Uri(key)));
   ASSAY_RETURN_IF_ERROR(names_.CheckCondition(key, options.condition));
   ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Reopen(options_.root, key, id));
   struct stat status;

@@ -51,6 +51,12 @@ std::map<std::string, std::string> WithToken(std::map<std::string, std::string> 
 }
 
 template <typename T>
+Dialect::Read<T> ReadBody(const http::Response& answer, Result<T> parsed) {
+  return parsed.ok() ? Dialect::Read<T>{*std::move(parsed), std::nullopt}
+                     : Dialect::Read<T>{{}, UnreadableAnswer(answer, parsed.status())};
+}
+
+template <typename T>
 Dialect::Read<T> ReadBody(const http::Response& answer, std::optional<T> parsed) {
   return parsed ? Dialect::Read<T>{*std::move(parsed), std::nullopt} : Dialect::Read<T>{{}, UnreadableAnswer(answer)};
 }

@@ -8,21 +8,11 @@
 #include "base/text.h"
 #include "storage/auth/time_format.h"
 #include "storage/s3/s3_xml.h"
+#include "storage/transfer/answer_json.h"
 #include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
 namespace {
-
-nlohmann::json ParseObjectText(std::string_view body) {
-  nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
-  return json.is_object() ? json : nlohmann::json();
-}
-
-// Numbers of 64 bits come as text.
-std::string TextAt(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 std::optional<Checksum> ChecksumOf(std::string_view crc32c, std::string_view md5) {
   if (const auto value = Base64Decode(crc32c); value && value->size() == 4) {
@@ -69,26 +59,29 @@ nlohmann::json Resource(const std::string& content_type, const std::map<std::str
 }  // namespace
 
 std::optional<ObjectInfo> ParseGcsObject(std::string_view body) {
-  return ObjectOf(ParseObjectText(body));
+  return ObjectOf(AnswerJson(body));
 }
 
-std::optional<ListPage> ParseGcsList(std::string_view body) {
-  const nlohmann::json json = ParseObjectText(body);
-  if (!json.is_object()) {
-    return std::nullopt;
+Result<ListPage> ParseGcsList(std::string_view body) {
+  const nlohmann::json json = AnswerJson(body);
+  // A bucket without objects is an object without members.
+  if (!json.is_object() || json.contains("error")) {
+    return Status::Io("it is no list of objects");
   }
   ListPage page;
-  page.next_page_token = TextAt(json, "nextPageToken");
-  for (const nlohmann::json& item : json.value("items", nlohmann::json::array())) {
+  ASSAY_ASSIGN_OR_RETURN(page.next_page_token, NextPageAt(json, "nextPageToken"));
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json* items, ListAt(json, "items"));
+  for (const nlohmann::json& item : *items) {
     auto info = ObjectOf(item);
     if (!info) {
-      return std::nullopt;
+      return Status::Io("one of its items is no object");
     }
     page.objects.push_back(*std::move(info));
   }
-  for (const nlohmann::json& prefix : json.value("prefixes", nlohmann::json::array())) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json* prefixes, ListAt(json, "prefixes"));
+  for (const nlohmann::json& prefix : *prefixes) {
     if (!prefix.is_string()) {
-      return std::nullopt;
+      return Status::Io("one of its prefixes is no text");
     }
     page.prefixes.push_back(prefix.get<std::string>());
   }
@@ -96,9 +89,9 @@ std::optional<ListPage> ParseGcsList(std::string_view body) {
 }
 
 std::optional<GcsRewrite> ParseGcsRewrite(std::string_view body) {
-  const nlohmann::json json = ParseObjectText(body);
+  const nlohmann::json json = AnswerJson(body);
   GcsRewrite rewrite;
-  if (!ReadField(json, "done", rewrite.done).ok()) {
+  if (!json.is_object() || !ReadField(json, "done", rewrite.done).ok()) {
     return std::nullopt;
   }
   rewrite.token = TextAt(json, "rewriteToken");
@@ -110,8 +103,8 @@ std::optional<GcsRewrite> ParseGcsRewrite(std::string_view body) {
 }
 
 GcsErrorBody ParseGcsError(std::string_view body) {
-  const nlohmann::json json = ParseObjectText(body);
-  const auto error = json.find("error");
+  const nlohmann::json json = AnswerJson(body);
+  const auto error = json.is_object() ? json.find("error") : json.end();
   if (error == json.end() || !error->is_object()) {
     const S3ErrorBody xml = ParseS3Error(body);
     return {xml.code, xml.message};

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "http/message.h"
 #include "storage/object_store.h"
 
@@ -19,7 +20,8 @@ inline constexpr char kGcsMetadataPrefix[] = "x-goog-meta-";
 
 /// An object resource. Its etag here is its generation: it changes with the content alone, and conditions name it.
 std::optional<ObjectInfo> ParseGcsObject(std::string_view body);
-std::optional<ListPage> ParseGcsList(std::string_view body);
+/// list_checks.h says with which codes it refuses.
+Result<ListPage> ParseGcsList(std::string_view body);
 
 struct GcsRewrite {
   bool done = false;

@@ -50,6 +50,12 @@ void AddParameter(std::string& query, std::string_view name, std::string_view va
 }
 
 template <typename T>
+Dialect::Read<T> ReadBody(const http::Response& answer, Result<T> parsed) {
+  return parsed.ok() ? Dialect::Read<T>{*std::move(parsed), std::nullopt}
+                     : Dialect::Read<T>{{}, UnreadableOciAnswer(answer, parsed.status())};
+}
+
+template <typename T>
 Dialect::Read<T> ReadBody(const http::Response& answer, std::optional<T> parsed) {
   return parsed ? Dialect::Read<T>{*std::move(parsed), std::nullopt}
                 : Dialect::Read<T>{{}, UnreadableOciAnswer(answer)};

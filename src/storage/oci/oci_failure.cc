@@ -58,7 +58,11 @@ Failure ReadOciFailure(const http::Response& answer) {
 }
 
 Failure UnreadableOciAnswer(const http::Response& answer) {
-  Failure failure = UnreadableAnswer(answer);
+  return UnreadableOciAnswer(answer, Status::Io(""));
+}
+
+Failure UnreadableOciAnswer(const http::Response& answer, const Status& why) {
+  Failure failure = UnreadableAnswer(answer, why);
   failure.request_id = answer.headers.Find(kRequestId).value_or("");
   return failure;
 }

@@ -10,5 +10,7 @@ namespace assay::storage {
 Failure ReadOciFailure(const http::Response& answer);
 /// Of a 2xx whose body or headers are not what they should be.
 Failure UnreadableOciAnswer(const http::Response& answer);
+/// Likewise where its reader said why, as of UnreadableAnswer().
+Failure UnreadableOciAnswer(const http::Response& answer, const Status& why);
 
 }  // namespace assay::storage

@@ -4,18 +4,15 @@
 
 #include "base/json.h"
 #include "storage/auth/time_format.h"
+#include "storage/list_checks.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/answer_json.h"
 #include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
 namespace {
 
 constexpr char kMetadataPrefix[] = "opc-meta-";
-
-std::string TextAt(const nlohmann::json& json, const char* key) {
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 std::optional<Checksum> ChecksumOfText(ChecksumKind kind, std::string_view base64) {
   const auto value = Base64Decode(base64);
@@ -24,7 +21,8 @@ std::optional<Checksum> ChecksumOfText(ChecksumKind kind, std::string_view base6
 
 std::optional<ObjectInfo> ObjectOf(const nlohmann::json& json) {
   ObjectInfo info = {.key = TextAt(json, "name"), .etag = EtagOf(TextAt(json, "etag"))};
-  if (info.key.empty() || !ReadField(json, "size", info.size).ok()) {
+  info.size = -1;
+  if (info.key.empty() || !ReadField(json, "size", info.size).ok() || info.size < 0) {
     return std::nullopt;
   }
   info.modified = ParseIsoTime(TextAt(json, "timeModified")).value_or(0);
@@ -36,63 +34,67 @@ std::optional<ObjectInfo> ObjectOf(const nlohmann::json& json) {
 
 }  // namespace
 
-std::optional<ListPage> ParseOciList(std::string_view body) {
-  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
-  const auto objects = json.is_object() ? json.find("objects") : json.end();
-  if (!json.is_object() || objects == json.end() || !objects->is_array()) {
-    return std::nullopt;
+Result<ListPage> ParseOciList(std::string_view body) {
+  const nlohmann::json json = AnswerJson(body);
+  if (!json.is_object() || !json.contains("objects")) {
+    return Status::Io("it is no list of objects");
   }
   ListPage page;
-  page.next_page_token = TextAt(json, "nextStartWith");
+  ASSAY_ASSIGN_OR_RETURN(page.next_page_token, NextPageAt(json, "nextStartWith"));
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json* objects, ListAt(json, "objects"));
   for (const nlohmann::json& object : *objects) {
     auto info = ObjectOf(object);
     if (!info) {
-      return std::nullopt;
+      return Status::Io("one of its objects is none");
     }
     page.objects.push_back(*std::move(info));
   }
-  return ReadField(json, "prefixes", page.prefixes).ok() ? std::optional(std::move(page)) : std::nullopt;
+  return ReadField(json, "prefixes", page.prefixes).ok() ? Result<ListPage>(std::move(page))
+                                                         : Status::Io("its prefixes are no list of texts");
 }
 
-std::optional<std::vector<UnfinishedUpload>> ParseOciUploads(std::string_view body) {
-  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+Result<std::vector<UnfinishedUpload>> ParseOciUploads(std::string_view body) {
+  const nlohmann::json json = AnswerJson(body);
   if (!json.is_array()) {
-    return std::nullopt;
+    return Status::Io("it is no list of uploads");
   }
   std::vector<UnfinishedUpload> uploads;
   for (const nlohmann::json& upload : json) {
     uploads.push_back({TextAt(upload, "object"), TextAt(upload, "uploadId"),
                        ParseIsoTime(TextAt(upload, "timeCreated")).value_or(0)});
   }
+  ASSAY_RETURN_IF_ERROR(CheckUploads("", uploads));
   return uploads;
 }
 
-std::optional<PartsPage> ParseOciParts(std::string_view body) {
-  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+Result<PartsPage> ParseOciParts(std::string_view body) {
+  const nlohmann::json json = AnswerJson(body);
   if (!json.is_array()) {
-    return std::nullopt;
+    return Status::Io("it is no list of parts");
   }
   PartsPage page;
   for (const nlohmann::json& item : json) {
-    UploadedPart part = {.etag = EtagOf(TextAt(item, "etag"))};
+    UploadedPart part = {.bytes = -1, .etag = EtagOf(TextAt(item, "etag"))};
     int64_t number = 0;
-    if (!item.is_object() || !ReadField(item, "partNumber", number).ok() || !ReadField(item, "size", part.bytes).ok()) {
-      return std::nullopt;
+    if (!item.is_object() || !ReadField(item, "partNumber", number).ok() || number > kMaxParts ||
+        !ReadField(item, "size", part.bytes).ok() || part.bytes < 0) {
+      return Status::Io("one of its parts is none");
     }
     part.number = static_cast<int>(number);
     part.checksum = ChecksumOfText(ChecksumKind::kMd5, TextAt(item, "md5"));
     page.parts.push_back(std::move(part));
   }
+  ASSAY_RETURN_IF_ERROR(CheckParts(page.parts));
   return page;
 }
 
 std::optional<std::string> OciTextAt(std::string_view body, const char* key) {
-  std::string text = TextAt(nlohmann::json::parse(body, nullptr, false), key);
+  std::string text = TextAt(AnswerJson(body), key);
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
 OciErrorBody ParseOciError(std::string_view body) {
-  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  const nlohmann::json json = AnswerJson(body);
   return {TextAt(json, "code"), TextAt(json, "message")};
 }
 

@@ -13,12 +13,13 @@
 
 namespace assay::storage {
 
-/// ListObjects; the token of the next page is its nextStartWith.
-std::optional<ListPage> ParseOciList(std::string_view body);
+/// ListObjects; the token of the next page is its nextStartWith. list_checks.h says with which codes the readers of
+/// lists refuse.
+Result<ListPage> ParseOciList(std::string_view body);
 /// One page of ListMultipartUploads.
-std::optional<std::vector<UnfinishedUpload>> ParseOciUploads(std::string_view body);
+Result<std::vector<UnfinishedUpload>> ParseOciUploads(std::string_view body);
 /// One page of ListMultipartUploadParts, without what names the next.
-std::optional<PartsPage> ParseOciParts(std::string_view body);
+Result<PartsPage> ParseOciParts(std::string_view body);
 /// The text under `key` of an object; nothing where it is missing. For "uploadId", "accessUri", "status".
 std::optional<std::string> OciTextAt(std::string_view body, const char* key);
 

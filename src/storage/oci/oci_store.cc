@@ -11,6 +11,7 @@
 #include "storage/auth/factory.h"
 #include "storage/auth/time_format.h"
 #include "storage/gathering_writer.h"
+#include "storage/list_checks.h"
 #include "storage/oci/oci_failure.h"
 #include "storage/oci/oci_json.h"
 #include "storage/store_checks.h"
@@ -185,17 +186,20 @@ Result<std::string> OciStore::Presign(const std::string& key, std::string_view m
 
 Result<std::vector<UnfinishedUpload>> OciStore::ListUploads(const std::string& prefix) {
   std::vector<UnfinishedUpload> uploads;
+  PageTokens tokens;
   std::string page;
   do {
     ASSAY_ASSIGN_OR_RETURN(const http::Response answer,
                            Call("list uploads of", prefix, [&] { return oci_.ListUploads(page); }));
     auto parsed = ParseOciUploads(answer.body);
-    if (!parsed) {
-      return DescribeFailure("list uploads of", Uri(prefix), UnreadableOciAnswer(answer), 1);
+    page = answer.headers.Find("opc-next-page").value_or("");
+    const Status status = parsed.ok() && !page.empty() ? tokens.Take(page) : parsed.status();
+    if (!status.ok()) {
+      return DescribeFailure("list uploads of", Uri(prefix), UnreadableOciAnswer(answer, status), 1);
     }
+    // The service lists those of the whole bucket.
     std::copy_if(parsed->begin(), parsed->end(), std::back_inserter(uploads),
                  [&prefix](const UnfinishedUpload& upload) { return upload.key.starts_with(prefix); });
-    page = answer.headers.Find("opc-next-page").value_or("");
   } while (!page.empty());
   return uploads;
 }

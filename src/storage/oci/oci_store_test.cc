@@ -101,14 +101,14 @@ TEST(OciJson, ReadsAListing) {
   const auto page = ParseOciList(R"({"objects": [{"name": "a", "size": 5, "etag": "e-1", "md5": "x",
       "timeModified": "2026-01-31T12:00:00.500Z", "storageTier": "Standard"}], "prefixes": ["b/"],
       "nextStartWith": "c"})");
-  ASSERT_TRUE(page.has_value());
+  ASSERT_TRUE(page.ok());
   EXPECT_EQ(page->objects.at(0).key, "a");
   EXPECT_EQ(page->objects.at(0).etag, "e-1");
   EXPECT_DOUBLE_EQ(page->objects.at(0).modified, 1769860800.5);
   EXPECT_THAT(page->prefixes, ElementsAre("b/"));
   EXPECT_EQ(page->next_page_token, "c");
   for (const std::string_view damaged : {"", "[]", "{}", R"({"objects": [{"size": 5}]})", R"({"objects": [5]})"}) {
-    EXPECT_FALSE(ParseOciList(damaged).has_value()) << damaged;
+    EXPECT_FALSE(ParseOciList(damaged).ok()) << damaged;
   }
 }
 

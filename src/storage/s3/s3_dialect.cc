@@ -49,6 +49,12 @@ Dialect::Read<T> Unreadable(const http::Response& answer) {
 }
 
 template <typename T>
+Dialect::Read<T> ReadBody(const http::Response& answer, Result<T> parsed) {
+  return parsed.ok() ? Dialect::Read<T>{*std::move(parsed), std::nullopt}
+                     : Dialect::Read<T>{{}, FailureOfS3Body(answer, parsed.status())};
+}
+
+template <typename T>
 Dialect::Read<T> ReadBody(const http::Response& answer, std::optional<T> parsed) {
   return parsed ? Dialect::Read<T>{*std::move(parsed), std::nullopt} : Unreadable<T>(answer);
 }

@@ -102,4 +102,14 @@ Failure FailureOfS3Body(const http::Response& answer, const S3ErrorBody& body) {
   return failure;
 }
 
+Failure FailureOfS3Body(const http::Response& answer, const Status& why) {
+  const S3ErrorBody body = ParseS3Error(answer.body);
+  if (!body.code.empty()) {
+    return FailureOfS3Body(answer, body);
+  }
+  Failure failure = UnreadableAnswer(answer, why);
+  TakeHeaders(answer, "x-amz-request-id", failure);
+  return failure;
+}
+
 }  // namespace assay::storage

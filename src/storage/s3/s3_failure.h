@@ -13,5 +13,7 @@ namespace assay::storage {
 Failure ReadS3Failure(const http::Response& answer, std::string_view region);
 /// Of an error that came inside a 200, which S3 sends when an operation fails after it has begun to answer.
 Failure FailureOfS3Body(const http::Response& answer, const S3ErrorBody& body);
+/// Likewise of a body that is that error, or else one that could not be read for the reason `why`.
+Failure FailureOfS3Body(const http::Response& answer, const Status& why);
 
 }  // namespace assay::storage

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "storage/auth/factory.h"
+#include "storage/list_checks.h"
 #include "storage/s3/s3_compose.h"
 #include "storage/s3/s3_failure.h"
 #include "storage/s3/xml_uploads.h"
@@ -33,24 +36,37 @@ S3Store::S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> sig
     : RemoteStore(std::move(dialect), std::move(signer), std::move(options)),
       s3_(static_cast<const S3Dialect&>(RemoteStore::dialect())) {}
 
+std::optional<Failure> S3Store::TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
+                                             std::span<const std::string> keys, std::span<Status> statuses) const {
+  const std::set<std::string_view> asked(keys.begin(), keys.end());
+  std::map<std::string_view, Status> told;
+  for (const DeleteOutcome& outcome : outcomes) {
+    if (!asked.contains(outcome.key)) {
+      return UnreadableAnswer(answer, ContradictoryList("it tells of '" + outcome.key + "', which was not asked for"));
+    }
+    told[outcome.key] = outcome.removed
+                            ? Status::Ok()
+                            : DescribeFailure("remove", s3_.Uri(outcome.key),
+                                              FailureOfS3Body(answer, {outcome.code, outcome.message, "", "", ""}), 1);
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto of_key = told.find(keys[i]);
+    const Status untold = ContradictoryList("it does not say what became of this key");
+    statuses[i] = of_key != told.end()
+                      ? of_key->second
+                      : DescribeFailure("remove", s3_.Uri(keys[i]), UnreadableAnswer(answer, untold), 1);
+  }
+  return std::nullopt;
+}
+
 std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys, std::span<Status> statuses) {
   return std::make_unique<FunctionCall>(
       fmt::format("remove {} objects of which the first is", keys.size()), keys.front(),
       [this, keys] { return s3_.RemoveBatch(keys); },
       [this, keys, statuses](http::Response& answer) -> std::optional<Failure> {
-        const auto errors = ParseDeleteResult(answer.body);
-        if (!errors) {
-          return FailureOfS3Body(answer, ParseS3Error(answer.body));
-        }
-        for (const DeleteError& error : *errors) {
-          const auto found = std::find(keys.begin(), keys.end(), error.key);
-          if (found != keys.end()) {
-            const Failure failure = FailureOfS3Body(answer, {error.code, error.message, "", "", ""});
-            statuses[static_cast<size_t>(found - keys.begin())] =
-                DescribeFailure("remove", s3_.Uri(error.key), failure, 1);
-          }
-        }
-        return std::nullopt;
+        const auto outcomes = ParseDeleteResult(answer.body);
+        return outcomes ? TakeOutcomes(answer, *outcomes, keys, statuses)
+                        : std::optional(FailureOfS3Body(answer, ParseS3Error(answer.body)));
       },
       [statuses](const CallResult& result) {
         if (!result.status.ok()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/s3/s3_dialect.h"
+#include "storage/s3/s3_xml.h"
 #include "storage/transfer/remote_store.h"
 
 namespace assay::storage {
@@ -37,6 +38,9 @@ class S3Store : public RemoteStore {
  private:
   /// `other` without its decorators, where it is a bucket at the same address with the same options; else null.
   S3Store* Sibling(ObjectStore& other);
+  /// One status a key, of what the answer says; a failure where it speaks of others.
+  std::optional<Failure> TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
+                                      std::span<const std::string> keys, std::span<Status> statuses) const;
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<Status> statuses);
 
   const S3Dialect& s3_;

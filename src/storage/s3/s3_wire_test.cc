@@ -40,7 +40,7 @@ TEST(S3XmlTest, ListsAreDecoded) {
       "<Contents><Key>a+b%2B%C3%BC</Key><LastModified>2026-01-31T12:00:00.000Z</LastModified>"
       "<ETag>&quot;abc&quot;</ETag><Size>42</Size><StorageClass>GLACIER</StorageClass></Contents>"
       "<CommonPrefixes><Prefix>d%2F</Prefix></CommonPrefixes></ListBucketResult>");
-  ASSERT_TRUE(page.has_value());
+  ASSERT_TRUE(page.ok());
   ASSERT_EQ(page->objects.size(), 1u);
   EXPECT_EQ(page->objects[0].key, "a b+ü");
   EXPECT_EQ(page->objects[0].etag, "abc");
@@ -52,7 +52,7 @@ TEST(S3XmlTest, ListsAreDecoded) {
 
 TEST(S3XmlTest, OtherTextIsNoList) {
   for (const char* text : {"", "<html>", "<Error><Code>SlowDown</Code></Error>", "<ListBucketResult>"}) {
-    EXPECT_FALSE(ParseListPage(text).has_value()) << text;
+    EXPECT_FALSE(ParseListPage(text).ok()) << text;
   }
 }
 

@@ -2,34 +2,31 @@
 
 #include <algorithm>
 #include <cctype>
-#include <pugixml.hpp>
 #include <sstream>
 
 #include "http/message.h"
 #include "storage/auth/time_format.h"
+#include "storage/list_checks.h"
+#include "storage/s3/xml_document.h"
 #include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
 namespace {
-
-/// The root of `body` when it has that name.
-pugi::xml_node Root(pugi::xml_document& document, std::string_view body, const char* name) {
-  const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
-  return parsed ? document.child(name) : pugi::xml_node();
-}
 
 /// Keys of lists, which were asked for with encoding-type=url: form encoding, so a plus is a space.
 class KeyDecoder {
  public:
   explicit KeyDecoder(const pugi::xml_node& root) : encoded_(root.child_value("EncodingType") == std::string("url")) {}
 
-  std::string operator()(const char* text) const {
+  Result<std::string> operator()(const char* text) const {
     if (!encoded_) {
-      return text;
+      return std::string(text);
     }
     std::string plain = text;
     std::replace(plain.begin(), plain.end(), '+', ' ');
-    return http::PercentDecode(plain).value_or(text);
+    auto decoded = http::PercentDecode(plain);
+    return decoded ? Result<std::string>(*std::move(decoded))
+                   : ContradictoryList("it says that its keys are encoded, and '" + plain + "' is not");
   }
 
  private:
@@ -62,13 +59,48 @@ void AddText(pugi::xml_node node, const char* name, const std::string& text) {
 
 /// 0 for what is no number of a part.
 int PartNumber(std::string_view text) {
-  constexpr int64_t kMostParts = 10'000;
   const int64_t number = ParseCount(text).value_or(0);
-  return number <= kMostParts ? static_cast<int>(number) : 0;
+  return number <= kMaxParts ? static_cast<int>(number) : 0;
 }
 
-bool IsTrue(const pugi::xml_node& node, const char* name) {
-  return node.child_value(name) == std::string("true");
+Result<int64_t> SizeOf(const pugi::xml_node& node) {
+  const auto size = ParseCount(node.child_value("Size"));
+  return size ? Result<int64_t>(*size)
+              : ContradictoryList(std::string("it gives a size as '") + node.child_value("Size") + "'");
+}
+
+/// What names the next page, under `name`; empty for the last one.
+Result<std::string> NextPage(const pugi::xml_node& root, const char* name) {
+  const std::string truncated = root.child_value("IsTruncated");
+  const std::string next = root.child_value(name);
+  if (truncated == "false") {
+    return std::string();
+  }
+  if (truncated.empty()) {
+    return next;
+  }
+  if (truncated != "true" || next.empty()) {
+    return ContradictoryList("it goes on (IsTruncated) and does not say where (" + std::string(name) + ")");
+  }
+  return next;
+}
+
+Result<ObjectInfo> ListedObject(const pugi::xml_node& node, const KeyDecoder& decode) {
+  ObjectInfo info;
+  ASSAY_ASSIGN_OR_RETURN(info.key, decode(node.child_value("Key")));
+  ASSAY_ASSIGN_OR_RETURN(info.size, SizeOf(node));
+  info.etag = EtagOf(node.child_value("ETag"));
+  // Google's: it stands for the content as an etag does, and conditions name it.
+  if (const std::string generation = node.child_value("Generation"); !generation.empty()) {
+    info.etag = info.version = generation;
+  }
+  info.modified = ParseIsoTime(node.child_value("LastModified")).value_or(0);
+  info.storage_class = node.child_value("StorageClass");
+  return info;
+}
+
+Status NoDocument(const char* name) {
+  return Status::Io(std::string("it is no ") + name);
 }
 
 }  // namespace
@@ -81,21 +113,21 @@ std::string S3ChecksumName(ChecksumKind kind) {
 
 S3ErrorBody ParseS3Error(std::string_view body) {
   pugi::xml_document document;
-  const pugi::xml_node error = Root(document, body, "Error");
+  const pugi::xml_node error = LoadXml(document, body, "Error");
   return {error.child_value("Code"), error.child_value("Message"), error.child_value("RequestId"),
           error.child_value("Region"), error.child_value("Endpoint")};
 }
 
 std::optional<std::string> ParseUploadId(std::string_view body) {
   pugi::xml_document document;
-  const std::string id = Root(document, body, "InitiateMultipartUploadResult").child_value("UploadId");
+  const std::string id = LoadXml(document, body, "InitiateMultipartUploadResult").child_value("UploadId");
   return id.empty() ? std::nullopt : std::optional<std::string>(id);
 }
 
 std::optional<ObjectInfo> ParseResultBody(std::string_view body) {
   pugi::xml_document document;
   for (const char* name : {"CompleteMultipartUploadResult", "CopyObjectResult", "CopyPartResult"}) {
-    if (const pugi::xml_node root = Root(document, body, name)) {
+    if (const pugi::xml_node root = LoadXml(document, body, name)) {
       ObjectInfo info;
       info.etag = EtagOf(root.child_value("ETag"));
       info.modified = ParseIsoTime(root.child_value("LastModified")).value_or(0);
@@ -106,87 +138,83 @@ std::optional<ObjectInfo> ParseResultBody(std::string_view body) {
   return std::nullopt;
 }
 
-std::optional<ListPage> ParseListPage(std::string_view body) {
+Result<ListPage> ParseListPage(std::string_view body) {
   pugi::xml_document document;
-  const pugi::xml_node root = Root(document, body, "ListBucketResult");
+  const pugi::xml_node root = LoadXml(document, body, "ListBucketResult");
   if (!root) {
-    return std::nullopt;
+    return NoDocument("ListBucketResult");
   }
   const KeyDecoder decode(root);
   ListPage page;
   for (const pugi::xml_node node : root.children("Contents")) {
-    ObjectInfo info;
-    info.key = decode(node.child_value("Key"));
-    info.size = ParseCount(node.child_value("Size")).value_or(0);
-    info.etag = EtagOf(node.child_value("ETag"));
-    // Google's: it stands for the content as an etag does, and conditions name it.
-    if (const std::string generation = node.child_value("Generation"); !generation.empty()) {
-      info.etag = info.version = generation;
-    }
-    info.modified = ParseIsoTime(node.child_value("LastModified")).value_or(0);
-    info.storage_class = node.child_value("StorageClass");
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, ListedObject(node, decode));
     page.objects.push_back(std::move(info));
   }
   for (const pugi::xml_node node : root.children("CommonPrefixes")) {
-    page.prefixes.push_back(decode(node.child_value("Prefix")));
+    ASSAY_ASSIGN_OR_RETURN(std::string prefix, decode(node.child_value("Prefix")));
+    page.prefixes.push_back(std::move(prefix));
   }
-  if (IsTrue(root, "IsTruncated")) {
-    page.next_page_token = root.child_value("NextContinuationToken");
-  }
+  ASSAY_ASSIGN_OR_RETURN(page.next_page_token, NextPage(root, "NextContinuationToken"));
   return page;
 }
 
-std::optional<UploadsPage> ParseUploads(std::string_view body) {
+Result<UploadsPage> ParseUploads(std::string_view body) {
   pugi::xml_document document;
-  const pugi::xml_node root = Root(document, body, "ListMultipartUploadsResult");
+  const pugi::xml_node root = LoadXml(document, body, "ListMultipartUploadsResult");
   if (!root) {
-    return std::nullopt;
+    return NoDocument("ListMultipartUploadsResult");
   }
   const KeyDecoder decode(root);
   UploadsPage page;
   for (const pugi::xml_node node : root.children("Upload")) {
-    page.uploads.push_back({decode(node.child_value("Key")), node.child_value("UploadId"),
-                            ParseIsoTime(node.child_value("Initiated")).value_or(0)});
+    UnfinishedUpload upload;
+    ASSAY_ASSIGN_OR_RETURN(upload.key, decode(node.child_value("Key")));
+    upload.upload_id = node.child_value("UploadId");
+    upload.started = ParseIsoTime(node.child_value("Initiated")).value_or(0);
+    page.uploads.push_back(std::move(upload));
   }
-  if (IsTrue(root, "IsTruncated")) {
-    page.next_key = decode(root.child_value("NextKeyMarker"));
+  ASSAY_ASSIGN_OR_RETURN(const std::string next, NextPage(root, "NextKeyMarker"));
+  ASSAY_ASSIGN_OR_RETURN(page.next_key, decode(next.c_str()));
+  if (!page.next_key.empty()) {
     page.next_upload_id = root.child_value("NextUploadIdMarker");
   }
   return page;
 }
 
-std::optional<PartsPage> ParseParts(std::string_view body) {
+Result<PartsPage> ParseParts(std::string_view body) {
   pugi::xml_document document;
-  const pugi::xml_node root = Root(document, body, "ListPartsResult");
+  const pugi::xml_node root = LoadXml(document, body, "ListPartsResult");
   if (!root) {
-    return std::nullopt;
+    return NoDocument("ListPartsResult");
   }
   PartsPage page;
   for (const pugi::xml_node node : root.children("Part")) {
     UploadedPart part;
     part.number = PartNumber(node.child_value("PartNumber"));
-    part.bytes = ParseCount(node.child_value("Size")).value_or(0);
+    ASSAY_ASSIGN_OR_RETURN(part.bytes, SizeOf(node));
     part.etag = EtagOf(node.child_value("ETag"));
     part.checksum = ChecksumChild(node);
     page.parts.push_back(std::move(part));
   }
-  if (IsTrue(root, "IsTruncated")) {
-    page.next_page = root.child_value("NextPartNumberMarker");
-  }
+  ASSAY_RETURN_IF_ERROR(CheckParts(page.parts));
+  ASSAY_ASSIGN_OR_RETURN(page.next_page, NextPage(root, "NextPartNumberMarker"));
   return page;
 }
 
-std::optional<std::vector<DeleteError>> ParseDeleteResult(std::string_view body) {
+std::optional<std::vector<DeleteOutcome>> ParseDeleteResult(std::string_view body) {
   pugi::xml_document document;
-  const pugi::xml_node root = Root(document, body, "DeleteResult");
+  const pugi::xml_node root = LoadXml(document, body, "DeleteResult");
   if (!root) {
     return std::nullopt;
   }
-  std::vector<DeleteError> errors;
-  for (const pugi::xml_node node : root.children("Error")) {
-    errors.push_back({node.child_value("Key"), node.child_value("Code"), node.child_value("Message")});
+  std::vector<DeleteOutcome> outcomes;
+  for (const pugi::xml_node node : root.children("Deleted")) {
+    outcomes.push_back({.key = node.child_value("Key"), .removed = true});
   }
-  return errors;
+  for (const pugi::xml_node node : root.children("Error")) {
+    outcomes.push_back({node.child_value("Key"), false, node.child_value("Code"), node.child_value("Message")});
+  }
+  return outcomes;
 }
 
 std::string CompleteUploadBody(std::span<const UploadedPart> parts) {
@@ -208,7 +236,8 @@ std::string DeleteBody(std::span<const std::string> keys) {
   pugi::xml_document document;
   pugi::xml_node root = document.append_child("Delete");
   root.append_attribute("xmlns") = "http://s3.amazonaws.com/doc/2006-03-01/";
-  AddText(root, "Quiet", "true");
+  // Told of every key, so that one that was passed over shows.
+  AddText(root, "Quiet", "false");
   for (const std::string& key : keys) {
     AddText(root.append_child("Object"), "Key", key);
   }

@@ -27,24 +27,27 @@ std::optional<std::string> ParseUploadId(std::string_view body);
 /// Of CompleteMultipartUploadResult, CopyObjectResult and CopyPartResult: etag and checksum. Nothing for other text.
 std::optional<ObjectInfo> ParseResultBody(std::string_view body);
 
-std::optional<ListPage> ParseListPage(std::string_view body);
+/// The readers of lists refuse what cannot be followed to its end: list_checks.h says with which codes.
+Result<ListPage> ParseListPage(std::string_view body);
 
 struct UploadsPage {
   std::vector<UnfinishedUpload> uploads;
   std::string next_key;  ///< both empty: the last page
   std::string next_upload_id;
 };
-std::optional<UploadsPage> ParseUploads(std::string_view body);
+Result<UploadsPage> ParseUploads(std::string_view body);
 
-std::optional<PartsPage> ParseParts(std::string_view body);
+Result<PartsPage> ParseParts(std::string_view body);
 
-/// Keys that could not be deleted.
-struct DeleteError {
+/// What became of one key.
+struct DeleteOutcome {
   std::string key;
-  std::string code;
-  std::string message;
+  bool removed = false;
+  std::string code{};  ///< of the error, where it was not
+  std::string message{};
 };
-std::optional<std::vector<DeleteError>> ParseDeleteResult(std::string_view body);
+/// Errors behind what was removed.
+std::optional<std::vector<DeleteOutcome>> ParseDeleteResult(std::string_view body);
 
 std::string CompleteUploadBody(std::span<const UploadedPart> parts);
 std::string DeleteBody(std::span<const std::string> keys);

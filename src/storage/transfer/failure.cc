@@ -186,6 +186,17 @@ Failure UnreadableAnswer(const http::Response& answer) {
   return failure;
 }
 
+Failure UnreadableAnswer(const http::Response& answer, const Status& why) {
+  if (why.code() == ErrorCode::kIo) {
+    return UnreadableAnswer(answer);
+  }
+  Failure failure =
+      MakeFailure(FailureClass::kPermanent, ErrorCode::kIo, "the answer is not what it should be: " + why.message());
+  failure.http_status = answer.status;
+  failure.advice = "check the endpoint and the proxy: what this store says cannot be relied on";
+  return failure;
+}
+
 Failure MakeFailure(FailureClass kind, ErrorCode code, std::string message) {
   Failure failure;
   failure.kind = kind;

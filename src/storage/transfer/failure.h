@@ -66,6 +66,9 @@ void TakeStoreError(std::string_view code, std::string_view message, std::span<c
 void TakeHeaders(const http::Response& answer, std::string_view request_id, Failure& failure);
 /// An answer of success with content that is none.
 Failure UnreadableAnswer(const http::Response& answer);
+/// Likewise where its reader said why. What is no such answer (ErrorCode::kIo) may come right next time; what
+/// contradicts itself or the question (any other code) will not.
+Failure UnreadableAnswer(const http::Response& answer, const Status& why);
 
 /// For an answer that could not be understood, or memory that does not match.
 Failure MakeFailure(FailureClass kind, ErrorCode code, std::string message);

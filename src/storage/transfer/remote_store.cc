@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "storage/list_checks.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/many_reader.h"
 #include "storage/transfer/range_reader.h"
@@ -178,6 +179,10 @@ Result<ListPage> RemoteStore::List(const ListOptions& options) {
       context_, "list", options.prefix, [&] { return dialect_->List(options); },
       [&](http::Response& response) {
         Dialect::Read<ListPage> read = dialect_->ReadList(response);
+        const Status status = read.failure ? Status::Ok() : CheckListPage(options, read.value);
+        if (!status.ok()) {
+          read.failure = UnreadableAnswer(response, status);
+        }
         page = std::move(read.value);
         return read.failure;
       });
