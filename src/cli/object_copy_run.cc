@@ -62,7 +62,7 @@ class CopyReport : public storage::TreeCopyListener {
                        {"outcome", WordOf(event.outcome)},
                        {"error", event.status.message()}});
     } else if (event.outcome != Outcome::kFailed && !flags_.quiet) {
-      lines_.push_back(fmt::format("{}: {} to {}{}", WordOf(event.outcome), event.from, event.to,
+      lines_.push_back(fmt::format("{}: {} to {}{}", WordOf(event.outcome), Escaped(event.from), Escaped(event.to),
                                    event.resumed_bytes > 0
                                        ? fmt::format(" ({} bytes were there already)", event.resumed_bytes)
                                        : std::string()));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/object_options.h"
 #include "cli/object_text.h"
@@ -74,7 +75,7 @@ class Lister {
   /// As aws does: relative to the folder that was asked for, whole in a recursive listing.
   std::string Shown(const std::string& key) const {
     const size_t slash = place_.key.rfind('/');
-    return options_.recursive || slash == std::string::npos ? key : key.substr(slash + 1);
+    return Escaped(options_.recursive || slash == std::string::npos ? key : key.substr(slash + 1));
   }
   void PrintLine(const storage::ObjectInfo& info) const {
     fmt::print("{:>20} {:>10} {}\n", info.modified > 0 ? storage::IsoTime(info.modified) : "-", Size(info.size),

@@ -89,6 +89,19 @@ void StoreFlags::AddTo(CLI::App& app) {
   Add(app, "--storage-class", "Of new objects", &StoreOptions::storage_class, "NAME");
   Add(app, "--sse", "S3: AES256 or aws:kms", &StoreOptions::encryption, "KIND");
   Add(app, "--sse-kms-key-id", "Key of the provider's key service", &StoreOptions::encryption_key_id, "ID");
+  app.add_option_function<std::string>(
+         "--conditional-writes",
+         [this](const std::string& word) {
+           using storage::ConditionalWrites;
+           const ConditionalWrites value = word == "auto"  ? ConditionalWrites::kAuto
+                                           : word == "yes" ? ConditionalWrites::kYes
+                                                           : ConditionalWrites::kNo;
+           given_.push_back([value](StoreOptions& options) { options.conditional_writes = value; });
+         },
+         "S3: whether the store keeps conditions of writes; auto: it is tried [auto]")
+      ->check(CLI::IsMember({"auto", "yes", "no"}))
+      ->type_name("WORD")
+      ->group(kStoreGroup);
   Add(app, "--project", "GCS: project that is billed", &StoreOptions::project, "NAME");
   AddSwitch(app, "--no-verify-ssl", "Do not check the service's certificate", &StoreOptions::verify_tls, false);
   Add(app, "--ca-bundle", "PEM file of certificate authorities", &StoreOptions::ca_file, "FILE");

@@ -35,7 +35,7 @@ Status RemoveBatch(const RmOptions& options, const ObjectPlace& place, const std
         fmt::print(stderr, "assay object: {}\n", OneLine(statuses[i].message()));
       }
     } else if (!options.quiet) {
-      fmt::print("{}delete: {}\n", options.dry_run ? "(dryrun) " : "", place.store->Uri(keys[i]));
+      fmt::print("{}delete: {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(keys[i])));
     }
   }
   return first;

@@ -30,10 +30,10 @@ Status Run(const StatOptions& options) {
     fmt::print("{}", DumpJsonPretty(json));
     return Status::Ok();
   }
-  TextTable table({"object", json["uri"].get<std::string>()});
+  TextTable table({"object", Escaped(json["uri"].get<std::string>())});
   for (const auto& [name, value] : json.items()) {
     if (name != "uri" && name != "key") {
-      table.AddRow({name, value.is_string() ? value.get<std::string>() : value.dump()});
+      table.AddRow({name, value.is_string() ? Escaped(value.get<std::string>()) : DumpJson(value)});
     }
   }
   fmt::print("{}", table.Render());

@@ -49,7 +49,7 @@ void Print(const UploadsOptions& options, const ObjectPlace& place,
   }
   TextTable table({"started", "upload id", "object"});
   for (const auto& upload : uploads) {
-    table.AddRow({storage::IsoTime(upload.started), upload.upload_id, place.store->Uri(upload.key)});
+    table.AddRow({storage::IsoTime(upload.started), upload.upload_id, Escaped(place.store->Uri(upload.key))});
   }
   fmt::print("{}", uploads.empty() ? "no unfinished uploads\n" : table.Render());
 }
@@ -63,7 +63,8 @@ Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
     if (!options.dry_run) {
       ASSAY_RETURN_IF_ERROR(place.store->AbortUpload(upload.key, upload.upload_id));
     }
-    fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", place.store->Uri(upload.key), upload.upload_id);
+    fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(upload.key)),
+               Escaped(upload.upload_id));
   }
   return Status::Ok();
 }

@@ -73,8 +73,8 @@ void Print(const VerifyOptions& options, const std::vector<Verdict>& verdicts) {
                       {"outcome", verdict.word()},
                       {"error", verdict.status.message()}});
     } else {
-      fmt::print("{:<18} {:>12} {}  {}\n", verdict.word(), verdict.bytes, verdict.uri,
-                 verdict.status.ok() ? verdict.checksum : verdict.status.message());
+      fmt::print("{:<18} {:>12} {}  {}\n", verdict.word(), verdict.bytes, Escaped(verdict.uri),
+                 verdict.status.ok() ? verdict.checksum : OneLine(verdict.status.message()));
     }
   }
   if (options.output == "json") {

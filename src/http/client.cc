@@ -47,6 +47,13 @@ void TellSocket(CURL* handle, curl_socket_t socket) {
   }
 }
 
+Outcome UnsendableOutcome(std::string flaw) {
+  Outcome outcome;
+  outcome.error = TransportError::kUnsendable;
+  outcome.detail = std::move(flaw);
+  return outcome;
+}
+
 Outcome CancelledOutcome() {
   Outcome outcome;
   outcome.error = TransportError::kCancelled;
@@ -178,6 +185,12 @@ void Client::Loop::CancelOne(TransferId id) {
 
 void Client::Loop::BeginWaiting() {
   while (!waiting_.empty() && active_.size() < static_cast<size_t>(options_.max_connections)) {
+    if (auto flaw = FlawOf(waiting_.front().transfer.request)) {
+      const Callback callback = std::move(waiting_.front().callback);
+      waiting_.pop_front();
+      callback(UnsendableOutcome(*std::move(flaw)));
+      continue;
+    }
     if (idle_.empty()) {
       transfers_.push_back(std::make_unique<EasyTransfer>(options_, bucket_));
       idle_.push_back(transfers_.back().get());

@@ -42,15 +42,16 @@ enum class TransportError {
   kResolve,  ///< the host's name is unknown
   kConnect,  ///< refused or unreachable
   kConnectTimeout,
-  kProxy,      ///< the proxy's address is none that can be used
-  kTls,        ///< handshake or certificate
-  kReset,      ///< the connection ended before an answer, or while a body was being sent
-  kTruncated,  ///< the body ended before its announced length
-  kStall,      ///< ClientOptions::stall_timeout_seconds
-  kTimeout,    ///< total_timeout_seconds
-  kProtocol,   ///< not HTTP, or a URL that cannot be requested
-  kTooLarge,   ///< more than kMaxKeptBytes or kMaxHeaderBytes
-  kRejected,   ///< the sink refused the body; `Outcome::detail` holds its message
+  kProxy,       ///< the proxy's address is none that can be used
+  kUnsendable,  ///< a header or the URL holds what ends it (FlawOf()); nothing was sent
+  kTls,         ///< handshake or certificate
+  kReset,       ///< the connection ended before an answer, or while a body was being sent
+  kTruncated,   ///< the body ended before its announced length
+  kStall,       ///< ClientOptions::stall_timeout_seconds
+  kTimeout,     ///< total_timeout_seconds
+  kProtocol,    ///< not HTTP, or a URL that cannot be requested
+  kTooLarge,    ///< more than kMaxKeptBytes or kMaxHeaderBytes
+  kRejected,    ///< the sink refused the body; `Outcome::detail` holds its message
   kCancelled,
 };
 std::string_view NameOf(TransportError error);
@@ -75,8 +76,8 @@ struct Outcome {
 using TransferId = uint64_t;
 
 /// All members may be called from any thread; Start and Cancel also from a callback. The I/O thread starts with the
-/// first transfer. HTTP/1.1 only, no redirects followed, nothing added to the request but Host, User-Agent and
-/// Content-Length.
+/// first transfer. A request with a flaw (FlawOf()) is never sent. HTTP/1.1 only, no redirects followed, nothing added
+/// to the request but Host, User-Agent and Content-Length.
 class Client {
  public:
   /// Runs on the I/O thread, once an transfer; must not block.

@@ -64,6 +64,18 @@ TEST_F(ClientTest, GetsTextAndHeaders) {
   EXPECT_TRUE(outcome.response.new_connection);
 }
 
+TEST_F(ClientTest, SendsNoHeaderThatWouldBeTwo) {
+  StartServer();
+  Client client;
+  Transfer transfer = Get("/");
+  transfer.request.headers.Add("x-send", "a\r\nx-injected: b");
+  const Outcome outcome = client.Run(std::move(transfer));
+  EXPECT_EQ(outcome.error, TransportError::kUnsendable);
+  EXPECT_FALSE(outcome.request_sent);
+  EXPECT_EQ(server_->stats().connections_accepted, 0);
+  EXPECT_TRUE(client.Run(Get("/")).ok());
+}
+
 TEST_F(ClientTest, KeepsTheConnection) {
   StartServer();
   Client client;

@@ -37,6 +37,7 @@ struct NameRow {
 
 constexpr NameRow kNames[] = {
     {TransportError::kNone, "none"},
+    {TransportError::kUnsendable, "not sent"},
     {TransportError::kResolve, "unknown host"},
     {TransportError::kConnect, "connection refused"},
     {TransportError::kConnectTimeout, "connect timeout"},

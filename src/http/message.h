@@ -54,6 +54,14 @@ struct Response {
   bool new_connection = false;  ///< a connection was opened for it
 };
 
+/// Whether `name` can name a header: a token of RFC 9110 section 5.6.2.
+bool IsHeaderName(std::string_view name);
+/// Whether `value` can stand behind one: no control character but a tab (RFC 9110 section 5.5). Bytes above 127 may.
+bool IsHeaderValue(std::string_view value);
+/// Why `request` cannot be sent as it stands: a header or an address that would end before its end. Nothing where it
+/// can.
+std::optional<std::string> FlawOf(const Request& request);
+
 /// The parts of an absolute URL, still percent-encoded.
 struct Url {
   std::string scheme;  ///< lower case

@@ -32,5 +32,26 @@ TEST(RequestTest, BodyBytesAddUp) {
   EXPECT_EQ(request.body_bytes(), 7);
 }
 
+TEST(FlawOfTest, NothingEndsALineButItsEnd) {
+  const auto flaw = [](const std::string& name, const std::string& value) {
+    Request request = {.url = "http://h/k"};
+    request.headers.Add(name, value);
+    return FlawOf(request).value_or("");
+  };
+  EXPECT_EQ(flaw("x-amz-meta-a", "\xC3\xA9, \xff\t{}"), "");
+  EXPECT_EQ(flaw("x-amz-meta-a", ""), "");
+  EXPECT_EQ(flaw("x-a", "1\r\nx-goog-acl: public-read"),
+            "the value of header x-a holds a control character: '1\\r\\nx-goog-acl: public-read'");
+  for (const std::string value :
+       {std::string("a\nb"), std::string("a\rb"), std::string("a\0b", 3), std::string("\x7f")}) {
+    EXPECT_NE(flaw("x-a", value), "") << value;
+  }
+  for (const std::string name : {"", "a b", "a:b", "a\r\nb", "\xC3\xA9", "a\t"}) {
+    EXPECT_NE(flaw(name, "v"), "") << name;
+  }
+  EXPECT_TRUE(FlawOf({.url = "http://h/a\r\nb"}).has_value());
+  EXPECT_TRUE(FlawOf({.url = "http://h/a b"}).has_value());
+}
+
 }  // namespace
 }  // namespace assay::http

@@ -3,16 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "http/server.h"
-#include "storage/conformance.h"
 #include "storage/list_parallel.h"
-#include "storage/open.h"
+#include "storage/lying_store.h"
 
 namespace assay::storage {
 namespace {
@@ -56,39 +51,6 @@ TEST(CheckListPage, RefusesEverythingElse) {
   again.next_page_token = "t";
   EXPECT_FALSE(CheckListPage({.page_token = "t"}, again).ok());
 }
-
-/// A bucket of a server that answers as it is told.
-class LyingStore {
- public:
-  using Answer = std::function<http::ServerResponse(const http::RequestHead& head, std::string_view body)>;
-
-  LyingStore(const std::string& uri, Answer answer) {
-    auto server = http::Server::Start(
-        {}, http::WholeBody(
-                [this, answer = std::move(answer)](const http::RequestHead& head, std::string_view body) {
-                  ++requests_;
-                  return answer(head, body);
-                },
-                kMiB));
-    EXPECT_THAT(server.status(), IsOk());
-    server_ = *std::move(server);
-    StoreOptions options;
-    options.endpoint = server_->url();
-    options.region = "us-east-1";
-    options.anonymous = true;
-    options.max_attempts = 1;
-    auto opened = OpenStore(uri, options);
-    EXPECT_THAT(opened.status(), IsOk());
-    store_ = opened->store;
-  }
-  ObjectStore& store() { return *store_; }
-  int requests() const { return requests_; }
-
- private:
-  std::atomic<int> requests_ = 0;
-  std::unique_ptr<http::Server> server_;
-  std::shared_ptr<ObjectStore> store_;
-};
 
 LyingStore::Answer Always(std::string body) {
   return [body = std::move(body)](const http::RequestHead&, std::string_view) { return http::TextResponse(200, body); };

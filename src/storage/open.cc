@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/terminal.h"
+#include "http/message.h"
 #include "storage/file/file_store.h"
 #include "storage/gcs/gcs_store.h"
 #include "storage/memory/memory_store.h"
@@ -48,6 +50,25 @@ std::string KnownSchemes() {
     names += fmt::format("{}{}://", names.empty() ? "" : ", ", row.scheme);
   }
   return names;
+}
+
+/// What goes into headers and addresses of every request; a bucket's name with a '?' would cut its address short.
+Status CheckNames(const StoreUri& uri, const StoreOptions& options) {
+  const bool remote = uri.scheme != "file" && uri.scheme != "mem";
+  if (remote && (!http::IsHeaderValue(uri.bucket) || uri.bucket.find_first_of(" \t?#%") != std::string::npos)) {
+    return Status::InvalidArgument(fmt::format("'{}' can be no bucket's name (check it)", Escaped(uri.bucket)));
+  }
+  const std::pair<std::string_view, const std::string&> values[] = {
+      {"region", options.region},         {"storage_class", options.storage_class},
+      {"encryption", options.encryption}, {"encryption_key_id", options.encryption_key_id},
+      {"project", options.project},       {"compartment", options.compartment}};
+  for (const auto& [name, value] : values) {
+    if (!http::IsHeaderValue(value)) {
+      return Status::InvalidArgument(
+          fmt::format("the option {} is '{}', which holds a control character (take it out)", name, Escaped(value)));
+    }
+  }
+  return Status::Ok();
 }
 
 /// A path's folder and last component.
@@ -94,6 +115,7 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
 
 Result<StoreAndKey> OpenStore(std::string_view uri, const StoreOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(StoreUri parsed, ParseStoreUri(uri));
+  ASSAY_RETURN_IF_ERROR(CheckNames(parsed, options));
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, FindScheme(parsed.scheme)->open(parsed.bucket, options));
   return StoreAndKey{std::move(store), std::move(parsed.key)};
 }

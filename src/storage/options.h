@@ -10,6 +10,13 @@ namespace assay::storage {
 
 class RequestObserver;  // storage/transfer/observer.h
 
+/// Whether a store keeps the conditions of writes (If-None-Match, If-Match).
+enum class ConditionalWrites {
+  kAuto,  ///< Amazon's does; every other endpoint is tried before the first write under one
+  kYes,
+  kNo,  ///< writes under a condition are refused
+};
+
 /// Zero and empty mean "the documented rule decides". Read in this order, the first that says something wins: flags,
 /// YAML, ASSAY_* variables, the store's own variables and configuration files.
 struct StoreOptions {
@@ -26,8 +33,9 @@ struct StoreOptions {
   /// S3: checksums follow the body (aws-chunked), computed while it is sent, instead of standing in a header before it.
   /// Only for stores that know this encoding: others take it for content.
   bool trailing_checksums = false;
-  std::string project;      ///< GCS: billed project
-  std::string compartment;  ///< OCI
+  ConditionalWrites conditional_writes = ConditionalWrites::kAuto;  ///< S3
+  std::string project;                                              ///< GCS: billed project
+  std::string compartment;                                          ///< OCI
 
   int64_t part_bytes = 0;
   int connections = 0;

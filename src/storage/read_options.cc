@@ -21,8 +21,8 @@ struct SecondsOption {
   double StoreOptions::* member;
 };
 // Where an option has a kind of its own, `member` is what it is kept in.
-using Member =
-    std::variant<std::string StoreOptions::*, bool StoreOptions::*, int StoreOptions::*, BytesOption, SecondsOption>;
+using Member = std::variant<std::string StoreOptions::*, bool StoreOptions::*, int StoreOptions::*,
+                            ConditionalWrites StoreOptions::*, BytesOption, SecondsOption>;
 
 struct OptionRow {
   OptionName name;
@@ -44,6 +44,8 @@ constexpr OptionRow kOptions[] = {
      &StoreOptions::encryption_key_id},
     {{"trailing_checksums", "ASSAY_STORAGE_TRAILING_CHECKSUMS", "S3: checksums follow the body (aws-chunked)"},
      &StoreOptions::trailing_checksums},
+    {{"conditional_writes", "ASSAY_STORAGE_CONDITIONAL_WRITES", "S3: whether conditions are kept: auto, yes or no"},
+     &StoreOptions::conditional_writes},
     {{"project", "ASSAY_STORAGE_PROJECT", "GCS: project that is billed"}, &StoreOptions::project},
     {{"compartment", "ASSAY_STORAGE_COMPARTMENT", "OCI: compartment id"}, &StoreOptions::compartment},
     {{"part_bytes", "ASSAY_STORAGE_PART_BYTES", "size of a part (16 MiB); 0: chosen by the object's size"},
@@ -124,6 +126,16 @@ class Assign {
       return "a whole number from 0 to 100000";
     }
     options_.*member = static_cast<int>(*value);
+    return std::nullopt;
+  }
+  std::optional<std::string> operator()(ConditionalWrites StoreOptions::* member) const {
+    const std::optional<bool> value = YamlBool(text_);
+    if (!value && text_ != "auto" && text_ != "yes" && text_ != "no") {
+      return "auto, yes or no";
+    }
+    options_.*member = text_ == "auto"                           ? ConditionalWrites::kAuto
+                       : text_ == "yes" || value.value_or(false) ? ConditionalWrites::kYes
+                                                                 : ConditionalWrites::kNo;
     return std::nullopt;
   }
   std::optional<std::string> operator()(BytesOption option) const {

@@ -59,16 +59,29 @@ TEST(StoreOptions, LetsOwnVariablesWinOverTheStores) {
 }
 
 TEST(StoreOptions, NamesTheVariableThatCannotBeRead) {
-  const std::pair<std::string, std::string> bad[] = {{"ASSAY_STORAGE_CONNECTIONS", "many"},
-                                                     {"ASSAY_STORAGE_CONNECTIONS", "-1"},
-                                                     {"ASSAY_STORAGE_PART_BYTES", "16 apples"},
-                                                     {"ASSAY_STORAGE_VERIFY_TLS", "perhaps"},
-                                                     {"ASSAY_STORAGE_DEADLINE_SECONDS", "nan"}};
+  const std::pair<std::string, std::string> bad[] = {
+      {"ASSAY_STORAGE_CONNECTIONS", "many"},           {"ASSAY_STORAGE_CONNECTIONS", "-1"},
+      {"ASSAY_STORAGE_PART_BYTES", "16 apples"},       {"ASSAY_STORAGE_VERIFY_TLS", "perhaps"},
+      {"ASSAY_STORAGE_CONDITIONAL_WRITES", "perhaps"}, {"ASSAY_STORAGE_DEADLINE_SECONDS", "nan"}};
   for (const auto& [name, value] : bad) {
     const auto options = StoreOptionsFromEnvironment("s3", Variables({{name, value}}));
     ASSERT_FALSE(options.ok()) << name;
     EXPECT_EQ(options.status().code(), ErrorCode::kInvalidArgument);
     EXPECT_THAT(options.status().message(), HasSubstr("cannot use " + name + "='" + value + "'"));
+  }
+}
+
+TEST(StoreOptions, ReadsWhetherConditionsAreKept) {
+  EXPECT_EQ(StoreOptions().conditional_writes, ConditionalWrites::kAuto);
+  const std::pair<std::string, ConditionalWrites> words[] = {{"auto", ConditionalWrites::kAuto},
+                                                             {"yes", ConditionalWrites::kYes},
+                                                             {"true", ConditionalWrites::kYes},
+                                                             {"no", ConditionalWrites::kNo},
+                                                             {"false", ConditionalWrites::kNo}};
+  for (const auto& [word, expected] : words) {
+    StoreOptions options;
+    ASSERT_TRUE(ParseStoreOptions("conditional_writes: " + word, "store.yaml", "s3", options).ok()) << word;
+    EXPECT_EQ(options.conditional_writes, expected) << word;
   }
 }
 
@@ -111,7 +124,7 @@ TEST(StoreOptions, PutsTheFileOverTheEnvironment) {
   const auto options = LoadStoreOptions("s3", "", Variables({{"ASSAY_STORAGE_OPTIONS", "/nowhere/store.yaml"}}));
   ASSERT_FALSE(options.ok());
   EXPECT_THAT(options.status().message(), HasSubstr("/nowhere/store.yaml"));
-  EXPECT_EQ(StoreOptionNames().size(), 23u);
+  EXPECT_EQ(StoreOptionNames().size(), 24u);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "http/message.h"
 
 namespace assay::storage {
 
@@ -27,6 +28,42 @@ Status CheckKey(std::string_view key, std::string_view uri) {
   return IsUtf8(key) ? Status::Ok()
                      : Status::InvalidArgument(
                            fmt::format("the key of {} is no UTF-8: no store takes one (rename it)", Escaped(uri)));
+}
+
+namespace {
+
+/// Tabs are kept from metadata too: signatures are of one space where some stand.
+bool IsPlainValue(std::string_view value) {
+  return http::IsHeaderValue(value) && value.find('\t') == std::string_view::npos;
+}
+
+}  // namespace
+
+Status CheckHeaders(const WriteOptions& options, std::string_view uri) {
+  for (const auto& [name, value] : options.metadata) {
+    if (!http::IsHeaderName(name)) {
+      return Status::InvalidArgument(fmt::format(
+          "cannot write {}: its metadata is called '{}', which no header can be (use letters, digits, '-' and '_')",
+          Escaped(uri), Escaped(name)));
+    }
+  }
+  std::map<std::string, std::string> values = options.metadata;
+  values.insert({{"content type", options.content_type},
+                 {"write token", options.write_token},
+                 {"etag of the condition", options.condition.etag}});
+  for (const auto& [name, value] : values) {
+    if (!IsPlainValue(value)) {
+      return Status::InvalidArgument(
+          fmt::format("cannot write {}: its {} '{}' holds a control character (take it out, or encode it)",
+                      Escaped(uri), options.metadata.contains(name) ? "metadata " + name : name, Escaped(value)));
+    }
+  }
+  return Status::Ok();
+}
+
+Status CheckWrite(std::string_view key, const WriteOptions& options, std::string_view uri) {
+  ASSAY_RETURN_IF_ERROR(CheckKey(key, uri));
+  return CheckHeaders(options, uri);
 }
 
 Status CheckPieces(std::span<const ReadPiece> pieces, int64_t size, std::string_view uri) {
@@ -128,7 +165,7 @@ Status CheckExpectedOf(const std::optional<Checksum>& expected, const std::optio
 
 std::map<std::string, std::string> MetadataOf(const WriteOptions& options) {
   auto metadata = options.metadata;
-  if (options.condition.kind == WriteCondition::Kind::kAbsent) {
+  if (options.condition.kind != WriteCondition::Kind::kNone) {
     metadata[std::string(kWriteTokenName)] = options.write_token.empty() ? RandomUid() : options.write_token;
   }
   return metadata;

@@ -20,6 +20,12 @@ inline constexpr std::string_view kWriteTokenName = "assay-write-token";
 Status CheckFileKey(std::string_view key, std::string_view uri);
 /// All others are UTF-8 besides.
 Status CheckKey(std::string_view key, std::string_view uri);
+/// What a write says of its object can stand in headers: metadata with names that are tokens of HTTP and values without
+/// control characters, likewise the content type, the token and the etag of the condition. Bytes above 127 may stand in
+/// values. Nothing is sent of a write that this refuses.
+Status CheckHeaders(const WriteOptions& options, std::string_view uri);
+/// Both of a write.
+Status CheckWrite(std::string_view key, const WriteOptions& options, std::string_view uri);
 /// Every piece lies within an object of `size` bytes.
 Status CheckPieces(std::span<const ReadPiece> pieces, int64_t size, std::string_view uri);
 
@@ -51,7 +57,7 @@ std::optional<Checksum> CombinedChecksum(std::span<const ObjectInfo> objects);
 Status CheckExpectedOf(const std::optional<Checksum>& expected, const std::optional<Checksum>& known,
                        std::string_view uri);
 
-/// The metadata that a write leaves: the user's, and for a conditional create its token, made here when the caller gave
+/// The metadata that a write leaves: the user's, and of one under a condition its token, made here when the caller gave
 /// none.
 std::map<std::string, std::string> MetadataOf(const WriteOptions& options);
 /// What a copy of `source` is written with: where `options` names no metadata, the source's content type and metadata

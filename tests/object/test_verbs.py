@@ -99,6 +99,48 @@ def test_listings(cli, tmp_path):
     assert "nothing is under" in cli.refused("ls", "s3://test/no/such")
 
 
+def test_a_key_forges_no_lines(cli, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    key = "a\n2026-01-01T00:00:00Z 999 forged\x1b[2J\x7f"
+    uri, shown = "s3://test/" + key, r"a\n2026-01-01T00:00:00Z 999 forged\x1b[2J\x7f"
+    for arguments in (
+        ("put", tmp_path / "file", uri),
+        ("ls", "s3://test"),
+        ("ls", "-r", "s3://test"),
+        ("stat", uri),
+        ("verify", uri),
+        ("rm", "-r", "--dry-run", "s3://test"),
+        ("cp", "-r", "s3://test", "s3://other"),
+        ("rm", uri),
+    ):
+        text = cli.run(*arguments).stdout.decode()
+        assert shown in text and "\x1b" not in text and "\n2026" not in text, (arguments, text)
+    listed = json.loads(cli.run("ls", "s3://other", "--output", "json").stdout)
+    assert [one["key"] for one in listed["objects"]] == [key]
+
+
+def test_metadata_is_no_way_to_other_headers(cli, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    for arguments in (
+        ("--metadata", "a=x\r\nx-amz-acl: public-read"),
+        ("--content-type", "a\nb"),
+        ("--metadata", "a b=c"),
+    ):
+        message = cli.refused("put", tmp_path / "file", "s3://test/k", *arguments)
+        assert "cannot write s3://test/k" in message
+    cli.run("put", tmp_path / "file", "s3://test/k", "--metadata", "name=caf\u00e9")
+    assert json.loads(cli.run("stat", "s3://test/k", "--output", "json").stdout)["metadata"]["name"] == "caf\u00e9"
+
+
+def test_conditions_are_refused_where_that_is_said(cli, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    message = cli.refused("put", tmp_path / "file", "s3://test/k", "--if-absent", "--conditional-writes", "no")
+    assert "does not keep the condition" in message and "conditional_writes" in message
+    cli.run("put", tmp_path / "file", "s3://test/k", "--if-absent")
+    listed = json.loads(cli.run("ls", "-r", "s3://test", "--output", "json").stdout)
+    assert [one["key"] for one in listed["objects"]] == ["k"]
+
+
 def test_removal(cli, tmp_path):
     fill(tmp_path / "in", 6)
     cli.run("put", "-r", tmp_path / "in", "s3://test/run")

@@ -42,7 +42,7 @@ Result<ObjectInfo> ComposeAll(std::vector<ObjectInfo> sources, const std::string
 
 Result<ObjectInfo> ComposeInGroups(ObjectStore& store, std::span<const std::string> from, const std::string& to,
                                    const WriteOptions& options, const ComposeRequest& request) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(to, store.Uri(to)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, store.Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(std::vector<ObjectInfo> sources, StatExisting(store, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, CombinedChecksum(sources), store.Uri(to)));
   if (sources.empty()) {

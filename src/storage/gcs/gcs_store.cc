@@ -11,11 +11,11 @@
 #include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
 #include "storage/gcs/gcs_xml_store.h"
-#include "storage/gcs/own_write.h"
 #include "storage/gcs/resumable_writer.h"
 #include "storage/s3/s3_xml.h"
 #include "storage/s3/xml_uploads.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/own_write.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/single_call.h"
 
@@ -83,7 +83,7 @@ bool GcsStore::TakesParts(const std::string& key) {
 
 Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes> buffers,
                                    const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), gcs_.traits()));
   if (plan.parts == 1) {
     return RemoteStore::Write(key, buffers, options);
@@ -102,7 +102,7 @@ Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes
 }
 
 Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& key, const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   if (options.condition.kind != WriteCondition::Kind::kNone || !TakesParts(key)) {
     return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, key, options));
   }
@@ -147,6 +147,7 @@ Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo
                                      const WriteOptions& options, bool& refused) {
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   const std::string resource =
       GcsObjectBody("", write.content_type, write.metadata, this->options().storage_class, std::nullopt);
   GcsRewrite rewrite;

@@ -6,8 +6,8 @@
 
 #include "storage/gathering_writer.h"
 #include "storage/gcs/gcs_compose.h"
-#include "storage/gcs/own_write.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/own_write.h"
 #include "storage/transfer/upload.h"
 
 namespace assay::storage {
@@ -18,7 +18,7 @@ GcsXmlStore::GcsXmlStore(std::unique_ptr<GcsXmlDialect> dialect, std::unique_ptr
 
 Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const Bytes> buffers,
                                       const WriteOptions& write) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
   if (write.condition.kind == WriteCondition::Kind::kNone) {
     Result<ObjectInfo> info = WriteBuffers(context(), key, buffers, write);
     return info.ok() && info->etag.empty() ? StatExisting(*this, key, "write") : info;
@@ -39,7 +39,7 @@ Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const By
 
 Result<std::unique_ptr<ObjectWriter>> GcsXmlStore::OpenWriter(const std::string& key, const WriteOptions& write) {
   if (write.condition.kind != WriteCondition::Kind::kNone) {
-    ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+    ASSAY_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
     return std::unique_ptr<ObjectWriter>(
         std::make_unique<GatheringWriter>(*this, key, write, options().memory_budget_bytes));
   }
@@ -53,8 +53,10 @@ std::vector<Status> GcsXmlStore::RemoveMany(std::span<const std::string> keys) {
 Result<ObjectInfo> GcsXmlStore::Copy(const std::string& from, const std::string& to, const WriteOptions& write) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  const WriteOptions copy = CopyOptions(source, write);
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(copy, Uri(to)));
   ObjectInfo info;
-  ASSAY_RETURN_IF_ERROR(CopyOnce(s3().address().bucket(), source, to, CopyOptions(source, write), info).status);
+  ASSAY_RETURN_IF_ERROR(CopyOnce(s3().address().bucket(), source, to, copy, info).status);
   return info;
 }
 

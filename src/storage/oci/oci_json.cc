@@ -76,7 +76,7 @@ Result<PartsPage> ParseOciParts(std::string_view body) {
   for (const nlohmann::json& item : json) {
     UploadedPart part = {.bytes = -1, .etag = EtagOf(TextAt(item, "etag"))};
     int64_t number = 0;
-    if (!item.is_object() || !ReadField(item, "partNumber", number).ok() || number > kMaxParts ||
+    if (!item.is_object() || !ReadField(item, "partNumber", number).ok() || number < 1 || number > kMaxParts ||
         !ReadField(item, "size", part.bytes).ok() || part.bytes < 0) {
       return Status::Io("one of its parts is none");
     }

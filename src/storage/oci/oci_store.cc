@@ -40,7 +40,7 @@ OciStore::OciStore(std::unique_ptr<OciDialect> dialect, std::unique_ptr<Signer> 
 
 Result<std::unique_ptr<ObjectWriter>> OciStore::OpenWriter(const std::string& key, const WriteOptions& options) {
   if (oci_.urls().preauthenticated()) {
-    ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+    ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
     return std::unique_ptr<ObjectWriter>(
         std::make_unique<GatheringWriter>(*this, key, options, this->options().memory_budget_bytes));
   }
@@ -52,6 +52,7 @@ Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(oci_.urls(), source, to, write));
   return copied ? Result<ObjectInfo>(*std::move(copied)) : CopyThrough(std::span(&source, 1), to, write);
 }
@@ -74,6 +75,7 @@ Result<std::optional<ObjectInfo>> OciStore::CopyFrom(ObjectStore& source, const 
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   WriteOptions write = CopyOptions(info, options);
   write.metadata = MetadataOf(write);
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   return CopyWithin(other->oci_.urls(), info, to, write);
 }
 
@@ -163,7 +165,7 @@ Result<ObjectInfo> OciStore::CopyThrough(std::span<const ObjectInfo> sources, co
 
 Result<ObjectInfo> OciStore::Compose(std::span<const std::string> from, const std::string& to,
                                      const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
   return CopyThrough(sources, to, options);
 }

@@ -37,6 +37,7 @@ Result<S3Address> S3Address::Make(const std::string& bucket, const std::string& 
   }
   S3Address address;
   address.bucket_ = bucket;
+  address.is_amazons_ = url->host.ends_with(".amazonaws.com") || url->host.ends_with(".amazonaws.com.cn");
   address.service_ = fmt::format("{}://{}{}", url->scheme, url->authority(), path);
   address.base_ = UsesPathStyle(bucket, *url, options)
                       ? fmt::format("{}://{}{}{}/", url->scheme, url->authority(), path, bucket)

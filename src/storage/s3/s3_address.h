@@ -21,6 +21,8 @@ class S3Address {
   const std::string& bucket() const { return bucket_; }
   /// The service, without the bucket: "https://s3.eu-west-1.amazonaws.com/".
   const std::string& service() const { return service_; }
+  /// Amazon's own, not another that speaks its language.
+  bool is_amazons() const { return is_amazons_; }
   /// "https://bucket.s3.eu-west-1.amazonaws.com/"
   std::string BucketUrl(std::string_view query) const;
   std::string ObjectUrl(std::string_view key, std::string_view query = {}) const;
@@ -28,6 +30,7 @@ class S3Address {
  private:
   std::string bucket_;
   std::string service_;
+  bool is_amazons_ = false;
   std::string base_;  ///< of the bucket, ends with '/'
 };
 

@@ -19,10 +19,23 @@ namespace {
 constexpr char kMetadataPrefix[] = "x-amz-meta-";
 constexpr char kUploadIdQuery[] = "uploadId=";
 
-DialectTraits S3Traits() {
+Conditions ConditionsOf(const S3Address& address, const StoreOptions& options) {
+  switch (options.conditional_writes) {
+    case ConditionalWrites::kYes:
+      return Conditions::kKept;
+    case ConditionalWrites::kNo:
+      return Conditions::kNotKept;
+    case ConditionalWrites::kAuto:
+      break;
+  }
+  return address.is_amazons() ? Conditions::kKept : Conditions::kUnknown;
+}
+
+DialectTraits S3Traits(Conditions conditions) {
   DialectTraits traits;
-  traits.capabilities = {.conditional_create = true,
-                         .conditional_replace = true,
+  traits.conditions = conditions;
+  traits.capabilities = {.conditional_create = conditions != Conditions::kNotKept,
+                         .conditional_replace = conditions != Conditions::kNotKept,
                          .compose = true,
                          .presign = true,
                          .unfinished_uploads = true,
@@ -86,8 +99,8 @@ std::optional<Checksum> S3HeaderChecksum(const http::Response& answer) {
   return std::nullopt;
 }
 
-S3Dialect::S3Dialect(S3Address address, std::string region, const StoreOptions& options)
-    : S3Dialect(std::move(address), std::move(region), options, S3Traits()) {}
+S3Dialect::S3Dialect(const S3Address& address, std::string region, const StoreOptions& options)
+    : S3Dialect(address, std::move(region), options, S3Traits(ConditionsOf(address, options))) {}
 
 S3Dialect::S3Dialect(S3Address address, std::string region, const StoreOptions& options, DialectTraits traits)
     : address_(std::move(address)), region_(std::move(region)), options_(options), traits_(traits) {}

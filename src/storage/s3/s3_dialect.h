@@ -11,7 +11,7 @@ namespace assay::storage {
 
 class S3Dialect : public Dialect {
  public:
-  S3Dialect(S3Address address, std::string region, const StoreOptions& options);
+  S3Dialect(const S3Address& address, std::string region, const StoreOptions& options);
 
   std::string Uri(std::string_view key) const override;
   const DialectTraits& traits() const override { return traits_; }

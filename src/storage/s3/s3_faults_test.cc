@@ -54,6 +54,7 @@ class S3FaultsTest : public testing::Test {
     options.part_bytes = kMiB;
     options.connections = 4;
     options.max_attempts = 3;
+    options.conditional_writes = ConditionalWrites::kYes;  // this server is asked for nothing else
     options.deadline_seconds = deadline_seconds_;
     options.observer = observer_;
     auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);

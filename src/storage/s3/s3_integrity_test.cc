@@ -43,6 +43,7 @@ class S3IntegrityTest : public testing::Test {
     options.endpoint = server.url();
     options.part_bytes = kMiB;
     options.max_attempts = 2;
+    options.conditional_writes = ConditionalWrites::kYes;  // this server is asked for nothing else
     const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);
     ASSERT_THAT(address.status(), IsOk());
     store_ = std::make_unique<S3Store>(std::make_unique<S3Dialect>(*address, "us-east-1", options),

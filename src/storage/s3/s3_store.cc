@@ -13,6 +13,8 @@
 #include "storage/s3/s3_failure.h"
 #include "storage/s3/xml_uploads.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/own_write.h"
+#include "storage/transfer/part_plan.h"
 #include "storage/transfer/single_call.h"
 
 namespace assay::storage {
@@ -34,7 +36,58 @@ std::string SchemeOf(const std::string& uri) {
 
 S3Store::S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
     : RemoteStore(std::move(dialect), std::move(signer), std::move(options)),
-      s3_(static_cast<const S3Dialect&>(RemoteStore::dialect())) {}
+      s3_(static_cast<const S3Dialect&>(RemoteStore::dialect())),
+      probe_(context(), [this](const ObjectInfo& source, const std::string& to, const WriteOptions& write) {
+        ObjectInfo ignored;
+        return CopyOnce(s3_.address().bucket(), source, to, write, ignored);
+      }) {}
+
+Status S3Store::KeepsCondition(std::initializer_list<Publishing> ways, const WriteOptions& options,
+                               const std::string& key) {
+  const Conditions conditions = dialect().traits().conditions;
+  if (options.condition.kind == WriteCondition::Kind::kNone || conditions == Conditions::kKept) {
+    return Status::Ok();
+  }
+  if (conditions == Conditions::kNotKept) {
+    return ConditionNotKeptStatus(options.condition, Uri(key));
+  }
+  for (const Publishing way : ways) {
+    ASSAY_RETURN_IF_ERROR(probe_.Check(way, options, key));
+  }
+  return Status::Ok();
+}
+
+Result<ObjectInfo> S3Store::Write(const std::string& key, std::span<const Bytes> buffers, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
+  ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), dialect().traits()));
+  if (plan.parts == 1) {
+    ASSAY_RETURN_IF_ERROR(KeepsCondition({Publishing::kPut}, options, key));
+  }
+  // What is gone on with has parts of the size that it had.
+  if (plan.parts > 1 || options.resume != nullptr) {
+    ASSAY_RETURN_IF_ERROR(KeepsCondition({Publishing::kComplete}, options, key));
+  }
+  return RemoteStore::Write(key, buffers, options);
+}
+
+Result<std::unique_ptr<ObjectWriter>> S3Store::OpenWriter(const std::string& key, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(KeepsCondition({Publishing::kPut, Publishing::kComplete}, options, key));
+  return RemoteStore::OpenWriter(key, options);
+}
+
+std::vector<Status> S3Store::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {
+  const auto first = std::find_if(writes.begin(), writes.end(), [&](const ObjectWrite& write) {
+    return CheckWrite(write.key, options, Uri(write.key)).ok();
+  });
+  const Status kept = first == writes.end()
+                          ? Status::Ok()
+                          : KeepsCondition({Publishing::kPut, Publishing::kComplete}, options, first->key);
+  if (!kept.ok()) {
+    return std::vector<Status>(writes.size(), kept);
+  }
+  return RemoteStore::WriteMany(writes, options);
+}
 
 std::optional<Failure> S3Store::TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
                                              std::span<const std::string> keys, std::span<Status> statuses) const {
@@ -97,22 +150,33 @@ std::vector<Status> S3Store::RemoveMany(std::span<const std::string> keys) {
 }
 
 Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   const WriteOptions write = CopyOptions(source, options);
-  if (source.size > kMaxCopyBytes) {
-    return S3Compose(context(), s3_, to, write).Run(std::span(&source, 1));
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
+  const Status kept = KeepsCondition({Publishing::kCopy}, write, to);
+  if (source.size > kMaxCopyBytes || kept.code() == ErrorCode::kUnsupported) {
+    return ComposeOf(std::span(&source, 1), to, write);
   }
+  ASSAY_RETURN_IF_ERROR(kept);
   ObjectInfo info;
   ASSAY_RETURN_IF_ERROR(CopyOnce(s3_.address().bucket(), source, to, write, info).status);
   return info;
 }
 
+Result<ObjectInfo> S3Store::ComposeOf(std::span<const ObjectInfo> sources, const std::string& to,
+                                      const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(KeepsCondition({Publishing::kPut, Publishing::kComplete}, options, to));
+  return S3Compose(context(), s3_, to, options).Run(sources);
+}
+
 CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source, const std::string& to,
                              const WriteOptions& options, ObjectInfo& info) {
-  return RunOne(
+  WriteOptions write = options;
+  write.metadata = MetadataOf(options);
+  const CallResult result = RunOne(
       context(), fmt::format("copy {}{}/{} to", SchemeOf(Uri("")), bucket, source.key), to,
-      [&] { return s3_.Copy(bucket, source.key, source.etag, to, options); },
+      [&] { return s3_.Copy(bucket, source.key, source.etag, to, write); },
       [&](http::Response& answer) {
         Dialect::Read<ObjectInfo> read = s3_.ReadCopy(answer);
         info = std::move(read.value);
@@ -121,6 +185,15 @@ CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source
         return read.failure;
       },
       options.cancel);
+  if (result.status.ok()) {
+    return result;
+  }
+  Result<ObjectInfo> own = OwnWriteOr(context(), result, to, write);
+  if (!own.ok()) {
+    return {own.status(), result.failure, result.maybe_applied};
+  }
+  info = *std::move(own);
+  return {};
 }
 
 S3Store* S3Store::Sibling(ObjectStore& other) {
@@ -138,11 +211,15 @@ Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const s
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
-  if (info.size > kMaxCopyBytes || options.expected) {
+  const WriteOptions write = CopyOptions(info, options);
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
+  const Status kept = KeepsCondition({Publishing::kCopy}, write, to);
+  if (info.size > kMaxCopyBytes || options.expected || kept.code() == ErrorCode::kUnsupported) {
     return std::optional<ObjectInfo>();
   }
+  ASSAY_RETURN_IF_ERROR(kept);
   ObjectInfo copy;
-  const CallResult result = CopyOnce(other->s3_.address().bucket(), info, to, CopyOptions(info, options), copy);
+  const CallResult result = CopyOnce(other->s3_.address().bucket(), info, to, write, copy);
   // Who may read here and write there need not be allowed to let the service do both.
   const bool refused = result.failure && (result.failure->kind == FailureClass::kDenied ||
                                           result.failure->code == ErrorCode::kUnsupported);
@@ -155,9 +232,9 @@ Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const s
 
 Result<ObjectInfo> S3Store::Compose(std::span<const std::string> from, const std::string& to,
                                     const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
-  return S3Compose(context(), s3_, to, options).Run(sources);
+  return ComposeOf(sources, to, options);
 }
 
 Result<std::string> S3Store::Presign(const std::string& key, std::string_view method, int64_t seconds) {

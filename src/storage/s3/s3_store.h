@@ -1,11 +1,13 @@
 // ObjectStore over Amazon S3 and what speaks its language.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "storage/s3/condition_probe.h"
 #include "storage/s3/s3_dialect.h"
 #include "storage/s3/s3_xml.h"
 #include "storage/transfer/remote_store.h"
@@ -16,9 +18,16 @@ class S3Store : public RemoteStore {
  public:
   S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
 
+  // Writes under a condition are refused before anything is sent where the store does not keep it.
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
+                           const WriteOptions& options) override;
+  Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
+  std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
+
   /// Many keys in a request.
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
-  /// By parts where the object is larger than one request may copy.
+  /// By parts where the object is larger than one request may copy, or where such a request does not keep the
+  /// condition.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   bool SharesService(ObjectStore& other) override { return Sibling(other) != nullptr; }
   /// From a bucket at the same address with the same options, up to what one request may copy.
@@ -31,19 +40,24 @@ class S3Store : public RemoteStore {
 
  protected:
   const S3Dialect& s3() const { return s3_; }
-  /// One request; `info` gets what became of it.
+  /// Ok where the store keeps conditions like that of `options` on all of those ways, or there is none.
+  Status KeepsCondition(std::initializer_list<Publishing> ways, const WriteOptions& options, const std::string& key);
+  /// One request; `info` gets what became of it. A conditional one whose answer was lost and that then finds its own
+  /// object has won.
   CallResult CopyOnce(const std::string& bucket, const ObjectInfo& source, const std::string& to,
                       const WriteOptions& options, ObjectInfo& info);
 
  private:
   /// `other` without its decorators, where it is a bucket at the same address with the same options; else null.
   S3Store* Sibling(ObjectStore& other);
+  Result<ObjectInfo> ComposeOf(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options);
   /// One status a key, of what the answer says; a failure where it speaks of others.
   std::optional<Failure> TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
                                       std::span<const std::string> keys, std::span<Status> statuses) const;
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<Status> statuses);
 
   const S3Dialect& s3_;
+  ConditionProbe probe_;
 };
 
 /// Reads the AWS configuration and credentials that `options` and the environment name.

@@ -38,6 +38,13 @@ class TextSource : public http::BodySource {
   size_t offset_ = 0;
 };
 
+/// Whether conditions of writes are carried out.
+enum class Conditions {
+  kKept,
+  kUnknown,  ///< some that speak the language take them and overwrite all the same
+  kNotKept,
+};
+
 /// Limits and habits of a store.
 struct DialectTraits {
   Capabilities capabilities;
@@ -45,7 +52,8 @@ struct DialectTraits {
   int64_t min_part_bytes = int64_t{5} << 20;      ///< of all parts but the last
   int64_t max_part_bytes = int64_t{5} << 30;
   int64_t max_parts = 10000;
-  int64_t part_multiple_bytes = 1;    ///< parts but the last are multiples of this
+  int64_t part_multiple_bytes = 1;  ///< parts but the last are multiples of this
+  Conditions conditions = Conditions::kKept;
   bool parts_take_conditions = true;  ///< an upload in parts can be published under a WriteCondition
 };
 

@@ -155,6 +155,8 @@ Failure FailureOfTransport(const http::Outcome& outcome) {
     failure.advice = "write the proxy as http://host:port (also https, socks4, socks4a, socks5, socks5h)";
   } else if (outcome.error == http::TransportError::kTooLarge) {
     failure.advice = "check that the endpoint is a store's";
+  } else if (outcome.error == http::TransportError::kUnsendable) {
+    failure.code = ErrorCode::kInvalidArgument;
   } else if (outcome.error == http::TransportError::kTls) {
     failure.advice = "check the endpoint's certificate, name a CA file, or turn verification off for a test";
   }

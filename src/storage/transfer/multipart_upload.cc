@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "storage/list_checks.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/publish.h"
 #include "storage/transfer/put_call.h"
@@ -28,6 +29,21 @@ constexpr std::string_view kPartsTerms = "parts ";
 /// What ResumableUpload::terms says of an upload in parts.
 std::string PartsTerms(const CallContext& context, const WriteOptions& options) {
   return std::string(kPartsTerms) + UploadTerms(options, *context.options);
+}
+
+/// Adds a page to those before it.
+Status TakePage(const PartsPage& page, PageTokens& tokens, std::map<int, UploadedPart>& listed) {
+  if (!page.next_page.empty()) {
+    ASSAY_RETURN_IF_ERROR(tokens.Take(page.next_page));
+  }
+  if (!page.parts.empty() && !listed.empty() && page.parts.front().number <= listed.rbegin()->first) {
+    return ContradictoryList(fmt::format("it names part {} behind part {} of the page before it",
+                                         page.parts.front().number, listed.rbegin()->first));
+  }
+  for (const UploadedPart& part : page.parts) {
+    listed[part.number] = part;
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -83,6 +99,7 @@ Status MultipartUpload::BeginNew() {
 
 CallResult MultipartUpload::ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const {
   CallResult result;
+  PageTokens tokens;
   std::string page;
   do {
     std::string next;
@@ -90,11 +107,9 @@ CallResult MultipartUpload::ListParts(const std::string& upload_id, std::map<int
         context_, "list the parts of", key_, [&] { return context_.dialect->ListParts(key_, upload_id, page); },
         [&](http::Response& response) {
           Dialect::Read<PartsPage> read = context_.dialect->ReadListParts(response);
-          next = std::move(read.value.next_page);
-          for (UploadedPart& part : read.value.parts) {
-            listed[part.number] = std::move(part);
-          }
-          return read.failure;
+          next = read.value.next_page;
+          const Status status = read.failure ? Status::Ok() : TakePage(read.value, tokens, listed);
+          return status.ok() ? std::move(read.failure) : UnreadableAnswer(response, status);
         },
         options_.cancel);
     page = std::move(next);

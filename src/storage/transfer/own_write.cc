@@ -1,4 +1,4 @@
-#include "storage/gcs/own_write.h"
+#include "storage/transfer/own_write.h"
 
 #include "storage/store_checks.h"
 #include "storage/transfer/publish.h"

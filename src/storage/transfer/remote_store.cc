@@ -140,12 +140,12 @@ std::vector<Status> RemoteStore::ReadMany(std::span<const ObjectRead> reads, con
 
 Result<ObjectInfo> RemoteStore::Write(const std::string& key, std::span<const Bytes> buffers,
                                       const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   return WriteBuffers(context_, key, buffers, options);
 }
 
 Result<std::unique_ptr<ObjectWriter>> RemoteStore::OpenWriter(const std::string& key, const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   return std::unique_ptr<ObjectWriter>(std::make_unique<StreamWriter>(context_, key, options));
 }
 
@@ -156,7 +156,7 @@ std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, 
   CallRunner runner(context_,
                     {.in_flight = ConnectionsOf(options_), .cancel = options.cancel, .stop_at_failure = false});
   for (size_t i = 0; i < writes.size(); ++i) {
-    statuses[i] = CheckKey(writes[i].key, Uri(writes[i].key));
+    statuses[i] = CheckWrite(writes[i].key, options, Uri(writes[i].key));
     if (statuses[i].ok() && static_cast<int64_t>(writes[i].content.size()) <= part_bytes) {
       puts[i] = std::make_unique<WholePut>(context_, writes[i].key, Pieces{writes[i].content}, options);
       runner.Add(puts[i]->MakeCall());

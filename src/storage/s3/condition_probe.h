@@ -1,0 +1,48 @@
+// Whether a store that speaks S3's language keeps conditions of writes, found by trying.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "storage/object_store.h"
+#include "storage/transfer/call_runner.h"
+
+namespace assay::storage {
+
+/// The request that makes an object visible, to which a condition is tied.
+enum class Publishing { kPut, kComplete, kCopy };
+
+/// Of one bucket. Some of S3's kin take If-None-Match and If-Match and overwrite all the same: before the first write
+/// under a condition, one that cannot hold is sent for an object of the probe's own, and must be refused.
+/// Safe for use by many threads; while one tries, those that need its answer wait.
+class ConditionProbe {
+ public:
+  /// Copies within the bucket; what became of it.
+  using Copy = std::function<CallResult(const ObjectInfo& source, const std::string& to, const WriteOptions& options)>;
+
+  ConditionProbe(const CallContext& context, Copy copy) : context_(context), copy_(std::move(copy)) {}
+
+  /// Ok where conditions of that kind are kept on that way; Unsupported where they are not; another error where that
+  /// could not be tried or the object of the trial, which lies beside `key`, could not be removed again. Tried once:
+  /// what was found is remembered.
+  Status Check(Publishing way, const WriteOptions& options, const std::string& key);
+
+ private:
+  using Trial = std::pair<Publishing, WriteCondition::Kind>;
+
+  Result<bool> Try(const Trial& trial, const std::string& probe, CancelFlag cancel);
+  Status WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options);
+
+  CallContext context_;
+  Copy copy_;
+  std::mutex mutex_;
+  std::map<Trial, bool> kept_;  // guarded by mutex_
+};
+
+/// What a user is told of a condition that the store does not keep.
+Status ConditionNotKeptStatus(const WriteCondition& condition, std::string_view uri);
+
+}  // namespace assay::storage

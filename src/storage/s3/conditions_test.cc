@@ -1,0 +1,269 @@
+// Conditions of writes on stores that speak S3's language and do not all keep them.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "http/server.h"
+#include "storage/conformance.h"
+#include "storage/open.h"
+
+namespace assay::storage {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Objects of a bucket, and which conditions are only taken, not kept.
+class Kin {
+ public:
+  std::set<std::string> ignored{};  ///< "put", "complete", "copy"
+  std::string denied{};             ///< the method that is refused for objects of probes
+  int lost_answers = 0;             ///< of copies, once they were made
+
+  explicit Kin(ConditionalWrites conditional = ConditionalWrites::kAuto) {
+    auto server = http::Server::Start({}, http::WholeBody(
+                                              [this](const http::RequestHead& head, std::string_view body) {
+                                                const std::lock_guard lock(mutex_);
+                                                return Answer(head, body);
+                                              },
+                                              kMiB));
+    EXPECT_THAT(server.status(), IsOk());
+    server_ = *std::move(server);
+    StoreOptions options;
+    options.endpoint = server_->url();
+    options.region = "us-east-1";
+    options.anonymous = true;
+    options.max_attempts = 2;
+    options.part_bytes = 5 << 20;
+    options.conditional_writes = conditional;
+    auto opened = OpenStore("s3://b/", options);
+    EXPECT_THAT(opened.status(), IsOk());
+    store_ = opened->store;
+  }
+
+  ObjectStore& store() { return *store_; }
+  Status Write(const std::string& key, const std::string& content, const WriteOptions& options) {
+    const Bytes buffers[] = {AsBytes(content)};
+    return store_->Write(key, buffers, options).status();
+  }
+  Status Stream(const std::string& key, const WriteOptions& options) {
+    return store_->OpenWriter(key, options).status();
+  }
+  /// Methods and keys of what was asked so far, with "-probe" for the rest of a probe's key.
+  std::vector<std::string> TakeRequests() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(requests_, {});
+  }
+  std::map<std::string, std::string> contents() {
+    const std::lock_guard lock(mutex_);
+    std::map<std::string, std::string> contents;
+    for (const auto& [key, object] : objects_) {
+      contents[key] = object.content;
+    }
+    return contents;
+  }
+
+ private:
+  struct Object {
+    std::string content;
+    std::string etag;
+    std::string token;
+  };
+
+  static std::string KeyOf(const std::string& target) {
+    const std::string path = target.substr(0, target.find('?'));
+    return path.size() > 3 ? path.substr(3) : "";
+  }
+
+  bool IsRefused(const http::RequestHead& head, const std::string& key, const std::string& way) const {
+    const auto standing = objects_.find(key);
+    const auto match = head.headers.Find("if-match");
+    const bool fails = (head.headers.Has("if-none-match") && standing != objects_.end()) ||
+                       (match && (standing == objects_.end() || *match != '"' + standing->second.etag + '"'));
+    return fails && !ignored.contains(way);
+  }
+
+  http::ServerResponse Store(const http::RequestHead& head, const std::string& key, std::string content,
+                             const std::string& way, const std::string& token) {
+    if (IsRefused(head, key, way)) {
+      return http::TextResponse(412, "<Error><Code>PreconditionFailed</Code></Error>");
+    }
+    objects_[key] = {std::move(content), std::to_string(++etags_), token};
+    const std::string etag = '"' + objects_[key].etag + '"';
+    const std::string root = way == "copy" ? "CopyObjectResult" : "CompleteMultipartUploadResult";
+    http::ServerResponse answer =
+        http::TextResponse(200, way == "put" ? "" : "<" + root + "><ETag>" + etag + "</ETag></" + root + ">");
+    answer.headers.Add("ETag", etag);
+    return answer;
+  }
+
+  http::ServerResponse Answer(const http::RequestHead& head, std::string_view body) {
+    const std::string key = KeyOf(head.target);
+    const size_t probe = key.find(".assay-condition-probe-");
+    requests_.push_back(head.method + " " + (probe == std::string::npos ? key : key.substr(0, probe) + "-probe"));
+    if (probe != std::string::npos && head.method == denied) {
+      return http::TextResponse(403, "<Error><Code>AccessDenied</Code></Error>");
+    }
+    const std::string token(head.headers.Find("x-amz-meta-assay-write-token").value_or(""));
+    const auto from = head.headers.Find("x-amz-copy-source");
+    const bool of_upload = head.target.find("uploadId=") != std::string::npos;
+    if (head.method == "PUT" && from && !of_upload) {
+      http::ServerResponse answer = Store(head, key, objects_[KeyOf(std::string(*from))].content, "copy", token);
+      if (answer.status == 200 && probe == std::string::npos && lost_answers-- > 0) {
+        answer.cut = http::CutKind::kReset;
+      }
+      return answer;
+    }
+    if (head.method == "PUT" && !of_upload) {
+      return Store(head, key, std::string(body), "put", token);
+    }
+    if (head.method == "PUT") {
+      uploaded_ = body;
+      http::ServerResponse answer = http::TextResponse(200, "");
+      answer.headers.Add("ETag", "\"part\"");
+      return answer;
+    }
+    if (head.method == "POST" && of_upload) {
+      return Store(head, key, uploaded_, "complete", upload_token_);
+    }
+    if (head.method == "POST") {
+      upload_token_ = token;
+      return http::TextResponse(
+          200, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>");
+    }
+    return head.method == "DELETE" ? Remove(key, of_upload) : Get(key);
+  }
+
+  http::ServerResponse Remove(const std::string& key, bool of_upload) {
+    if (!of_upload) {
+      objects_.erase(key);
+    }
+    return http::TextResponse(204, "");
+  }
+
+  http::ServerResponse Get(const std::string& key) {
+    const auto found = objects_.find(key);
+    if (found == objects_.end()) {
+      return http::TextResponse(404, "");
+    }
+    http::ServerResponse answer;
+    answer.body.push_back(http::BodyPiece::Text(found->second.content));
+    answer.headers.Add("ETag", '"' + found->second.etag + '"');
+    answer.headers.Add("x-amz-meta-assay-write-token", found->second.token);
+    return answer;
+  }
+
+  std::mutex mutex_;
+  // Guarded by mutex_ once requests come.
+  std::map<std::string, Object> objects_;
+  std::vector<std::string> requests_;
+  std::string uploaded_;
+  std::string upload_token_;
+  int etags_ = 0;
+  std::unique_ptr<http::Server> server_;
+  std::shared_ptr<ObjectStore> store_;
+};
+
+WriteOptions Absent() {
+  WriteOptions options;
+  options.condition.kind = WriteCondition::Kind::kAbsent;
+  return options;
+}
+
+WriteOptions Matches(const std::string& etag) {
+  WriteOptions options;
+  options.condition = {.kind = WriteCondition::Kind::kMatches, .etag = etag};
+  return options;
+}
+
+TEST(S3Conditions, AreTriedOnceEachKind) {
+  Kin kin;
+  EXPECT_THAT(kin.Write("d/k", "first", Absent()), IsOk());
+  EXPECT_THAT(kin.TakeRequests(), ElementsAre("PUT d/-probe", "PUT d/-probe", "DELETE d/-probe", "PUT d/k"));
+  EXPECT_THAT(kin.Write("d/k", "second", Absent()), HasCode(ErrorCode::kFailedPrecondition));
+  EXPECT_THAT(kin.TakeRequests(), ElementsAre("PUT d/k"));
+  EXPECT_THAT(kin.Write("d/k", "third", Matches("other")), HasCode(ErrorCode::kFailedPrecondition));
+  EXPECT_THAT(kin.TakeRequests(), ElementsAre("PUT d/-probe", "PUT d/-probe", "DELETE d/-probe", "PUT d/k"));
+  EXPECT_THAT(kin.Write("plain", "", {}), IsOk());
+  EXPECT_THAT(kin.TakeRequests(), ElementsAre("PUT plain"));
+  EXPECT_THAT(kin.contents(), ElementsAre(testing::Pair("d/k", "first"), testing::Pair("plain", "")));
+}
+
+TEST(S3Conditions, AreRefusedWhereTheStoreWouldOverwrite) {
+  Kin kin;
+  kin.ignored = {"put", "complete", "copy"};
+  ASSERT_THAT(kin.Write("k", "standing", {}), IsOk());
+  ASSERT_THAT(kin.Write("from", "other", {}), IsOk());
+  const std::string large(6 << 20, 'x');
+  for (const WriteOptions& options : {Absent(), Matches("other")}) {
+    for (const Status& status : {kin.Write("k", "second", options), kin.Write("k", large, options),
+                                 kin.Stream("k", options), kin.store().Copy("from", "k", options).status()}) {
+      EXPECT_THAT(status, HasCode(ErrorCode::kUnsupported));
+      EXPECT_THAT(status.message(), AllOf(HasSubstr("nothing was sent"), HasSubstr("conditional_writes")));
+    }
+    const std::vector<ObjectWrite> many = {{"k", AsBytes("a")}, {"l", AsBytes("b")}};
+    EXPECT_THAT(kin.store().WriteMany(many, options),
+                ElementsAre(HasCode(ErrorCode::kUnsupported), HasCode(ErrorCode::kUnsupported)));
+  }
+  EXPECT_THAT(kin.contents(), ElementsAre(testing::Pair("from", "other"), testing::Pair("k", "standing")));
+}
+
+TEST(S3Conditions, ACopyGoesAnotherWayWhereOnlyCopiesIgnoreThem) {
+  Kin kin;
+  kin.ignored = {"copy"};
+  ASSERT_THAT(kin.Write("from", "content", {}), IsOk());
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), IsOk());
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), HasCode(ErrorCode::kFailedPrecondition));
+  EXPECT_EQ(kin.contents()["to"], "content");
+}
+
+TEST(S3Conditions, AreNotTriedWhereTheOptionSaysHowItIs) {
+  Kin trusted(ConditionalWrites::kYes);
+  EXPECT_THAT(trusted.Write("k", "first", Absent()), IsOk());
+  EXPECT_THAT(trusted.TakeRequests(), ElementsAre("PUT k"));
+  Kin distrusted(ConditionalWrites::kNo);
+  EXPECT_FALSE(distrusted.store().capabilities().conditional_create);
+  EXPECT_THAT(distrusted.Write("k", "first", Absent()), HasCode(ErrorCode::kUnsupported));
+  EXPECT_TRUE(distrusted.TakeRequests().empty());
+}
+
+TEST(S3Conditions, ATrialThatCannotBeMadeIsAnError) {
+  Kin denied;
+  denied.denied = "PUT";
+  const Status status = denied.Write("k", "first", Absent());
+  EXPECT_THAT(status, HasCode(ErrorCode::kPermissionDenied));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("cannot create s3://b/k: whether the store keeps conditions"),
+                                      HasSubstr("conditional_writes"), HasSubstr("AccessDenied")));
+  EXPECT_THAT(denied.TakeRequests(), Not(Contains("PUT k")));
+  Kin undeletable;
+  undeletable.denied = "DELETE";
+  EXPECT_THAT(undeletable.Write("k", "first", Absent()).message(), HasSubstr(".assay-condition-probe-"));
+  EXPECT_THAT(undeletable.TakeRequests(), Not(Contains("PUT k")));
+}
+
+TEST(S3Conditions, ALostAnswerOfACopyIsOurs) {
+  Kin kin(ConditionalWrites::kYes);
+  ASSERT_THAT(kin.Write("from", "content", {}), IsOk());
+  ASSERT_THAT(kin.Write("k", "old", {}), IsOk());
+  kin.lost_answers = 1;
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), IsOk());
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), HasCode(ErrorCode::kFailedPrecondition));
+  kin.lost_answers = 1;
+  const auto standing = kin.store().Stat("k");
+  ASSERT_TRUE(standing.ok() && standing->has_value());
+  EXPECT_THAT(kin.store().Copy("from", "k", Matches((*standing)->etag)).status(), IsOk());
+}
+
+}  // namespace
+}  // namespace assay::storage
