@@ -52,6 +52,7 @@ class ServedStore final : public StoreUnderTest {
   ObjectStore& store() override { return *store_; }
   std::optional<int64_t> bytes_sent() override { return NetworkBytesReceived(*server_); }
   std::string url() const { return server_->url(); }
+  objectserver::ObjectServer& server() { return *server_; }
 
  private:
   std::optional<ServedCredentials> credentials_;

@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "storage/list_parallel.h"
 #include "storage/store_checks.h"
 
 namespace assay::storage {
 namespace {
 
 constexpr int kKeysOfThread = 10;
+constexpr int kKeysOfPage = 4;
+constexpr int kListThreads = 2;
 constexpr int64_t kSmallBytes = 64 << 10;
 
 /// What may stand under a key: numbers of contents; kAbsent is none.
@@ -60,7 +63,7 @@ class Worker {
   void Run(int64_t operations) {
     for (int64_t i = 0; i < operations && !IsCancelled(plan_.cancel); ++i) {
       const size_t slot = random_() % kKeysOfThread;
-      switch (random_() % 10) {
+      switch (random_() % 14) {
         case 0:
         case 1:
         case 2:
@@ -78,6 +81,15 @@ class Worker {
         case 6:
           List();
           break;
+        case 7:
+          Create(slot);
+          break;
+        case 8:
+          Replace(slot);
+          break;
+        case 9:
+          GetMany();
+          break;
         default:
           Get(slot);
       }
@@ -87,6 +99,7 @@ class Worker {
   void CheckAll() {
     for (size_t slot = 0; slot < kKeysOfThread; ++slot) {
       Get(slot);
+      CheckTruth(slot, true);
     }
   }
 
@@ -119,22 +132,75 @@ class Worker {
   }
 
   /// After a change: what it was meant to leave, and, where it failed, also what was there.
-  void Changed(size_t slot, const Status& status, const Allowed& now) {
-    Count(status);
+  void Changed(size_t slot, const Status& status, const Allowed& now, bool refusal_is_right = false) {
+    const bool refused = status.code() == ErrorCode::kFailedPrecondition;
+    Count(refused && refusal_is_right ? Status::Ok() : status);
     if (status.ok()) {
       allowed_[slot] = now;
     } else {
       allowed_[slot].insert(now.begin(), now.end());
     }
+    CheckTruth(slot, refused);
   }
 
-  void Put(size_t slot) {
-    const uint64_t number = (random_() | 1ULL << 40) / 100 * 100 + next_++ % 100;
+  /// `settled`: nothing that is still on its way can change it.
+  void CheckTruth(size_t slot, bool settled) {
+    if (plan_.truth == nullptr) {
+      return;
+    }
+    const std::optional<std::string> text = plan_.truth(Key(slot));
+    if (text ? !IsAllowed(slot, *text) : !allowed_[slot].contains(kAbsent)) {
+      Wrong(fmt::format("{} {} in truth", store_.Uri(Key(slot)), text ? "holds what it should not" : "does not stand"));
+    } else if (settled) {
+      std::erase_if(allowed_[slot], [&](uint64_t number) {
+        return text ? number == kAbsent || contents_.Make(number) != *text : number != kAbsent;
+      });
+    }
+  }
+
+  uint64_t NextNumber() { return (random_() | 1ULL << 40) / 100 * 100 + next_++ % 100; }
+
+  Status Write(size_t slot, uint64_t number, const WriteCondition& condition) {
     const std::string content = contents_.Make(number);
     const Bytes bytes = AsBytes(content);
     WriteOptions options;
+    options.condition = condition;
     options.cancel = plan_.cancel;
-    Changed(slot, store_.Write(Key(slot), std::span(&bytes, 1), options).status(), {number});
+    return store_.Write(Key(slot), std::span(&bytes, 1), options).status();
+  }
+
+  void Put(size_t slot) {
+    const uint64_t number = NextNumber();
+    Changed(slot, Write(slot, number, {}), {number});
+  }
+
+  /// A refusal is right where something may be there.
+  void Create(size_t slot) {
+    if (!store_.capabilities().conditional_create) {
+      return Put(slot);
+    }
+    const uint64_t number = NextNumber();
+    const Status status = Write(slot, number, {.kind = WriteCondition::Kind::kAbsent});
+    if (status.ok() && !allowed_[slot].contains(kAbsent)) {
+      Wrong(store_.Uri(Key(slot)) + " was created though it was there");
+    }
+    Changed(slot, status, {number}, allowed_[slot] != Allowed{kAbsent});
+  }
+
+  /// By its etag, and by one that it does not have.
+  void Replace(size_t slot) {
+    const auto info = store_.capabilities().conditional_replace ? store_.Stat(Key(slot)) : std::optional<ObjectInfo>();
+    if (!info.ok() || !info->has_value()) {
+      return Put(slot);
+    }
+    const bool other = random_() % 2 == 0;
+    const uint64_t number = NextNumber();
+    const std::string etag = other ? "12345" : (*info)->etag;
+    const Status status = Write(slot, number, {.kind = WriteCondition::Kind::kMatches, .etag = etag});
+    if (status.ok() && other) {
+      Wrong(store_.Uri(Key(slot)) + " was replaced though it has another etag");
+    }
+    Changed(slot, status, {number}, other);
   }
 
   void Remove(size_t slot) { Changed(slot, store_.Remove(Key(slot)), {kAbsent}); }
@@ -157,11 +223,62 @@ class Worker {
     }
   }
 
-  /// Lists may lag behind: only their errors count.
+  /// Page by page, every key once and in order.
   void List() {
     ListOptions options;
     options.prefix = prefix_;
-    Count(store_.List(options).status());
+    options.max_keys = kKeysOfPage;
+    std::vector<std::string> keys;
+    const Status status = ListInParallel(store_, options, kListThreads, [&keys](const ListPage& page) {
+      for (const ObjectInfo& info : page.objects) {
+        keys.push_back(info.key);
+      }
+      return Status::Ok();
+    });
+    Count(status);
+    if (status.ok()) {
+      CheckListed(keys);
+    }
+  }
+
+  void CheckListed(const std::vector<std::string>& keys) {
+    const std::set<std::string> listed(keys.begin(), keys.end());
+    size_t known = 0;
+    for (size_t slot = 0; slot < kKeysOfThread; ++slot) {
+      const bool there = listed.contains(Key(slot));
+      known += there ? 1 : 0;
+      if (!plan_.lists_lag && (there ? allowed_[slot] == Allowed{kAbsent} : !allowed_[slot].contains(kAbsent))) {
+        Wrong(fmt::format("{} is {}", store_.Uri(Key(slot)), there ? "removed and listed" : "there and not listed"));
+      }
+    }
+    if (known != keys.size() || !std::ranges::is_sorted(keys)) {
+      Wrong(store_.Uri(prefix_) + " lists keys that are not there, more than once, or out of order");
+    }
+  }
+
+  /// All that surely stand, each whole.
+  void GetMany() {
+    std::vector<std::string> expected;
+    std::vector<std::string> found;
+    std::vector<std::string> keys;
+    for (size_t slot = 0; slot < kKeysOfThread; ++slot) {
+      if (allowed_[slot].size() == 1 && !allowed_[slot].contains(kAbsent)) {
+        expected.push_back(contents_.Make(*allowed_[slot].begin()));
+        found.emplace_back(expected.back().size(), '?');
+        keys.push_back(Key(slot));
+      }
+    }
+    std::vector<ObjectRead> reads;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      reads.push_back({keys[i], {0, std::as_writable_bytes(std::span(found[i]))}});
+    }
+    const std::vector<Status> statuses = store_.ReadMany(reads, {});
+    for (size_t i = 0; i < keys.size(); ++i) {
+      Count(statuses[i]);
+      if (statuses[i].ok() && found[i] != expected[i]) {
+        Wrong(store_.Uri(keys[i]) + " was read among many, and other bytes came");
+      }
+    }
   }
 
   void Get(size_t slot) {

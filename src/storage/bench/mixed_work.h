@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -17,6 +19,10 @@ struct MixedPlan {
   int64_t large_bytes = int64_t{12} << 20;  ///< of every hundredth write, which goes in parts
   std::string prefix = "assay-mixed/";
   CancelFlag cancel = nullptr;
+  /// What stands under a key, told by another way than the store that is tested; nothing where nothing does. Asked
+  /// after every change and at the end, from several threads. Null: the store alone is asked.
+  std::function<std::optional<std::string>(const std::string& key)> truth{};
+  bool lists_lag = true;  ///< a list may miss what was just written and show what was just removed
 };
 
 struct MixedResult {
@@ -27,9 +33,9 @@ struct MixedResult {
   std::string first_wrong;
 };
 
-/// Every thread writes, reads (whole and in ranges), copies, removes, stats and lists objects of its own. A write that
-/// ended with an error leaves the old or the new object: both are right from then on, a mixture never. At the end every
-/// object is read and compared.
+/// Every thread writes, with and without conditions, reads (one and many), copies, removes, stats and lists objects of
+/// its own. A write that ended with an error leaves the old or the new object: both are right from then on, a mixture
+/// never. At the end every object is read and compared.
 Result<MixedResult> RunMixedWork(ObjectStore& store, const MixedPlan& plan);
 
 }  // namespace assay::storage

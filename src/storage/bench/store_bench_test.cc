@@ -41,6 +41,7 @@ TEST(MixedWorkTest, FindsNothingWrongWithAStoreThatIsRight) {
   MixedPlan plan;
   plan.operations = 800;
   plan.large_bytes = 100'000;
+  plan.lists_lag = false;
   const auto result = RunMixedWork(store, plan);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->wrong, 0) << result->first_wrong;
@@ -67,6 +68,14 @@ TEST(MixedWorkTest, NoticesAWriteThatWasLost) {
   MixedPlan plan;
   plan.operations = 2000;
   plan.large_bytes = 100'000;
+  EXPECT_GT(RunMixedWork(store, plan)->wrong, 0);
+}
+
+TEST(MixedWorkTest, BelievesTheTruthAndNotTheStore) {
+  MemoryStore store("false");
+  MixedPlan plan;
+  plan.operations = 80;
+  plan.truth = [](const std::string&) { return std::optional<std::string>("never written"); };
   EXPECT_GT(RunMixedWork(store, plan)->wrong, 0);
 }
 
