@@ -103,7 +103,8 @@ void StoreFlags::AddTo(CLI::App& app) {
       ->type_name("WORD")
       ->group(kStoreGroup);
   Add(app, "--project", "GCS: project that is billed", &StoreOptions::project, "NAME");
-  AddSwitch(app, "--no-verify-ssl", "Do not check the service's certificate", &StoreOptions::verify_tls, false);
+  AddSwitch(app, "--no-verify-ssl", "Do not check the store's certificate (those of credential services always are)",
+            &StoreOptions::verify_tls, false);
   Add(app, "--ca-bundle", "PEM file of certificate authorities", &StoreOptions::ca_file, "FILE");
   Add(app, "--proxy", "URL of a proxy", &StoreOptions::proxy, "URL");
   AddBytes(app, "--part-size", "Bytes of a part [8MiB, more for large objects]", &StoreOptions::part_bytes);
@@ -111,7 +112,8 @@ void StoreFlags::AddTo(CLI::App& app) {
   AddBytes(app, "--memory-budget", "For parts and buffers [256MiB]", &StoreOptions::memory_budget_bytes);
   AddBytes(app, "--bandwidth", "Bytes a second at most", &StoreOptions::bandwidth_bytes_per_s);
   Add(app, "--connect-timeout", "Seconds [10]", &StoreOptions::connect_timeout_seconds, "S");
-  Add(app, "--stall-timeout", "Seconds without a byte moved [20]", &StoreOptions::stall_timeout_seconds, "S");
+  Add(app, "--stall-timeout", "Seconds without a byte moved, or with less than 1 KiB/s of an answer [20]",
+      &StoreOptions::stall_timeout_seconds, "S");
   Add(app, "--deadline", "Seconds of an operation with its retries", &StoreOptions::deadline_seconds, "S");
   Add(app, "--max-attempts", "Times one request is sent at most [8]", &StoreOptions::max_attempts, "N");
 }

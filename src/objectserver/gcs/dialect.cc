@@ -57,7 +57,8 @@ constexpr Operation kOperations[] = {
 
 constexpr std::string_view kApiRoots[] = {"/storage/v1/b", "/download/storage/v1/b", "/upload/storage/v1/b"};
 constexpr std::string_view kTokenPaths[] = {"/token", "/oauth2/v4/token", "/o/oauth2/token"};
-constexpr size_t kMaxBodyBytes = 256 << 20;
+constexpr size_t kMaxBodyBytes = 4 << 20;
+constexpr size_t kMaxMultipartBytes = 256 << 20;  ///< of content and metadata in one body
 
 bool IsTokenPath(std::string_view path) {
   return std::ranges::find(kTokenPaths, path) != std::end(kTokenPaths);
@@ -190,7 +191,7 @@ class GcsDialect : public Dialect {
     }
     return http::TextExchange(
         [this, operation, request](std::string_view body) { return operation->handler(context_, *request, body); },
-        kMaxBodyBytes);
+        operation->handler == &UploadMultipart ? kMaxMultipartBytes : kMaxBodyBytes);
   }
 
   bool IsAllowed(const Request& request) const {

@@ -167,6 +167,7 @@ TEST(Gcs, GivesTokens) {
       "POST", "/token", "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=a.b.c"));
   EXPECT_EQ(token["token_type"], "Bearer");
   EXPECT_EQ(harness.Send("POST", "/token", "grant_type=password").status, 400);
+  EXPECT_EQ(harness.Send("POST", "/token", std::string(5 << 20, 'x')).status, 413) << "nobody has proved anything";
 }
 
 }  // namespace
