@@ -6,6 +6,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 
 import pytest
 import torch
@@ -71,8 +72,8 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def start(folder, ranks=1, **plan):
-    """A process for every rank, by rank."""
+def start(folder, ranks=1, machines=1, **plan):
+    """A process for every rank, by rank; they take each other to be on so many machines, equally many on each."""
     plan = {
         "kind": "vit",
         "schema": 1,
@@ -92,9 +93,9 @@ def start(folder, ranks=1, **plan):
     for rank in range(ranks):
         variables = {
             "RANK": rank,
-            "LOCAL_RANK": rank,
+            "LOCAL_RANK": rank % (ranks // machines),
             "WORLD_SIZE": ranks,
-            "LOCAL_WORLD_SIZE": ranks,
+            "LOCAL_WORLD_SIZE": ranks // machines,
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": port,
         }
@@ -107,10 +108,10 @@ def start(folder, ranks=1, **plan):
     return processes
 
 
-def run(folder, ranks=1, expect=0, **plan):
+def run(folder, ranks=1, expect=0, machines=1, **plan):
     """The events of every rank, by rank."""
     results = []
-    for process in start(folder, ranks, **plan):
+    for process in start(folder, ranks, machines, **plan):
         stdout, stderr = process.communicate(timeout=120)
         assert process.returncode == expect, stderr
         results.append([json.loads(line) for line in stdout.splitlines()])
@@ -396,3 +397,49 @@ def test_a_rank_lost_in_a_pipeline_is_named_in_seconds(model_dir, tmp_path):
     ended = json.loads(first.communicate(timeout=10)[0].splitlines()[-1])
     assert f"rank 1 (process {last.pid}) was lost in message" in ended["reason"]
     assert "of group pipeline" in ended["reason"]
+
+
+@pytest.mark.parametrize("plugin", ["torch_ddp", "low_level_zero", "FULL_SHARD", "HYBRID_SHARD"])
+def test_ranks_of_several_machines_train_as_one_rank(plugin, model_dir, tmp_path, alone):
+    ranks = 4 if plugin == "HYBRID_SHARD" else 2
+    events = run(
+        tmp_path,
+        ranks,
+        machines=2,
+        model_dir=str(model_dir),
+        learning_rate=1e-3,
+        plugin=plugin,
+        precision="fp32",
+    )
+    assert of_kind(events[0], "topology")[0]["backend"] == "gloo"
+    assert losses(events[0]) == pytest.approx(alone, rel=1e-5)
+
+
+def test_torchrun_starts_the_ranks_of_a_plan(model_dir, tmp_path, alone):
+    plan = {
+        "kind": "vit",
+        "schema": 1,
+        "synthetic": True,
+        "synthetic_labels": 3,
+        "number_ranks": 2,
+        "threads": 1,
+        "max_steps": 4,
+        "batch_size": 2,
+        "device": "cpu",
+        "model_dir": str(model_dir),
+        "learning_rate": 1e-3,
+        "plugin": "FULL_SHARD",
+        "precision": "fp32",
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={free_port()}"]
+    done = subprocess.run(
+        [*command, "--no-python", WORKER, "--plan", tmp_path / "plan.json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert losses(events) == pytest.approx(alone, rel=1e-5)

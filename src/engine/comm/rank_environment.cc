@@ -63,7 +63,10 @@ Result<RankEnvironment> read_rank_environment() {
   ASSAY_ASSIGN_OR_RETURN(environment.world_size, number("WORLD_SIZE", 1, kMostRanks));
   const int size = environment.world_size;
   ASSAY_ASSIGN_OR_RETURN(environment.rank, number("RANK", 0, size));
-  ASSAY_ASSIGN_OR_RETURN(environment.local_world_size, number_or("LOCAL_WORLD_SIZE", size, 1, size + 1));
+  if (size > 1) {
+    // Without it nobody knows which ranks share a machine, and thereby memory and GPUs.
+    ASSAY_ASSIGN_OR_RETURN(environment.local_world_size, number("LOCAL_WORLD_SIZE", 1, size + 1));
+  }
   ASSAY_ASSIGN_OR_RETURN(
       environment.local_rank,
       number_or("LOCAL_RANK", environment.rank % environment.local_world_size, 0, environment.local_world_size));

@@ -25,6 +25,7 @@ class RankEnvironmentTest : public ::testing::Test {
   static void set_second_of_two() {
     set("RANK", "1");
     set("WORLD_SIZE", "2");
+    set("LOCAL_WORLD_SIZE", "2");
     set("MASTER_ADDR", "127.0.0.1");
     set("MASTER_PORT", "29500");
   }
@@ -46,6 +47,17 @@ TEST_F(RankEnvironmentTest, ReadsWhatTorchrunSets) {
   EXPECT_EQ(environment->local_rank, 1);
   EXPECT_EQ(environment->port, 29500);
   EXPECT_EQ(environment->job, "job 7");
+}
+
+TEST_F(RankEnvironmentTest, RanksThatMayLieOnSeveralMachinesMustSayHowManyAreOnThisOne) {
+  set_second_of_two();
+  ::unsetenv("LOCAL_WORLD_SIZE");
+  EXPECT_THAT(read_rank_environment().status().message(), HasSubstr("LOCAL_WORLD_SIZE is not set"));
+  set("LOCAL_WORLD_SIZE", "1");
+  const auto environment = read_rank_environment();
+  ASSERT_TRUE(environment.ok()) << environment.status().message();
+  EXPECT_FALSE(environment->one_machine());
+  EXPECT_EQ(environment->local_rank, 0);
 }
 
 TEST_F(RankEnvironmentTest, NamesTheVariableThatIsWrong) {

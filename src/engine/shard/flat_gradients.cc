@@ -1,6 +1,9 @@
 #include "engine/shard/flat_gradients.h"
 
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
 
 namespace assay::engine {
 
@@ -31,10 +34,16 @@ void FlatGradients::put_into(const at::Tensor& part_of_bucket) {
 
 void FlatGradients::add(size_t parameter, const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
+  const FlatParameter& p = layout_.parameters()[parameter];
+  if (closed_) {
+    throw std::logic_error(
+        fmt::format("a gradient of '{}' came after the reduction of its unit had begun: the unit was used again after "
+                    "backward had left it",
+                    p.name));
+  }
   if (!in_bucket()) {
     whole_->allocate();
   }
-  const FlatParameter& p = layout_.parameters()[parameter];
   const at::Tensor place = flat().narrow(0, p.offset, p.elements).view(p.shape);
   if (written_[parameter]) {
     place.add_(gradient, ranks_.gradient_factor);
@@ -50,6 +59,7 @@ void FlatGradients::add(size_t parameter, const at::Tensor& gradient) {
 
 void FlatGradients::close() {
   const at::NoGradGuard no_grad;
+  closed_ = true;
   if (!in_bucket()) {
     whole_->allocate();
   }

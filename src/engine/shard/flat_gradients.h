@@ -27,7 +27,10 @@ class FlatGradients {
   /// Of those in a bucket: where they lie, all elements of the layout in dtype().
   void put_into(const at::Tensor& part_of_bucket);
 
-  /// Adds to what is there since the last reduction or reset.
+  /// A backward begins: gradients may come again.
+  void open() { closed_ = false; }
+  /// Adds to what is there since the last reduction or reset. Throws std::logic_error after close(): a reduction that
+  /// is under way would take part of it.
   void add(size_t parameter, const at::Tensor& gradient);
   /// Zeroes what no gradient was added to. Call before a reduction.
   void close();
@@ -59,6 +62,7 @@ class FlatGradients {
   at::Tensor place_in_bucket_;
   std::unique_ptr<FlatBuffer> whole_;
   std::unique_ptr<FlatBuffer> shard_;
+  bool closed_ = false;
   bool shard_holds_sum_ = false;  ///< of earlier reductions
   std::vector<bool> written_;     ///< in the whole buffer
   std::vector<bool> used_;

@@ -99,7 +99,9 @@ at::Tensor FlatWeights::own_part(const at::Tensor& flat) const {
 
 void FlatWeights::make_master(const at::Tensor& whole) {
   const at::Tensor own = own_part(full_->flat());
-  if (kept_ && whole.scalar_type() == own.scalar_type() && !placement_.offload_optimizer) {
+  // What arrives in 8 bits is written over the whole buffer, this rank's part included: no place for exact values.
+  const bool exact = kept_ && !context_.policy.gather_float8;
+  if (exact && whole.scalar_type() == own.scalar_type() && !placement_.offload_optimizer) {
     master_ = own;
     return;
   }

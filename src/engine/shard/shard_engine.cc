@@ -257,12 +257,34 @@ at::Tensor ShardEngine::stats_over_data_ranks(bool experts, std::vector<bool>& u
   return packed.narrow(0, 0, 2);
 }
 
+/// Ranks that take each other to be alike must be: a parameter that only some of them used would be updated with
+/// another gradient, or not at all, on each. What they used is compared when the step's outcome is read.
+void ShardEngine::check_same_use(const std::vector<bool>& used) {
+  const DataRanks ranks = context_.ranks_of(/*expert=*/false);
+  if (context_.policy.ranks_differ_in_use || ranks.shard_ranks() * ranks.replicas() == 1) {
+    return;
+  }
+  constexpr size_t kExactInDouble = (size_t{1} << 52) - 1;
+  std::vector<bool> held_by_all;
+  for (const size_t place : places_in_used(/*experts=*/false)) {
+    held_by_all.push_back(used[place]);
+  }
+  const auto hash = static_cast<double>(std::hash<std::vector<bool>>()(held_by_all) & kExactInDouble);
+  pending_use_ = at::tensor({hash, -hash}, at::kDouble).to(context_.device);
+  for (Communicator* group : {ranks.shard, ranks.replicate}) {
+    if (group != nullptr && group->size() > 1) {
+      group->all_reduce(pending_use_, ReduceOp::kMax, "parameters in use")->wait();
+    }
+  }
+}
+
 void ShardEngine::step(double learning_rate, double max_norm) {
   const at::NoGradGuard no_grad;
   resolve_step();
   std::vector<bool> used = used_parameters();
   const double scale = context_.policy.scale_loss ? scaler_.scale() : 1.0;
   report_ = {.loss_scale = scale};
+  check_same_use(used);
   pending_stats_ = stats_over_ranks(used);
   optimizer_->step(learning_rate,
                    {.scale = 1.0 / scale, .max_norm = max_norm, .skip_non_finite = true, .stats = pending_stats_},
@@ -308,6 +330,14 @@ MemoryByKind ShardEngine::rehearse_step() {
 void ShardEngine::resolve_step() {
   if (!pending_stats_.defined()) {
     return;
+  }
+  if (const at::Tensor use = std::exchange(pending_use_, {}); use.defined()) {
+    const at::Tensor host = use.cpu();
+    if (host[0].item<double>() != -host[1].item<double>()) {
+      throw std::runtime_error(
+          "ranks used different parameters in one step, so that their copies of the model are no longer the same: let "
+          "the strategy agree on it (ranks_differ_in_use)");
+    }
   }
   report_.gradient_norm = gradient_norm(pending_stats_, 1.0 / report_.loss_scale);
   report_.skipped = has_non_finite(pending_stats_);

@@ -98,6 +98,7 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   at::Tensor stats_over_ranks(std::vector<bool>& used);
   at::Tensor stats_over_data_ranks(bool experts, std::vector<bool>& used);
   std::vector<size_t> places_in_used(bool experts) const;
+  void check_same_use(const std::vector<bool>& used);
   void resolve_step();
 
   ShardContext context_;
@@ -110,6 +111,7 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   bool reduces_ = true;  ///< the backward under way is one that reduces
   std::vector<std::string> unused_;
   at::Tensor pending_stats_;  ///< of a step whose outcome was not read yet
+  at::Tensor pending_use_;    ///< {h, -h}: the largest over all ranks of a hash of which parameters were used
   StepReport report_;
 };
 

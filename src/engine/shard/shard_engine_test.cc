@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,73 @@ void overflow_on_last_rank(Communicator& world, const ShardPolicy& policy) {
   train(1);
   EXPECT_FALSE(engine.last_step().skipped);
   EXPECT_FALSE(at::equal(full_weights(engine)[0].second, before[0].second));
+}
+
+/// Steps that move nothing: what is trained must stay as it is to the bit, however it travels.
+TEST_P(EveryStrategyAndNumberOfRanks, WeightsThatTravelIn8BitsStayExactWhereTheyAreTrained) {
+  ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp32");
+  policy.gather_float8 = true;
+  const TestModelOptions options;
+  auto group = make_thread_group(GetParam().ranks);
+  testing::run_ranks(group, [&](Communicator& world) {
+    TestModel model(options);
+    std::map<std::string, at::Tensor> before;
+    for (const auto& [name, tensor] : model.parameters()) {
+      before[name] = tensor.detach().clone();
+    }
+    testing::RankGroups groups(world, policy.split);
+    ShardEngine engine(model, policy, groups.groups, {.weight_decay = 0});
+    for (int64_t step = 0; step < 3; ++step) {
+      const auto batch = test_batch(options, step, 0);
+      engine.backward(model.loss(batch.ids_T, batch.targets_T));
+      engine.step(/*learning_rate=*/0);
+    }
+    for (const auto& [name, tensor] : full_weights(engine)) {
+      EXPECT_TRUE(at::equal(tensor, before.at(name))) << name;
+    }
+  });
+}
+
+class SeveralBackwards : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SeveralBackwards, AddUpSmallGradientsIn32Bits) {
+  constexpr int64_t kPasses = 600;  // in bfloat16 a sum stands still at 256 times what is added
+  ShardPolicy policy = with_precision(shard_policy(GetParam()), "bf16");
+  policy.several_backwards = true;
+  const TestModelOptions options;
+  const auto norm_of = [&](Communicator& world, int64_t passes) {
+    TestModel model(options);
+    testing::RankGroups groups(world, policy.split);
+    ShardEngine engine(model, policy, groups.groups, kOptimizer);
+    const auto batch = test_batch(options, 0, 0);
+    for (int64_t pass = 1; pass <= passes; ++pass) {
+      engine.backward(model.loss(batch.ids_T, batch.targets_T) / static_cast<double>(passes), pass == passes, true);
+    }
+    engine.step(0);
+    return engine.last_step().gradient_norm;
+  };
+  auto group = make_thread_group(2);
+  testing::run_ranks(group, [&](Communicator& world) {
+    const double once = norm_of(world, 1);
+    EXPECT_NEAR(norm_of(world, kPasses) / once, 1, 0.01);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Shard, SeveralBackwards, ::testing::Values("torch_ddp", "low_level_zero", "FULL_SHARD"));
+
+TEST(ShardEngine, RanksThatUseDifferentParametersAreFound) {
+  const Setting setting{.model = {.unused = true}, .steps = 2, .use_differs = true};
+  for (const char* strategy : {"torch_ddp", "low_level_zero"}) {
+    auto group = make_thread_group(2);
+    const auto errors = testing::run_ranks_to_end(group, [&](Communicator& world) {
+      testing::train_rank(world, with_precision(shard_policy(strategy), "fp32"), setting);
+    });
+    for (const std::exception_ptr& error : errors) {
+      EXPECT_THAT([&] { std::rethrow_exception(error); },
+                  ::testing::ThrowsMessage<std::runtime_error>(::testing::HasSubstr("used different parameters")))
+          << strategy;
+    }
+  }
 }
 
 TEST_P(EveryStrategyAndNumberOfRanks, SkipsAStepThatOverflowsOnAnyRank) {

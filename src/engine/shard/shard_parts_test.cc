@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "engine/shard/flat_buffer.h"
+#include "engine/shard/flat_gradients.h"
 #include "engine/shard/flat_layout.h"
 #include "engine/shard/memory_ledger.h"
 #include "engine/shard/policy.h"
@@ -68,6 +69,21 @@ TEST(FlatBuffer, ViewsFollowTheMemory) {
   EXPECT_TRUE(at::equal(detached, view));
   EXPECT_EQ(view._version(), version) << "what the engine writes is no in-place change to autograd";
   EXPECT_EQ(ledger.peak().total, 256);
+}
+
+TEST(FlatGradients, ALateGradientIsAnErrorAndNoPartOfAReduction) {
+  ShardContext context;
+  context.allocate = allocate;
+  const FlatLayout layout({{"a", {3}}, {"b", {2}}}, 1);
+  FlatGradients gradients(context, {}, layout, at::kFloat, "unit", false);
+  gradients.put_into(allocate(layout.elements(), at::kFloat));
+  gradients.open();
+  gradients.add(0, at::ones({3}));
+  gradients.close();
+  EXPECT_THAT([&] { gradients.add(1, at::ones({2})); },
+              ThrowsMessage<std::logic_error>(HasSubstr("a gradient of 'b' came after the reduction")));
+  gradients.open();
+  gradients.add(1, at::ones({2}));
 }
 
 TEST(MemoryLedger, KeepsTheKindsOfItsPeakAndLeavesHostMemoryOut) {

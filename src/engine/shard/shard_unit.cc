@@ -54,6 +54,11 @@ int64_t ShardUnit::releasable_bytes() const {
 void ShardUnit::expect_gradients() {
   gradients_missing = trainable;
   reducible = false;
+  for (const auto& group : groups) {
+    if (group->gradients != nullptr) {
+      group->gradients->open();
+    }
+  }
 }
 
 }  // namespace assay::engine

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "engine/comm/gather_text.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
+#include "engine/shard/patient_work.h"
 
 namespace assay::engine {
 namespace {
@@ -136,11 +139,21 @@ json index_of(const json& parameters, int64_t ranks, const LossScaler::State& sc
           {"parameters", parameters}};
 }
 
-void wait_for_all(const ShardContext& context) {
-  for (Communicator* group : {context.groups.shard, context.groups.replicate}) {
-    if (group != nullptr && group->size() > 1) {
-      group->barrier("checkpoint");
-    }
+/// Tensor ranks and stages hold other parts of the model under the same names of files.
+void refuse_parts_of_a_model(const ShardContext& context, const std::string& folder) {
+  if (context.groups.model != nullptr && context.groups.model->size() > 1) {
+    throw StatusError(Status::Unsupported(fmt::format(
+        "the checkpoint {}: models divided over tensor ranks or pipeline stages cannot be saved or loaded as shards "
+        "(save whole weights, or use a strategy without them)",
+        folder)));
+  }
+}
+
+void remove_index(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::remove(folder + "/" + kIndexFile, error);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw StatusError(ErrnoStatus(error.value(), "replace the checkpoint in", folder));
   }
 }
 
@@ -231,21 +244,30 @@ void save_sharded(ShardEngine& engine, const std::string& folder) {
   const at::NoGradGuard no_grad;
   engine.last_step();
   const ShardContext& context = engine.context();
+  refuse_parts_of_a_model(context, folder);
   const std::vector<SavedGroup> groups = saved_groups(engine);
   const DataRanks ranks = context.ranks_of(/*expert=*/false);
-  write_own_files(groups, folder);
+  const bool writes_index = ranks.first_replica() && ranks.shard_rank() == 0;
+  // What stood there must not be taken for whole while its files are replaced one by one.
+  run_patiently(context, [&] {
+    if (writes_index) {
+      remove_index(folder);
+    }
+  });
+  run_patiently(context, [&] { write_own_files(groups, folder); });
   const json parameters = all_parameters(groups, context);
-  wait_for_all(context);
-  if (ranks.first_replica() && ranks.shard_rank() == 0) {
-    const json index = index_of(parameters, ranks.shard_ranks(), engine.loss_scaler().state());
-    throw_if_error(WriteFileAtomically(folder + "/" + kIndexFile, DumpJsonPretty(index)));
-  }
-  wait_for_all(context);
+  run_patiently(context, [&] {
+    if (writes_index) {
+      const json index = index_of(parameters, ranks.shard_ranks(), engine.loss_scaler().state());
+      throw_if_error(WriteFileAtomically(folder + "/" + kIndexFile, DumpJsonPretty(index)));
+    }
+  });
 }
 
 void load_sharded(ShardEngine& engine, const std::string& folder) {
   const at::NoGradGuard no_grad;
   engine.last_step();
+  refuse_parts_of_a_model(engine.context(), folder);
   const json index = read_index(folder);
   const json& scale = index.at("loss_scale");
   engine.loss_scaler().restore({scale.at("scale"), scale.at("steps_since_overflow"), scale.at("overflows_left")});

@@ -77,6 +77,29 @@ TEST_F(ShardedCheckpoint, NamesAParameterOfAnotherShape) {
               ThrowsMessage<StatusError>(HasSubstr("parameter 'embedding.weight' has the shape [37,24] there")));
 }
 
+TEST_F(ShardedCheckpoint, PartsOfAModelAreRefusedAndNothingIsWritten) {
+  const auto group = make_thread_group(2);
+  const auto errors = testing::run_ranks_to_end(group, [&](Communicator& world) {
+    testing::TestModel model({});
+    ShardEngine engine(model, exact("torch_ddp"), {.model = &world}, testing::kOptimizer);
+    save_sharded(engine, folder_.path() + "/parts");
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT([&] { std::rethrow_exception(error); }, ThrowsMessage<StatusError>(HasSubstr("tensor ranks")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/parts"));
+}
+
+TEST_F(ShardedCheckpoint, ASaveThatFailsHalfwayLeavesNothingThatLooksWhole) {
+  train_sharded(2, exact("FULL_SHARD"), {.steps = 1, .save_to = folder_.path()});
+  const std::string second = folder_.path() + "/rank-00001.safetensors";
+  std::filesystem::remove(second);
+  std::filesystem::create_directories(second + "/in the way");
+  EXPECT_THROW(train_sharded(2, exact("FULL_SHARD"), {.steps = 2, .save_to = folder_.path()}), std::runtime_error);
+  EXPECT_THAT([&] { train_sharded(1, exact("FULL_SHARD"), {.steps = 1, .load_from = folder_.path()}); },
+              ThrowsMessage<StatusError>(HasSubstr("index.json")));
+}
+
 TEST_F(ShardedCheckpoint, NamesAFolderWithoutIndex) {
   EXPECT_THAT([&] { train_sharded(1, exact("FULL_SHARD"), {.steps = 1, .load_from = folder_.path()}); },
               ThrowsMessage<StatusError>(HasSubstr("index.json")));

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include "engine/model/status_error.h"
@@ -24,6 +25,12 @@ c10::Device select_device(std::string_view name) {
   // The allocator's statistics and the random numbers exist from here on.
   at::globalContext().lazyInitDevice(c10::kCUDA);
   return c10::Device(c10::kCUDA, 0);
+}
+
+void use_device(c10::Device device) {
+  if (device.has_index()) {
+    c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+  }
 }
 
 c10::ScalarType parse_dtype(std::string_view name) {

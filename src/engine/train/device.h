@@ -14,6 +14,9 @@ namespace assay::engine {
 /// for and there is none, or for another name.
 c10::Device select_device(std::string_view name);
 
+/// Makes `device` the current one of this thread: what names no index, and kernels without a tensor, then go there.
+void use_device(c10::Device device);
+
 /// float32, bfloat16 or float16; throws StatusError for another name.
 c10::ScalarType parse_dtype(std::string_view name);
 

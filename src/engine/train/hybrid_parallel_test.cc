@@ -119,7 +119,7 @@ class RankOfMesh {
       units = tensor_.get();
     }
     engine_ = std::make_unique<ShardEngine>(*units, policy_, groups_.groups(), kOptimizer);
-    pipeline_ = std::make_unique<Pipeline>(*model_, groups_.pipeline());
+    pipeline_ = std::make_unique<Pipeline>(*model_, groups_.pipeline(), groups_.pipeline_back());
   }
 
   Course train(int64_t steps) {

@@ -6,21 +6,22 @@
 
 namespace assay::engine {
 
-at::Tensor Pipeline::receive(int64_t images, int from, std::string_view what) {
+at::Tensor Pipeline::receive(Communicator& group, int64_t images, int from, std::string_view what) {
   const VitConfig& config = model_.config();
-  const at::Tensor flat = stages_->allocate(images * config.tokens() * config.hidden_size, model_.residual_dtype());
-  stages_->recv(flat, from, what)->wait();
+  const at::Tensor flat = group.allocate(images * config.tokens() * config.hidden_size, model_.residual_dtype());
+  group.recv(flat, from, what)->wait();
   return flat.view({-1, config.hidden_size});
 }
 
 /// A message that its receiver did not take yet holds its buffer. By the order of turns the receiver has taken all but
 /// as many as there are stages, so that waiting for the one before those costs nothing.
-void Pipeline::send(const at::Tensor& tensor, int to, std::string_view what, std::deque<WorkPtr>& under_way) {
+void Pipeline::send(Communicator& group, const at::Tensor& tensor, int to, std::string_view what,
+                    std::deque<WorkPtr>& under_way) {
   if (static_cast<int64_t>(under_way.size()) >= stages()) {
     under_way.front()->wait();
     under_way.pop_front();
   }
-  under_way.push_back(stages_->send(tensor.detach().contiguous().view(-1), to, what));
+  under_way.push_back(group.send(tensor.detach().contiguous().view(-1), to, what));
 }
 
 void Pipeline::wait_for_sends() {
@@ -36,7 +37,7 @@ void Pipeline::run_forward(const ImageBatch& batch, int64_t micro_batches, int64
   const auto stage = static_cast<int>(this->stage());
   InFlight micro;
   if (!model_.begins_model()) {
-    micro.input = receive(images, stage - 1, "activations").requires_grad_();
+    micro.input = receive(*stages_, images, stage - 1, "activations").requires_grad_();
   }
   micro.output = model_.forward(model_.begins_model() ? batch.pixels_BCHW : micro.input);
   if (model_.ends_model()) {
@@ -44,7 +45,7 @@ void Pipeline::run_forward(const ImageBatch& batch, int64_t micro_batches, int64
     loss_sum_ += loss.item<double>();
     micro.output = loss / static_cast<double>(micro_batches);
   } else {
-    send(micro.output, stage + 1, "activations", sent_activations_);
+    send(*stages_, micro.output, stage + 1, "activations", sent_activations_);
   }
   in_flight_.push_back(std::move(micro));
 }
@@ -56,10 +57,10 @@ void Pipeline::run_backward(ShardEngine& engine, int64_t images, bool last, bool
   if (model_.ends_model()) {
     engine.backward(micro.output, last, no_sync);
   } else {
-    engine.backward_from(micro.output, receive(images, stage + 1, "gradients of activations"), last, no_sync);
+    engine.backward_from(micro.output, receive(*back_, images, stage + 1, "gradients of activations"), last, no_sync);
   }
   if (!model_.begins_model()) {
-    send(micro.input.grad(), stage - 1, "gradients of activations", sent_gradients_);
+    send(*back_, micro.input.grad(), stage - 1, "gradients of activations", sent_gradients_);
   }
 }
 
@@ -82,11 +83,11 @@ double Pipeline::train(ShardEngine& engine, const BatchSource& batch_of, int64_t
 at::Tensor Pipeline::logits(const at::Tensor& pixels_BCHW, int64_t images) {
   const auto stage = static_cast<int>(this->stage());
   const at::Tensor output =
-      model_.forward(model_.begins_model() ? pixels_BCHW : receive(images, stage - 1, "activations"));
+      model_.forward(model_.begins_model() ? pixels_BCHW : receive(*stages_, images, stage - 1, "activations"));
   if (model_.ends_model()) {
     return output;
   }
-  send(output, stage + 1, "activations", sent_activations_);
+  send(*stages_, output, stage + 1, "activations", sent_activations_);
   wait_for_sends();
   return {};
 }

@@ -30,8 +30,9 @@ class Pipeline {
   /// The micro-batch's pixels where the stage begins the model, and its labels where it ends it.
   using BatchSource = std::function<ImageBatch(int64_t micro_batch)>;
 
-  /// `stages`: the ranks with the other parts, in order; null: there are none. They and `model` outlive this.
-  Pipeline(Vit& model, Communicator* stages) : model_(model), stages_(stages) {}
+  /// `stages`: the ranks with the other parts, in order, and a second group of them for gradients; null: there are
+  /// none. They and `model` outlive this.
+  Pipeline(Vit& model, Communicator* stages, Communicator* back) : model_(model), stages_(stages), back_(back) {}
 
   /// Adds the gradients of `micro_batches` batches of `images` to those in `engine`, which reduces them with the last
   /// one, or with each unless `no_sync`. Returns the mean loss where the stage ends the model, else 0.
@@ -51,14 +52,16 @@ class Pipeline {
     at::Tensor output;  ///< the loss where it ends it
   };
 
-  at::Tensor receive(int64_t images, int from, std::string_view what);
-  void send(const at::Tensor& tensor, int to, std::string_view what, std::deque<WorkPtr>& under_way);
+  at::Tensor receive(Communicator& group, int64_t images, int from, std::string_view what);
+  void send(Communicator& group, const at::Tensor& tensor, int to, std::string_view what,
+            std::deque<WorkPtr>& under_way);
   void run_forward(const ImageBatch& batch, int64_t micro_batches, int64_t images);
   void run_backward(ShardEngine& engine, int64_t images, bool last, bool no_sync);
   void wait_for_sends();
 
   Vit& model_;
   Communicator* stages_;
+  Communicator* back_;
   std::deque<InFlight> in_flight_;
   std::deque<WorkPtr> sent_activations_;
   std::deque<WorkPtr> sent_gradients_;

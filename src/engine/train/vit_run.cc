@@ -116,6 +116,7 @@ class VitRun {
     device_ = select_device(plan_.device);
     if (device_.is_cuda()) {
       device_ = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(environment.local_rank));
+      use_device(device_);
     }
     meter_.set_device(device_);
     set_threads(plan_.threads > 0 ? plan_.threads

@@ -57,6 +57,7 @@ ShardPolicy policy_of(const job::VitPlan& plan) {
   policy.offload_param_frac = knobs.offload_param_frac;
   policy.memory_cap_bytes = plan.memory_cap_bytes;
   policy.loss_scale.initial = plan.loss_scale;
+  policy.several_backwards = job::MicroBatches(plan) > 1 && knobs.communication_dtype.empty();
   set_communication_dtype(knobs.communication_dtype, policy);
   return policy;
 }
@@ -74,7 +75,12 @@ StrategyGroups::StrategyGroups(const job::VitPlan& plan, const ShardPolicy& poli
       mesh_(world, mesh_of(plan, policy.split, world.size(), ranks_of_machine)),
       groups_(groups_of_mesh(mesh_, policy.split)),
       tensor_(mesh_.group({MeshAxis::kTensor})),
-      pipeline_(mesh_.group({MeshAxis::kPipeline})) {}
+      pipeline_(mesh_.group({MeshAxis::kPipeline})) {
+  if (pipeline_ != nullptr) {
+    pipeline_back_ =
+        world.split(mesh_members(mesh_.shape(), {MeshAxis::kPipeline}, world.rank()), "pipeline gradients");
+  }
+}
 
 int64_t StrategyGroups::data_rank() const {
   return int64_t{1} * mesh_.coordinate(MeshAxis::kData) * mesh_.shape().shard + mesh_.coordinate(MeshAxis::kShard);
@@ -86,6 +92,7 @@ std::vector<std::pair<std::string, Communicator*>> StrategyGroups::named() const
                                                        {parts ? "data" : "replica", groups_.replicate},
                                                        {"tensor", tensor_},
                                                        {"pipeline", pipeline_},
+                                                       {"pipeline gradients", pipeline_back_.get()},
                                                        {"model", groups_.model}};
   std::vector<std::pair<std::string, Communicator*>> named = {{"world", &world_}};
   for (const auto& [name, group] : all) {

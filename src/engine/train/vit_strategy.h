@@ -3,6 +3,7 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,9 @@ class StrategyGroups {
   /// Null where there is one.
   Communicator* tensor() const { return tensor_; }
   Communicator* pipeline() const { return pipeline_; }
+  /// The same ranks once more, for what goes back: a backend that sends a pair's messages one after the other
+  /// (NCCL) must not let an activation wait for a gradient that comes towards it.
+  Communicator* pipeline_back() const { return pipeline_back_.get(); }
   int64_t tensor_ranks() const { return mesh_.shape().tensor; }
   int64_t stages() const { return mesh_.shape().pipeline; }
   /// Of the ranks with one model together, from 0.
@@ -50,6 +54,7 @@ class StrategyGroups {
   ShardGroups groups_;
   Communicator* tensor_;
   Communicator* pipeline_;
+  std::unique_ptr<Communicator> pipeline_back_;
 };
 
 }  // namespace assay::engine

@@ -2,7 +2,7 @@
 
 #ifdef ASSAY_WITH_NCCL
 
-#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <fmt/format.h>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -50,8 +50,20 @@ c10::intrusive_ptr<Nccl> make_nccl(const NcclSeat& seat) {
 class StreamWork final : public Work {
  public:
   StreamWork(NcclWork work, std::string where) : work_(std::move(work)), where_(std::move(where)) {}
+  StreamWork(const StreamWork&) = delete;
+  StreamWork& operator=(const StreamWork&) = delete;
+  ~StreamWork() override {
+    try {
+      wait();
+    } catch (const CommError&) {
+      // Who did not wait did not want to know; the group's next call says it.
+    }
+  }
 
   void wait() override {
+    if (std::exchange(waited_, true)) {
+      return;
+    }
     try {
       work_->wait();
     } catch (const c10::Error& error) {
@@ -62,6 +74,7 @@ class StreamWork final : public Work {
  private:
   NcclWork work_;
   std::string where_;
+  bool waited_ = false;
 };
 
 class NcclCommunicator final : public BaseCommunicator {
@@ -72,7 +85,8 @@ class NcclCommunicator final : public BaseCommunicator {
   std::string_view backend() const override { return "nccl"; }
 
   at::Tensor allocate(int64_t elements, at::ScalarType dtype) override {
-    return at::empty({elements}, at::TensorOptions().dtype(dtype).device(c10::kCUDA));
+    const auto device = c10::Device(c10::kCUDA, c10::cuda::current_device());
+    return at::empty({elements}, at::TensorOptions().dtype(dtype).device(device));
   }
 
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override {

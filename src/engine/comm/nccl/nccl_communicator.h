@@ -9,7 +9,8 @@
 
 namespace assay::engine {
 
-/// Buffers are tensors of the GPU that the local rank's number names. Throws CommError in builds without NCCL.
+/// Buffers are tensors of the current GPU, which the caller has chosen (use_device()). Throws CommError in builds
+/// without NCCL.
 std::unique_ptr<Communicator> connect_nccl(std::shared_ptr<Rendezvous> rendezvous, const CommOptions& options);
 
 }  // namespace assay::engine
