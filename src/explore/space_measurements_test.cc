@@ -47,7 +47,8 @@ class SpaceMeasurementsTest : public testing::ExploreFixture {
 
   std::vector<std::string> Uids(const experiment::BoundSpace& space) {
     std::vector<std::string> uids;
-    for (const Measurement& measurement : MeasurementsOf(space, *store_, /*with_series=*/false).value()) {
+    const std::vector<Measurement> found = MeasurementsOf(space, *store_, /*with_series=*/false).value();
+    for (const Measurement& measurement : found) {
       uids.push_back(measurement.uid);
     }
     return uids;
