@@ -7,7 +7,7 @@
 namespace assay {
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  const FileDescriptor fd = OpenFile(path.c_str(), O_RDONLY);
+  const FileDescriptor fd = OpenFile(path.c_str(), O_RDONLY | O_NONBLOCK);  // a pipe without a writer would hold us
   if (!fd.valid()) {
     return ErrnoStatus(errno, "open", path);
   }
@@ -17,6 +17,10 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& pa
   }
   if (S_ISDIR(info.st_mode)) {
     return ErrnoStatus(EISDIR, "map", path);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Status::InvalidArgument(
+        "cannot map " + path + ": it is a pipe or a device, which gives its bytes once (write them to a file first)");
   }
   const auto size = static_cast<size_t>(info.st_size);
   void* data = nullptr;

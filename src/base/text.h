@@ -28,6 +28,8 @@ Result<double> ParseSeconds(std::string_view text);
 std::string FormatBytes(double bytes);
 /// 75.3 to "1m15s", 0.0123 to "12.3 ms".
 std::string FormatSeconds(double seconds);
+/// A large number for people: 134500000 to "134.5 M", 405.9e9 to "405.9 B"; below a million in full.
+std::string FormatCount(int64_t count);
 /// Four significant digits without trailing zeros, whole numbers in full; no exponent between 1e-4 and 1e7.
 std::string FormatNumber(double value);
 

@@ -74,6 +74,9 @@ TEST(FormatTest, Seconds) {
 }
 
 TEST(FormatTest, Numbers) {
+  EXPECT_EQ(FormatCount(999999), "999999");
+  EXPECT_EQ(FormatCount(134515008), "134.5 M");
+  EXPECT_EQ(FormatCount(405853388800), "405.9 B");
   EXPECT_EQ(FormatNumber(0), "0");
   EXPECT_EQ(FormatNumber(0.5), "0.5");
   EXPECT_EQ(FormatNumber(3.14159), "3.142");

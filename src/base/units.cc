@@ -117,6 +117,14 @@ std::string FormatSeconds(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
 }
 
+std::string FormatCount(int64_t count) {
+  const auto value = static_cast<double>(count);
+  if (std::abs(value) < 1e6) {
+    return fmt::format("{}", count);
+  }
+  return std::abs(value) < 999.95e6 ? fmt::format("{:.1f} M", value / 1e6) : fmt::format("{:.1f} B", value / 1e9);
+}
+
 std::string FormatNumber(double value) {
   const double magnitude = std::abs(value);
   if (magnitude >= 1000 && magnitude < 1e7) {

@@ -142,7 +142,12 @@ Result<YamlNode> YamlNode::ReadFile(const std::string& path) {
 
 Result<YamlNode> YamlNode::Parse(std::string_view text, std::string source) {
   try {
-    YAML::Node root = YAML::Load(std::string(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1) {
+      return Status::InvalidArgument(fmt::format("{}:{}: a second document begins here: put each in a file of its own",
+                                                 source, LineOf(documents[1])));
+    }
+    YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
     ASSAY_RETURN_IF_ERROR(DocumentCheck(source).Visit(root));
     auto shared_source = std::make_shared<const std::string>(std::move(source));
     return YamlNode(std::make_shared<const Impl>(Impl{std::move(root), std::move(shared_source)}));

@@ -67,6 +67,13 @@ TEST(YamlTest, GetsByKey) {
   EXPECT_EQ(root.entries()[1].first, "b");
 }
 
+TEST(YamlTest, ASecondDocumentIsRefused) {
+  EXPECT_EQ(*MustParse("---\na: 1\n...\n").Get("a")->AsInteger(), 1);
+  EXPECT_TRUE(MustParse("").IsNull());
+  EXPECT_EQ(YamlNode::Parse("a: 1\n---\na: 2\n", "space.yaml").status().message(),
+            "space.yaml:3: a second document begins here: put each in a file of its own");
+}
+
 TEST(YamlTest, ReadsScalars) {
   const YamlNode root = MustParse("i: -12\nx: 0x1F\nf: 1e-5\nb: True\ns: hello\nq: '7'\nbig: 9223372036854775808\n");
   EXPECT_EQ(*root.Get("i")->AsInteger(), -12);
@@ -108,12 +115,12 @@ TEST(YamlTest, ConvertsByTheCoreSchema) {
   EXPECT_EQ(json[4]["a"]["b"], "text\n");
 }
 
-TEST(YamlTest, ReadsTheFirstDocumentOfAFile) {
+TEST(YamlTest, ReadsAFile) {
   auto folder = TemporaryDirectory::Create("assay-yaml-test");
   ASSERT_TRUE(folder.ok());
   const std::string path = folder->path() + "/space.yaml";
   EXPECT_EQ(YamlNode::ReadFile(path).status().code(), ErrorCode::kNotFound);
-  ASSERT_TRUE(WriteFileAtomically(path, "a: 1\n---\nb: 2\n").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, "a: 1\n").ok());
   const auto root = YamlNode::ReadFile(path);
   ASSERT_TRUE(root.ok());
   EXPECT_THAT(root->entries(), ::testing::SizeIs(1));

@@ -28,6 +28,9 @@ struct ExploreVerbOptions {
   explore::Reuse reuse = explore::Reuse::kCommit;
 };
 
+/// Whose experiments the fine-tuning ones repeat.
+constexpr std::string_view kReferenceActuator = "SFTTrainer";
+
 double NumberOr(const space::Entity& values, const std::string& name, double fallback) {
   const auto found = values.find(name);
   if (found == values.end()) {
@@ -70,6 +73,20 @@ explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress) {
   callbacks.on_event = [&progress](int64_t, const job::Event& event) { progress.OnEvent(event); };
   callbacks.on_done = [&progress](const explore::PointDone& done) { progress.Print(DescribeResult(done)); };
   return callbacks;
+}
+
+/// A space that another tool wrote may name things of that tool: they are taken from it, and said not to count here.
+void TellWhatDoesNotCount(const space::DiscoverySpace& space, const std::string& store_url) {
+  if (!space.sample_store.empty()) {
+    fmt::print(stderr, "{}: sampleStoreIdentifier '{}' does not count here: measurements are kept in {} (--store)\n",
+               space.source, space.sample_store, store_url);
+  }
+  for (const space::ExperimentReference& experiment : space.experiments) {
+    if (!experiment.actuator.empty() && experiment.actuator != kReferenceActuator) {
+      fmt::print(stderr, "{}: actuatorIdentifier '{}' does not count here: {} is an experiment of assay's\n",
+                 experiment.where, experiment.actuator, experiment.identifier);
+    }
+  }
 }
 
 Status SummaryStatus(const explore::ExploreSummary& summary) {
@@ -122,6 +139,7 @@ Status Run(const ExploreVerbOptions& options) {
     return DryRun(options, space, MeasureOptionsOf(options));
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store));
+  TellWhatDoesNotCount(space.space(), store->url());
   explore::ExploreOptions explore_options;
   explore_options.measure = MeasureOptionsOf(options);
   explore_options.workers = options.workers;
@@ -146,14 +164,14 @@ Action AddExplore(CLI::App& app) {
   auto options = std::make_shared<ExploreVerbOptions>();
   app.add_option("space", options->space, "Discovery space (YAML)")->required()->type_name("SPACE.yaml");
   app.add_option("--workers", options->workers, "Points at once; more than one shares the machine among them")
-      ->check(CLI::Range(1, 1024))
+      ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   app.add_option("--max-points", options->max_points, "Measure at most so many points now; -1: all")
-      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 40))
+      ->check(WholeNumber(-1))
       ->capture_default_str();
   app.add_option("--repeats", options->repeats,
                  "Valid measurements that each point shall have, made in turns (A B C A B C); those of the store count")
-      ->check(CLI::Range(1, 1000))
+      ->check(WholeNumber(1, 1000))
       ->capture_default_str();
   app.add_option("--retries", options->retries, "Times that a point which failed, but not by a mistake, is run again")
       ->check(CLI::Range(0, 100))

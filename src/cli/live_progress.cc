@@ -39,8 +39,7 @@ void LiveProgress::OnEvent(const job::Event& event) {
     planned_steps_ = loaded->planned_steps;
     const std::string rows = loaded->rows > 0 ? fmt::format(", {} rows", loaded->rows) : "";
     line_.Update(fmt::format("{}{}: {} of {} parameters train{}, loaded in {}", prefix_, loaded->model_type,
-                             FormatNumber(static_cast<double>(loaded->trainable_parameters)),
-                             FormatNumber(static_cast<double>(loaded->parameters)), rows,
+                             FormatCount(loaded->trainable_parameters), FormatCount(loaded->parameters), rows,
                              FormatSeconds(loaded->seconds)));
   } else if (const auto* step = std::get_if<job::Step>(&event)) {
     OnStep(*step);

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "base/subprocess.h"
 #include "base/terminal.h"
@@ -54,6 +57,28 @@ int ReportUsageError(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
+/// A word where a verb is expected that is none; CLI11 would only say that a verb is missing. Ok without one.
+Status CheckVerbs(CLI::App& app, int argc, char** argv) {
+  CLI::App* at = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string> known;
+    for (const CLI::App* verb : at->get_subcommands([](const CLI::App*) { return true; })) {
+      known.push_back(verb->get_name());
+    }
+    if (known.empty()) {
+      break;
+    }
+    if (std::ranges::find(known, argv[i]) == known.end()) {
+      const std::string nearest = NearestName(argv[i], known);
+      return Status::InvalidArgument(fmt::format("there is no verb '{}'{} (see {}{} --help)", argv[i],
+                                                 nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
+                                                 at == &app ? "" : "assay ", at->get_name()));
+    }
+    at = at->get_subcommand(argv[i]);
+  }
+  return Status::Ok();
+}
+
 /// What was printed may still find no room.
 Status FlushOutput() {
   const int problem = std::fflush(stdout) != 0 ? errno : std::ferror(stdout) != 0 ? EIO : 0;
@@ -70,6 +95,10 @@ int Main(int argc, char** argv) {
   for (const Verb& verb : kVerbs) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     verbs.emplace_back(sub, verb.add(*sub));
+  }
+  if (const Status known = CheckVerbs(app, argc, argv); !known.ok()) {
+    fmt::print(stderr, "assay: {}\n", OneLine(known.message()));
+    return ExitCode(known);
   }
   try {
     app.parse(argc, argv);

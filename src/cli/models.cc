@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "data/model_catalogue.h"
@@ -27,19 +29,38 @@ const char* StatusText(data::ModelStatus status) {
   return "";
 }
 
+/// Unknown sizes are 0: of models whose configuration is not at hand.
+nlohmann::json SizeJson(int64_t parameters) {
+  return parameters > 0 ? nlohmann::json(parameters) : nlohmann::json();
+}
+
+std::string SizeText(int64_t parameters) {
+  return parameters > 0 ? FormatCount(parameters) : "";
+}
+
 Status Run(const std::string& output) {
   nlohmann::json list = nlohmann::json::array();
-  TextTable table({"model", "family", "state"});
+  TextTable table({"model", "family", "parameters", "state"});
   for (const data::CatalogueModel& model : data::ModelCatalogue()) {
     const std::string name(model.name);
     const std::string family(model.family);
-    list.push_back({{"name", name}, {"family", family}, {"state", StatusText(model.status)}});
-    table.AddRow({name, family, StatusText(model.status)});
+    const auto ref = data::ResolveModel(name, ShareDirectory());
+    const int64_t parameters = ref.ok() ? ref->parameters : 0;
+    list.push_back({{"name", name},
+                    {"family", family},
+                    {"parameters", SizeJson(parameters)},
+                    {"state", StatusText(model.status)}});
+    table.AddRow({name, family, SizeText(parameters), StatusText(model.status)});
   }
   for (const data::VisionModel& model : data::VisionModels()) {
     const std::string name(model.name);
-    list.push_back({{"name", name}, {"family", "vit"}, {"state", StatusText(data::ModelStatus::kAvailable)}});
-    table.AddRow({name, "vit", StatusText(data::ModelStatus::kAvailable)});
+    const auto ref = data::ResolveVisionModel(name, ShareDirectory());
+    const int64_t parameters = ref.ok() ? ref->shape.parameters() : 0;
+    list.push_back({{"name", name},
+                    {"family", "vit"},
+                    {"parameters", SizeJson(parameters)},
+                    {"state", StatusText(data::ModelStatus::kAvailable)}});
+    table.AddRow({name, "vit", SizeText(parameters), StatusText(data::ModelStatus::kAvailable)});
   }
   fmt::print("{}", output == "json" ? DumpJsonPretty(list) : table.Render());
   return Status::Ok();

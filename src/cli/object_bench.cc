@@ -130,10 +130,10 @@ Action AddObjectBench(CLI::App& app) {
       ->type_name("BYTES")
       ->capture_default_str();
   app.add_option("--count", options->plan.objects, "Of objects; with mixed, of operations")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->check(WholeNumber(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--repeats", options->plan.repeats, "Of put and get in turns; the median counts")
-      ->check(CLI::Range(1, kMostRepeats))
+      ->check(WholeNumber(1, kMostRepeats))
       ->capture_default_str();
   AddOutputOption(app, options->output, {"table", "json"});
   options->store.AddTo(app);

@@ -212,7 +212,7 @@ void CopyFlags::AddTo(CLI::App& app) {
   app.add_flag("--always", always, "With --recursive: copy also what is equal");
   app.add_flag("--no-resume", no_resume, "Keep no journal of parts to go on from after a crash");
   app.add_flag("-q,--quiet", quiet, "Print failures only");
-  app.add_option("--jobs", jobs, "Objects at a time")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--jobs", jobs, "Objects at a time")->check(WholeNumber(1, 256))->capture_default_str();
   AddOutputOption(app, output, {"text", "json"});
   write.AddTo(app);
   store.AddTo(app);

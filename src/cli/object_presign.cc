@@ -5,6 +5,7 @@
 
 #include "cli/object_options.h"
 #include "cli/object_verb.h"
+#include "cli/options.h"
 
 namespace assay::cli {
 namespace {
@@ -34,7 +35,7 @@ Action AddObjectPresign(CLI::App& app) {
       ->check(CLI::IsMember({"GET", "PUT"}))
       ->capture_default_str();
   app.add_option("--expires-in", options->seconds, "Seconds it is good for")
-      ->check(CLI::Range(int64_t{1}, kWeek))
+      ->check(WholeNumber(1, kWeek))
       ->capture_default_str();
   options->store.AddTo(app);
   return [options] { return Run(*options); };

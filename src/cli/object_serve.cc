@@ -9,6 +9,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "cli/object_verb.h"
+#include "cli/options.h"
 #include "objectserver/server.h"
 
 namespace assay::cli {
@@ -63,7 +64,7 @@ Action AddObjectServe(CLI::App& app) {
   app.add_option("--root", serve.root, "Where objects are kept: a folder, or memory")
       ->type_name("DIR|memory")
       ->capture_default_str();
-  app.add_option("--port", serve.port, "Port; 0: any free one")->check(CLI::Range(0, 65535))->capture_default_str();
+  app.add_option("--port", serve.port, "Port; 0: any free one")->check(WholeNumber(0, 65535))->capture_default_str();
   app.add_option("--host", serve.host, "Address to listen on")->capture_default_str();
   app.add_option("--dialect", options->dialects, "Protocols, comma separated: s3, gcs, oci")
       ->type_name("A,B")
@@ -79,7 +80,7 @@ Action AddObjectServe(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--region", serve.region, "Region of new buckets")->capture_default_str();
   app.add_option("--threads", serve.threads, "Event loops; 0: one a core, 2 to 8")
-      ->check(CLI::Range(0, 64))
+      ->check(WholeNumber(0, 64))
       ->capture_default_str();
   app.add_flag("--md5-etags", serve.always_md5,
                "Entity tags are MD5 whatever the size (else only up to 1 MiB or where a client sends one: it is slow)");

@@ -1,9 +1,15 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "samplestore/sample_store.h"
 
@@ -30,17 +36,50 @@ void AddReuseOption(CLI::App& app, explore::Reuse& reuse) {
       ->transform(CLI::CheckedTransformer(names, CLI::ignore_case).description("{machine,commit,anywhere}"));
 }
 
-CLI::Validator NotNegative() {
-  const auto check = [](const std::string& text) {
+CLI::Validator Number(double least, double most) {
+  const std::string wanted = most == std::numeric_limits<double>::infinity()
+                                 ? fmt::format("a number of {} or more", least)
+                                 : fmt::format("a number from {} to {}", least, most);
+  const auto check = [=](const std::string& text) {
     double value = 0;
-    const bool fine = CLI::detail::lexical_cast(text, value) && value >= 0 && std::isfinite(value);
-    return fine ? std::string() : "must be a number of 0 or more, not '" + text + "'";
+    const bool fine = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value >= least && value <= most;
+    return fine ? std::string() : fmt::format("must be {}, not '{}'", wanted, text);
   };
-  return {check, "NONNEGATIVE"};
+  return {check, least == 0 ? "NONNEGATIVE" : "NUMBER"};
+}
+
+CLI::Validator WholeNumber(int64_t least, int64_t most) {
+  const std::string wanted = most >= kLargestCount ? fmt::format("a whole number of {} or more", least)
+                                                   : fmt::format("a whole number from {} to {}", least, most);
+  const auto check = [=](const std::string& text) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc::result_out_of_range || (error == std::errc() && value > most && most >= kLargestCount)) {
+      return fmt::format("is too large: '{}'", text);
+    }
+    const bool fine = error == std::errc() && end == text.data() + text.size() && value >= least && value <= most;
+    return fine ? std::string() : fmt::format("must be {}, not '{}'", wanted, text);
+  };
+  return {check, ""};
 }
 
 CLI::Validator ByteSize() {
   return {[](const std::string& text) { return ParseBytes(text).status().message(); }, ""};
+}
+
+void AddWritePlanOption(CLI::App& app, std::string& path) {
+  app.add_option("--write-plan", path, "Make everything ready, write the plan to FILE for assay-worker, start nothing")
+      ->type_name("FILE");
+}
+
+Status WritePlan(const job::Plan& plan, const std::string& path) {
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, DumpJsonPretty(job::ToJson(plan))));
+  const int64_t ranks = job::RanksOf(plan);
+  const std::string launcher =
+      ranks > 1 ? fmt::format("torchrun --nproc-per-node={} --no-python ", ranks) : std::string();
+  fmt::print("plan for {} rank{} written; start it with: {}assay-worker --plan {}\n", ranks, ranks == 1 ? "" : "s",
+             launcher, path);
+  return Status::Ok();
 }
 
 experiment::PlanContext DefaultPlanContext() {

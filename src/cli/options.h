@@ -2,10 +2,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "explore/measure_point.h"
+#include "job/plan.h"
 
 namespace assay::cli {
 
@@ -18,11 +22,24 @@ void AddStoreOption(CLI::App& app, std::string& url);
 /// --reuse.
 void AddReuseOption(CLI::App& app, explore::Reuse& reuse);
 
-/// A number of 0 or more. CLI11's own check prints the largest double with all of its digits.
-CLI::Validator NotNegative();
+/// No count of anything is larger: products of two still fit 64 bits with a small third.
+inline constexpr int64_t kLargestCount = int64_t{1} << 40;
+
+/// Finite numbers and whole ones from `least` to `most`. CLI11's own checks let "nan" through, take -1 for the largest
+/// number without a sign, and print bounds that nobody asked about with all of their digits.
+CLI::Validator Number(double least, double most = std::numeric_limits<double>::infinity());
+CLI::Validator WholeNumber(int64_t least, int64_t most = kLargestCount);
+inline CLI::Validator NotNegative() {
+  return Number(0);
+}
 
 /// A number of bytes as ParseBytes() reads it; the option names its type itself.
 CLI::Validator ByteSize();
+
+/// --write-plan FILE, for ranks that another launcher starts.
+void AddWritePlanOption(CLI::App& app, std::string& path);
+/// Writes `plan` to `path` and says how it is started.
+Status WritePlan(const job::Plan& plan, const std::string& path);
 
 /// Where plans find models, data and caches.
 experiment::PlanContext DefaultPlanContext();

@@ -109,7 +109,7 @@ Status Run(const RunOptions& options) {
   }
   if (options.output == "json") {
     fmt::print("{}", DumpJsonPretty(samplestore::ToJson(result.measurement)));
-  } else {
+  } else if (result.measurement.outcome != samplestore::Outcome::kFailed) {
     PrintTable(result);
   }
   return OutcomeStatus(result);

@@ -30,6 +30,7 @@ struct TrainVitOptions {
   std::string precision;                                      ///< empty: the plugin's own
   std::vector<std::function<void(job::PluginKnobs&)>> knobs;  ///< each sets one that was given
   std::string memory_cap;
+  std::string write_plan;
   std::string output;
   bool skip_corrupt = false;
   bool trace = false;
@@ -124,6 +125,9 @@ Status Run(const TrainVitOptions& options) {
   {
     LiveProgress progress;
     ASSAY_RETURN_IF_ERROR(CompletePlan(options, progress, plan));
+    if (!options.write_plan.empty()) {
+      return WritePlan(plan, options.write_plan);
+    }
     launch::LaunchOptions launch;
     launch.on_event = [&progress](const job::Event& event) { FollowEvent(event, progress); };
     ASSAY_ASSIGN_OR_RETURN(record, launch::RunWorker(plan, launch));
@@ -150,7 +154,7 @@ void AddDataOptions(CLI::App& app, TrainVitOptions& options) {
 
 void AddTrainingOptions(CLI::App& app, TrainVitOptions& options) {
   job::VitPlan& plan = options.plan;
-  const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 40);
+  const auto positive = WholeNumber(1);
   app.add_option("--batch-size", plan.batch_size, "Images a data rank and step")
       ->check(positive)
       ->capture_default_str();
@@ -161,13 +165,13 @@ void AddTrainingOptions(CLI::App& app, TrainVitOptions& options) {
       ->check(positive)
       ->capture_default_str();
   app.add_option("--max-steps", plan.max_steps, "Optimiser steps; -1: as many as the epochs have")
-      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 40))
+      ->check(WholeNumber(-1))
       ->capture_default_str();
   app.add_option("--learning-rate", plan.learning_rate, "Peak learning rate, for any number of ranks")
       ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--warmup-ratio", plan.warmup_ratio, "Share of the steps over which the rate rises")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(Number(0, 1))
       ->capture_default_str();
   app.add_option("--lr-scheduler-type", plan.lr_scheduler_type, "Learning rate after the warm-up")
       ->check(CLI::IsMember({"cosine", "constant"}))
@@ -186,7 +190,9 @@ void AddTrainingOptions(CLI::App& app, TrainVitOptions& options) {
       ->check([](const std::string& text) { return job::CheckpointedLayers(text).status().message(); })
       ->capture_default_str();
   app.add_option("--optim", plan.optimizer, "Optimiser")->capture_default_str();
-  app.add_option("--seed", plan.seed, "Of random weights, synthetic images and the order")->capture_default_str();
+  app.add_option("--seed", plan.seed, "Of random weights, synthetic images and the order")
+      ->check(WholeNumber(0, std::numeric_limits<int64_t>::max()))
+      ->capture_default_str();
 }
 
 void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
@@ -198,7 +204,7 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
       ->check(CLI::IsMember(plugins))
       ->capture_default_str();
   app.add_option("--number-ranks", options.plan.number_ranks, "Processes of this machine")
-      ->check(CLI::Range(int64_t{1}, int64_t{4096}))
+      ->check(WholeNumber(1, 4096))
       ->capture_default_str();
   app.add_option("--memory-cap", options.memory_cap, "A rank's tensor memory beyond it is an out-of-memory outcome")
       ->check(ByteSize())
@@ -207,7 +213,7 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   app.add_option("--threads", options.plan.threads, "CPU threads a rank; 0: its share of all")
-      ->check(CLI::Range(0, 4096))
+      ->check(WholeNumber(0, 4096))
       ->capture_default_str();
 }
 
@@ -238,6 +244,7 @@ void AddOutputOptions(CLI::App& app, TrainVitOptions& options) {
       ->check(CLI::IsMember({"none", "final"}))
       ->capture_default_str();
   app.add_flag("--trace", options.trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
+  AddWritePlanOption(app, options.write_plan);
   AddOutputOption(app, options.output, {"table", "json"});
 }
 

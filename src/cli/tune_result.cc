@@ -105,6 +105,7 @@ nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& r
       {"reason", record.reason},
       {"method", plan.method},
       {"model", plan.model_dir},
+      {"tokenizer", plan.tokenizer},
       {"dtype", plan.dtype},
       {"batch_size", plan.batch_size},
       {"steps", steps.size()},
@@ -151,6 +152,7 @@ std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& rec
   const Totals totals = Summarise(record);
   TextTable table({"fine-tune", plan.method});
   table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
+  table.AddRow({"tokenizer", plan.tokenizer.empty() ? "none: the rows are token ids" : plan.tokenizer});
   table.AddRow({"parameters", fmt::format("{}, {} trained", loaded->parameters, loaded->trainable_parameters)});
   if (loaded->checkpointed_layers > 0 || loaded->available_bytes > 0) {
     table.AddRow({"checkpointing", DescribeCheckpointing(*loaded)});

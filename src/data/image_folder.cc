@@ -77,6 +77,10 @@ Result<std::vector<std::string>> ListImages(const std::string& path) {
         entry.disable_recursion_pending();
       }
     } else if (IsImage(entry->path())) {
+      if (!entry->is_regular_file(error)) {
+        return Status::InvalidArgument(
+            fmt::format("{} is no file that can be read as an image: remove it", entry->path().string()));
+      }
       paths.push_back(entry->path().string());
     }
   }

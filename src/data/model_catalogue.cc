@@ -9,6 +9,8 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "data/model_size.h"
+#include "job/model_folder.h"
 
 namespace assay::data {
 namespace {
@@ -95,6 +97,29 @@ Status UnknownModel(const std::string& name) {
                                       nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 
+/// The ids of another tokeniser mean nothing to weights that were trained with their own.
+Status ChooseTokenizer(const std::string& share_dir, ModelRef& ref) {
+  if (FileExists(ref.dir + "/tokenizer.json")) {
+    ref.tokenizer_dir = ref.dir;
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::string other, job::FindOtherTokenizer(ref.dir));
+  if (!other.empty()) {
+    ref.no_tokenizer = fmt::format(
+        "model folder {} holds its tokenizer as {}, which cannot be read: make a tokenizer.json, for example with "
+        "transformers' AutoTokenizer.from_pretrained(...).save_pretrained(...), or give rows of token ids",
+        ref.dir, other);
+  } else if (ref.has_weights) {
+    ref.no_tokenizer = fmt::format(
+        "model folder {} holds weights but no tokenizer.json: add the one that they were trained with, or give rows of "
+        "token ids",
+        ref.dir);
+  } else {
+    ref.tokenizer_dir = FallbackTokenizerDir(share_dir);
+  }
+  return Status::Ok();
+}
+
 /// Reads what is needed to choose a model; the engine checks the rest when it builds it.
 Result<ModelRef> ReadModelFolder(const std::string& name, const std::string& dir, const std::string& share_dir) {
   const std::string path = dir + "/config.json";
@@ -116,8 +141,10 @@ Result<ModelRef> ReadModelFolder(const std::string& name, const std::string& dir
   if (ref.vocab_size <= 0) {
     return Status::InvalidArgument(fmt::format("{}: vocab_size is {}; expected at least 1", path, ref.vocab_size));
   }
-  ref.has_weights = FileExists(dir + "/model.safetensors") || FileExists(dir + "/model.safetensors.index.json");
-  ref.tokenizer_dir = FileExists(dir + "/tokenizer.json") ? dir : FallbackTokenizerDir(share_dir);
+  ref.parameters = CountDecoderParameters(config);
+  ASSAY_ASSIGN_OR_RETURN(const std::string weights, job::FindWeights(dir));
+  ref.has_weights = !weights.empty();
+  ASSAY_RETURN_IF_ERROR(ChooseTokenizer(share_dir, ref));
   return ref;
 }
 

@@ -42,14 +42,19 @@ struct ModelRef {
   std::string family = {};   ///< its model_type
   bool has_weights = false;  ///< else the weights are random
   int64_t vocab_size = 0;
-  std::string tokenizer_dir = {};  ///< `dir` when it has a tokenizer.json, else the project's own small tokeniser
+  int64_t parameters = 0;  ///< by its config.json (model_size.h); 0: unknown
+  /// `dir` where it has a tokenizer.json; the project's own small tokeniser where it holds neither weights nor a
+  /// tokeniser; else empty.
+  std::string tokenizer_dir = {};
+  std::string no_tokenizer = {};  ///< why `tokenizer_dir` is empty, with what to do
 };
 
 /// The tokeniser for models that come without one, under `share_dir`.
 std::string FallbackTokenizerDir(const std::string& share_dir);
 
 /// What `name_or_dir` stands for: a name of the catalogue, else a folder. Fails with one line for an unknown name (with
-/// the nearest known one), a name whose family or configuration is missing, and a folder without a usable config.json.
+/// the nearest known one), a name whose family or configuration is missing, a folder without a usable config.json, and
+/// one whose weights cannot be used (job::FindWeights).
 Result<ModelRef> ResolveModel(const std::string& name_or_dir, const std::string& share_dir);
 
 /// Refuses a model whose vocabulary is smaller than that of the tokens it is to read.

@@ -105,6 +105,21 @@ TEST_F(ModelFolderTest, ShardedWeightsCountAndNoneMeansRandom) {
   EXPECT_TRUE(Resolve()->has_weights);
 }
 
+TEST_F(ModelFolderTest, WeightsThatCannotBeUsedAreNoReasonForRandomOnes) {
+  Write("config.json", R"({"model_type": "llama", "vocab_size": 300})");
+  Write("model-00001-of-00002.safetensors", "");
+  EXPECT_THAT(Resolve().status().message(), HasSubstr("holds model-00001-of-00002.safetensors but no"));
+}
+
+TEST_F(ModelFolderTest, RealWeightsNeverGetAnotherTokenizer) {
+  Write("config.json", R"({"model_type": "llama", "vocab_size": 300})");
+  Write("model.safetensors", "");
+  EXPECT_EQ(Resolve()->tokenizer_dir, "");
+  EXPECT_THAT(Resolve()->no_tokenizer, HasSubstr("holds weights but no tokenizer.json"));
+  Write("tokenizer.model", "");
+  EXPECT_THAT(Resolve()->no_tokenizer, HasSubstr("holds its tokenizer as tokenizer.model"));
+}
+
 TEST_F(ModelFolderTest, BadConfigsAreOneLine) {
   for (const auto& [config, message] : std::vector<std::pair<std::string, std::string>>{
            {"{", "config.json"},

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/files.h"
 #include "base/parallel.h"
@@ -20,13 +22,13 @@
 namespace assay::data {
 namespace {
 
-/// A change of the masks or of the file's format must change this.
-constexpr std::string_view kRowsCacheVersion = "1";
+/// A change of the tokeniser's ids, of the masks or of the file's format must change this.
+constexpr std::string_view kRowsCacheVersion = "2";
 constexpr uint64_t kShortestCut = 256;
 
-/// A file of that name comes before a data set of that id.
+/// The id of a data set is that data set, whatever lies in the working folder: results are recorded under it.
 bool NamesFile(const std::string& data) {
-  return FileExists(data) || IsDirectory(data) || data.find('/') != std::string::npos;
+  return !IsKnownDataset(data) && (FileExists(data) || IsDirectory(data) || data.find('/') != std::string::npos);
 }
 
 Result<std::unique_ptr<RowSource>> OpenRows(const DataSpec& spec, const std::string& share_dir) {
@@ -41,19 +43,21 @@ std::string CacheOf(const DataSpec& spec) {
   return spec.cache_dir.empty() ? UserCacheDirectory() : spec.cache_dir;
 }
 
-/// SHA-256 over the files that decide what a tokeniser does; empty when there is no tokenizer.json.
+/// The files that decide what a tokeniser does.
+constexpr std::array<std::string_view, 3> kTokenizerFiles = {"tokenizer.json", "tokenizer_config.json",
+                                                             "special_tokens_map.json"};
+
+/// SHA-256 over them; empty when there is no tokenizer.json.
 Result<std::string> HashTokenizer(const std::string& folder) {
-  constexpr std::array<std::string_view, 3> kFiles = {"tokenizer.json", "tokenizer_config.json",
-                                                      "special_tokens_map.json"};
   std::string hashes;
-  for (const std::string_view name : kFiles) {
+  for (const std::string_view name : kTokenizerFiles) {
     const std::string path = fmt::format("{}/{}", folder, name);
     if (!folder.empty() && FileExists(path)) {
       ASSAY_ASSIGN_OR_RETURN(const std::string hash, Sha256HexOfFile(path));
       hashes += fmt::format("{} {}\n", name, hash);
     }
   }
-  return hashes.starts_with(kFiles[0]) ? Sha256Hex(hashes) : std::string();
+  return hashes.starts_with(kTokenizerFiles[0]) ? Sha256Hex(hashes) : std::string();
 }
 
 /// The cached file, if it is whole and of these rows.
@@ -123,6 +127,8 @@ Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
 
   PreparedTokens prepared{.rows = rows->size(), .data_hash = rows->content_hash()};
   ASSAY_ASSIGN_OR_RETURN(prepared.tokenizer_hash, HashTokenizer(spec.tokenizer_dir));
+  ASSAY_ASSIGN_OR_RETURN(const Row first, rows->Read(0));
+  prepared.tokenizer = first.kind == RowKind::kTokens ? std::string() : spec.tokenizer_dir;
   const auto cut = std::max(kShortestCut, std::bit_ceil(static_cast<uint64_t>(spec.max_length)));
   const std::string key = Sha256Hex(fmt::format("{}\n{}\n{}\n{}\n{}", kRowsCacheVersion, prepared.data_hash,
                                                 prepared.tokenizer_hash, cut, spec.response_template));
@@ -133,6 +139,7 @@ Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
   if (!prepared.cached) {
     ASSAY_RETURN_IF_ERROR(MakeDirectories(folder));
     const TokenizeOptions options{.tokenizer_dir = spec.tokenizer_dir,
+                                  .no_tokenizer = spec.no_tokenizer,
                                   .response_template = spec.response_template,
                                   .max_tokens = static_cast<int64_t>(cut),
                                   .threads = spec.threads > 0 ? static_cast<int>(spec.threads) : UsableThreads()};
@@ -140,11 +147,25 @@ Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
   }
   ASSAY_ASSIGN_OR_RETURN(const TokenFile file, TokenFile::Open(prepared.tokens_file));
   ASSAY_RETURN_IF_ERROR(CheckModelVocabulary(file, spec));
-  ASSAY_RETURN_IF_ERROR(CheckRows(file, spec.max_length, spec.data));
+  ASSAY_ASSIGN_OR_RETURN(prepared.unsupervised_rows, CountUnsupervisedRows(file, spec.max_length, spec.data));
   prepared.tokens = file.tokens();
   prepared.vocab_size = file.vocab_size();
   prepared.seconds = MonotonicSeconds() - start;
   return prepared;
+}
+
+Status CopyTokenizer(const std::string& from, const std::string& to) {
+  for (const std::string_view name : kTokenizerFiles) {
+    const std::string source = fmt::format("{}/{}", from, name);
+    const std::string target = fmt::format("{}/{}", to, name);
+    std::error_code error;
+    if (!FileExists(source) || std::filesystem::equivalent(source, target, error)) {
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(source));
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(target, text));
+  }
+  return Status::Ok();
 }
 
 }  // namespace assay::data

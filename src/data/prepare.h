@@ -11,8 +11,9 @@ namespace assay::data {
 
 /// What is to be tokenised, and how.
 struct DataSpec {
-  std::string data;           ///< a JSONL file, or the id of a data set (datasets.h)
+  std::string data;           ///< the id of a data set (datasets.h), else a JSONL file
   std::string tokenizer_dir;  ///< a folder with tokenizer.json; not needed when every row holds token ids
+  std::string no_tokenizer;   ///< with no tokenizer_dir: what a row of text is refused with
   std::string response_template = std::string(kDefaultResponseTemplate);
   int64_t max_length = 512;      ///< tokens of a row that a run will read
   int64_t model_vocab_size = 0;  ///< ids must be below it; 0: any
@@ -28,6 +29,8 @@ struct PreparedTokens {
   int64_t vocab_size = 0;           ///< as TokenFile::vocab_size()
   std::string data_hash;            ///< SHA-256 of the file's bytes, or of what decides a generated data set's rows
   std::string tokenizer_hash = {};  ///< SHA-256 of the tokeniser's files; empty without one
+  std::string tokenizer = {};       ///< the folder of what made the ids; empty: the rows brought them
+  int64_t unsupervised_rows = 0;    ///< of which nothing within max_length bears loss, most often by truncation
   double seconds = 0;
   bool cached = false;  ///< the file was there already
 };
@@ -46,8 +49,11 @@ Result<DataContent> HashData(const DataSpec& spec);
 /// a damaged file is made again. Processes may do this at once: each writes a file of its own and renames it.
 ///
 /// Fails with one line: a data set or tokeniser that is missing or wrong, a row that cannot be used (by file and line),
-/// a row with nothing left to learn from at `max_length`, ids outside the model's vocabulary, a cache that cannot be
-/// written.
+/// rows of which none has anything left to learn from at `max_length`, ids outside the model's vocabulary, a cache that
+/// cannot be written.
 Result<PreparedTokens> PrepareTokens(const DataSpec& spec);
+
+/// Puts the tokeniser of folder `from` beside what is in folder `to`, where it is not there already.
+Status CopyTokenizer(const std::string& from, const std::string& to);
 
 }  // namespace assay::data

@@ -174,15 +174,36 @@ TEST_F(PrepareTest, ATokenizerLargerThanTheModelIsRefused) {
   EXPECT_THAT(Error(), HasSubstr("the model's vocabulary of 260 is smaller than the tokenizer's of 261"));
 }
 
-TEST_F(PrepareTest, ARowWhoseResponseIsCutAwayIsNamed) {
-  Write("{\"prompt\": \"p\", \"completion\": \"c\"}\n{\"prompt\": \"" + std::string(80, 'x') +
-        "\", \"completion\": \"c\"}\n");
-  PrepareOrDie();
+TEST_F(PrepareTest, RowsWhoseResponseIsCutAwayAreCounted) {
+  const std::string long_row = "{\"prompt\": \"" + std::string(80, 'x') + "\", \"completion\": \"c\"}\n";
+  Write("{\"prompt\": \"p\", \"completion\": \"c\"}\n" + long_row);
+  EXPECT_EQ(PrepareOrDie().unsupervised_rows, 0);
   spec_.max_length = 64;
-  EXPECT_THAT(Error(), AllOf(HasSubstr("data.jsonl:2: the response is gone after truncation to 64 tokens"),
-                             HasSubstr("first supervised token is number 82")));
+  EXPECT_EQ(PrepareOrDie().unsupervised_rows, 1);
+  Write(long_row);
+  EXPECT_THAT(Error(), AllOf(HasSubstr("gone after truncation to 64 tokens"), HasSubstr("supervised is number 82")));
   spec_.max_length = 1;
   EXPECT_THAT(Error(), HasSubstr("maximum length of 1"));
+}
+
+TEST_F(PrepareTest, AnIdIsTheDataSetWhateverLiesInTheWorkingFolder) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory_->path());
+  std::ofstream("austen-completion") << "{\"prompt\": \"p\", \"completion\": \"c\"}\n";
+  spec_.data = "austen-completion";
+  const PreparedTokens by_id = PrepareOrDie();
+  spec_.data = "./austen-completion";
+  const PreparedTokens by_path = PrepareOrDie();
+  std::filesystem::current_path(before);
+  EXPECT_GT(by_id.rows, 1);
+  EXPECT_EQ(by_path.rows, 1);
+}
+
+TEST_F(PrepareTest, TextForAModelWithoutAReadableTokenizerIsRefusedWithTheReason) {
+  Write("{\"input_ids\": [5, 6]}\n{\"prompt\": \"p\", \"completion\": \"c\"}\n");
+  spec_.tokenizer_dir = "";
+  spec_.no_tokenizer = "the model holds its tokenizer as tekken.json";
+  EXPECT_THAT(Error(), HasSubstr("data.jsonl:2: the model holds its tokenizer as tekken.json"));
 }
 
 TEST_F(PrepareTest, TheFirstBadRowIsNamedAndNothingIsLeft) {

@@ -160,27 +160,27 @@ int64_t FirstSupervised(std::span<const int32_t> labels) {
 
 }  // namespace
 
-Status CheckRows(const TokenFile& file, int64_t max_length, std::string_view source) {
+Result<int64_t> CountUnsupervisedRows(const TokenFile& file, int64_t max_length, std::string_view source) {
+  int64_t unsupervised = 0;
+  int64_t nearest = INT64_MAX;
   for (int64_t i = 0; i < file.rows(); ++i) {
-    const TokenRowView row = file.row(i, INT64_MAX);
-    const int64_t first = FirstSupervised(row.labels);
-    if (first >= 0 && first < max_length) {
-      continue;
-    }
-    const std::string where =
-        row.line > 0 ? fmt::format("{}:{}", source, row.line) : fmt::format("{}, row {}", source, i + 1);
-    if (first < 0) {
-      return Status::InvalidArgument(
-          fmt::format("{}: none of the row's first {} tokens is supervised, so there is nothing to learn from it; "
-                      "remove the row, or raise the maximum length if its response comes later",
-                      where, row.labels.size()));
-    }
-    return Status::InvalidArgument(
-        fmt::format("{}: the response is gone after truncation to {} tokens (its first supervised token is number {}); "
-                    "raise the maximum length or shorten the prompt",
-                    where, max_length, first + 1));
+    const int64_t first = FirstSupervised(file.row(i, INT64_MAX).labels);
+    unsupervised += first < 0 || first >= max_length ? 1 : 0;
+    nearest = first < 0 ? nearest : std::min(nearest, first);
   }
-  return Status::Ok();
+  if (unsupervised < file.rows()) {
+    return unsupervised;
+  }
+  if (nearest == INT64_MAX) {
+    return Status::FailedPrecondition(fmt::format(
+        "{}: no token of its {} rows is supervised, so there is nothing to learn from; check the labels and "
+        "the response template, or raise the maximum length if the responses come later",
+        source, file.rows()));
+  }
+  return Status::FailedPrecondition(
+      fmt::format("{}: the responses of all its {} rows are gone after truncation to {} tokens (the first that is "
+                  "supervised is number {}); raise the maximum length or shorten the prompts",
+                  source, file.rows(), max_length, nearest + 1));
 }
 
 }  // namespace assay::data

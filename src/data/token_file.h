@@ -85,9 +85,9 @@ class TokenFile {
   std::shared_ptr<const Mapping> mapping_;
 };
 
-/// Checks that every row still has something to learn from when it is cut to `max_length` tokens: at least one
-/// supervised token behind the first position. The error names the first row that has none by `source` and line, and
-/// says how long rows would have to be.
-Status CheckRows(const TokenFile& file, int64_t max_length, std::string_view source);
+/// How many rows bear no loss when they are cut to `max_length` tokens: none behind the first position is supervised.
+/// Such a row is trained on with the others, as the reference does, and adds nothing to the loss. FailedPrecondition
+/// where all rows are such; it names `source` and says how long rows would have to be.
+Result<int64_t> CountUnsupervisedRows(const TokenFile& file, int64_t max_length, std::string_view source);
 
 }  // namespace assay::data

@@ -133,24 +133,27 @@ TEST_F(TokenFileTest, CheckIdsFindsAnIdOutsideTheVocabulary) {
   EXPECT_THAT(file->CheckIds().message(), HasSubstr("outside its vocabulary of 9"));
 }
 
-TEST_F(TokenFileTest, CheckRowsNamesTheFirstRowWithoutSupervisedTokens) {
+TEST_F(TokenFileTest, RowsWhoseResponseIsCutAwayAreCountedUntilAllAre) {
   ASSERT_TRUE(
       WriteTokenFile(path_, std::vector<TokenRow>{{{1, 2, 3}, {-100, 2, 3}, 1}, {{4, 5, 6}, {-100, -100, 6}, 5}}, 9)
           .ok());
   const auto file = TokenFile::Open(path_);
   ASSERT_TRUE(file.ok());
-  EXPECT_TRUE(CheckRows(*file, 3, "data.jsonl").ok());
-  const Status status = CheckRows(*file, 2, "data.jsonl");
-  EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("data.jsonl:5:"));
-  EXPECT_THAT(status.message(), HasSubstr("truncation to 2 tokens (its first supervised token is number 3)"));
+  EXPECT_EQ(*CountUnsupervisedRows(*file, 3, "data.jsonl"), 0);
+  EXPECT_EQ(*CountUnsupervisedRows(*file, 2, "data.jsonl"), 1);
+  const Status status = CountUnsupervisedRows(*file, 1, "data.jsonl").status();
+  EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(),
+              HasSubstr("data.jsonl: the responses of all its 2 rows are gone after truncation to 1"));
+  EXPECT_THAT(status.message(), HasSubstr("supervised is number 2)"));
 }
 
 TEST_F(TokenFileTest, ASupervisedFirstTokenAloneBearsNoLoss) {
   ASSERT_TRUE(WriteTokenFile(path_, std::vector<TokenRow>{{{1, 2}, {1, -100}, 7}}, 9).ok());
   const auto file = TokenFile::Open(path_);
   ASSERT_TRUE(file.ok());
-  EXPECT_THAT(CheckRows(*file, 512, "data.jsonl").message(), HasSubstr("data.jsonl:7: none of the row's"));
+  EXPECT_THAT(CountUnsupervisedRows(*file, 512, "data.jsonl").status().message(),
+              HasSubstr("data.jsonl: no token of its 1 rows is supervised"));
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ class BatchEncoder {
     ParallelFor(count, options_.threads, [&](int64_t i) { read[i].emplace(rows_.Read(first + i)); });
     for (const auto& row : read) {
       ASSAY_RETURN_IF_ERROR(row->status());
+      const bool is_text = (*row)->kind != RowKind::kTokens;
+      if (is_text && options_.tokenizer_dir.empty() && !options_.no_tokenizer.empty()) {
+        return Status::InvalidArgument(options_.no_tokenizer).WithContext(rows_.Where(first + (&row - read.data())));
+      }
       ASSAY_RETURN_IF_ERROR(Prepare((*row)->kind));
     }
     std::vector<std::optional<Result<TokenRow>>> encoded(count);

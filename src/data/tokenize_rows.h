@@ -11,6 +11,7 @@ namespace assay::data {
 
 struct TokenizeOptions {
   std::string tokenizer_dir;  ///< read only when a row of text turns up
+  std::string no_tokenizer;   ///< without one: what a row of text is refused with; empty: a line that fits any caller
   std::string response_template;
   int64_t max_tokens = 0;  ///< a row
   int threads = 1;

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "job/model_folder.h"
 
 namespace assay::data {
 namespace {
@@ -91,7 +92,8 @@ Result<VisionModelRef> ReadFolder(const std::string& name, const std::string& di
   VisionModelRef ref{.name = name, .dir = dir, .shape = {}};
   ASSAY_RETURN_IF_ERROR(ReadShape(config, ref.shape).WithContext(path));
   ASSAY_RETURN_IF_ERROR(ReadProcessor(dir + "/preprocessor_config.json", ref));
-  ref.has_weights = FileExists(dir + "/model.safetensors") || FileExists(dir + "/model.safetensors.index.json");
+  ASSAY_ASSIGN_OR_RETURN(const std::string weights, job::FindWeights(dir));
+  ref.has_weights = !weights.empty();
   return ref;
 }
 

@@ -4,12 +4,25 @@
 
 #include "experiment/catalogue.h"
 #include "experiment/point.h"
+#include "experiment/space_paths.h"
 
 namespace assay::experiment {
 namespace {
 
 Status Located(const std::string& where, const Status& status) {
   return status.WithContext(where);
+}
+
+Result<std::vector<const Experiment*>> FindExperiments(const space::DiscoverySpace& space) {
+  std::vector<const Experiment*> experiments;
+  for (const space::ExperimentReference& reference : space.experiments) {
+    const Result<const Experiment*> found = FindExperiment(reference.identifier);
+    if (!found.ok()) {
+      return Located(reference.where, found.status());
+    }
+    experiments.push_back(*found);
+  }
+  return experiments;
 }
 
 /// Every property must be one of the experiment's, with a domain inside the experiment's.
@@ -43,12 +56,10 @@ Result<space::Entity> BindParameters(const space::ExperimentReference& reference
 
 Result<BoundSpace> BoundSpace::Bind(space::DiscoverySpace space) {
   BoundSpace bound;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<const Experiment*> experiments, FindExperiments(space));
+  ASSAY_RETURN_IF_ERROR(ResolvePaths(experiments, space));
   for (const space::ExperimentReference& reference : space.experiments) {
-    const Result<const Experiment*> found = FindExperiment(reference.identifier);
-    if (!found.ok()) {
-      return Located(reference.where, found.status());
-    }
-    const Experiment& experiment = **found;
+    const Experiment& experiment = *experiments[&reference - space.experiments.data()];
     ASSAY_RETURN_IF_ERROR(CheckProperties(space, experiment));
     ASSAY_ASSIGN_OR_RETURN(space::Entity parameters, BindParameters(reference, experiment));
     std::string id = ParameterizedId(experiment, parameters);
@@ -57,10 +68,10 @@ Result<BoundSpace> BoundSpace::Bind(space::DiscoverySpace space) {
       return Located(reference.where,
                      Status::InvalidArgument(fmt::format("{} stands in this space twice: remove one of the two", id)));
     }
-    bound.experiments_.push_back(&experiment);
     bound.parameterizations_.push_back(std::move(parameters));
     bound.parameterized_ids_.push_back(std::move(id));
   }
+  bound.experiments_ = experiments;
   ASSAY_ASSIGN_OR_RETURN(const int64_t points, space.PointCount());
   bound.size_ = points * static_cast<int64_t>(bound.experiments_.size());
   bound.space_ = std::move(space);

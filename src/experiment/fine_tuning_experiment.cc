@@ -32,7 +32,9 @@ Result<std::map<std::string, std::string>> FineTuningExperiment::Contents(const 
 
 Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const PlanContext& context) const {
   ASSAY_ASSIGN_OR_RETURN(RunPlan plan, PlanFineTuning(*this, point, context));
-  definition_.specialize(point, std::get<job::TunePlan>(plan.work));
+  job::TunePlan& tune = std::get<job::TunePlan>(plan.work);
+  definition_.specialize(point, tune);
+  ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context));
   return plan;
 }
 

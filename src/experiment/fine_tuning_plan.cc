@@ -8,9 +8,11 @@
 #include "base/text.h"
 #include "data/datasets.h"
 #include "data/model_catalogue.h"
+#include "data/model_size.h"
 #include "data/prepare.h"
 #include "experiment/model_hash.h"
 #include "experiment/property_spec.h"
+#include "measure/machine.h"
 #include "measure/nvml.h"
 
 namespace assay::experiment {
@@ -102,6 +104,7 @@ data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, c
   data::DataSpec spec;
   spec.data = TextOf(point, "dataset_id");
   spec.tokenizer_dir = model.tokenizer_dir;
+  spec.no_tokenizer = model.no_tokenizer;
   spec.max_length = IntegerOf(point, "model_max_length");
   spec.model_vocab_size = model.vocab_size;
   spec.share_dir = context.ShareFolder();
@@ -145,13 +148,29 @@ Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity
   const data::DataSpec spec = DataOf(point, model, context);
   ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
   tune.tokens_file = tokens.tokens_file;
+  tune.tokenizer = tokens.tokenizer;
 
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
-  plan.provenance = {
-      {"model", model.name},  {"model_hash", model_hash},      {"weights", model.has_weights ? "file" : "random"},
-      {"dataset", spec.data}, {"data_hash", tokens.data_hash}, {"tokenizer_hash", tokens.tokenizer_hash}};
+  plan.provenance = {{"model", model.name},
+                     {"model_hash", model_hash},
+                     {"weights", model.has_weights ? "file" : "random"},
+                     {"dataset", spec.data},
+                     {"data_hash", tokens.data_hash},
+                     {"tokenizer_hash", tokens.tokenizer_hash},
+                     {"tokenizer", tokens.tokenizer.empty() ? "none" : tokens.tokenizer}};
   plan.seconds = MonotonicSeconds() - start;
   return plan;
+}
+
+Status CheckModelFits(const space::Entity& point, const job::TunePlan& plan, const PlanContext& context) {
+  if (plan.device != "cpu") {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
+                         data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+  const measure::MachineInfo machine = measure::DescribeMachine();
+  const int64_t memory_bytes = machine.memory_limit_bytes > 0 ? machine.memory_limit_bytes : machine.memory_bytes;
+  return data::CheckTrainingFits(model, plan.method == "full", plan.dtype, memory_bytes);
 }
 
 }  // namespace assay::experiment

@@ -14,4 +14,8 @@ Result<std::map<std::string, std::string>> FineTuningContents(const space::Entit
 
 Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
 
+/// OutOfMemory where no batch could make the model fit this machine, by its size: what is free at the moment does not
+/// count.
+Status CheckModelFits(const space::Entity& point, const job::TunePlan& plan, const PlanContext& context);
+
 }  // namespace assay::experiment

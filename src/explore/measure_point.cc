@@ -59,7 +59,7 @@ class PointRun {
     if (InterruptRequested()) {
       return Status::Aborted("interrupted before the worker was started");
     }
-    if (plan.status().code() == ErrorCode::kFailedPrecondition) {
+    if (plan.status().code() == ErrorCode::kFailedPrecondition || plan.status().code() == ErrorCode::kOutOfMemory) {
       AddProvenance(ContentsHere(point_, options_.context));
       Conclude(Outcome::kInvalid, plan.status().message(),
                DependenciesOf(result_.measurement.provenance, Reuse::kMachine));

@@ -26,6 +26,7 @@ template <typename Plan, typename Visitor>
 void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("model_dir", plan.model_dir);
   visit("tokens_file", plan.tokens_file);
+  visit("tokenizer", plan.tokenizer);
   visit("method", plan.method);
   visit("batch_size", plan.batch_size);
   visit("gradient_accumulation_steps", plan.gradient_accumulation_steps);

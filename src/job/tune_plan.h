@@ -28,6 +28,7 @@ struct TunePlan {
 
   std::string model_dir;        ///< Hugging Face folder; weights are random when it holds only config.json
   std::string tokens_file;      ///< data::TokenFile with the tokenised rows
+  std::string tokenizer;        ///< the folder of what made them, for results; empty: the rows brought their ids
   std::string method = "full";  ///< full | lora
   LoraOptions lora;
 

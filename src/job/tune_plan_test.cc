@@ -14,6 +14,7 @@ TunePlan UnusualPlan() {
   TunePlan plan;
   plan.model_dir = "/models/tiny";
   plan.tokens_file = "/data/rows.tokens";
+  plan.tokenizer = "/models/tiny";
   plan.method = "lora";
   plan.lora = {.rank = 8, .alpha = 32, .dropout = 0, .target_modules = {"q_proj", "o_proj"}, .adapter_dir = "/a"};
   plan.batch_size = 2;

@@ -228,10 +228,9 @@ Status EndStatus(const job::RunRecord& record) {
       return Status::OutOfMemory(record.reason);
     case job::RunEnd::kInvalid:
       return Status::InvalidArgument(record.reason);
-    case job::RunEnd::kDiverged:
-      return Status::FailedPrecondition(record.reason);
     case job::RunEnd::kInterrupted:
       return Status::Aborted(record.reason);
+    case job::RunEnd::kDiverged:
     case job::RunEnd::kError:
     case job::RunEnd::kKilled:
     case job::RunEnd::kVanished:

@@ -27,6 +27,9 @@ Result<nlohmann::json> MeasureProductCeilings(int64_t threads) {
   options.on_stdout_line = [&output](std::string_view line) { output += line; };
   ASSAY_ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(std::move(options)));
   ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, process.Wait());
+  if (InterruptRequested()) {
+    return Status::Aborted("interrupted while measuring matrix products");
+  }
   if (!end.exited || end.exit_code != 0) {
     return Status::Internal(
         fmt::format("{} --ceilings ended with {}: run it by hand to see why", worker, end.Describe()));

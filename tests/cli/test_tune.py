@@ -174,7 +174,55 @@ def test_empty_data_set(assay, model, tmp_path):
 def test_template_gone_after_truncation(assay, model, tmp_path):
     data = tmp_path / "long.jsonl"
     data.write_text(json.dumps({"output": "word " * 50 + "\n### Response: yes"}) + "\n")
-    assert "long.jsonl:1" in assay.refused(*tune(model, data, "--model-max-length", 16))
+    line = assay.refused(*tune(model, data, "--model-max-length", 16))
+    assert "long.jsonl: the responses of all its 1 rows are gone" in line
+
+
+def test_rows_whose_response_is_cut_away_are_counted_and_trained_beside_the_others(assay, model, tmp_path):
+    data = tmp_path / "mixed.jsonl"
+    rows = ["word " * 50 + "\n### Response: yes", *["a\n### Response: yes"] * 3]
+    data.write_text("".join(json.dumps({"output": row}) + "\n" for row in rows))
+    finished = assay(*tune(model, data, "--model-max-length", 16, "--batch-size", 1, "--max-steps", 4))
+    assert finished.returncode == 0, finished.stderr
+    assert "1 of 4 rows bear no loss at 16 tokens" in finished.stderr
+
+
+def test_what_a_model_folder_holds_is_used_or_refused(assay, model, saved, rows, tmp_path):
+    text = tmp_path / "text.jsonl"
+    text.write_text(json.dumps({"prompt": "a", "completion": "b"}) + "\n")
+    (saved / "tokenizer.model").write_text("")
+    assert "tokenizer.model" in assay.refused(*tune(saved, text))
+    assert json.loads(assay.ok(*tune(saved, rows, "--output", "json")))["tokenizer"] == ""
+    (model / "pytorch_model-00001-of-00002.bin").write_text("")
+    assert "pytorch_model-00001-of-00002.bin" in assay.refused(*tune(model, rows))
+
+
+def test_a_saved_model_has_the_tokeniser_that_it_was_trained_with(assay, model, tmp_path):
+    text = tmp_path / "text.jsonl"
+    text.write_text(json.dumps({"prompt": "a", "completion": "b"}) + "\n")
+    out = tmp_path / "out"
+    first = json.loads(assay.ok(*tune(model, text, "--save", "final", "--output-dir", out, "--output", "json")))
+    assert first["tokenizer"].endswith("assay-8k")
+    again = json.loads(assay.ok(*tune(out, text, "--output", "json")))
+    assert (again["weights"], again["tokenizer"]) == ("file", str(out))
+
+
+def test_a_plan_is_written_for_other_launchers(assay, model, rows, tmp_path):
+    plan = tmp_path / "plan.json"
+    said = assay.ok(*tune(model, rows, "--write-plan", plan))
+    assert f"assay-worker --plan {plan}" in said
+    assert json.loads(plan.read_text())["model_dir"] == str(model)
+
+
+def test_a_word_that_is_no_verb(assay):
+    assert "there is no verb 'tuen'; did you mean 'tune'?" in assay.refused("tuen")
+    assert "there is no verb 'lss'; did you mean 'ls'? (see assay object --help)" in assay.refused("object", "lss")
+
+
+def test_a_pipe_as_data_is_named(assay, model, tmp_path):
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    assert "is a pipe or a device" in assay.refused(*tune(model, pipe))
 
 
 @pytest.fixture
@@ -258,3 +306,33 @@ def test_full_disk_leaves_nothing_half_written(assay, model, rows, tmp_path):
 def test_bad_options(assay, model, rows, arguments):
     line = assay.refused("tune", "--model", model, "--data", rows, *arguments)
     assert arguments[0] in line or arguments[1] in line
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--batch-size", "4.5"], "--batch-size: must be a whole number of 1 or more, not '4.5'"),
+        (["--seed", "-1"], "--seed: must be a whole number of 0 or more, not '-1'"),
+        (["--warmup-ratio", "nan"], "--warmup-ratio: must be a number from 0 to 1, not 'nan'"),
+        (["--stop-after-seconds", "nan"], "--stop-after-seconds: must be a number of -1 or more, not 'nan'"),
+        (["--gradient-checkpointing", "99"], "gradient_checkpointing is 99, but the model has 2 layers"),
+        (["--lora-rank", "8"], "--lora-rank goes with --method lora"),
+        (["--adapter", "somewhere"], "--adapter goes with --method lora"),
+        (["--method", "lora", "--lora-alpha", "inf"], "--lora-alpha: must be a number of 0 or more, not 'inf'"),
+        (["--method", "lora", "--lora-dropout", "nan"], "--lora-dropout: must be a number from 0 to 0.99, not 'nan'"),
+        (["--method", "lora", "--target-modules", ""], "--target-modules: names no module"),
+        (["--method", "lora", "--adapter", "a", "--lora-rank", "8"], "--lora-rank is what the adapter in a says"),
+    ],
+)
+def test_options_that_would_be_ignored_or_changed_are_refused(assay, model, rows, arguments, said):
+    assert said in assay.refused("tune", "--model", model, "--data", rows, *arguments)
+
+
+def test_a_model_that_cannot_fit_is_refused_at_once(assay, rows):
+    line = assay.refused(*tune("llama3.1-405b", rows), code=1)
+    assert "llama3.1-405b has 405.9 B parameters" in line and "are there" in line
+
+
+def test_zero_steps_are_as_many_as_the_epochs_have(assay, model, rows):
+    result = json.loads(assay.ok(*tune(model, rows, "--max-steps", 0, "--batch-size", 1, "--output", "json")))
+    assert result["steps"] == sum(1 for _ in rows.open())

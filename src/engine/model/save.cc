@@ -18,6 +18,7 @@
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 #include "engine/model/weights.h"
+#include "job/model_folder.h"
 
 namespace assay::engine {
 namespace {
@@ -53,7 +54,8 @@ std::vector<Shard> split_into_shards(const std::vector<NamedTensor>& parameters,
 }
 
 std::string shard_name(size_t index, size_t count) {
-  return count == 1 ? std::string(kWeightsFile) : fmt::format("model-{:05}-of-{:05}.safetensors", index + 1, count);
+  return count == 1 ? std::string(job::kWeightsFile)
+                    : fmt::format("model-{:05}-of-{:05}.safetensors", index + 1, count);
 }
 
 void write_index(const std::string& output_dir, const std::vector<Shard>& shards) {
@@ -66,7 +68,7 @@ void write_index(const std::string& output_dir, const std::vector<Shard>& shards
     }
   }
   const nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
-  throw_if_error(WriteFileAtomically(output_dir + "/" + kWeightsIndexFile, DumpJsonPretty(index)));
+  throw_if_error(WriteFileAtomically(output_dir + "/" + job::kWeightsIndexFile, DumpJsonPretty(index)));
 }
 
 /// Weight files of an earlier save that the new ones do not replace; a reader could take them for the model's.
@@ -76,12 +78,12 @@ void remove_stale_weights(const std::string& output_dir, size_t shard_count) {
     current.insert(shard_name(i, shard_count));
   }
   if (shard_count > 1) {
-    current.insert(kWeightsIndexFile);
+    current.insert(job::kWeightsIndexFile);
   }
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(output_dir, error)) {
     const std::string name = file.path().filename().string();
-    const bool is_weights = name == kWeightsFile || name == kWeightsIndexFile ||
+    const bool is_weights = name == job::kWeightsFile || name == job::kWeightsIndexFile ||
                             (name.starts_with("model-") && name.ends_with(".safetensors"));
     if (is_weights && !current.contains(name)) {
       std::filesystem::remove(file.path(), error);

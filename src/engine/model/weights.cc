@@ -4,32 +4,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/files.h"
 #include "base/json.h"
 #include "engine/model/status_error.h"
+#include "job/model_folder.h"
 
 namespace assay::engine {
 namespace {
 
-constexpr std::array kOtherFormats = {"pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.00.pth",
-                                      "tf_model.h5", "flax_model.msgpack"};
-
 [[noreturn]] void fail(std::string message) {
   throw StatusError(Status::InvalidArgument(std::move(message)));
-}
-
-void refuse_other_formats(const std::string& model_dir) {
-  for (const char* name : kOtherFormats) {
-    if (FileExists(model_dir + "/" + name)) {
-      throw StatusError(Status::Unsupported(
-          fmt::format("model folder {} holds {} but no {}: convert it, for example with transformers' save_pretrained",
-                      model_dir, name, kWeightsFile)));
-    }
-  }
 }
 
 /// weight_map of an index file: tensor name to shard file name.
@@ -65,19 +52,17 @@ void Weights::add_shard(const std::string& path) {
 }
 
 std::optional<Weights> Weights::open(const std::string& model_dir) {
-  const std::string single = model_dir + "/" + kWeightsFile;
-  const std::string index = model_dir + "/" + kWeightsIndexFile;
-  Weights weights;
-  if (FileExists(single)) {
-    weights.source_ = single;
-    weights.add_shard(single);
-    return weights;
-  }
-  if (!FileExists(index)) {
-    refuse_other_formats(model_dir);
+  const std::string name = value_or_throw(job::FindWeights(model_dir));
+  if (name.empty()) {
     return std::nullopt;
   }
-  weights.source_ = index;
+  Weights weights;
+  weights.source_ = model_dir + "/" + name;
+  if (name == job::kWeightsFile) {
+    weights.add_shard(weights.source_);
+    return weights;
+  }
+  const std::string index = weights.source_;
   const std::map<std::string, std::string> shard_of = read_index(index);
   std::set<std::string> files;
   for (const auto& [name, file] : shard_of) {

@@ -14,13 +14,10 @@
 
 namespace assay::engine {
 
-inline constexpr char kWeightsFile[] = "model.safetensors";
-inline constexpr char kWeightsIndexFile[] = "model.safetensors.index.json";
-
 class Weights {
  public:
-  /// None when the folder holds no weights. Throws StatusError when it holds them in another format only, or when a
-  /// shard is missing or damaged.
+  /// None when the folder holds no weights. Throws StatusError when it holds some that cannot be used
+  /// (job::FindWeights), or when a shard is missing or damaged.
   static std::optional<Weights> open(const std::string& model_dir);
 
   /// The tensor called `spec.name` as `dtype` on `device`: the mapping itself where nothing has to change. Throws

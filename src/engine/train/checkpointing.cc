@@ -1,6 +1,7 @@
 #include "engine/train/checkpointing.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
@@ -99,6 +100,9 @@ CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::Tok
   if (wanted == job::kAutoCheckpointing) {
     choice.available_bytes = available_bytes(plan, device, untouched_bytes);
     choice.checkpointed_layers = fewest_checkpointed_layers(need, choice.available_bytes);
+  } else if (wanted > choice.layers && plan.gradient_checkpointing != "on") {
+    throw StatusError(Status::InvalidArgument(fmt::format(
+        "gradient_checkpointing is {}, but the model has {} layers (say on for all)", wanted, choice.layers)));
   } else {
     choice.checkpointed_layers = std::min(choice.layers, wanted);
   }

@@ -87,8 +87,9 @@ ImageBatches::ImageBatches(const job::VitPlan& plan, const ImageModelConfig& con
   set_.emplace(plan.train_file, plan, config);
   steps_per_epoch_ = set_->images() / global_batch_;
   if (steps_per_epoch_ == 0) {
-    throw StatusError(Status::InvalidArgument(fmt::format("{}: its {} images do not fill one batch of {} on {} ranks",
-                                                          plan.train_file, set_->images(), plan.batch_size, ranks)));
+    throw StatusError(Status::InvalidArgument(
+        fmt::format("the {} images to train on do not fill one batch of {} on {} ranks: lower the batch size",
+                    set_->images(), plan.batch_size, ranks)));
   }
   order_.emplace(
       OrderOptions{.rows = set_->images(), .batch_size = global_batch_, .shuffle = plan.shuffle, .seed = plan.seed});
