@@ -225,8 +225,8 @@ class ObjectStore {
   /// One status a key.
   virtual std::vector<Status> RemoveMany(std::span<const std::string> keys) = 0;
 
-  /// Within the store, without the bytes passing through here. Where `options` names no metadata, the copy has the
-  /// content type and the metadata of what it was copied from.
+  /// Within the store, without the bytes passing through here. Where `options` names no content type or no
+  /// metadata of its own, the copy has that of what it was copied from.
   virtual Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) = 0;
   /// The store that decorators stand around, through all of them; of others the store itself.
   virtual ObjectStore& undecorated() { return *this; }

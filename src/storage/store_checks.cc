@@ -172,8 +172,10 @@ std::map<std::string, std::string> MetadataOf(const WriteOptions& options) {
 }
 
 WriteOptions CopyOptions(const ObjectInfo& source, WriteOptions options) {
-  if (options.metadata.empty()) {
+  if (options.content_type == WriteOptions().content_type) {
     options.content_type = source.content_type;
+  }
+  if (options.metadata.empty()) {
     options.metadata = source.metadata;
     options.metadata.erase(std::string(kWriteTokenName));
   }

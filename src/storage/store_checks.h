@@ -60,8 +60,8 @@ Status CheckExpectedOf(const std::optional<Checksum>& expected, const std::optio
 /// The metadata that a write leaves: the user's, and of one under a condition its token, made here when the caller gave
 /// none.
 std::map<std::string, std::string> MetadataOf(const WriteOptions& options);
-/// What a copy of `source` is written with: where `options` names no metadata, the source's content type and metadata
-/// (without the token of its own write).
+/// What a copy of `source` is written with: the source's content type and metadata (without the token of its own write)
+/// where `options` names none of their own.
 WriteOptions CopyOptions(const ObjectInfo& source, WriteOptions options);
 /// Whether `existing` was made by the very write that `metadata` belongs to: its answer was lost, it won.
 bool WonEarlier(const ObjectInfo& existing, const std::map<std::string, std::string>& metadata);

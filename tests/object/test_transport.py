@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 import time
 
@@ -55,6 +56,11 @@ def test_tls_is_verified_unless_told_otherwise(cli, tls_url, big):
     assert cli.run("ls", "s3://test", "--no-verify-ssl", AWS_ENDPOINT_URL=tls_url).stdout == b""
 
 
+def content_length(request):
+    found = re.search(rb"(?i)content-length: *(\d+)", request)
+    return int(found.group(1)) if found else 0
+
+
 class TokenService(Listener):
     """Gives the server's own keys for a role to whoever asks, and remembers what it was sent."""
 
@@ -63,7 +69,10 @@ class TokenService(Listener):
         super().__init__()
 
     def serve(self, connection):
-        self.heard += connection.recv(1 << 16)
+        request = b""
+        while b"\r\n\r\n" not in request or len(request.partition(b"\r\n\r\n")[2]) < content_length(request):
+            request += connection.recv(1 << 16)
+        self.heard += request
         keys = f"<AccessKeyId>{KEY}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken/>"
         body = f"<A><Credentials>{keys}<Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></A>".encode()
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)

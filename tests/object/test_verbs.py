@@ -128,6 +128,8 @@ def test_metadata_is_no_way_to_other_headers(cli, tmp_path):
     ):
         message = cli.refused("put", tmp_path / "file", "s3://test/k", *arguments)
         assert "cannot write s3://test/k" in message
+    cli.run("put", tmp_path / "file", "s3://test/typed", "--content-type", "text/html")
+    assert json.loads(cli.run("stat", "s3://test/typed", "--output", "json").stdout)["content_type"] == "text/html"
     cli.run("put", tmp_path / "file", "s3://test/k", "--metadata", "name=caf\u00e9")
     assert json.loads(cli.run("stat", "s3://test/k", "--output", "json").stdout)["metadata"]["name"] == "caf\u00e9"
 
