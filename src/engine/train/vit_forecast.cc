@@ -61,7 +61,8 @@ int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const St
     const int64_t wide = config.intermediate_size / groups.tensor_ranks();
     bytes += float32_copy_bytes(images * config.tokens(), config.hidden_size, wide);
   }
-  for (Communicator* group : std::set<Communicator*>{&world, groups.groups().shard, groups.groups().model}) {
+  for (Communicator* group :
+       std::set<Communicator*>{&world, groups.groups().shard, groups.groups().replicate, groups.groups().model}) {
     bytes += share_memory && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;
   }
   return bytes;
