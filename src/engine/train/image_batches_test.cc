@@ -111,7 +111,8 @@ TEST(ImageBatches, NamesWhatDoesNotSuit) {
   };
   EXPECT_THAT(message_of(plan_of(path), config_of(8, 2)), HasSubstr("its images are 4 x 4"));
   EXPECT_THAT(message_of(plan_of(path), config_of(4, 1)), HasSubstr("it has 2 classes, the model's head 1"));
-  EXPECT_THAT(message_of(plan_of(path), config_of(4, 2)), HasSubstr("the 3 images to train on do not fill one batch of 2 on 2"));
+  EXPECT_THAT(message_of(plan_of(path), config_of(4, 2)),
+              HasSubstr("the 3 images to train on do not fill one batch of 2 on 2"));
 }
 
 TEST(VitSchedule, RisesToTheRateAndFallsToZeroAsACosine) {
