@@ -30,6 +30,7 @@
 #include "base/text.h"
 #include "objectserver/persistence.h"
 #include "objectserver/record_json.h"
+#include "objectserver/store.h"
 
 namespace assay::objectserver {
 namespace {
