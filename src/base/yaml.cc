@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/yaml_scalar.h"
 
 namespace assay {
@@ -130,6 +131,28 @@ nlohmann::json NodeToJson(const YAML::Node& node) {
   return node.IsScalar() ? ScalarToJson(node) : nlohmann::json(nullptr);
 }
 
+// A line that begins with "---" begins a document, whatever stands around it (YAML 1.2.2, 9.1.4); the first may do so
+// explicitly. 0: there is one. yaml-cpp's own reading of several does not end for some that are not well formed.
+int LineOfSecondDocument(std::string_view text) {
+  bool begun = false;
+  int line = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view content = text.substr(begin, end - begin);
+    ++line;
+    const bool marks = content.starts_with("---") &&
+                       (content.size() == 3 || content[3] == ' ' || content[3] == '\t' || content[3] == '\r');
+    if (marks && begun) {
+      return line;
+    }
+    const std::string_view trimmed = Trim(content);
+    const bool says_nothing = trimmed.empty() || trimmed.front() == '#' || content.front() == '%';
+    begun = begun || !says_nothing;
+    begin = end + 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<YamlNode> YamlNode::ReadFile(const std::string& path) {
@@ -142,12 +165,11 @@ Result<YamlNode> YamlNode::ReadFile(const std::string& path) {
 
 Result<YamlNode> YamlNode::Parse(std::string_view text, std::string source) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1) {
-      return Status::InvalidArgument(fmt::format("{}:{}: a second document begins here: put each in a file of its own",
-                                                 source, LineOf(documents[1])));
+    if (const int line = LineOfSecondDocument(text); line > 0) {
+      return Status::InvalidArgument(
+          fmt::format("{}:{}: a second document begins here: put each in a file of its own", source, line));
     }
-    YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
+    YAML::Node root = YAML::Load(std::string(text));
     ASSAY_RETURN_IF_ERROR(DocumentCheck(source).Visit(root));
     auto shared_source = std::make_shared<const std::string>(std::move(source));
     return YamlNode(std::make_shared<const Impl>(Impl{std::move(root), std::move(shared_source)}));

@@ -71,7 +71,7 @@ TEST(YamlTest, ASecondDocumentIsRefused) {
   EXPECT_EQ(*MustParse("---\na: 1\n...\n").Get("a")->AsInteger(), 1);
   EXPECT_TRUE(MustParse("").IsNull());
   EXPECT_EQ(YamlNode::Parse("a: 1\n---\na: 2\n", "space.yaml").status().message(),
-            "space.yaml:3: a second document begins here: put each in a file of its own");
+            "space.yaml:2: a second document begins here: put each in a file of its own");
 }
 
 TEST(YamlTest, ReadsScalars) {
