@@ -10,12 +10,12 @@ import re
 import sys
 
 import tokenizers
+from make_unicode_tables import wrap
 from regex import _regex_core
 from tokenizers import Regex, pre_tokenizers
 
 OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "src/data/tokenizer/regex_tables.inc"
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
-LINE_WIDTH = 118
 CHUNK = 1 << 16
 
 BINARY = (
@@ -141,16 +141,6 @@ def multiple_foldings():
             if [piece for piece, _ in splitter.pre_tokenize_str(text)] == [text]:
                 found.append((c, text))
     return found
-
-
-def wrap(items):
-    lines, line = [], "   "
-    for item in items:
-        if len(line) + len(item) + 2 > LINE_WIDTH:
-            lines.append(line)
-            line = "   "
-        line += f" {item},"
-    return "\n".join([*lines, line])
 
 
 def steps(ranges):
