@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/terminal.h"
 
 namespace assay {
 namespace {
@@ -47,7 +48,7 @@ bool IsNestedTooDeep(std::string_view text) {
 
 std::string Describe(const json& value) {
   if (value.is_string()) {
-    return fmt::format("the text \"{}\"", value.get<std::string>());
+    return fmt::format("the text \"{}\"", Escaped(value.get<std::string>()));
   }
   if (value.is_object()) {
     return "an object";

@@ -118,6 +118,7 @@ TEST(ReadFieldTest, MissingAndNullKeepTheDefault) {
 TEST(ReadFieldTest, WrongTypesAreNamedAndChangeNothing) {
   int64_t integer = 5;
   EXPECT_EQ(Read(R"({"key": "four"})", integer).message(), "'key' must be an integer, not the text \"four\"");
+  EXPECT_EQ(Read(R"({"key": "a\nb"})", integer).message(), "'key' must be an integer, not the text \"a\\nb\"");
   EXPECT_FALSE(Read(R"({"key": 1.5})", integer).ok());
   EXPECT_FALSE(Read(R"({"key": 9223372036854775808})", integer).ok());
   EXPECT_FALSE(Read(R"({"key": true})", integer).ok());

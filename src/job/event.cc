@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/terminal.h"
 #include "job/parallel_event_fields.h"
 
 namespace assay::job {
@@ -137,7 +138,7 @@ Status FromValue(const json& object, const char* name, EndKind& kind) {
       return Status::Ok();
     }
   }
-  return Status::InvalidArgument("'" + text + "' is no way to end");
+  return Status::InvalidArgument("'" + Escaped(text) + "' is no way to end");
 }
 
 Status FromValue(const json& object, const char* name, int64_t& field) {
@@ -179,7 +180,7 @@ Result<Event> ReadEventNamed(const std::string& name, const json& object) {
     }
     return ReadEventNamed<kIndex + 1>(name, object);
   } else {
-    return Status::InvalidArgument("unknown event '" + name + "'");
+    return Status::InvalidArgument("unknown event '" + Escaped(name) + "'");
   }
 }
 

@@ -72,6 +72,9 @@ TEST(EventTest, BadLinesAreErrorsThatSayWhat) {
   std::string ended = ToJsonLine(Ended{});
   ended.replace(ended.find("done"), 4, "bored");
   EXPECT_EQ(EventFromJsonLine(ended).status().message(), "event 'ended': 'bored' is no way to end");
+  EXPECT_EQ(EventFromJsonLine(R"({"event":"a\nb"})").status().message(), "unknown event 'a\\nb'");
+  ended.replace(ended.find("bored"), 5, R"(a\nb)");
+  EXPECT_EQ(EventFromJsonLine(ended).status().message(), "event 'ended': 'a\\nb' is no way to end");
 }
 
 TEST(EventTest, KeysOfLaterVersionsAreIgnored) {

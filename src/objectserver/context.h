@@ -36,6 +36,7 @@ struct RequestNotes {
   /// The list that answers it does not show what was created within the last so many seconds; 0: it shows everything.
   double stale_list_seconds = 0;
   std::string asked;       ///< what the request names: bucket, key, range, part
+  std::string page_token;  ///< where a listing is to go on
   std::string_view lie{};  ///< that was told in the answer
 };
 using Notes = std::shared_ptr<RequestNotes>;

@@ -64,6 +64,16 @@ std::string DetailOf(const http::RequestHead& head) {
   return detail;
 }
 
+std::string PageTokenOf(const http::RequestHead& head) {
+  const std::optional<Query> query = Query::Parse(head.query());
+  for (const char* name : {"continuation-token", "marker", "pageToken", "start"}) {
+    if (query && query->Has(name)) {
+      return query->Get(name);
+    }
+  }
+  return "";
+}
+
 bool IsConditional(const http::RequestHead& head) {
   return head.headers.Has("If-Match") || head.headers.Has("If-None-Match") ||
          head.query().find("ifGenerationMatch=") != std::string_view::npos;
@@ -130,6 +140,7 @@ std::unique_ptr<http::Exchange> Front::Open(http::RequestHead head) {
   const auto notes = std::make_shared<RequestNotes>();
   notes->request_id = NextRequestId();
   const std::string detail = DetailOf(head);
+  notes->page_token = PageTokenOf(head);
   const bool conditional = IsConditional(head);
   Routed routed = dialect->Route(std::move(head), notes);
   if (context_.model != nullptr) {

@@ -67,6 +67,16 @@ Status CheckListPage(const ListOptions& options, const ListPage& page) {
   return again ? ContradictoryList(kLeadsBack) : Status::Ok();
 }
 
+Status CheckNextKey(const ListOptions& options, const ListPage& page) {
+  const std::string& next = page.next_page_token;
+  if (next.empty()) {
+    return Status::Ok();
+  }
+  ASSAY_RETURN_IF_ERROR(CheckName(next, options.prefix));
+  ASSAY_RETURN_IF_ERROR(CheckOrder(page.objects.empty() ? options.start_after : page.objects.back().key, next));
+  return page.prefixes.empty() ? Status::Ok() : CheckOrder(page.prefixes.back(), next);
+}
+
 Status CheckUploads(std::string_view prefix, std::span<const UnfinishedUpload> uploads) {
   for (const UnfinishedUpload& upload : uploads) {
     ASSAY_RETURN_IF_ERROR(CheckName(upload.key, prefix));

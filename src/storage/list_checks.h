@@ -24,6 +24,8 @@ inline Status ContradictoryList(std::string what) {
 /// A page of the listing that `options` ask for: keys that stores can hold, with its prefix, behind start_after, in
 /// byte order and not rolled up; prefixes that end at their first delimiter.
 Status CheckListPage(const ListOptions& options, const ListPage& page);
+/// Where a token names the first key of the next page (DialectTraits): one with the prefix, behind all of this page.
+Status CheckNextKey(const ListOptions& options, const ListPage& page);
 /// Uploads of keys with that prefix, each with its id.
 Status CheckUploads(std::string_view prefix, std::span<const UnfinishedUpload> uploads);
 /// Parts with numbers from 1 to 10,000, in their order.

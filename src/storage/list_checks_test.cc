@@ -52,6 +52,21 @@ TEST(CheckListPage, RefusesEverythingElse) {
   EXPECT_FALSE(CheckListPage({.page_token = "t"}, again).ok());
 }
 
+TEST(CheckNextKey, IsBehindThePageAndBelowThePrefix) {
+  const auto check = [](const std::string& next, ListPage page, const ListOptions& options) {
+    page.next_page_token = next;
+    return CheckNextKey(options, page);
+  };
+  const ListPage page = PageOf({"p/b"}, {"p/c/"});
+  for (const std::string next : {"", "p/c/x", "p/d"}) {
+    EXPECT_THAT(check(next, page, {.prefix = "p/"}), IsOk()) << next;
+  }
+  for (const std::string next : {"p/a", "p/b", "p/c", "q", "o"}) {
+    EXPECT_FALSE(check(next, page, {.prefix = "p/"}).ok()) << next;
+  }
+  EXPECT_FALSE(check("p/a", {}, {.prefix = "p/", .start_after = "p/a"}).ok());
+}
+
 LyingStore::Answer Always(std::string body) {
   return [body = std::move(body)](const http::RequestHead&, std::string_view) { return http::TextResponse(200, body); };
 }
@@ -132,6 +147,15 @@ TEST(LyingLists, AListWithoutAnEndIsAnErrorInEveryDialect) {
     EXPECT_THAT(ListInParallel(circle.store(), {}, 8, ignore).message(), HasSubstr("leads back"));
     EXPECT_LT(circle.requests(), 20);
   }
+}
+
+TEST(LyingLists, AnOciListGoesOnBelowItsPrefixAndBehindItsKeys) {
+  for (const std::string next : {"p/a", "other/z", "q"}) {
+    LyingStore lying("oci://b@n/", Always(OciList({"p/a", "p/b"}, next)));
+    EXPECT_THAT(lying.store().List({.prefix = "p/"}).status(), HasCode(ErrorCode::kIo)) << next;
+  }
+  LyingStore honest("oci://b@n/", Always(OciList({"p/a", "p/b"}, "p/c")));
+  EXPECT_THAT(honest.store().List({.prefix = "p/"}).status(), IsOk());
 }
 
 TEST(LyingLists, DepthWithoutEndIsRefusedInEveryDialect) {

@@ -16,7 +16,8 @@ using namespace assay::storage;
 using assay::fuzz::Require;
 
 void CheckObject(std::string_view body) {
-  if (const auto info = ParseGcsObject(body)) {
+  if (const auto info = ParseGcsObject("k", body)) {
+    Require(info->key == "k", "an object is the one that was asked for");
     Require(info->size >= 0, "an object's size is no less than nothing");
     (void)GcsObjectBody(info->key, info->content_type, info->metadata, info->storage_class, info->checksum);
   }
@@ -42,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckObject(body);
   CheckEnd(ParseGcsList(body), body, "nextPageToken");
   CheckEnd(ParseOciList(body), body, "nextStartWith");
-  (void)ParseGcsRewrite(body);
+  (void)ParseGcsRewrite("k", body);
   if (const auto uploads = ParseOciUploads(body); uploads.ok()) {
     Require(CheckUploads("", *uploads).ok(), "an upload that is taken has a key and an id");
   }

@@ -198,7 +198,7 @@ http::ServerResponse BeginResumable(const Context& context, const Request& reque
       return ErrorAnswer(400, "parseError", "Parse Error");
     }
     std::string name;
-    if (ReadField(*resource, "name", name).ok() && !name.empty()) {
+    if (upload.key.empty() && ReadField(*resource, "name", name).ok()) {
       upload.key = name;
     }
     ReadResource(*resource, upload.attributes);

@@ -359,19 +359,33 @@ bool ListEnd(Telling& t) {
   return true;
 }
 
-/// The next page is one that was given before.
-bool ListRepeatToken(Telling& t) {
-  const std::optional<http::ServerResponse> earlier = t.liar.Earlier(t.target);
-  const auto before = earlier && HasBody(*earlier) ? ParseAnswer(TextOf(*earlier)) : nullptr;
-  const auto document = before && HasBody(t.answer) ? ParseAnswer(TextOf(t.answer)) : nullptr;
-  for (const std::string_view token : document ? Names(kTokens) : Names()) {
-    if (before->CountFields(token) > 0 && document->CountFields(token) > 0) {
-      document->SetField(token, 0, before->Field(token, 0));
+/// Sets the answer's token, where it has one, to what `other` says of one of that name; false where that is nothing.
+template <typename Other>
+bool SetToken(Telling& t, const Other& other) {
+  const auto document = HasBody(t.answer) ? ParseAnswer(TextOf(t.answer)) : nullptr;
+  for (const std::string_view name : document ? Names(kTokens) : Names()) {
+    const std::string token = document->CountFields(name) > 0 ? other(name) : "";
+    if (!token.empty()) {
+      document->SetField(name, 0, token);
       SetText(document->Text(), t.answer);
       return true;
     }
   }
   return false;
+}
+
+/// The next page is this one again.
+bool ListRepeatToken(Telling& t) {
+  return SetToken(t, [&t](std::string_view) { return std::string(t.target.page_token); });
+}
+
+/// The next page is that of another listing.
+bool ListOtherToken(Telling& t) {
+  const std::optional<http::ServerResponse> earlier = t.liar.Earlier(t.target);
+  const auto before = earlier && HasBody(*earlier) ? ParseAnswer(TextOf(*earlier)) : nullptr;
+  return before != nullptr && SetToken(t, [&before](std::string_view name) {
+           return before->CountFields(name) > 0 ? before->Field(name, 0) : "";
+         });
 }
 
 bool TellNothing(Telling&) {
@@ -412,6 +426,7 @@ constexpr Lie kLies[] = {
     {"list-swap-keys", Scope::kLists, &ListSwapKeys},
     {"list-drop-token", Scope::kLists, &ListDropToken},
     {"list-repeat-token", Scope::kLists, &ListRepeatToken},
+    {"list-other-token", Scope::kLists, &ListOtherToken},
     {"list-end", Scope::kLists, &ListEnd},
     {kNotDone, Scope::kWrites, &TellNothing},
     {kDoneButFailed, Scope::kWrites, &TellNothing},

@@ -3,8 +3,8 @@
 // A client that is told one must end with what is right or with an error, except where no client can know:
 //  - not-done: a write that is said to be done, with the right checksum, and was not, until it is read back;
 //  - false-404: an object that is there and is said not to be, where absence is an answer and not an error;
-//  - list-drop-key, list-change-key, list-end, garble, change-field: a listing that keeps to its prefix, rises and says
-//    that it is whole, but lacks keys or has others or other sizes, until they are read;
+//  - list-drop-key, list-change-key, list-other-token, list-end, garble, change-field: a listing that keeps to its
+//    prefix, rises and says that it is whole, but lacks keys or has others or other sizes, until they are read;
 //  - change-etag of an answer to a write or to a request for the head, until the etag is used;
 //  - earlier-answer to a read: all of another object or version, with its own checksum, where the reader has no etag;
 //  - drop-checksum of every answer about an object: then nothing that the store says of its bytes can be checked, and
@@ -28,6 +28,7 @@ struct LieTarget {
   std::string_view operation;
   std::string_view asked;  ///< what the request names, whatever tells it from others of its operation
   bool write = false;
+  std::string_view page_token = {};  ///< where a listing is to go on
 };
 
 struct Lie;

@@ -70,7 +70,8 @@ std::vector<std::string> KeysOf(const http::ServerResponse& answer) {
 TEST(Lies, ChangeWhatTheyAreAboutAndTheSameForTheSameSeed) {
   for (const std::string& name : LieNames()) {
     const Lie& lie = *FindLie(name);
-    if (SkipsTheDeed(lie) || DeniesTheDeed(lie) || name == "earlier-answer" || name == "list-repeat-token") {
+    if (SkipsTheDeed(lie) || DeniesTheDeed(lie) || name == "earlier-answer" || name == "list-repeat-token" ||
+        name == "list-other-token") {
       continue;  // not about one answer alone
     }
     const http::ServerResponse truth = name == "false-success" ? AnswerOf("<Error/>", 404) : XmlList();
@@ -121,6 +122,21 @@ TEST(Lies, AnEarlierAnswerIsOneToAnotherRequestOfItsKind) {
   liar.Remember({"GetObject", "test/other\n", false}, AnswerOf("theirs"));
   EXPECT_TRUE(liar.Tell(lie, kTarget, Draws(1), answer));
   EXPECT_EQ(TextOf(answer), "theirs");
+}
+
+TEST(Lies, AListLeadsBackToItselfOrIntoAnother) {
+  Liar liar;
+  http::ServerResponse first = XmlList();
+  const Lie& back = *FindLie("list-repeat-token");
+  EXPECT_FALSE(liar.Tell(back, {"ListObjectsV2", "test/\n", false}, Draws(1), first)) << "it was asked without one";
+  EXPECT_TRUE(liar.Tell(back, {"ListObjectsV2", "test/\nt1", false, "t1"}, Draws(1), first));
+  EXPECT_THAT(TextOf(first), AllOf(HasSubstr("<NextContinuationToken>t1<"), Not(HasSubstr("t2"))));
+  const Lie& other = *FindLie("list-other-token");
+  http::ServerResponse mine = JsonList();
+  EXPECT_FALSE(liar.Tell(other, {"ListObjects", "test/\n", false}, Draws(1), mine));
+  liar.Remember({"ListObjects", "test/\nother", false}, AnswerOf(R"({"items":[],"nextPageToken":"theirs"})"));
+  EXPECT_TRUE(liar.Tell(other, {"ListObjects", "test/\n", false}, Draws(1), mine));
+  EXPECT_THAT(TextOf(mine), HasSubstr(R"("theirs")"));
 }
 
 /// A server under one rule.

@@ -160,7 +160,7 @@ class LyingExchange : public http::Exchange {
   }
 
   http::ServerResponse Finish(const http::Headers& trailers) override {
-    const LieTarget target = {routed_.operation, notes_->asked, routed_.write};
+    const LieTarget target = {routed_.operation, notes_->asked, routed_.write, notes_->page_token};
     http::ServerResponse answer;
     if (skips()) {
       answer = liar_.Earlier(target).value_or(answer);

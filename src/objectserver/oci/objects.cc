@@ -138,6 +138,9 @@ std::unique_ptr<http::Exchange> PutObject(const Context& context, const RequestP
     if (const std::string md5 = Base64Of(outcome.object->digests, ChecksumKind::kMd5); !md5.empty()) {
       answer.headers.Add("opc-content-md5", md5);
     }
+    if (request->HeaderText("opc-checksum-algorithm") == "CRC32C") {
+      answer.headers.Add("opc-content-crc32c", Base64Of(outcome.object->digests, ChecksumKind::kCrc32c));
+    }
     return answer;
   });
 }

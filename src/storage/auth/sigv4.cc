@@ -64,7 +64,7 @@ std::string HeaderName(const SigV4Dialect& dialect, std::string_view rest) {
 }
 
 void AppendParameter(std::string& query, const SigV4Dialect& dialect, std::string_view name, std::string_view value) {
-  if (!query.empty() && query.back() != '?') {
+  if (!query.empty()) {
     query += '&';
   }
   query += dialect.query_prefix;

@@ -163,6 +163,13 @@ TEST_F(Verify, ChecksPresignedUrls) {
   EXPECT_EQ(Check().code, "AuthorizationQueryParametersError");
 }
 
+TEST_F(Verify, ChecksPresignedUrlsWhoseQueryEndsInAQuestionMark) {
+  request.url = "http://bucket.example.com:9000/a?what?";
+  request.url = PresignUrl(kAws4Hmac, Key(), SigV4Timestamp(kServerTime), 60, request);
+  request.headers.Set("Host", "bucket.example.com:9000");
+  EXPECT_EQ(Check().kind, SigV4Verdict::Kind::kAccepted);
+}
+
 TEST_F(Verify, BoundsTheLifeOfPresignedUrls) {
   request.url = PresignUrl(kAws4Hmac, Key(), SigV4Timestamp(kServerTime), 604801, request);
   request.headers.Set("Host", "bucket.example.com:9000");

@@ -96,7 +96,7 @@ Outgoing GcsDialect::Head(const std::string& key) const {
 }
 
 Dialect::Read<ObjectInfo> GcsDialect::ReadHead(const std::string& key, const http::Response& answer) const {
-  return ReadBody(answer, ParseGcsObject(answer.body));
+  return ReadBody(answer, ParseGcsObject(key, answer.body));
 }
 
 Outgoing GcsDialect::Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const {
@@ -119,6 +119,7 @@ Outgoing GcsDialect::Put(const std::string& key, ChecksumSource& body, const Wri
                          const std::string& token) const {
   Outgoing outgoing = Make("POST", QueryBuilder(urls_.Upload())
                                        .Add("uploadType", "multipart")
+                                       .Add("name", key)
                                        .Add("kmsKeyName", options_.encryption_key_id)
                                        .Add("ifGenerationMatch", GenerationOf(options.condition)));
   // The metadata goes first, so the checksum must be known: the service then publishes nothing that differs from it.
@@ -131,7 +132,7 @@ Outgoing GcsDialect::Put(const std::string& key, ChecksumSource& body, const Wri
 }
 
 Dialect::Read<ObjectInfo> GcsDialect::ReadPut(const std::string& key, const http::Response& answer) const {
-  return ReadBody(answer, ParseGcsObject(answer.body));
+  return ReadBody(answer, ParseGcsObject(key, answer.body));
 }
 
 Outgoing GcsDialect::CreateUpload(const std::string& key, const WriteOptions& options, const std::string& token) const {

@@ -44,6 +44,11 @@ std::optional<ObjectInfo> ObjectOf(const nlohmann::json& json) {
   return info;
 }
 
+std::optional<ObjectInfo> ObjectNamed(std::string_view key, const nlohmann::json& json) {
+  std::optional<ObjectInfo> info = ObjectOf(json);
+  return info && info->key == key ? std::move(info) : std::nullopt;
+}
+
 nlohmann::json Resource(const std::string& content_type, const std::map<std::string, std::string>& metadata,
                         const std::string& storage_class) {
   nlohmann::json json = {{"contentType", content_type}};
@@ -58,8 +63,8 @@ nlohmann::json Resource(const std::string& content_type, const std::map<std::str
 
 }  // namespace
 
-std::optional<ObjectInfo> ParseGcsObject(std::string_view body) {
-  return ObjectOf(AnswerJson(body));
+std::optional<ObjectInfo> ParseGcsObject(std::string_view key, std::string_view body) {
+  return ObjectNamed(key, AnswerJson(body));
 }
 
 Result<ListPage> ParseGcsList(std::string_view body) {
@@ -88,15 +93,16 @@ Result<ListPage> ParseGcsList(std::string_view body) {
   return page;
 }
 
-std::optional<GcsRewrite> ParseGcsRewrite(std::string_view body) {
+std::optional<GcsRewrite> ParseGcsRewrite(std::string_view to, std::string_view body) {
   const nlohmann::json json = AnswerJson(body);
   GcsRewrite rewrite;
   if (!json.is_object() || !ReadField(json, "done", rewrite.done).ok()) {
     return std::nullopt;
   }
+  rewrite.bytes = ParseCount(TextAt(json, "totalBytesRewritten")).value_or(0);
   rewrite.token = TextAt(json, "rewriteToken");
   if (const auto resource = json.find("resource"); resource != json.end()) {
-    rewrite.object = ObjectOf(*resource);
+    rewrite.object = ObjectNamed(to, *resource);
   }
   const bool complete = rewrite.done ? rewrite.object.has_value() : !rewrite.token.empty();
   return complete ? std::optional(std::move(rewrite)) : std::nullopt;

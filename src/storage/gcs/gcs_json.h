@@ -19,16 +19,18 @@ namespace assay::storage {
 inline constexpr char kGcsMetadataPrefix[] = "x-goog-meta-";
 
 /// An object resource. Its etag here is its generation: it changes with the content alone, and conditions name it.
-std::optional<ObjectInfo> ParseGcsObject(std::string_view body);
+/// Nothing where it is that of an object with another name than `key`.
+std::optional<ObjectInfo> ParseGcsObject(std::string_view key, std::string_view body);
 /// list_checks.h says with which codes it refuses.
 Result<ListPage> ParseGcsList(std::string_view body);
 
 struct GcsRewrite {
   bool done = false;
+  int64_t bytes = 0;  ///< copied so far
   std::string token;  ///< for the next request, while not done
   std::optional<ObjectInfo> object;
 };
-std::optional<GcsRewrite> ParseGcsRewrite(std::string_view body);
+std::optional<GcsRewrite> ParseGcsRewrite(std::string_view to, std::string_view body);
 
 struct GcsErrorBody {
   std::string reason;  ///< "notFound"

@@ -156,8 +156,8 @@ Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo
         context(), fmt::format("copy gs://{}/{} to", bucket, source.key), to,
         [&] { return gcs_.Rewrite(bucket, source, to, write.condition, resource, rewrite.token); },
         [&](http::Response& answer) -> std::optional<Failure> {
-          auto parsed = ParseGcsRewrite(answer.body);
-          if (!parsed) {
+          auto parsed = ParseGcsRewrite(to, answer.body);
+          if (!parsed || (!parsed->done && parsed->bytes <= rewrite.bytes)) {  // a copy that never ends is none
             return UnreadableAnswer(answer);
           }
           rewrite = *std::move(parsed);
@@ -178,7 +178,7 @@ Result<ObjectInfo> GcsStore::ComposeOnce(std::span<const ObjectInfo> sources, co
   const CallResult result = RunOne(
       context(), "compose", to, [&] { return gcs_.Compose(sources, to, options); },
       [&](http::Response& answer) -> std::optional<Failure> {
-        info = ParseGcsObject(answer.body);
+        info = ParseGcsObject(to, answer.body);
         return info ? std::nullopt : std::optional(UnreadableAnswer(answer));
       },
       options.cancel);

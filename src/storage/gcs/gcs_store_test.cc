@@ -88,7 +88,7 @@ TEST(GcsDialect, SendsConditionsChecksumAndTokenWithAnObject) {
     return made;
   }();
   Outgoing outgoing = MakeDialect().Put("k", body, options, "token");
-  EXPECT_THAT(outgoing.request.url, HasSubstr("uploadType=multipart&ifGenerationMatch=0"));
+  EXPECT_THAT(outgoing.request.url, HasSubstr("uploadType=multipart&name=k&ifGenerationMatch=0"));
   std::string sent(static_cast<size_t>(outgoing.source->bytes()), '\0');
   const auto read_all = [&] {
     size_t at = 0;
@@ -110,7 +110,7 @@ TEST(GcsDialect, SendsConditionsChecksumAndTokenWithAnObject) {
 }
 
 TEST(GcsJson, ReadsAnObject) {
-  const auto info = ParseGcsObject(R"({"kind": "storage#object", "name": "a/b", "size": "1234567890123",
+  const auto info = ParseGcsObject("a/b", R"({"kind": "storage#object", "name": "a/b", "size": "1234567890123",
       "generation": "1700000000000001", "crc32c": "4waSgw==", "md5Hash": "x", "updated": "2026-01-31T12:00:00.500Z",
       "contentType": "text/plain", "metadata": {"step": "7"}, "storageClass": "STANDARD", "etag": "CJ+="})");
   ASSERT_TRUE(info.has_value());
@@ -122,8 +122,16 @@ TEST(GcsJson, ReadsAnObject) {
   EXPECT_THAT(info->metadata, ElementsAre(Pair("step", "7")));
   for (const std::string_view damaged :
        {"", "[]", "{}", R"({"name": "a", "size": "x", "generation": "1"})", "{\"name\""}) {
-    EXPECT_FALSE(ParseGcsObject(damaged).has_value()) << damaged;
+    EXPECT_FALSE(ParseGcsObject("a", damaged).has_value()) << damaged;
   }
+}
+
+TEST(GcsJson, AnObjectOfAnotherNameIsNotTheOneAskedFor) {
+  const std::string object = R"({"name": "a/b", "size": "1", "generation": "1"})";
+  EXPECT_TRUE(ParseGcsObject("a/b", object).has_value());
+  EXPECT_FALSE(ParseGcsObject("a/c", object).has_value());
+  EXPECT_TRUE(ParseGcsRewrite("a/b", R"({"done": true, "resource": )" + object + "}").has_value());
+  EXPECT_FALSE(ParseGcsRewrite("a/c", R"({"done": true, "resource": )" + object + "}").has_value());
 }
 
 TEST(GcsJson, ReadsHashesFromHeaders) {

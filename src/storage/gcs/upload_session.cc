@@ -233,7 +233,7 @@ UploadSession::Step UploadSession::ReadAnswer(const http::Outcome& outcome) cons
   } else if (outcome.response.status >= 300) {
     step.failure = dialect_.ReadFailure(outcome.response);
   } else {
-    step.object = ParseGcsObject(outcome.response.body);
+    step.object = ParseGcsObject(key_, outcome.response.body);
     if (!step.object) {
       step.failure = UnreadableAnswer(outcome.response);
     }

@@ -24,6 +24,7 @@ DialectTraits OciTraits(bool preauthenticated) {
                          .unfinished_uploads = true,
                          .resumable_uploads = !preauthenticated};
   traits.checksum = ChecksumKind::kCrc32c;
+  traits.page_tokens_are_keys = true;
   // Parts may be smaller than elsewhere; the documentation names 10 MiB as the least that makes sense.
   traits.min_part_bytes = 1;
   traits.max_part_bytes = int64_t{50} << 30;

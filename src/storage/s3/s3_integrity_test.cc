@@ -15,6 +15,7 @@ namespace {
 
 using testing::Each;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kChecksumHeader[] = "x-amz-checksum-crc64nvme";
 
@@ -104,6 +105,42 @@ TEST_F(S3IntegrityTest, AByteThatWasFlippedOnceIsReadAgain) {
   Open(server);
   EXPECT_THAT(ReadAllWays(1000), Each(IsOk()));
   EXPECT_TRUE(memory_ == content);
+}
+
+// The first range comes as if it were the whole object, then damaged: no checksum may be left out on the word of an
+// answer that was not taken.
+TEST_F(S3IntegrityTest, AnAnswerThatWasNotTakenDoesNotSayHowLongTheObjectIs) {
+  std::atomic<int> firsts = 0;
+  ScriptedS3 server([&firsts](const http::RequestHead& head, http::ServerResponse& response) {
+    if (!IsRead(head)) {
+      return;
+    }
+    DropChecksum(response);
+    if (head.headers.Find("range").value_or("").starts_with("bytes=0-")) {
+      const int attempt = firsts++ % 2;
+      if (attempt == 0) {
+        response.status = 200;
+        response.headers.Add(kChecksumHeader, "AAAAAAAAAAA=");
+      } else {
+        FlipAByte(response);
+      }
+    }
+  });
+  server.SetContent(RandomContent(3 * kMiB, 1));
+  Open(server);
+  EXPECT_THAT(ReadAllWays(3 * kMiB), Each(HasCode(ErrorCode::kIo)));
+}
+
+TEST_F(S3IntegrityTest, AnswersThatDifferInTheObjectsSizeAreNoObject) {
+  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
+    if (IsRead(head) && head.headers.Find("range").value_or("").starts_with("bytes=0-")) {
+      response.headers.Set("Content-Range", "bytes 0-1048575/4000000");
+      FlipAByte(response);
+    }
+  });
+  server.SetContent(RandomContent(3 * kMiB, 1));
+  Open(server);
+  EXPECT_THAT(ReadAllWays(3 * kMiB), Each(Not(IsOk())));
 }
 
 TEST_F(S3IntegrityTest, NothingIsAskedWhereTheRangeNamesTheChecksum) {

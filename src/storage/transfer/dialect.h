@@ -54,6 +54,7 @@ struct DialectTraits {
   int64_t max_parts = 10000;
   int64_t part_multiple_bytes = 1;  ///< parts but the last are multiples of this
   Conditions conditions = Conditions::kKept;
+  bool page_tokens_are_keys = false;  ///< a listing goes on with the key that its token is
   bool parts_take_conditions = true;  ///< an upload in parts can be published under a WriteCondition
 };
 

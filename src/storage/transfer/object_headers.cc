@@ -58,7 +58,8 @@ std::optional<ObjectInfo> ObjectInfoOf(const std::string& key, const http::Respo
       info.metadata[std::move(name)] = header.value;
     }
   }
-  const std::optional<int64_t> size = answer.status == 206 ? total : length;
+  const bool part = answer.status == 206 || answer.headers.Has("content-range");
+  const std::optional<int64_t> size = part ? total : length;
   if (!size) {
     return std::nullopt;
   }

@@ -37,6 +37,9 @@ void RangeReader::AddRange(RangeRequest request, RangeCallOptions options) {
       *context_.dialect, key_, std::move(request), [this] { return etag_; }, std::move(options));
   call->set_on_accepted([this](const RangeHead& head, PartChecksum part) {
     TakeHead(head);
+    if (head.info.size != info_.size) {
+      other_size_ = head.info.size;
+    }
     const int64_t bytes = part.bytes;
     if (options_.on_range) {
       options_.on_range(part);
@@ -98,6 +101,10 @@ Status RangeReader::VerifyWhole() const {
   if (asked_ && asked_->etag != etag_) {
     return ChangedObjectStatus(uri, etag_, asked_->etag);
   }
+  if (other_size_) {
+    return Status::Io(fmt::format("cannot read {}: the store says that it has {} bytes and that it has {}", uri,
+                                  info_.size, *other_size_));
+  }
   if (!options_.verify || !info_.checksum) {
     return Status::Ok();
   }
@@ -120,6 +127,7 @@ Result<ObjectInfo> RangeReader::Run(const std::function<void()>& add_first) {
   etag_ = options_.if_match;
   for (int attempt = 1;; ++attempt) {
     head_taken_ = false;
+    other_size_.reset();
     asked_.reset();
     checksums_.clear();
     runner_ = std::make_unique<CallRunner>(

@@ -50,9 +50,10 @@ class RangeReader {
   std::unique_ptr<CallRunner> runner_;
   bool head_taken_ = false;
   ObjectInfo info_;
-  std::optional<ObjectInfo> asked_;  ///< what the store said when it was asked for the checksum
-  std::string etag_;                 ///< that all answers must have, once it is known
-  int64_t first_offset_ = 0;         ///< of the first range
+  std::optional<int64_t> other_size_;  ///< what an answer said that contradicts `info_`
+  std::optional<ObjectInfo> asked_;    ///< what the store said when it was asked for the checksum
+  std::string etag_;                   ///< that all answers must have, once it is known
+  int64_t first_offset_ = 0;           ///< of the first range
   int64_t first_bytes_ = 0;
   std::vector<RangeRequest> waiting_;  ///< the ranges behind it
   MutableBytes whole_;                 ///< ReadWhole: where the object goes

@@ -79,6 +79,10 @@ std::optional<Failure> RangeSink::CheckHead(const http::Response& head) const {
     failure.http_status = head.status;
     return failure;
   }
+  if (head.status == 200 && head.headers.Has("content-range") && info.size != expectation_.bytes) {
+    return MakeFailure(FailureClass::kCorrupt, ErrorCode::kIo,
+                       "the answer says that it is the whole object (200) and that it is a range of it");
+  }
   const bool all_came = head.status == 200;
   const bool all_wanted =
       expectation_.may_be_shorter ? info.size <= expectation_.bytes : info.size == expectation_.bytes;

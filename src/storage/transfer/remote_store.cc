@@ -179,7 +179,10 @@ Result<ListPage> RemoteStore::List(const ListOptions& options) {
       context_, "list", options.prefix, [&] { return dialect_->List(options); },
       [&](http::Response& response) {
         Dialect::Read<ListPage> read = dialect_->ReadList(response);
-        const Status status = read.failure ? Status::Ok() : CheckListPage(options, read.value);
+        Status status = read.failure ? Status::Ok() : CheckListPage(options, read.value);
+        if (!read.failure && status.ok() && dialect_->traits().page_tokens_are_keys) {
+          status = CheckNextKey(options, read.value);
+        }
         if (!status.ok()) {
           read.failure = UnreadableAnswer(response, status);
         }
