@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "data/tokenizer/regex_alphabet.h"
@@ -18,6 +19,8 @@ using Kind = RegexNode::Kind;
 
 // The library gives up on a match after as many attempts.
 constexpr uint32_t kMatchLimit = 10'000'000;
+// What one search may keep of the ways that it has not tried yet.
+constexpr uint32_t kHeapLimitKib = 256 << 10;
 constexpr size_t kFirstJitStack = size_t{32} << 10;
 constexpr size_t kLargestJitStack = size_t{1} << 20;
 
@@ -109,6 +112,12 @@ struct Free {
   }
 };
 
+using MatchData = std::unique_ptr<pcre2_match_data, Free<pcre2_match_data_free>>;
+
+MatchData CreateMatchData() {
+  return MatchData(pcre2_match_data_create(1, nullptr));
+}
+
 // What matching needs beside the pattern, one for every thread.
 class MatchMemory {
  public:
@@ -122,10 +131,11 @@ class MatchMemory {
  private:
   MatchMemory() {
     pcre2_set_match_limit(context_.get(), kMatchLimit);
+    pcre2_set_heap_limit(context_.get(), kHeapLimitKib);
     pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
   }
 
-  std::unique_ptr<pcre2_match_data, Free<pcre2_match_data_free>> data_{pcre2_match_data_create(1, nullptr)};
+  MatchData data_ = CreateMatchData();
   std::unique_ptr<pcre2_match_context, Free<pcre2_match_context_free>> context_{pcre2_match_context_create(nullptr)};
   std::unique_ptr<pcre2_jit_stack, Free<pcre2_jit_stack_free>> stack_{
       pcre2_jit_stack_create(kFirstJitStack, kLargestJitStack, nullptr)};
@@ -163,7 +173,8 @@ struct Regex::Code {
   std::shared_ptr<pcre2_code> code;
 
   static Result<Code> Compile(std::string_view pattern, const RegexNode& tree);
-  Result<bool> Match(std::string_view symbols, size_t from, const MatchMemory& memory) const;
+  // The first match from `from` on, as its begin and end.
+  Result<std::optional<std::pair<size_t, size_t>>> Match(std::string_view symbols, size_t from) const;
 };
 
 Result<Regex::Code> Regex::Code::Compile(std::string_view pattern, const RegexNode& tree) {
@@ -182,14 +193,26 @@ Result<Regex::Code> Regex::Code::Compile(std::string_view pattern, const RegexNo
   return Code{std::string(pattern), std::move(alphabet), {code, &pcre2_code_free}};
 }
 
-Result<bool> Regex::Code::Match(std::string_view symbols, size_t from, const MatchMemory& memory) const {
-  const auto* subject = reinterpret_cast<PCRE2_SPTR>(symbols.data());
-  int result = pcre2_match(code.get(), subject, symbols.size(), from, 0, memory.data(), memory.context());
+Result<std::optional<std::pair<size_t, size_t>>> Regex::Code::Match(std::string_view symbols, size_t from) const {
+  const MatchMemory& memory = MatchMemory::OfThread();
+  pcre2_match_data* data = memory.data();
+  const auto search = [&](uint32_t options) {
+    return pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(symbols.data()), symbols.size(), from, options, data,
+                       memory.context());
+  };
+  int result = search(0);
+  MatchData large;  // what the interpreter takes from the heap stays with its data
   if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
-    result = pcre2_match(code.get(), subject, symbols.size(), from, PCRE2_NO_JIT, memory.data(), memory.context());
+    large = CreateMatchData();
+    data = large.get();
+    result = search(PCRE2_NO_JIT);
   }
-  if (result >= 0 || result == PCRE2_ERROR_NOMATCH) {
-    return result >= 0;
+  if (result >= 0) {
+    const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
+    return std::optional(std::pair<size_t, size_t>(bounds[0], bounds[1]));
+  }
+  if (result == PCRE2_ERROR_NOMATCH) {
+    return std::optional<std::pair<size_t, size_t>>();
   }
   return Status::InvalidArgument(fmt::format("cannot search {} characters with the regular expression '{}': {}",
                                              symbols.size(), pattern, Pcre2Message(result)));
@@ -222,18 +245,15 @@ Result<Regex> Regex::Literal(std::string_view text) {
 
 Status Regex::ForEachMatch(std::string_view text, const std::function<void(size_t, size_t)>& on_match) const {
   const std::string symbols = code_->alphabet.Translate(text);
-  const MatchMemory& memory = MatchMemory::OfThread();
-  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(memory.data());
   PlaceInText place(text);
   size_t at = 0;
   size_t last_end = std::string_view::npos;
   while (at <= symbols.size()) {
-    ASSAY_ASSIGN_OR_RETURN(const bool matches, code_->Match(symbols, at, memory));
-    if (!matches) {
+    ASSAY_ASSIGN_OR_RETURN(const auto match, code_->Match(symbols, at));
+    if (!match) {
       break;
     }
-    const size_t begin = bounds[0];
-    const size_t end = bounds[1];
+    const auto [begin, end] = *match;
     if (begin == end && end == last_end) {
       ++at;
       continue;

@@ -65,15 +65,14 @@ std::optional<std::string_view> RegexCursor::TakeUntil(std::string_view stop) {
 }
 
 std::optional<uint32_t> RegexCursor::TakeNumber() {
-  constexpr size_t kMostDigits = 6;
-  const std::string_view digits = rest().substr(0, kMostDigits);
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc()) {
+  const std::string_view digits = rest().substr(0, rest().find_first_not_of("0123456789"));
+  if (digits.empty()) {
     return std::nullopt;
   }
-  at_ += static_cast<size_t>(end - digits.data());
-  return number;
+  at_ += digits.size();
+  uint32_t number = kLargestNumber;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return std::min(number, kLargestNumber);
 }
 
 Result<uint32_t> RegexCursor::TakeDigits(int base, size_t least, size_t most) {
@@ -170,10 +169,10 @@ bool RegexCursor::SeesPosixClass() const {
 Result<CodePointSet> RegexCursor::TakePosixClass() {
   const bool negated = Take("^");
   const std::string_view name = TakeUntil(":]").value_or("");
-  const std::optional<CodePointSet> found =
-      IsPropertyName(name) ? FindProperty(name, PropertyPlace::kPosixName) : std::nullopt;
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const std::optional<CodePointSet> found = plain ? FindProperty(name, PropertyPlace::kPosixName) : std::nullopt;
   if (!found) {
-    return Status::InvalidArgument(fmt::format("there is no class [:{}:]", name));
+    return Status::Unsupported(fmt::format("the class [:{}:]", name));
   }
   return negated ? ~*found : *found;
 }

@@ -20,6 +20,8 @@ struct RegexCharacters {
 /// A place in a pattern, which is UTF-8.
 class RegexCursor {
  public:
+  static constexpr uint32_t kLargestNumber = 1'000'000;
+
   explicit RegexCursor(std::string_view pattern) : pattern_(pattern) {}
 
   bool AtEnd() const { return at_ == pattern_.size(); }
@@ -34,7 +36,7 @@ class RegexCursor {
   std::string_view rest() const { return pattern_.substr(at_); }
   /// Everything before `stop`, which is stepped over too; null when it does not come.
   std::optional<std::string_view> TakeUntil(std::string_view stop);
-  /// A decimal number of at most six digits; null when there is none.
+  /// A decimal number, a larger one as kLargestNumber; null when there is none.
   std::optional<uint32_t> TakeNumber();
 
   /// What the escape of one character or class means whose backslash is behind.

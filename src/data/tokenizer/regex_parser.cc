@@ -46,6 +46,13 @@ RegexNode Newline() {
   return RegexNode::Set(CodePointSet('\n'));
 }
 
+// '.'
+RegexNode Any(bool newline) {
+  RegexNode node = RegexNode::Set(newline ? CodePointSet::All() : ~CodePointSet('\n'));
+  node.any = true;
+  return node;
+}
+
 // ^: at the beginning, and after every newline but one that ends the text.
 RegexNode LineBegin() {
   return AnyOf({RegexNode::Leaf(Kind::kTextBegin),
@@ -100,13 +107,18 @@ class RegexParser {
 
   Result<RegexNode> Run() {
     ASSAY_ASSIGN_OR_RETURN(RegexNode node, Alternatives());
-    return cursor_.AtEnd() ? Result<RegexNode>(std::move(node)) : Status::InvalidArgument("a ')' closes nothing");
+    if (!cursor_.AtEnd()) {
+      return Status::InvalidArgument("a ')' closes nothing");
+    }
+    return MissesMatches(node, false) ? Status::Unsupported("'.*' behind an assertion at its beginning")
+                                      : Result<RegexNode>(std::move(node));
   }
 
  private:
   struct Bounds {
     uint32_t min;
     uint32_t max;
+    bool comma = false;
   };
 
   // Up to the end of the group, whose ')' is left.
@@ -184,7 +196,7 @@ class RegexParser {
       return LineEnd();
     }
     if (cursor_.Take(".")) {
-      return RegexNode::Set(options_.dot_takes_newline ? CodePointSet::All() : ~CodePointSet('\n'));
+      return Any(options_.dot_takes_newline);
     }
     if (TakeBounds() || std::string_view("*+?").find(cursor_.Peek()) != std::string_view::npos) {
       return Status::InvalidArgument("a repetition has nothing to repeat");
@@ -237,9 +249,9 @@ class RegexParser {
       case 'R':
         return Step(AnyNewline());
       case 'N':
-        return Step(RegexNode::Set(~CodePointSet('\n')));
+        return Step(Any(false));
       case 'O':
-        return Step(RegexNode::Set(CodePointSet::All()));
+        return Step(Any(true));
       default:
         break;
     }
@@ -287,7 +299,12 @@ class RegexParser {
     }
     if (cursor_.Sees("<") || cursor_.Sees("'")) {
       const char* close = cursor_.Next() == '<' ? ">" : "'";
-      return cursor_.TakeUntil(close) ? Alternatives() : Status::InvalidArgument("a group's name has no end");
+      const std::optional<std::string_view> name = cursor_.TakeUntil(close);
+      if (!name || name->empty() || (name->front() >= '0' && name->front() <= '9')) {
+        return Status::InvalidArgument(name ? "a group's name does not begin with a letter"
+                                            : "a group's name has no end");
+      }
+      return Alternatives();
     }
     if (!cursor_.AtEnd() && std::string_view("~({WDSPyCIL").find(cursor_.Peek()) != std::string_view::npos) {
       return Status::Unsupported(fmt::format("groups that begin with '(?{}'", cursor_.Peek()));
@@ -298,6 +315,9 @@ class RegexParser {
   // (?i-m:...), or (?i), which is `isolated`: it holds for the rest of the group around it, alternatives and all, and
   // leaves that group's ')'.
   Result<RegexNode> OptionGroup(bool* isolated) {
+    if (cursor_.Sees(")")) {
+      return Status::InvalidArgument("a group has neither options nor a part");
+    }
     bool on = true;
     for (; !cursor_.Sees(":") && !cursor_.Sees(")"); (void)cursor_.Next()) {
       switch (cursor_.Peek()) {
@@ -324,7 +344,7 @@ class RegexParser {
     return Alternatives();
   }
 
-  // {n}, {n,}, {,n} or {n,m}; anything else stands for itself.
+  // {n}, {n,}, {,n} or {n,m}; anything else stands for itself, unless a number in it is too large.
   std::optional<Bounds> TakeBounds() {
     RegexCursor ahead = cursor_;
     if (!ahead.Take("{")) {
@@ -333,18 +353,20 @@ class RegexParser {
     const std::optional<uint32_t> min = ahead.TakeNumber();
     const bool comma = ahead.Take(",");
     const std::optional<uint32_t> max = comma ? ahead.TakeNumber() : min;
-    if (!ahead.Take("}") || (!min && !max)) {
+    const bool too_large = min.value_or(0) > kMaxRepeats || max.value_or(0) > kMaxRepeats;
+    if ((!ahead.Take("}") && !too_large) || (!min && !max)) {
       return std::nullopt;
     }
     cursor_ = ahead;
-    return Bounds{min.value_or(0), max.value_or(kUnlimited)};
+    return Bounds{min.value_or(0), max.value_or(kUnlimited), comma};
   }
 
-  // A repetition behind an atom; null when there is none. A '+' behind {n,m} is one more, and so is a '?' behind {n}.
+  // A repetition behind an atom; null when there is none. A '+' behind {n,m} is one more, and so is a '?' behind {n},
+  // but not behind {n,n}.
   std::optional<Bounds> TakeRepetition(Greed* greed) {
     *greed = Greed::kGreedy;
     if (const std::optional<Bounds> bounds = TakeBounds()) {
-      if (bounds->min != bounds->max && cursor_.Take("?")) {
+      if (bounds->comma && cursor_.Take("?")) {
         *greed = Greed::kLazy;
       }
       return bounds;
@@ -363,11 +385,11 @@ class RegexParser {
   Status TakeRepetitions(RegexNode* node, bool* repeated) {
     Greed greed = Greed::kGreedy;
     for (int count = 0; const std::optional<Bounds> bounds = TakeRepetition(&greed); SkipIgnored()) {
-      if (bounds->max < bounds->min) {
-        return Status::Unsupported("a repetition whose bounds are in descending order");
-      }
       if (bounds->min > kMaxRepeats || (bounds->max > kMaxRepeats && bounds->max != kUnlimited)) {
         return Status::Unsupported(fmt::format("more than {} repetitions", kMaxRepeats));
+      }
+      if (bounds->max < bounds->min) {
+        return Status::Unsupported("a repetition whose bounds are in descending order");
       }
       if (++count > kMaxDepth) {
         return Status::Unsupported("repetitions of repetitions that deep");
@@ -397,11 +419,44 @@ class RegexParser {
       case Kind::kSearchBegin:
         return true;
       case Kind::kSequence:
-      case Kind::kAlternatives:
         return !node.parts.empty() && std::all_of(node.parts.begin(), node.parts.end(), IsAssertion);
+      case Kind::kAlternatives:
+        return std::any_of(node.parts.begin(), node.parts.end(), IsAssertion);
       default:
         return false;
     }
+  }
+
+  // Oniguruma looks for what begins with '.*' at the beginnings of lines only, even where an assertion before it does
+  // not hold there and does further on.
+  static bool MissesMatches(const RegexNode& node, bool asserted) {
+    switch (node.kind) {
+      case Kind::kRepeat:
+        if (node.parts[0].any) {
+          return asserted && node.max == kUnlimited && node.greed != Greed::kLazy;
+        }
+        return MissesMatches(node.parts[0], asserted);
+      case Kind::kAtomic:
+        return MissesMatches(node.parts[0], asserted);
+      case Kind::kAlternatives:
+        return std::all_of(node.parts.begin(), node.parts.end(),
+                           [&](const RegexNode& part) { return MissesMatches(part, asserted); });
+      case Kind::kSequence: {
+        auto part = node.parts.begin();
+        for (; part != node.parts.end() && IsAssertion(*part); ++part) {
+          asserted = asserted || !IsBeginning(*part);
+        }
+        return part != node.parts.end() && MissesMatches(*part, asserted);
+      }
+      default:
+        return false;
+    }
+  }
+
+  // ^, \A or \G
+  static bool IsBeginning(const RegexNode& node) {
+    const Kind kind = node.kind == Kind::kAlternatives ? node.parts[0].kind : node.kind;
+    return kind == Kind::kTextBegin || kind == Kind::kSearchBegin;
   }
 
   RegexCursor cursor_;

@@ -35,6 +35,7 @@ struct RegexNode {
   uint32_t min = 0;
   uint32_t max = 0;
   Greed greed = Greed::kGreedy;
+  bool any = false;      ///< of kSet: written as '.'
   bool behind = false;   ///< of kLookAround: what ends here
   bool negated = false;  ///< of kLookAround
 

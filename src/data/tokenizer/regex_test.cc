@@ -45,6 +45,8 @@ TEST(Regex, RepetitionsAreOniguruma) {
   EXPECT_THAT(Matches(R"(\d{1,3}+)", "0000"), ElementsAre("0000"));
   EXPECT_THAT(Matches("a{,2}", "aaa"), ElementsAre("aa", "a"));
   EXPECT_THAT(Matches("a{,}", "a{,}"), ElementsAre("a{,}"));
+  EXPECT_THAT(Matches("a{2}?b", "ab aab"), ElementsAre("b", "aab"));
+  EXPECT_THAT(Matches("a{2,2}?b", "ab aab"), ElementsAre("aab"));
 }
 
 TEST(Regex, ClassesNestAndIntersect) {
@@ -77,6 +79,16 @@ TEST(Regex, ASearchWithoutEndIsAnError) {
   const Regex regex = *Regex::Compile("(?:a+)+b|(?:(?:a|aa)+)+c");
   const Status status = regex.ForEachMatch(std::string(60, 'a'), [](size_t, size_t) {});
   EXPECT_THAT(status.message(), HasSubstr("cannot search 60 characters with the regular expression '(?:a+)+b"));
+}
+
+TEST(Regex, ASearchThatNeedsMuchMemoryIsAnError) {
+  std::string text;
+  for (int i = 0; i < 2'000'000; ++i) {
+    text += "1.2_";
+  }
+  const Regex regex = *Regex::Compile(R"((?:(?:\d+|x)(?:[._]|y))*\d)");
+  const Status status = regex.ForEachMatch(text, [](size_t, size_t) {});
+  EXPECT_THAT(status.message(), HasSubstr(R"(with the regular expression '(?:(?:\d+|x)(?:[._]|y))*\d': heap limit)"));
 }
 
 TEST(Regex, WhatCannotBeTheSameIsRefusedByName) {

@@ -18,7 +18,8 @@ enum class PropertyPlace {
   kPosixName,  ///< [:name:]
 };
 
-/// The members of the property `name`; case, spaces, '_' and '-' of the name do not count. Shorthands are properties
+/// The members of the property `name`; case, spaces, '_' and '-' of the name do not count, which a [:name:] must be
+/// written without. Shorthands are properties
 /// too: "\w", "\s", "\d" and "\h". Null when there is no such property.
 std::optional<CodePointSet> FindProperty(std::string_view name, PropertyPlace place);
 
