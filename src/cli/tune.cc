@@ -19,6 +19,7 @@
 #include "data/prepare.h"
 #include "launch/local_launcher.h"
 #include "measure/machine.h"
+#include "measure/nvml.h"
 
 namespace assay::cli {
 namespace {
@@ -56,13 +57,20 @@ Status CheckLoraOptions(const TuneOptions& options) {
   return Status::Ok();
 }
 
-/// Random weights are made in memory, and full training keeps a gradient and two moments of every parameter.
-Status CheckFits(const data::ModelRef& model, const job::TunePlan& plan) {
-  if (plan.device == "cuda") {
-    return Status::Ok();
+/// Of "auto" the worker decides: where there is a GPU that it may see, it may take that.
+bool MayUseGpu(const std::string& device) {
+  if (device != "auto") {
+    return device == "cuda";
   }
-  return data::CheckTrainingFits(model, plan.method == "full", plan.dtype,
-                                 measure::DescribeMachine().memory_available_bytes);
+  const auto nvml = measure::Nvml::Load();
+  return nvml != nullptr && !measure::VisibleGpus(nvml->gpus()).empty();
+}
+
+/// The memory that is free here decides only about a run that needs it.
+Status CheckFits(const data::ModelRef& model, const job::TunePlan& plan) {
+  const data::TrainingKind training = {.full = plan.method == "full", .dtype = plan.dtype, .optimizer = plan.optimizer};
+  const Status fits = data::CheckTrainingFits(model, training, measure::FindMemoryRoom().free_bytes);
+  return fits.ok() || MayUseGpu(plan.device) ? Status::Ok() : fits;
 }
 
 /// Makes the rows ready and says what about them will not be trained on.

@@ -8,7 +8,8 @@
 namespace assay::data {
 
 /// SHA-256 of `path`'s bytes in hexadecimal. It is kept under `cache_dir`/hashes and found again by the file's path,
-/// size and time of change.
+/// inode, size and times, of which that of change cannot be set: weights that were put in the place of others with the
+/// times of those are read anew.
 Result<std::string> HashFile(const std::string& path, const std::string& cache_dir);
 
 }  // namespace assay::data

@@ -14,8 +14,16 @@ namespace assay::data {
 /// where the config lacks what decides it.
 int64_t CountDecoderParameters(const nlohmann::json& config);
 
+/// What of a training decides how much memory it needs before any batch.
+struct TrainingKind {
+  bool full = true;  ///< else an adapter, whose size is not counted
+  std::string_view dtype = "bfloat16";
+  std::string_view optimizer = "adamw_torch";
+};
+
 /// OutOfMemory where a training cannot fit `memory_bytes` whatever its batch: random weights are made in memory, and
-/// full training keeps a gradient and two float32 moments of each parameter. A model of unknown size passes.
-Status CheckTrainingFits(const ModelRef& model, bool full, std::string_view dtype, int64_t memory_bytes);
+/// full training keeps a gradient of each parameter and what the optimiser keeps: AdamW two moments in the dtype of
+/// what it updates, which in float16 is a float32 copy of the parameter; SGD nothing. A model of unknown size passes.
+Status CheckTrainingFits(const ModelRef& model, const TrainingKind& training, int64_t memory_bytes);
 
 }  // namespace assay::data

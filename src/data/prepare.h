@@ -41,7 +41,7 @@ struct DataContent {
   std::string tokenizer_hash = {};  ///< the same
 };
 
-/// The hashes that PrepareTokens would find, without tokenising: of a file by its time of change where it is known.
+/// The hashes that PrepareTokens would find, without tokenising: of a file as HashFile finds it again.
 Result<DataContent> HashData(const DataSpec& spec);
 
 /// Tokenises a data set, in parallel over its rows, into the cache, or finds it there. The file's name is a hash of the

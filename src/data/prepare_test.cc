@@ -114,6 +114,25 @@ TEST_F(PrepareTest, WhatDecidesTheTokensDecidesTheFile) {
   EXPECT_TRUE(files.insert(PrepareOrDie().tokens_file).second);
 }
 
+TEST_F(PrepareTest, TheHashesThatAreFoundWithoutTokenisingAreThoseOfTheTokens) {
+  Write(kFourShapes);
+  const auto expect_alike = [&] {
+    const PreparedTokens prepared = PrepareOrDie();
+    const auto content = HashData(spec_);
+    ASSERT_TRUE(content.ok()) << content.status().message();
+    EXPECT_EQ(content->data_hash, prepared.data_hash);
+    EXPECT_EQ(content->tokenizer_hash, prepared.tokenizer_hash);
+  };
+  expect_alike();
+  spec_.data = "news-chars-512-entries-256";
+  spec_.max_length = 2048;
+  expect_alike();
+  spec_.data = directory_->path() + "/data.jsonl";
+  Write("{\"input_ids\": [5, 6, 300]}\n");
+  spec_.tokenizer_dir = "";
+  expect_alike();
+}
+
 TEST_F(PrepareTest, ADamagedFileIsMadeAgain) {
   Write(kFourShapes);
   const PreparedTokens first = PrepareOrDie();

@@ -5,6 +5,7 @@
 #include "experiment/fine_tuning_properties.h"
 #include "experiment/fine_tuning_rules.h"
 #include "experiment/fine_tuning_targets.h"
+#include "measure/machine.h"
 
 namespace assay::experiment {
 
@@ -34,7 +35,8 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
   ASSAY_ASSIGN_OR_RETURN(RunPlan plan, PlanFineTuning(*this, point, context));
   job::TunePlan& tune = std::get<job::TunePlan>(plan.work);
   definition_.specialize(point, tune);
-  ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context));
+  // By the machine's size: what is free at the moment says nothing about the point.
+  ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context, measure::FindMemoryRoom().total_bytes));
   return plan;
 }
 

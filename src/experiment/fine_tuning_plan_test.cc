@@ -124,6 +124,34 @@ TEST_F(FineTuningPlanTest, PreparesTheDataAndSaysWhatItIs) {
   EXPECT_GT(plan.seconds, 0);
 }
 
+TEST_F(FineTuningPlanTest, RowsWithoutLossMakeAPointInvalid) {
+  Write("rows.jsonl",
+        "{\"input_ids\": [1, 2, 3], \"labels\": [-100, 2, 3]}\n"
+        "{\"input_ids\": [1, 2, 3, 4], \"labels\": [-100, -100, -100, 4]}\n");
+  const space::Entity point = Point(kFull, {{"model_max_length", int64_t{3}}});
+  const Status status = (*FindExperiment(kFull))->Plan(point, context_).status();
+  EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("1 of the 2 rows"));
+  EXPECT_THAT(status.message(), HasSubstr("bear no loss at model_max_length 3"));
+  EXPECT_EQ(Tune(kFull, {{"model_max_length", int64_t{4}}}).model_max_length, 4);
+}
+
+TEST_F(FineTuningPlanTest, WhatFitsIsAskedOfTheOptimizer) {
+  // 2.1e9 parameters beside 20 GiB: with SGD in bfloat16 4 bytes each, with AdamW in float32 16.
+  constexpr int64_t kMemory = int64_t{20} << 30;
+  Write("model/config.json", R"({"model_type": "llama", "vocab_size": 100, "hidden_size": 4096,
+      "intermediate_size": 16384, "num_hidden_layers": 8, "num_attention_heads": 32})");
+  const space::Entity point = Point(kFull);
+  job::TunePlan plan;
+  plan.method = "full";
+  plan.device = "cpu";
+  plan.dtype = "float32";
+  EXPECT_EQ(CheckModelFits(point, plan, context_, kMemory).code(), ErrorCode::kOutOfMemory);
+  plan.dtype = "bfloat16";
+  plan.optimizer = "sgd";
+  EXPECT_TRUE(CheckModelFits(point, plan, context_, kMemory).ok());
+}
+
 TEST_F(FineTuningPlanTest, RefusesInputsThatAreNotThere) {
   EXPECT_EQ(InputError({{"model_name", std::string("/nonexistent/model")}}).code(), ErrorCode::kNotFound);
   EXPECT_THAT(InputError({{"model_name", std::string("smolm2-135m")}}).message(),
