@@ -115,6 +115,11 @@ class Run {
     if (comparison.largest.grad_norm > allowed.grad_norm) {
       return refuse("gradient norms", comparison.norms, comparison.largest.grad_norm, allowed.grad_norm);
     }
+    if (comparison.losses > 0 && comparison.norms == 0) {
+      return Status::FailedPrecondition(
+          "the loss scaler skipped the first step, after which no step is the reference's: nothing shows that this "
+          "plugin trains the same model (choose another precision, or gate_steps 0 to do without)");
+    }
     return Status::Ok();
   }
 

@@ -45,12 +45,16 @@ Status CheckDivides(const job::VitPlan& plan, const data::VitShape& shape) {
   return status.ok() ? status : Status::FailedPrecondition(status.message());
 }
 
-/// What the gate holds a plugin against: the same training on the same images with everything on every rank, in fp32.
+/// What the gate holds a plugin against: the same training on the same images by one rank, in fp32. One rank, since
+/// several could share with the plugin what they do wrong between them. It sees the images of a data rank at a time.
 job::VitPlan ReferencePlan(const job::VitPlan& plan, int64_t steps) {
   job::VitPlan reference = plan;
   reference.plugin = "torch_ddp";
   reference.knobs = (*job::FindPlugin(reference.plugin))->defaults;
-  reference.number_ranks = job::DataRanks(plan);
+  reference.number_ranks = 1;
+  reference.batch_size *= job::DataRanks(plan);
+  reference.gradient_accumulation_steps *= job::DataRanks(plan);
+  reference.threads *= plan.number_ranks;
   reference.precision = "fp32";
   reference.loss_scale = 1;
   reference.protocol = "train";

@@ -7,6 +7,7 @@
 #include "experiment/published.h"
 #include "experiment/testing.h"
 #include "experiment/vit_plugin_measure.h"
+#include "experiment/vit_plugin_plan.h"
 #include "experiment/vit_plugin_properties.h"
 #include "space/number.h"
 
@@ -68,6 +69,26 @@ TEST(VitPluginTest, EachGpuHasARank) {
   EXPECT_EQ(plan.number_ranks, 2);
   EXPECT_EQ(plan.device, "cuda");
   EXPECT_TRUE(CheckVitPluginRules(VitPoint({{"number_gpus", int64_t{2}}})).valid());
+}
+
+TEST(VitPluginTest, TheReferenceIsOneRankWithTheImagesOfAll) {
+  const auto folder = TemporaryDirectory::Create("vit").value();
+  ASSERT_TRUE(WriteFileAtomically(folder.path() + "/config.json", kTinyVit).ok());
+  const space::Entity point = VitPoint({{"plugin", std::string("hybrid_parallel")},
+                                        {"model_name", folder.path()},
+                                        {"number_ranks", int64_t{8}},
+                                        {"threads", int64_t{1}},
+                                        {"zero_stage", int64_t{1}}});
+  const Result<RunPlan> plan =
+      PlanVitPlugin(**FindExperiment(kVit), point, {.share_dir = folder.path(), .cache_dir = folder.path() + "/cache"});
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto& reference = std::get<job::VitPlan>(plan->reference->work);
+  EXPECT_EQ(reference.number_ranks, 1);
+  EXPECT_EQ(reference.batch_size, 2 * 8);
+  EXPECT_EQ(reference.batch_size / job::MicroBatches(reference), 8);
+  EXPECT_EQ(reference.threads, 8);
+  EXPECT_EQ(reference.plugin, "torch_ddp");
+  EXPECT_TRUE(job::CheckVitPlan(reference).ok()) << job::CheckVitPlan(reference).message();
 }
 
 TEST(VitPluginTest, PluginsAndKnobsAreDescribed) {
@@ -195,6 +216,21 @@ TEST_F(VitMeasureTest, GradientsThatDoNotFollowTheReferenceMakeThePointInvalid) 
     EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition) << precision;
     EXPECT_THAT(status.message(), HasSubstr("the gradient norms of the first 2 steps differ"));
   }
+}
+
+TEST_F(VitMeasureTest, NothingIsHeldAgainstTheReferenceWhenTheFirstStepWasSkipped) {
+  job::RunRecord record = Record({1, 1});
+  for (job::Event& event : record.events) {
+    if (auto* step = std::get_if<job::Step>(&event); step != nullptr) {
+      step->skipped = step->step == 1;
+      step->grad_norm *= 10;
+    }
+  }
+  const Status status = MeasureVitPlugin(point_, plan_, record).status();
+  EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("skipped the first step"));
+  plan_.reference_steps.clear();
+  EXPECT_TRUE(MeasureVitPlugin(point_, plan_, record).ok()) << "no gate was asked for";
 }
 
 TEST_F(VitMeasureTest, StepsAreHeldAgainstTheReferenceUpToOneThatWasSkipped) {
