@@ -42,7 +42,7 @@ Status Run(const ServeVerbOptions& options) {
   serve.dialects = Split(options.dialects, ',');
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<objectserver::ObjectServer> server,
                          objectserver::ObjectServer::Start(serve));
-  for (const std::string& line : server->set_aside()) {
+  for (const std::string& line : server->warnings()) {
     fmt::print(stderr, "warning: {}\n", line);
   }
   fmt::print("serving {} at {} ({}{})\n", serve.root, server->url(), options.dialects,

@@ -86,7 +86,7 @@ DataFile::DataFile(std::shared_ptr<const DataFolder> folder, std::string name)
     : folder_(std::move(folder)), name_(std::move(name)) {}
 
 DataFile::~DataFile() {
-  if (!folder_->closing) {
+  if (!folder_->keeps_files) {
     ::unlink(path().c_str());
   }
 }

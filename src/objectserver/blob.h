@@ -58,11 +58,11 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 struct DataFolder {
   explicit DataFolder(std::string folder) : path(std::move(folder)) {}
   const std::string path;
-  /// Set when the store closes: from then on files whose last reference goes stay.
-  std::atomic<bool> closing = false;
+  /// While the store opens and once it closes: files whose last reference goes then stay.
+  std::atomic<bool> keeps_files = true;
 };
 
-/// One immutable file of content; removed with its last reference, unless the store is closing.
+/// One immutable file of content; removed with its last reference, unless the store opens or closes.
 class DataFile {
  public:
   DataFile(std::shared_ptr<const DataFolder> folder, std::string name);

@@ -16,12 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/files.h"
@@ -38,14 +41,35 @@ namespace {
 constexpr std::string_view kFormat = "assay object store 1\n";
 constexpr const char* kDamaged = "damaged";
 
-/// Names in a folder, without "." and ".."; none when it does not exist.
-std::vector<std::string> NamesIn(const std::string& path) {
+/// Names in a folder, without "." and ".."; none when it does not exist. What cannot be listed is no empty folder:
+/// content would be taken for junk.
+Result<std::vector<std::string>> NamesIn(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    names.push_back(entry.path().filename());
+  for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    names.push_back(at->path().filename());
+  }
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+    return ErrnoStatus(error.value(), "list folder", path);
   }
   return names;
+}
+
+/// Nothing where there is none. What cannot be looked at is not absent.
+Result<std::optional<int64_t>> SizeOfFile(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0) {
+    return std::optional<int64_t>(info.st_size);
+  }
+  if (errno != ENOENT && errno != ENOTDIR) {
+    return ErrnoStatus(errno, "look at", path);
+  }
+  return std::optional<int64_t>();
+}
+
+Result<bool> IsThere(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<int64_t> size, SizeOfFile(path));
+  return size.has_value();
 }
 
 Status RemoveTree(const std::string& path) {
@@ -58,7 +82,7 @@ class FolderPersistence : public Persistence {
  public:
   FolderPersistence(std::string root, FileDescriptor lock)
       : root_(std::move(root)), lock_(std::move(lock)), data_(std::make_shared<DataFolder>(root_ + "/data")) {}
-  ~FolderPersistence() override { data_->closing = true; }
+  ~FolderPersistence() override { data_->keeps_files = true; }
 
   Status Recover(RecoveredStore& found);
 
@@ -110,23 +134,38 @@ class FolderPersistence : public Persistence {
     return ::unlink(path.c_str()) == 0 || errno == ENOENT ? SyncFolder(folder) : ErrnoStatus(errno, "remove", path);
   }
 
-  Result<RecoveredBucket> RecoverBucket(const std::string& name, RecoveredStore& found);
+  Status FindContent();
+  Result<std::optional<BucketRecord>> RecoverBucketRecord(const std::string& name, RecoveredStore& found);
+  Result<std::optional<BucketRecord>> ReplaceBucketRecord(const std::string& name);
   Status RecoverObjects(RecoveredBucket& bucket, RecoveredStore& found);
   Status RecoverUploads(RecoveredBucket& bucket, RecoveredStore& found);
-  Result<ObjectRecord> RecoverObject(const std::string& path);
-  Result<Upload> RecoverUpload(const std::string& folder);
-  std::shared_ptr<const DataFile> FindData(const std::string& name);
-  void RemoveJunk();
+  Result<ObjectRecord> RecoverObject(const std::string& path, const std::string& name);
+  Result<Upload> RecoverUpload(const std::string& folder, const std::string& id);
+  DataFileLookup Lookup() {
+    return [this](const std::string& name, int64_t bytes) { return FindData(name, bytes); };
+  }
+  std::shared_ptr<const DataFile> FindData(const std::string& name, int64_t bytes);
+  Status RemoveJunk(RecoveredStore& found);
 
   const std::string root_;
   FileDescriptor lock_;  ///< held: no second server may use the folder
   std::shared_ptr<DataFolder> data_;
-  std::set<std::string> present_;                                 ///< names in data/ while recovering
+  std::map<std::string, int64_t> present_;                        ///< sizes of what is in data/, while recovering
   std::map<std::string, std::shared_ptr<const DataFile>> named_;  ///< those that records name, while recovering
 };
 
-std::shared_ptr<const DataFile> FolderPersistence::FindData(const std::string& name) {
-  if (!present_.contains(name)) {
+Status FolderPersistence::FindContent() {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(data_->path));
+  for (const std::string& name : names) {
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<int64_t> size, SizeOfFile(data_->path + '/' + name));
+    present_[name] = size.value_or(0);
+  }
+  return Status::Ok();
+}
+
+std::shared_ptr<const DataFile> FolderPersistence::FindData(const std::string& name, int64_t bytes) {
+  const auto found = present_.find(name);
+  if (found == present_.end() || found->second < bytes) {
     return nullptr;
   }
   std::shared_ptr<const DataFile>& file = named_[name];
@@ -142,28 +181,41 @@ bool IsRecordName(const std::string& name) {
 }
 
 Status FolderPersistence::Recover(RecoveredStore& found) {
-  for (const std::string& name : NamesIn(root_ + "/data")) {
-    present_.insert(name);
-  }
-  for (const std::string& name : NamesIn(root_ + "/buckets")) {
-    if (!FileExists(BucketFolder(name) + "/bucket.json")) {
+  ASSAY_RETURN_IF_ERROR(FindContent());
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(root_ + "/buckets"));
+  for (const std::string& name : names) {
+    ASSAY_ASSIGN_OR_RETURN(std::optional<BucketRecord> record, RecoverBucketRecord(name, found));
+    if (!record) {
       ASSAY_RETURN_IF_ERROR(RemoveTree(BucketFolder(name)));
       continue;
     }
-    ASSAY_ASSIGN_OR_RETURN(RecoveredBucket bucket, RecoverBucket(name, found));
+    RecoveredBucket bucket;
+    bucket.record = std::move(*record);
+    ASSAY_RETURN_IF_ERROR(RecoverObjects(bucket, found));
+    ASSAY_RETURN_IF_ERROR(RecoverUploads(bucket, found));
     found.buckets.push_back(std::move(bucket));
   }
-  if (NamesIn(root_ + "/" + kDamaged).empty()) {
-    RemoveJunk();
-  }
+  ASSAY_RETURN_IF_ERROR(RemoveJunk(found));
   present_.clear();
-  named_.clear();
+  named_.clear();  // what records name that were set aside stays
+  data_->keeps_files = false;
   return Status::Ok();
 }
 
-Result<RecoveredBucket> FolderPersistence::RecoverBucket(const std::string& name, RecoveredStore& found) {
-  RecoveredBucket bucket;
+/// Nothing: what is left of a bucket that was removed, or that was never made.
+Result<std::optional<BucketRecord>> FolderPersistence::RecoverBucketRecord(const std::string& name,
+                                                                           RecoveredStore& found) {
   const std::string path = BucketFolder(name) + "/bucket.json";
+  ASSAY_ASSIGN_OR_RETURN(const bool recorded, IsThere(path));
+  if (!recorded) {
+    // Only a bucket without objects is made or removed: one that has some has lost its record.
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> objects, NamesIn(ObjectsFolder(name)));
+    if (std::ranges::none_of(objects, IsRecordName)) {
+      return std::optional<BucketRecord>();
+    }
+    found.warnings.push_back("the record " + path + " is missing (made anew, its objects are served)");
+    return ReplaceBucketRecord(name);
+  }
   Result<nlohmann::json> json = ReadJsonFile(path);
   Result<BucketRecord> record = json.ok() ? BucketFromJson(*json, path) : json.status();
   if (record.ok() && record->name != name) {
@@ -171,27 +223,31 @@ Result<RecoveredBucket> FolderPersistence::RecoverBucket(const std::string& name
         Status::FailedPrecondition("the record " + path + " is damaged: it names the bucket '" + record->name + "'");
   }
   if (!record.ok()) {
-    ASSAY_RETURN_IF_ERROR(SetAside(root_, path, record.status(), found.set_aside));
-    record = BucketRecord{name, UnixSeconds(), ""};
-    ASSAY_RETURN_IF_ERROR(SaveBucket(*record));
+    // A copy, so that the bucket is never without a record, whenever this ends.
+    ASSAY_RETURN_IF_ERROR(SetAside(root_, path, record.status(), Aside::kCopied, found.warnings));
+    return ReplaceBucketRecord(name);
   }
-  bucket.record = std::move(*record);
-  ASSAY_RETURN_IF_ERROR(RecoverObjects(bucket, found));
-  ASSAY_RETURN_IF_ERROR(RecoverUploads(bucket, found));
-  return bucket;
+  return std::optional(std::move(*record));
+}
+
+Result<std::optional<BucketRecord>> FolderPersistence::ReplaceBucketRecord(const std::string& name) {
+  BucketRecord record{name, UnixSeconds(), ""};
+  ASSAY_RETURN_IF_ERROR(SaveBucket(record));
+  return std::optional(std::move(record));
 }
 
 Status FolderPersistence::RecoverObjects(RecoveredBucket& bucket, RecoveredStore& found) {
   const std::string folder = ObjectsFolder(bucket.record.name);
-  for (const std::string& name : NamesIn(folder)) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
+  for (const std::string& name : names) {
     const std::string path = folder + '/' + name;
     if (!IsRecordName(name)) {
       ::unlink(path.c_str());
       continue;
     }
-    Result<ObjectRecord> object = RecoverObject(path);
+    Result<ObjectRecord> object = RecoverObject(path, name);
     if (!object.ok()) {
-      ASSAY_RETURN_IF_ERROR(SetAside(root_, path, object.status(), found.set_aside));
+      ASSAY_RETURN_IF_ERROR(SetAside(root_, path, object.status(), Aside::kMoved, found.warnings));
       continue;
     }
     bucket.objects.push_back(std::move(*object));
@@ -199,9 +255,13 @@ Status FolderPersistence::RecoverObjects(RecoveredBucket& bucket, RecoveredStore
   return Status::Ok();
 }
 
-Result<ObjectRecord> FolderPersistence::RecoverObject(const std::string& path) {
+Result<ObjectRecord> FolderPersistence::RecoverObject(const std::string& path, const std::string& name) {
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(path));
-  return ObjectFromJson(json, [this](const std::string& data) { return FindData(data); }, path);
+  ASSAY_ASSIGN_OR_RETURN(ObjectRecord object, ObjectFromJson(json, Lookup(), path));
+  if (Sha256Hex(object.key) != name) {
+    return Status::FailedPrecondition("the record " + path + " is damaged: it is another object's");
+  }
+  return object;
 }
 
 Status FolderPersistence::RecoverUploads(RecoveredBucket& bucket, RecoveredStore& found) {
@@ -210,15 +270,17 @@ Status FolderPersistence::RecoverUploads(RecoveredBucket& bucket, RecoveredStore
     completed.insert(object.upload_id);
   }
   const std::string uploads = BucketFolder(bucket.record.name) + "/uploads";
-  for (const std::string& id : NamesIn(uploads)) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> ids, NamesIn(uploads));
+  for (const std::string& id : ids) {
     const std::string folder = uploads + '/' + id;
-    if (completed.contains(id) || !FileExists(folder + "/upload.json")) {
+    ASSAY_ASSIGN_OR_RETURN(const bool recorded, IsThere(folder + "/upload.json"));
+    if (completed.contains(id) || !recorded) {
       ASSAY_RETURN_IF_ERROR(RemoveTree(folder));
       continue;
     }
-    Result<Upload> upload = RecoverUpload(folder);
+    Result<Upload> upload = RecoverUpload(folder, id);
     if (!upload.ok()) {
-      ASSAY_RETURN_IF_ERROR(SetAside(root_, folder, upload.status(), found.set_aside));
+      ASSAY_RETURN_IF_ERROR(SetAside(root_, folder, upload.status(), Aside::kMoved, found.warnings));
       continue;
     }
     bucket.uploads.push_back(std::move(*upload));
@@ -226,12 +288,15 @@ Status FolderPersistence::RecoverUploads(RecoveredBucket& bucket, RecoveredStore
   return Status::Ok();
 }
 
-Result<Upload> FolderPersistence::RecoverUpload(const std::string& folder) {
+Result<Upload> FolderPersistence::RecoverUpload(const std::string& folder, const std::string& id) {
   const std::string head = folder + "/upload.json";
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(head));
   ASSAY_ASSIGN_OR_RETURN(Upload upload, UploadFromJson(json, head));
-  const DataFileLookup files = [this](const std::string& data) { return FindData(data); };
-  for (const std::string& name : NamesIn(folder)) {
+  if (upload.id != id) {
+    return Status::FailedPrecondition("the record " + head + " is damaged: it is another upload's");
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
+  for (const std::string& name : names) {
     const std::string path = folder + '/' + name;
     if (name == "upload.json") {
       continue;
@@ -241,31 +306,52 @@ Result<Upload> FolderPersistence::RecoverUpload(const std::string& folder) {
       continue;
     }
     ASSAY_ASSIGN_OR_RETURN(const nlohmann::json part_json, ReadJsonFile(path));
-    ASSAY_ASSIGN_OR_RETURN(Part part, PartFromJson(part_json, files, path));
+    ASSAY_ASSIGN_OR_RETURN(Part part, PartFromJson(part_json, Lookup(), path));
+    if (std::to_string(part.number) != name) {
+      return Status::FailedPrecondition("the record " + path + " is damaged: it is another part's");
+    }
     upload.parts[part.number] = std::move(part);
   }
   return upload;
 }
 
-void FolderPersistence::RemoveJunk() {
-  for (const std::string& name : present_) {
-    if (!named_.contains(name)) {
-      ::unlink((data_->path + '/' + name).c_str());
+/// Of content that no record names, unless a record that was set aside may name it: then it is said how much stays.
+Status FolderPersistence::RemoveJunk(RecoveredStore& found) {
+  const std::string damaged = root_ + '/' + kDamaged;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> set_aside, NamesIn(damaged));
+  size_t kept = 0;
+  for (const auto& [name, size] : present_) {
+    const auto named = named_.find(name);
+    if (named != named_.end() && named->second.use_count() > 1) {
+      continue;
     }
+    if (!set_aside.empty()) {
+      ++kept;
+      continue;
+    }
+    ::unlink((data_->path + '/' + name).c_str());
   }
+  if (kept > 0) {
+    found.warnings.push_back("content in " + data_->path + " that no record names (" + std::to_string(kept) +
+                             (kept == 1 ? " file" : " files") + ") stays while there is anything in " + damaged +
+                             ": remove that folder when it is no longer needed");
+  }
+  return Status::Ok();
 }
 
 /// Makes the folder a store, or sees that it is one of a version that is understood.
 Status CheckFormat(const std::string& root) {
   const std::string path = root + "/format";
-  if (FileExists(path)) {
+  ASSAY_ASSIGN_OR_RETURN(const bool is_store, IsThere(path));
+  if (is_store) {
     ASSAY_ASSIGN_OR_RETURN(const std::string format, ReadFile(path));
     return format == kFormat ? Status::Ok()
                              : Status::FailedPrecondition("cannot serve " + root + ": its format file says '" +
                                                           format.substr(0, format.find('\n')) +
                                                           "', this version knows 'assay object store 1'");
   }
-  if (!NamesIn(root).empty()) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(root));
+  if (!names.empty()) {
     return Status::FailedPrecondition("cannot serve " + root +
                                       ": it is neither empty nor an object store (choose another folder)");
   }
@@ -285,17 +371,20 @@ Result<FileDescriptor> Lock(const std::string& root) {
 
 }  // namespace
 
-Status SetAside(const std::string& root, const std::string& path, const Status& damage,
-                std::vector<std::string>& lines) {
+Status SetAside(const std::string& root, const std::string& path, const Status& damage, Aside how,
+                std::vector<std::string>& warnings) {
   if (damage.code() != ErrorCode::kInvalidArgument && damage.code() != ErrorCode::kFailedPrecondition) {
     return damage;
   }
   const std::string target = root + '/' + kDamaged + path.substr(root.size()) + '-' + RandomUid();
   ASSAY_RETURN_IF_ERROR(MakeDirectories(target.substr(0, target.rfind('/'))));
-  if (::rename(path.c_str(), target.c_str()) != 0) {
+  if (how == Aside::kCopied) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(target, content));
+  } else if (::rename(path.c_str(), target.c_str()) != 0) {
     return ErrnoStatus(errno, "set aside", path);
   }
-  lines.push_back(damage.message() + " (set aside as " + target + ", the rest is served)");
+  warnings.push_back(damage.message() + " (set aside as " + target + ", the rest is served)");
   return Status::Ok();
 }
 

@@ -36,7 +36,7 @@ struct RecoveredBucket {
 /// What was found of a folder.
 struct RecoveredStore {
   std::vector<RecoveredBucket> buckets;
-  std::vector<std::string> set_aside;  ///< one line for each damaged record
+  std::vector<std::string> warnings;  ///< one line for each damaged record, and for what stays because of them
 };
 
 /// Memory: everything is forgotten.
@@ -44,12 +44,15 @@ std::unique_ptr<Persistence> NewMemoryPersistence();
 
 /// A folder. Recovers what it holds and removes what no record names: content of writes that were never finished,
 /// and uploads whose object is there. A record that is damaged, or whose content is missing, is set aside (an upload
-/// with all its parts), and while anything is set aside no content is removed: it may be what the record named.
+/// with all its parts), and while anything is set aside no content is removed: it may be what the record named. What
+/// cannot be listed or read is an error: nothing is taken for absent.
 Result<std::unique_ptr<Persistence>> OpenFolder(const std::string& root, RecoveredStore& found);
 
-/// Moves `path`, which lies below `root`, to root/damaged and adds a line on it to `lines`. Where `damage` is no
-/// content that makes no sense but an error of the disk or of access, that error is returned and nothing is moved.
-Status SetAside(const std::string& root, const std::string& path, const Status& damage,
-                std::vector<std::string>& lines);
+enum class Aside { kMoved, kCopied };
+
+/// Moves or copies `path`, which lies below `root`, to root/damaged and adds a line on it to `warnings`. Where `damage`
+/// is no content that makes no sense but an error of the disk or of access, that error is returned and nothing is done.
+Status SetAside(const std::string& root, const std::string& path, const Status& damage, Aside how,
+                std::vector<std::string>& warnings);
 
 }  // namespace assay::objectserver

@@ -1,13 +1,25 @@
 #include "objectserver/record_json.h"
 
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace assay::objectserver {
 namespace {
 
 using nlohmann::json;
+
+constexpr int64_t kMaxBytes = std::numeric_limits<int64_t>::max();
+
+/// Throws where a record does not hold together: it is damaged.
+void Demand(bool holds, const std::string& otherwise) {
+  if (!holds) {
+    throw std::runtime_error(otherwise);
+  }
+}
 
 // Keys and metadata may hold bytes that are no UTF-8, which JSON cannot: all text of users is kept as base64.
 std::string Pack(const std::string& text) {
@@ -57,7 +69,9 @@ json DigestsToJson(const Digests& digests) {
 Digests DigestsFromJson(const json& value) {
   Digests digests;
   for (const auto& [name, digest] : value.items()) {
-    digests[storage::ChecksumKindOf(name).value()] = storage::HexDecode(digest.get<std::string>()).value();
+    const storage::ChecksumKind kind = storage::ChecksumKindOf(name).value();
+    std::string& bytes = digests[kind] = storage::HexDecode(digest.get<std::string>()).value();
+    Demand(bytes.size() == storage::DigestBytes(kind), "a checksum does not have its kind's length");
   }
   return digests;
 }
@@ -70,15 +84,19 @@ json BlobToJson(const Blob& blob) {
   return segments;
 }
 
-/// Throws when a file is missing: the record is damaged.
 Blob BlobFromJson(const json& value, const DataFileLookup& files) {
   std::vector<BlobSegment> segments;
+  int64_t size = 0;
   for (const json& segment : value) {
-    auto file = files(segment.at(0).get<std::string>());
-    if (!file) {
-      throw std::runtime_error("its content " + segment.at(0).get<std::string>() + " is missing");
-    }
-    segments.push_back({nullptr, std::move(file), segment.at(1).get<int64_t>(), segment.at(2).get<int64_t>()});
+    const auto name = segment.at(0).get<std::string>();
+    const auto offset = segment.at(1).get<int64_t>();
+    const auto length = segment.at(2).get<int64_t>();
+    Demand(offset >= 0 && length >= 0 && offset <= kMaxBytes - length && size <= kMaxBytes - length,
+           "it names no range of its content " + name);
+    auto file = files(name, offset + length);
+    Demand(file != nullptr, "its content " + name + " is missing or too short");
+    segments.push_back({nullptr, std::move(file), offset, length});
+    size += length;
   }
   return Blob(std::move(segments));
 }
@@ -94,6 +112,16 @@ json PartFields(const Part& part) {
 Part PartFromFields(const json& value) {
   return {value.at("number").get<int>(),        value.at("size").get<int64_t>(),    value.at("etag").get<std::string>(),
           DigestsFromJson(value.at("digests")), value.at("modified").get<double>(), {}};
+}
+
+/// The parts of an object lie in its content one behind the other.
+void DemandThatPartsAddUp(const ObjectRecord& object) {
+  int64_t rest = object.size();
+  for (const Part& part : object.parts) {
+    Demand(part.size >= 0 && part.size <= rest, "its parts are not its content");
+    rest -= part.size;
+  }
+  Demand(object.parts.empty() || rest == 0, "its parts are not its content");
 }
 
 /// Runs a reader that throws on what it does not find, and says so in one line.
@@ -177,9 +205,11 @@ Result<ObjectRecord> ObjectFromJson(const json& value, const DataFileLookup& fil
     }
     if (value.contains("composite")) {
       const Digests composite = DigestsFromJson(value.at("composite"));
+      Demand(composite.size() == 1, "the checksum of its parts' checksums is not one");
       object.composite_kind = composite.begin()->first;
       object.composite_digest = composite.begin()->second;
     }
+    DemandThatPartsAddUp(object);
     return object;
   });
 }
@@ -194,7 +224,7 @@ Result<Upload> UploadFromJson(const json& value, const std::string& source) {
     upload.composite_checksum = value.at("composite_checksum").get<bool>();
     upload.notes = TextsFromJson(value.at("notes"));
     if (value.contains("checksum_kind")) {
-      upload.checksum_kind = storage::ChecksumKindOf(value.at("checksum_kind").get<std::string>());
+      upload.checksum_kind = storage::ChecksumKindOf(value.at("checksum_kind").get<std::string>()).value();
     }
     return upload;
   });
@@ -204,6 +234,7 @@ Result<Part> PartFromJson(const json& value, const DataFileLookup& files, const 
   return Guarded(source, [&] {
     Part part = PartFromFields(value);
     part.blob = BlobFromJson(value.at("segments"), files);
+    Demand(part.size == part.blob.size(), "its size is not that of its content");
     return part;
   });
 }

@@ -1,6 +1,7 @@
 // Records as JSON: what a store on disk keeps of objects, uploads and parts.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -11,8 +12,8 @@
 
 namespace assay::objectserver {
 
-/// Gives the data file of a name that a record holds; null when it is missing.
-using DataFileLookup = std::function<std::shared_ptr<const DataFile>(const std::string& name)>;
+/// Gives the data file of a name that a record holds; null when it is missing or has less than `bytes`.
+using DataFileLookup = std::function<std::shared_ptr<const DataFile>(const std::string& name, int64_t bytes)>;
 
 nlohmann::json BucketToJson(const BucketRecord& bucket);
 nlohmann::json ObjectToJson(const ObjectRecord& object);
@@ -20,7 +21,8 @@ nlohmann::json ObjectToJson(const ObjectRecord& object);
 nlohmann::json UploadToJson(const Upload& upload);
 nlohmann::json PartToJson(const Part& part);
 
-/// `source` is the file's name, for errors.
+/// A record that lacks something, or does not hold together, is refused (kFailedPrecondition). `source` is the file's
+/// name, for errors.
 Result<BucketRecord> BucketFromJson(const nlohmann::json& json, const std::string& source);
 Result<ObjectRecord> ObjectFromJson(const nlohmann::json& json, const DataFileLookup& files, const std::string& source);
 Result<Upload> UploadFromJson(const nlohmann::json& json, const std::string& source);

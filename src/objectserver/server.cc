@@ -53,10 +53,10 @@ Status MakeBuckets(const ServeOptions& options, Store& store) {
 
 /// Those that the folder keeps. Without a file that can be understood none are granted.
 Status UsePreauthenticated(const std::string& root, oci::PreauthenticatedRequests& requests,
-                           std::vector<std::string>& set_aside) {
+                           std::vector<std::string>& warnings) {
   const std::string path = root + "/preauthenticated.json";
   const Status used = requests.UseFile(path);
-  return used.ok() ? used : SetAside(root, path, used, set_aside);
+  return used.ok() ? used : SetAside(root, path, used, Aside::kMoved, warnings);
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ struct ObjectServer::State {
   std::unique_ptr<Tokens> tokens;
   oci::PreauthenticatedRequests preauthenticated;
   std::unique_ptr<Store> store;
-  std::vector<std::string> set_aside;
+  std::vector<std::string> warnings;
   std::unique_ptr<Model> model;
   Context context;
   std::unique_ptr<Front> front;
@@ -98,9 +98,9 @@ Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& op
   if (state->model && state->model->profile().ignores_conditions) {
     state->store->IgnoreConditions();
   }
-  state->set_aside = state->store->set_aside();
+  state->warnings = state->store->warnings();
   if (options.root != "memory") {
-    ASSAY_RETURN_IF_ERROR(UsePreauthenticated(options.root, state->preauthenticated, state->set_aside));
+    ASSAY_RETURN_IF_ERROR(UsePreauthenticated(options.root, state->preauthenticated, state->warnings));
   }
   state->tokens = std::make_unique<Tokens>(state->credentials);
   state->context = {.options = &state->options,
@@ -129,8 +129,8 @@ int ObjectServer::port() const {
   return state_->server->port();
 }
 
-const std::vector<std::string>& ObjectServer::set_aside() const {
-  return state_->set_aside;
+const std::vector<std::string>& ObjectServer::warnings() const {
+  return state_->warnings;
 }
 
 Store& ObjectServer::store() {

@@ -21,7 +21,7 @@ class Store;
 class ObjectServer {
  public:
   /// Opens the store (recovering a folder), listens and serves. Errors are one line: a port in use, a folder that
-  /// cannot be written, malformed credentials or profile. Damaged records of a folder are none: see set_aside().
+  /// cannot be written, malformed credentials or profile. Damaged records of a folder are none: see warnings().
   static Result<std::unique_ptr<ObjectServer>> Start(const ServeOptions& options);
   ~ObjectServer();
   ObjectServer(const ObjectServer&) = delete;
@@ -29,8 +29,9 @@ class ObjectServer {
 
   const std::string& url() const;  ///< "http://127.0.0.1:41234"
   int port() const;
-  /// One line for each damaged record of the folder: what it was and where it is now. The rest is served.
-  const std::vector<std::string>& set_aside() const;
+  /// One line for each damaged record of the folder, what it was and where it is now, and for content that stays
+  /// because of them. The rest is served.
+  const std::vector<std::string>& warnings() const;
   /// The store itself, for tests that look behind the protocol.
   Store& store();
   /// Prometheus text (version 0.0.4): what GET /metrics answers.

@@ -47,7 +47,7 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& root) {
   for (RecoveredBucket& bucket : found.buckets) {
     store->Adopt(std::move(bucket));
   }
-  store->set_aside_ = std::move(found.set_aside);
+  store->warnings_ = std::move(found.warnings);
   return store;
 }
 

@@ -71,8 +71,8 @@ class Store {
   static Result<std::unique_ptr<Store>> Open(const std::string& root);
   ~Store();
 
-  /// One line for each damaged record that was found in the folder and is not served.
-  const std::vector<std::string>& set_aside() const { return set_aside_; }
+  /// One line for each damaged record that was found in the folder, and for what stays in it because of them.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   std::vector<BucketRecord> Buckets() const;
   std::optional<BucketRecord> FindBucket(const std::string& name) const;
@@ -123,7 +123,7 @@ class Store {
   StoreOutcome PutLocked(Bucket& bucket, ObjectRecord object, const Condition& condition);
 
   std::unique_ptr<Persistence> persistence_;
-  std::vector<std::string> set_aside_;
+  std::vector<std::string> warnings_;
   mutable std::shared_mutex mutex_;  ///< guards buckets_
   std::map<std::string, BucketPointer> buckets_;
   std::array<std::mutex, kStripes> stripes_;  ///< one writer a key: held while its record is made durable

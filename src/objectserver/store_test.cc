@@ -7,8 +7,12 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/files.h"
 
@@ -53,6 +57,12 @@ class StoreOnDisk : public ::testing::Test {
     auto store = Store::Open(root_);
     EXPECT_TRUE(store.ok()) << store.status().message();
     return std::move(store).value();
+  }
+  /// A bucket "b" with one object, whose content is its key.
+  void PutOne(const std::string& key) {
+    auto store = Open();
+    store->CreateBucket("b", "r");
+    ASSERT_TRUE(store->Put("b", MakeObject(*store, key, key), {}).ok());
   }
   size_t DataFiles() const {
     return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(root_ + "/data"), {}));
@@ -121,8 +131,8 @@ TEST_F(StoreOnDisk, SetsDamagedRecordsAsideAndServesTheRest) {
   ASSERT_TRUE(WriteFileAtomically(bucket + "/bucket.json", "").ok());
   {
     auto store = Open();
-    ASSERT_EQ(store->set_aside().size(), 3u);
-    EXPECT_NE(store->set_aside()[1].find(torn), std::string::npos) << store->set_aside()[1];
+    ASSERT_EQ(store->warnings().size(), 4u);
+    EXPECT_NE(store->warnings()[1].find(torn), std::string::npos) << store->warnings()[1];
     EXPECT_EQ(TextOf(store->Find("b", "kept").object->blob), "kept");
     EXPECT_EQ(store->Find("b", "torn").code, StoreCode::kNoSuchKey);
     EXPECT_TRUE(store->Uploads("b").empty());
@@ -131,9 +141,75 @@ TEST_F(StoreOnDisk, SetsDamagedRecordsAsideAndServesTheRest) {
   }
   EXPECT_TRUE(std::filesystem::exists(root_ + "/damaged/buckets/b/objects"));
   auto store = Open();
-  EXPECT_TRUE(store->set_aside().empty()) << "they are told of once";
+  ASSERT_EQ(store->warnings().size(), 1u) << "records are told of once, what stays because of them at every start";
+  EXPECT_NE(store->warnings()[0].find("2 files"), std::string::npos) << store->warnings()[0];
   EXPECT_EQ(TextOf(store->Find("b", "torn").object->blob), "new");
   EXPECT_EQ(DataFiles(), 4u);
+  store.reset();
+  std::filesystem::remove_all(root_ + "/damaged");
+  EXPECT_TRUE(Open()->warnings().empty());
+  EXPECT_EQ(DataFiles(), 2u);
+}
+
+TEST_F(StoreOnDisk, ABucketWhoseRecordIsMissingKeepsItsObjects) {
+  PutOne("kept");
+  std::filesystem::remove(root_ + "/buckets/b/bucket.json");
+  ASSERT_TRUE(MakeDirectories(root_ + "/buckets/removed/uploads/1").ok());
+  auto store = Open();
+  ASSERT_EQ(store->warnings().size(), 1u);
+  EXPECT_EQ(TextOf(store->Find("b", "kept").object->blob), "kept");
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/buckets/removed")) << "one without objects was being removed";
+}
+
+TEST_F(StoreOnDisk, ADamagedBucketRecordStaysUntilAnotherTakesItsPlace) {
+  PutOne("kept");
+  const std::string record = root_ + "/buckets/b/bucket.json";
+  ASSERT_TRUE(WriteFileAtomically(record, "torn").ok());
+  // A file where the copy's folder belongs: nothing can be set aside, as on a full disk.
+  ASSERT_TRUE(WriteFileAtomically(root_ + "/damaged", "").ok());
+  EXPECT_FALSE(Store::Open(root_).ok());
+  EXPECT_EQ(ReadFile(record).value(), "torn");
+  std::filesystem::remove(root_ + "/damaged");
+  EXPECT_EQ(TextOf(Open()->Find("b", "kept").object->blob), "kept");
+}
+
+TEST_F(StoreOnDisk, SetsARecordAsideThatDoesNotHoldTogether) {
+  const auto set = [](std::string_view name, const nlohmann::json& value) {
+    return [name, value](nlohmann::json& record) { record[name] = value; };
+  };
+  const std::pair<std::string_view, std::function<void(nlohmann::json&)>> damages[] = {
+      {"parts' checksums", set("composite", nlohmann::json::object())},
+      {"kind's length", set("digests", {{"crc32c", "00"}})},
+      {"another object's", set("key", "b3RoZXI=")},
+      {"its parts", set("parts", {{{"number", 1}, {"size", 5}, {"etag", ""}, {"digests", {}}, {"modified", 0.0}}})},
+      {"no range", [](nlohmann::json& record) { record["segments"][0][2] = -4; }},
+      {"no range", [](nlohmann::json& record) { record["segments"][0][1] = -1; }},
+      {"too short", [](nlohmann::json& record) { record["segments"][0][2] = 5; }},
+  };
+  PutOne("kept");
+  const std::string path = root_ + "/buckets/b/objects/" + Sha256Hex("kept");
+  const std::string sound = ReadFile(path).value();
+  for (const auto& [message, damage] : damages) {
+    nlohmann::json record = nlohmann::json::parse(sound);
+    damage(record);
+    ASSERT_TRUE(WriteFileAtomically(path, record.dump()).ok());
+    auto store = Open();
+    ASSERT_EQ(store->warnings().size(), 2u) << record;
+    EXPECT_EQ(DataFiles(), 1u) << "its content stays";
+    EXPECT_NE(store->warnings()[0].find(message), std::string::npos) << store->warnings()[0];
+    EXPECT_EQ(store->Find("b", "kept").code, StoreCode::kNoSuchKey);
+  }
+}
+
+TEST_F(StoreOnDisk, SetsARecordAsideWhoseContentIsCutShort) {
+  PutOne("kept");
+  for (const auto& file : std::filesystem::directory_iterator(root_ + "/data")) {
+    std::filesystem::resize_file(file.path(), 3);
+  }
+  auto store = Open();
+  EXPECT_EQ(store->warnings().size(), 2u);
+  EXPECT_EQ(store->Find("b", "kept").code, StoreCode::kNoSuchKey);
+  EXPECT_EQ(DataFiles(), 1u);
 }
 
 TEST_F(StoreOnDisk, SetsARecordAsideWhoseContentIsMissing) {
@@ -144,8 +220,8 @@ TEST_F(StoreOnDisk, SetsARecordAsideWhoseContentIsMissing) {
   }
   std::filesystem::remove_all(root_ + "/data");
   auto store = Open();
-  ASSERT_EQ(store->set_aside().size(), 1u);
-  EXPECT_NE(store->set_aside()[0].find("is missing"), std::string::npos);
+  ASSERT_EQ(store->warnings().size(), 1u);
+  EXPECT_NE(store->warnings()[0].find("is missing"), std::string::npos);
   EXPECT_EQ(store->Find("b", "k").code, StoreCode::kNoSuchKey);
 }
 
