@@ -3,24 +3,17 @@
 #include <utility>
 #include <vector>
 
-#include "objectserver/digests.h"
-
 namespace assay::objectserver {
-namespace {
-
 using storage::ChecksumKind;
 
-/// The CRC32C of an object, computed where no dialect has recorded it.
-Result<std::string> Crc32cOf(const ObjectRecord& object) {
-  if (const auto found = object.digests.find(ChecksumKind::kCrc32c); found != object.digests.end()) {
+Result<std::string> Crc32cOf(const Digests& digests, const Blob& content) {
+  if (const auto found = digests.find(ChecksumKind::kCrc32c); found != digests.end()) {
     return found->second;
   }
   DigestSet set({ChecksumKind::kCrc32c});
-  ASSAY_RETURN_IF_ERROR(object.blob.ForEachPiece([&](std::span<const std::byte> bytes) { set.Update(bytes); }));
+  ASSAY_RETURN_IF_ERROR(content.ForEachPiece([&](std::span<const std::byte> bytes) { set.Update(bytes); }));
   return set.Finish().at(ChecksumKind::kCrc32c);
 }
-
-}  // namespace
 
 StoreOutcome AppendComposeSource(const Store& store, const std::string& bucket, const std::string& name,
                                  const std::string& generation, ObjectRecord& object) {
@@ -31,7 +24,7 @@ StoreOutcome AppendComposeSource(const Store& store, const std::string& bucket, 
   if (!generation.empty() && generation != std::to_string(found.object->generation)) {
     return {StoreCode::kNoSuchKey, nullptr, {}};
   }
-  const Result<std::string> crc32c = Crc32cOf(*found.object);
+  const Result<std::string> crc32c = Crc32cOf(found.object->digests, found.object->blob);
   if (!crc32c.ok()) {
     return {StoreCode::kFailed, nullptr, crc32c.status().message()};
   }

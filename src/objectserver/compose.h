@@ -1,4 +1,4 @@
-// Objects made of objects of the store, whose content they share: what Google's two dialects have in common.
+// Objects made of what the store holds already, whose content they share: what dialects have in common.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@
 namespace assay::objectserver {
 
 constexpr size_t kMaxComposeSources = 32;
+
+/// The CRC32C of content, computed where no dialect has recorded it: another one may have taken it in.
+Result<std::string> Crc32cOf(const Digests& digests, const Blob& content);
 
 /// Appends the content of the object `name` in `bucket` to `object`, as a part. `generation`: the one that it must have
 /// (kNoSuchKey where it has another); empty: any.

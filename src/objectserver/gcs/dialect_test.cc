@@ -117,6 +117,26 @@ TEST(Gcs, ASessionsAddressIsItsOwnProof) {
   EXPECT_EQ(harness.Send("PUT", guessed, "hello", {{"Content-Range", "bytes 0-4/5"}}).status, 404);
   EXPECT_EQ(harness.Send("DELETE", guessed).status, 404);
   EXPECT_EQ(harness.store().Uploads("test").size(), 1u);
+  ObjectRecord made;
+  made.key = "k";
+  made.parts.emplace_back();
+  ASSERT_TRUE(harness.store().CompleteUpload("test", id, made, {}).ok());
+  const std::string completed = std::string(kUpload) + "resumable&name=k&upload_id=" + id;
+  EXPECT_EQ(harness.Send("PUT", completed, "", {{"Content-Range", "bytes */0"}}).status, 404);
+}
+
+TEST(Gcs, CompletesASessionWhosePartsCameByAnotherDialect) {
+  Harness harness;
+  const std::string id = harness.Send("POST", std::string(kUpload) + "resumable&name=k").Header("X-GUploader-UploadID");
+  const std::string sha256 =
+      storage::ChecksumOf(storage::ChecksumKind::kSha256, std::as_bytes(std::span("hello", 5))).Base64();
+  ASSERT_EQ(
+      harness.Send("PUT", "/test/k?partNumber=1&uploadId=" + id, "hello", {{"x-amz-checksum-sha256", sha256}}).status,
+      200);
+  const Reply done = harness.Send("PUT", std::string(kUpload) + "resumable&name=k&upload_id=" + id, "",
+                                  {{"Content-Range", "bytes */5"}});
+  EXPECT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(Body(done)["crc32c"], "mnG7TA==");
 }
 
 TEST(Gcs, RefusesKeysThatAreNoText) {

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "http/message.h"
+#include "objectserver/compose.h"
 #include "objectserver/gcs/operations.h"
 #include "objectserver/gcs/publish.h"
 
@@ -71,8 +72,8 @@ http::ServerResponse Incomplete(int64_t persisted) {
   return response;
 }
 
-/// The object that the session's chunks make.
-ObjectRecord Assemble(const Upload& upload) {
+/// The object that the session's chunks make: one without parts.
+Result<ObjectRecord> Assemble(const Upload& upload) {
   ObjectRecord object;
   object.key = upload.key;
   object.attributes = upload.attributes;
@@ -80,8 +81,9 @@ ObjectRecord Assemble(const Upload& upload) {
   std::vector<int64_t> sizes = {0};
   std::vector<std::string> etags;
   for (const auto& [number, part] : upload.parts) {
+    ASSAY_ASSIGN_OR_RETURN(std::string crc32c, Crc32cOf(part.digests, part.blob));
+    digests.push_back(std::move(crc32c));
     object.blob.Append(part.blob);
-    digests.push_back(part.digests.at(ChecksumKind::kCrc32c));
     sizes.push_back(part.size);
     etags.push_back(part.etag);
   }
@@ -100,21 +102,24 @@ std::string NoteOf(const Upload& upload, const char* name) {
 }
 
 http::ServerResponse Complete(const Context& context, const Request& request, const Upload& upload) {
-  ObjectRecord object = Assemble(upload);
+  Result<ObjectRecord> object = Assemble(upload);
+  if (!object.ok()) {
+    return ErrorAnswer(500, "backendError", object.status().message());
+  }
   AnnouncedHashes first{NoteOf(upload, kCrc32cNote), NoteOf(upload, kMd5Note)};
   AnnouncedHashes last;
   if (!last.ReadHeader(request.HeaderText("X-Goog-Hash"))) {
     return ErrorAnswer(400, "invalid", "Malformed X-Goog-Hash.");
   }
-  if (!object.digests.contains(ChecksumKind::kMd5)) {
+  if (!object->digests.contains(ChecksumKind::kMd5)) {
     first.md5 = last.md5 = "";  // of several chunks only the CRC32C is known
   }
-  if (!first.Match(object.digests) || !last.Match(object.digests)) {
+  if (!first.Match(object->digests) || !last.Match(object->digests)) {
     return ErrorAnswer(400, "invalid", "Provided hash does not match the calculated hash of the uploaded content.");
   }
   const auto query = Query::Parse(NoteOf(upload, kQueryNote));
   const StoreOutcome outcome =
-      context.store->CompleteUpload(request.bucket, upload.id, std::move(object), WriteCondition(*query));
+      context.store->CompleteUpload(request.bucket, upload.id, std::move(*object), WriteCondition(*query));
   return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, BaseUrl(request)))
                       : OutcomeAnswer(request, outcome);
 }
@@ -163,11 +168,12 @@ http::ServerResponse TakeChunk(const Context& context, const Request& request, c
   return grown && range.total && now == *range.total ? Complete(context, request, *grown) : Incomplete(now);
 }
 
-/// What a session that is no longer there has become, or that it never was.
+/// What a session that is no longer there has become, or that it never was: what uploads of other dialects made has
+/// parts.
 http::ServerResponse AnswerForgotten(const Context& context, const Request& request) {
   const std::string id = request.query.Get("upload_id");
   const StoreOutcome found = context.store->Find(request.bucket, request.query.Get("name"));
-  if (found.ok() && !id.empty() && found.object->upload_id == id) {
+  if (found.ok() && !id.empty() && found.object->upload_id == id && found.object->parts.empty()) {
     return JsonAnswer(ObjectResource(request.bucket, *found.object, BaseUrl(request)));
   }
   return OutcomeAnswer(request, {StoreCode::kNoSuchUpload, nullptr, {}});

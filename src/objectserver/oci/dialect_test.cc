@@ -53,6 +53,29 @@ TEST(Oci, EtagsSayNothingOfTheContent) {
   const Reply second = harness.Send("PUT", kBucket + "/o/k", "hello");
   EXPECT_NE(second.Header("etag"), first);
   EXPECT_EQ(harness.Send("GET", kBucket + "/o/k").Header("etag"), second.Header("etag"));
+  const auto copy = [&] {
+    harness.Send("POST", kBucket + "/actions/copyObject",
+                 R"({"sourceObjectName":"k","destinationBucket":"test",)"
+                 R"("destinationObjectName":"c","destinationRegion":"r","destinationNamespace":"assay"})");
+    return harness.Send("GET", kBucket + "/o/c").Header("etag");
+  };
+  const std::string copied = copy();
+  EXPECT_NE(copied, second.Header("etag"));
+  EXPECT_NE(copy(), copied);
+}
+
+TEST(Oci, CommitsPartsThatCameByAnotherDialect) {
+  Harness harness;
+  const std::string id = harness.Send("POST", "/test/k?uploads").Xml("UploadId");
+  const std::string sha256 =
+      storage::ChecksumOf(storage::ChecksumKind::kSha256, std::as_bytes(std::span("hello", 5))).Base64();
+  const Reply part =
+      harness.Send("PUT", "/test/k?partNumber=1&uploadId=" + id, "hello", {{"x-amz-checksum-sha256", sha256}});
+  const std::string etag = part.Header("ETag").substr(1, part.Header("ETag").size() - 2);
+  const Reply done = harness.Send("POST", kBucket + "/u/k?uploadId=" + id,
+                                  json({{"partsToCommit", {{{"partNum", 1}, {"etag", etag}}}}}).dump());
+  EXPECT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(done.Header("opc-content-crc32c"), "mnG7TA==");
 }
 
 TEST(Oci, ListsCopiesAndCommitsParts) {

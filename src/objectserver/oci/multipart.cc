@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "objectserver/compose.h"
 #include "objectserver/oci/operations.h"
 
 namespace assay::objectserver::oci {
@@ -52,16 +53,17 @@ bool ChooseParts(const Request& request, const Upload& upload, const json& detai
   return !parts.empty();
 }
 
-ObjectRecord Assemble(const Upload& upload, std::vector<Part> parts) {
+Result<ObjectRecord> Assemble(const Upload& upload, std::vector<Part> parts) {
   ObjectRecord object;
   object.key = upload.key;
   object.attributes = upload.attributes;
   std::vector<std::string> digests;
   std::vector<int64_t> sizes;
   for (Part& part : parts) {
+    ASSAY_ASSIGN_OR_RETURN(std::string crc32c, Crc32cOf(part.digests, part.blob));
+    digests.push_back(std::move(crc32c));
     object.blob.Append(part.blob);
     part.blob = {};
-    digests.push_back(part.digests.at(ChecksumKind::kCrc32c));
     sizes.push_back(part.size);
   }
   object.digests[ChecksumKind::kCrc32c] = CombineDigests(ChecksumKind::kCrc32c, digests, sizes);
@@ -176,8 +178,11 @@ http::ServerResponse CommitUpload(const Context& context, const Request& request
   if (!ReadCondition(request, condition)) {
     return ErrorAnswer(400, "InvalidParameter", "The only If-None-Match understood is '*'", request.notes);
   }
-  const StoreOutcome outcome =
-      context.store->CompleteUpload(request.bucket, id, Assemble(*upload, std::move(parts)), condition);
+  Result<ObjectRecord> object = Assemble(*upload, std::move(parts));
+  if (!object.ok()) {
+    return ErrorAnswer(500, "InternalServerError", object.status().message(), request.notes);
+  }
+  const StoreOutcome outcome = context.store->CompleteUpload(request.bucket, id, std::move(*object), condition);
   if (!outcome.ok()) {
     return OutcomeAnswer(request, outcome);
   }

@@ -245,6 +245,7 @@ http::ServerResponse CopyObject(const Context& context, const Request& request, 
   }
   ObjectRecord object = *found.object;
   object.key = details->name;
+  object.etag = OpaqueEtag();
   object.created = 0;
   object.upload_id.clear();
   if (details->metadata) {
