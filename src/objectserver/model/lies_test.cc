@@ -192,6 +192,10 @@ TEST(Lies, AreCountedOnlyWhereTheyWereTold) {
   LyingServer server("faults: [{fault: list-outside, rate: 1}, {fault: change-range, rate: 1}]");
   EXPECT_EQ(server.Put("k", "hello").status, 200);
   EXPECT_THAT(server.Metrics(), Not(HasSubstr("faults_total{")));
+  LyingServer denies("faults: [{fault: done-but-failed, rate: 1}]");
+  EXPECT_EQ(denies.Put("k", "hello").status, 500);
+  EXPECT_EQ(denies.Put("k", "hello", true).status, 412) << "what was not done is not denied";
+  EXPECT_THAT(denies.Metrics(), HasSubstr(R"(faults_total{fault="done-but-failed",operation="PutObject"} 1)"));
 }
 
 TEST(Lies, ConditionsOfWritesMayBeIgnored) {

@@ -138,6 +138,8 @@ TEST(ModelledExchange, AppliesEachFault) {
   EXPECT_EQ(flipped.substr(0, 2) + flipped.substr(3), "helo");
   EXPECT_NE(flipped[2], 'l');
   EXPECT_EQ(Answer("bit-flip", false).delay_seconds, 0.25);
+  EXPECT_EQ(Answer("delay, window: 2s", false).delay_seconds, 2.25);
+  EXPECT_EQ(TextOf(Answer("delay, window: 2s", false)), "hello");
 }
 
 }  // namespace

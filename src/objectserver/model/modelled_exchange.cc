@@ -184,6 +184,9 @@ class LyingExchange : public http::Exchange {
 
   bool Tell(const LieTarget& target, http::ServerResponse& answer) {
     if (DeniesTheDeed(lie())) {
+      if (answer.status >= 300) {
+        return false;  // it was not done
+      }
       answer = dialect_.Refuse(Refusal::kInternalError, 0, notes_);
       return true;
     }
