@@ -66,9 +66,8 @@ struct Transfer {
 
 struct Outcome {
   TransportError error = TransportError::kNone;
-  std::string detail;         ///< one line, for an error
-  bool request_sent = false;  ///< bytes of the request left, so the server may have acted on it
-  Response response;          ///< valid when `error` is kNone; else what had come
+  std::string detail;  ///< one line, for an error
+  Response response;   ///< valid when `error` is kNone; else what had come
 
   bool ok() const { return error == TransportError::kNone; }
 };
@@ -77,7 +76,9 @@ using TransferId = uint64_t;
 
 /// All members may be called from any thread; Start and Cancel also from a callback. The I/O thread starts with the
 /// first transfer. A request with a flaw (FlawOf()) is never sent. HTTP/1.1 only, no redirects followed, nothing added
-/// to the request but Host, User-Agent and Content-Length.
+/// to the request but Host, User-Agent and Content-Length. A request on a kept connection that ends before a byte of
+/// the answer is sent again on another by libcurl: a server may have carried it out twice, and the answer is the
+/// second's.
 class Client {
  public:
   /// Runs on the I/O thread, once an transfer; must not block.

@@ -276,15 +276,12 @@ Outcome EasyTransfer::Measure() {
   curl_off_t first_byte_us = 0;
   curl_off_t total_us = 0;
   long connects = 0;
-  long request_bytes = 0;
   curl_easy_getinfo(handle_, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
   curl_easy_getinfo(handle_, CURLINFO_TOTAL_TIME_T, &total_us);
   curl_easy_getinfo(handle_, CURLINFO_NUM_CONNECTS, &connects);
-  curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &request_bytes);
   response_.first_byte_seconds = static_cast<double>(first_byte_us) * 1e-6;
   response_.total_seconds = static_cast<double>(total_us) * 1e-6;
   response_.new_connection = connects > 0;
-  outcome.request_sent = request_bytes > 0;
   outcome.response = std::move(response_);
   return outcome;
 }

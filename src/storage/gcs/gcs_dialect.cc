@@ -158,9 +158,10 @@ Dialect::Read<std::string> GcsDialect::ReadCreateUpload(const http::Response& an
 
 Outgoing GcsDialect::PutPart(const std::string& key, const std::string& upload_id, int number,
                              ChecksumSource& body) const {
-  // The answer's x-goog-hash is compared with what was sent before the object is put together.
-  return Make("PUT",
-              QueryBuilder(urls_.XmlObject(key)).Add("partNumber", std::to_string(number)).Add("uploadId", upload_id));
+  Outgoing outgoing = Make(
+      "PUT", QueryBuilder(urls_.XmlObject(key)).Add("partNumber", std::to_string(number)).Add("uploadId", upload_id));
+  outgoing.request.headers.Add("x-goog-hash", "crc32c=" + body.checksum().Base64());
+  return outgoing;
 }
 
 Dialect::Read<UploadedPart> GcsDialect::ReadPutPart(const http::Response& answer) const {

@@ -78,6 +78,12 @@ TEST(GcsDialect, WritesAddresses) {
               HasSubstr("?prefix=p%2F&startOffset=p%2Fa%01&endOffset=p%2Fz&maxResults=1000&fields="));
 }
 
+TEST(GcsDialect, SendsTheChecksumOfAPart) {
+  const std::string content = "123456789";
+  ChecksumSource body({AsBytes(content)}, ChecksumKind::kCrc32c);
+  EXPECT_EQ(MakeDialect().PutPart("k", "id", 1, body).request.headers.Find("x-goog-hash"), "crc32c=4waSgw==");
+}
+
 TEST(GcsDialect, SendsConditionsChecksumAndTokenWithAnObject) {
   const std::string content = "123456789";
   ChecksumSource body({AsBytes(content)}, ChecksumKind::kCrc32c);

@@ -117,8 +117,7 @@ Status UploadSession::BeginNew() {
       },
       options_.cancel, deadline_);
   if (!result.status.ok()) {
-    ASSAY_ASSIGN_OR_RETURN(completed_,
-                           SettlePublish(context_, {.key = key_, .token = token_, .token_given = true}, result));
+    ASSAY_ASSIGN_OR_RETURN(completed_, SettlePublish(context_, {.key = key_, .token = token_}, result));
     sent_ = completed_->size;
   }
   return Status::Ok();
@@ -267,9 +266,8 @@ Status UploadSession::WaitBefore(const Failure& failure, double seconds) const {
 }
 
 Result<ObjectInfo> UploadSession::OursOr(const Status& status) const {
-  const Publication sent = {.key = key_, .token = token_, .token_given = true, .bytes = given_, .checksum = [this] {
-                              return MakeCrc32c(crc32c_);
-                            }};
+  const Publication sent = {
+      .key = key_, .token = token_, .bytes = given_, .checksum = [this] { return MakeCrc32c(crc32c_); }};
   return SettlePublish(context_, sent, {status, failure_});
 }
 

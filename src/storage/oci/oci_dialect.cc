@@ -165,10 +165,10 @@ Dialect::Read<std::string> OciDialect::ReadCreateUpload(const http::Response& an
 
 Outgoing OciDialect::PutPart(const std::string& key, const std::string& upload_id, int number,
                              ChecksumSource& body) const {
-  // The answer's CRC32C is compared with what was sent before the object is put together.
   Outgoing outgoing = Make(
       "PUT", fmt::format("{}?uploadId={}&uploadPartNum={}", urls_.Upload(key), http::PercentEncode(upload_id), number));
   outgoing.request.headers.Add("opc-checksum-algorithm", "CRC32C");
+  outgoing.request.headers.Add("opc-content-crc32c", body.checksum().Base64());
   return outgoing;
 }
 
@@ -190,7 +190,10 @@ Outgoing OciDialect::CompleteUpload(const std::string& key, const std::string& u
 }
 
 Dialect::Read<ObjectInfo> OciDialect::ReadCompleteUpload(const std::string& key, const http::Response& answer) const {
-  return ReadPut(key, answer);
+  // It has no body by which an answer of the store could be told from another's.
+  Read<ObjectInfo> read = ReadPut(key, answer);
+  read.failure = FailureWithoutEtag(read.value);
+  return read;
 }
 
 Outgoing OciDialect::AbortUpload(const std::string& key, const std::string& upload_id) const {

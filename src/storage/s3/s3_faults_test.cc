@@ -115,6 +115,21 @@ TEST_F(S3FaultsTest, ALostAnswerOfACreateIsOurs) {
   EXPECT_EQ(Create("another's").status().code(), ErrorCode::kFailedPrecondition);
 }
 
+// The connection is one that was kept: the request goes out again on another, below the store's own attempts.
+TEST_F(S3FaultsTest, ALostAnswerOfACreateOnAKeptConnectionIsOurs) {
+  std::atomic<int> puts = 0;
+  ScriptedS3 server([&puts](const http::RequestHead& head, http::ServerResponse& response) {
+    if (head.method == "PUT" && puts++ == 0) {
+      response.cut = http::CutKind::kReset;
+    }
+  });
+  Open(server);
+  ASSERT_THAT(store_->Stat("k").value(), testing::Eq(std::nullopt));
+  EXPECT_THAT(Create("mine").status(), IsOk());
+  EXPECT_EQ(puts, 2);
+  EXPECT_EQ(Create("another's").status().code(), ErrorCode::kFailedPrecondition);
+}
+
 TEST_F(S3FaultsTest, ExpiredCredentialsAreRenewedOnceInTheMiddle) {
   ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
     const auto offset = head.headers.Find("range").value_or("");

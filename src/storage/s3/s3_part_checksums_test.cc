@@ -59,6 +59,9 @@ class UploadOnlyS3 {
     if (head.method == "GET") {
       return http::TextResponse(200, PartsList());
     }
+    if (head.method == "HEAD") {
+      return http::TextResponse(404, "");
+    }
     if (head.target.ends_with("uploads=")) {
       return http::TextResponse(200,
                                 "<InitiateMultipartUploadResult><UploadId>u</UploadId>"

@@ -190,7 +190,7 @@ CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source
   }
   Result<ObjectInfo> own = OwnWriteOr(context(), result, to, write);
   if (!own.ok()) {
-    return {own.status(), result.failure, result.maybe_applied};
+    return {own.status(), result.failure};
   }
   info = *std::move(own);
   return {};

@@ -39,7 +39,6 @@ struct CallRunner::Entry {
   http::Outcome winner_outcome;
   std::optional<Failure> last_failure;
   AttemptHistory history;
-  bool maybe_applied = false;
   bool reissued = false;
   double last_started = 0;  ///< of the attempt that `last_failure` is of
   double not_before = 0;
@@ -136,8 +135,7 @@ void CallRunner::GiveUp(Status status) {
   const EntryList left = std::move(entries_);
   entries_.clear();
   for (const auto& entry : left) {
-    entry->call->Done({stopped_, MakeFailure(FailureClass::kPermanent, stopped_.code(), stopped_.message()),
-                       entry->history.attempts > 0});
+    entry->call->Done({stopped_, MakeFailure(FailureClass::kPermanent, stopped_.code(), stopped_.message())});
   }
 }
 
@@ -177,8 +175,7 @@ void CallRunner::Launch(Entry& entry, bool reissue) {
   }
   if (!status.ok()) {
     const std::string context = "cannot " + entry.call->operation() + " " + context_.dialect->Uri(entry.call->key());
-    Finish(entry, {status.WithContext(context), MakeFailure(FailureClass::kDenied, status.code(), status.message()),
-                   entry.maybe_applied});
+    Finish(entry, {status.WithContext(context), MakeFailure(FailureClass::kDenied, status.code(), status.message())});
     return;
   }
   http::Transfer transfer;
@@ -283,8 +280,6 @@ void CallRunner::Landed(Flight* flight, http::Outcome outcome) {
     entry.last_failure = landed->attempt.refusal ? landed->attempt.refusal
                          : outcome.ok()          ? context_.dialect->ReadFailure(outcome.response)
                                                  : FailureOfTransport(outcome);
-    const bool answered = entry.last_failure->http_status / 100 == 4;
-    entry.maybe_applied = entry.maybe_applied || (outcome.request_sent && !answered);
     entry.last_started = landed->started;
   }
   // What another attempt of the call still does is awaited: it may yet win, and it may still use the memory.
@@ -304,7 +299,6 @@ void CallRunner::Decide(Entry& entry) {
   if (failure) {
     entry.last_failure = std::move(failure);
     entry.last_started = winner->started;
-    entry.maybe_applied = true;
     FailOrRetry(entry);
     return;
   }
@@ -312,7 +306,7 @@ void CallRunner::Decide(Entry& entry) {
     context_.latencies->Record(volume->first, volume->second, MonotonicSeconds() - winner->started);
   }
   context_.budget->Earn();
-  Finish(entry, {Status::Ok(), std::nullopt, entry.maybe_applied});
+  Finish(entry, {Status::Ok(), std::nullopt});
 }
 
 /// Attempts that were signed before the last correction say nothing about it.
@@ -344,7 +338,7 @@ void CallRunner::FailOrRetry(Entry& entry) {
   }
   const Status status = DescribeFailure(entry.call->operation(), context_.dialect->Uri(entry.call->key()), failure,
                                         entry.history.attempts);
-  Finish(entry, {status, failure, entry.maybe_applied});
+  Finish(entry, {status, failure});
 }
 
 void CallRunner::Finish(Entry& entry, CallResult result) {

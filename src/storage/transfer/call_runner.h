@@ -51,7 +51,6 @@ struct Attempt {
 struct CallResult {
   Status status;
   std::optional<Failure> failure;  ///< set with an error
-  bool maybe_applied = false;      ///< an attempt before the last one may have done its work though its answer was lost
 };
 
 /// A request with what happens to its answer. Its members are called on the thread that drives the runner.

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "storage/list_checks.h"
 #include "storage/store_checks.h"
-#include "storage/transfer/publish.h"
+#include "storage/transfer/object_headers.h"
 #include "storage/transfer/put_call.h"
 #include "storage/transfer/single_call.h"
 
@@ -182,6 +182,9 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
       [this, number, bytes, read = std::move(read)](http::Response& response) {
         Dialect::Read<ObjectInfo> part = read(response);
         if (!part.failure) {
+          part.failure = FailureWithoutEtag(part.value);
+        }
+        if (!part.failure) {
           parts_.Set({number, bytes, part.value.etag, part.value.checksum}, true);
         }
         return part.failure;
@@ -222,6 +225,9 @@ void MultipartUpload::SendPart(int number, Pieces pieces, bool may_reissue,
 std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http::Response& response,
                                                  const Checksum& sent) {
   Dialect::Read<UploadedPart> read = context_.dialect->ReadPutPart(response);
+  if (!read.failure) {
+    read.failure = FailureWithoutEtag({.etag = read.value.etag});
+  }
   if (!read.failure) {
     read.failure = CompareChecksums(sent, read.value.checksum);
   }
@@ -266,9 +272,7 @@ CallResult MultipartUpload::SendComplete(const std::optional<Checksum>& whole, O
       options_.cancel);
 }
 
-Status MultipartUpload::Reconcile(const Status& refused) {
-  std::map<int, UploadedPart> listed;
-  ASSAY_RETURN_IF_ERROR(ListParts(upload_id_, listed).status);
+Status MultipartUpload::Reconcile(const Status& refused, const std::map<int, UploadedPart>& listed) {
   for (const int number : parts_.Reconcile(listed)) {
     if (parts_.pieces(number).empty()) {
       return refused;
@@ -278,22 +282,34 @@ Status MultipartUpload::Reconcile(const Status& refused) {
   return runner_->RunAll();
 }
 
+Publication MultipartUpload::PublicationOf(const std::optional<Checksum>& whole) const {
+  return {key_, token_, parts_.total_bytes(), [whole] { return whole; }};
+}
+
+Result<ObjectInfo> MultipartUpload::Settle(const std::optional<Checksum>& whole, const CallResult& result) {
+  Result<ObjectInfo> settled = SettlePublish(context_, PublicationOf(whole), result);
+  keep_ = KeepsUpload(options_, settled.status(), result.failure);
+  return settled;
+}
+
 Result<ObjectInfo> MultipartUpload::Publish(const std::optional<Checksum>& whole) {
   for (int completion = 1;; ++completion) {
     ObjectInfo info;
     const CallResult result = SendComplete(whole, info);
     if (result.status.ok()) {
+      const bool told = parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
+      ASSAY_RETURN_IF_ERROR(told ? Status::Ok() : CheckPublished(context_, PublicationOf(whole)));
       return info;
     }
     if (!FailedWith(result, FailureClass::kInvalidPart) || completion == kCompletions ||
         !context_.dialect->traits().capabilities.resumable_uploads) {
-      const Publication sent = {key_, token_, !options_.write_token.empty(), parts_.total_bytes(),
-                                [&whole] { return whole; }};
-      Result<ObjectInfo> settled = SettlePublish(context_, sent, result);
-      keep_ = KeepsUpload(options_, settled.status(), result.failure);
-      return settled;
+      return Settle(whole, result);
     }
-    const Status reconciled = Reconcile(result.status);
+    std::map<int, UploadedPart> listed;
+    if (const CallResult asked = ListParts(upload_id_, listed); !asked.status.ok()) {
+      return Settle(whole, asked);
+    }
+    const Status reconciled = Reconcile(result.status, listed);
     keep_ = KeepsUpload(options_, reconciled, std::nullopt);
     ASSAY_RETURN_IF_ERROR(reconciled);
   }

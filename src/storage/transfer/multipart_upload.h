@@ -9,6 +9,7 @@
 
 #include "storage/object_store.h"
 #include "storage/transfer/call_runner.h"
+#include "storage/transfer/publish.h"
 #include "storage/transfer/upload_parts.h"
 #include "storage/transfer/whole_put.h"
 
@@ -59,9 +60,12 @@ class MultipartUpload {
   void Progress(const CallResult& result, int64_t bytes) const;
   void SendPart(int number, Pieces pieces, bool may_reissue, std::function<void(const CallResult&)> done);
   std::optional<Failure> TakePart(int number, int64_t bytes, http::Response& response, const Checksum& sent);
-  /// After the store has refused to put the parts together that were named (`refused`): names those that stand, where
-  /// they hold what was sent, and sends the others again.
-  Status Reconcile(const Status& refused);
+  /// After the store has refused to put the parts together that were named (`refused`): names those that stand by
+  /// `listed`, where they hold what was sent, and sends the others again.
+  Status Reconcile(const Status& refused, const std::map<int, UploadedPart>& listed);
+  Publication PublicationOf(const std::optional<Checksum>& whole) const;
+  /// SettlePublish(), and whether the upload is kept.
+  Result<ObjectInfo> Settle(const std::optional<Checksum>& whole, const CallResult& result);
   CallResult SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const;
   Result<ObjectInfo> Publish(const std::optional<Checksum>& whole);
 

@@ -11,7 +11,7 @@ Result<ObjectInfo> OwnWriteOr(const CallContext& context, const CallResult& resu
   if (token == options.metadata.end() || !FailedWith(result, FailureClass::kPrecondition)) {
     return result.status;
   }
-  return SettlePublish(context, {.key = key, .token = token->second, .token_given = true}, result);
+  return SettlePublish(context, {.key = key, .token = token->second}, result);
 }
 
 }  // namespace assay::storage

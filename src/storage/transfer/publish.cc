@@ -50,6 +50,16 @@ std::string DifferenceOf(const Publication& sent, const ObjectInfo& standing) {
   return failure ? failure->message : "";
 }
 
+bool IsOurs(const Publication& sent, const Result<std::optional<ObjectInfo>>& standing) {
+  return standing.ok() && standing->has_value() && WonEarlier(**standing, {{std::string(kWriteTokenName), sent.token}});
+}
+
+Status CompareStanding(const CallContext& context, const Publication& sent,
+                       const Result<std::optional<ObjectInfo>>& standing) {
+  const std::string difference = DifferenceOf(sent, **standing);
+  return difference.empty() ? Status::Ok() : DamagedStatus(context, sent.key, difference, standing);
+}
+
 }  // namespace
 
 std::string TokenOf(const WriteOptions& options) {
@@ -73,16 +83,24 @@ Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& 
     return DamagedStatus(context, sent.key, result.failure->message, StatObject(context, sent.key));
   }
   const bool refused = FailedWith(result, FailureClass::kPrecondition) || FailedWith(result, FailureClass::kMissing);
-  if (!refused || sent.token.empty() || !(result.maybe_applied || sent.token_given)) {
+  if (!refused || sent.token.empty()) {
     return result.status;
   }
   const auto standing = StatObject(context, sent.key);
-  if (!standing.ok() || !standing->has_value() ||
-      !WonEarlier(**standing, {{std::string(kWriteTokenName), sent.token}})) {
+  if (!IsOurs(sent, standing)) {
     return result.status;
   }
-  const std::string difference = DifferenceOf(sent, **standing);
-  return difference.empty() ? Result<ObjectInfo>(**standing) : DamagedStatus(context, sent.key, difference, standing);
+  ASSAY_RETURN_IF_ERROR(CompareStanding(context, sent, standing));
+  return **standing;
+}
+
+Status CheckPublished(const CallContext& context, const Publication& sent) {
+  const auto standing = StatObject(context, sent.key);
+  if (standing.status().code() == ErrorCode::kPermissionDenied) {
+    return Status::Ok();  // who may write need not be allowed to read
+  }
+  ASSAY_RETURN_IF_ERROR(standing.status());
+  return IsOurs(sent, standing) ? CompareStanding(context, sent, standing) : Status::Ok();
 }
 
 bool KeepsUpload(const WriteOptions& options, const Status& status, const std::optional<Failure>& failure) {

@@ -16,8 +16,6 @@ struct Publication {
   std::string key{};
   /// In the object's metadata; empty: the write carries none.
   std::string token{};
-  /// An earlier try of the caller's may have used the token.
-  bool token_given = false;
   std::optional<int64_t> bytes{};  ///< nothing where the content does not pass through here
   /// Of what was sent, where that is known; called where it is needed, for it may cost a pass.
   std::function<std::optional<Checksum>()> checksum{};
@@ -34,10 +32,15 @@ std::optional<Failure> CompareChecksums(const Checksum& sent, const std::optiona
 /// Likewise of an object that the answer says is published now: nothing is sent again.
 std::optional<Failure> ComparePublished(const Checksum& sent, const std::optional<Checksum>& stored);
 
-/// What became of a publishing request that ended with an error. After an attempt whose answer was lost, the object
-/// that stands may be the one we wrote: then its token is ours, and it is what was sent, or the error names what stands
+/// What became of a publishing request that ended with an error. Where it was refused, an earlier attempt may have been
+/// carried out and its answer lost: nobody can tell, for what carries requests sends them again by itself. The object
+/// that stands is then the one we wrote: its token is ours, and it is what was sent, or the error names what stands
 /// there. May ask the store.
 Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result);
+
+/// Of a write that the store says it has published, and whose checksum no answer has told: compares what was sent with
+/// what the store records, if it tells us, of what stands there, if that is ours. Asks the store.
+Status CheckPublished(const CallContext& context, const Publication& sent);
 
 /// Whether an upload that ended so is kept for another try (WriteOptions::journal): what the network ended can be gone
 /// on with; what was refused, given up or damaged cannot.

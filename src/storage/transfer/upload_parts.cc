@@ -1,5 +1,6 @@
 #include "storage/transfer/upload_parts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "storage/transfer/checksum_parts.h"
@@ -39,6 +40,10 @@ std::vector<UploadedPart> UploadParts::Named() const {
     }
   }
   return parts;
+}
+
+bool UploadParts::all_recorded() const {
+  return std::ranges::all_of(entries_, &Entry::recorded);
 }
 
 std::optional<Checksum> UploadParts::Combined() const {

@@ -31,6 +31,8 @@ class UploadParts {
   /// To be named by the request that completes the upload, with the checksums that the store said too: one that knows
   /// none refuses them.
   std::vector<UploadedPart> Named() const;
+  /// Whether the store said of each part the checksum that it was sent with.
+  bool all_recorded() const;
   /// Of the whole, where those of the parts give it.
   std::optional<Checksum> Combined() const;
   /// Takes the etags of what stands there now. The numbers of the parts of which `listed` does not prove that they hold
