@@ -17,12 +17,12 @@
 
 namespace assay::storage {
 
-/// A bucket of that server; no request is tried again.
+/// A bucket of that server; a request is tried once, unless it is said otherwise.
 class LyingStore {
  public:
   using Answer = std::function<http::ServerResponse(const http::RequestHead& head, std::string_view body)>;
 
-  LyingStore(const std::string& uri, Answer answer, StoreOptions options = {}) {
+  LyingStore(const std::string& uri, Answer answer, StoreOptions options = {}, int attempts = 1) {
     auto server = http::Server::Start(
         {}, http::WholeBody(
                 [this, answer = std::move(answer)](const http::RequestHead& head, std::string_view body) {
@@ -35,7 +35,7 @@ class LyingStore {
     options.endpoint = server_->url();
     options.region = "us-east-1";
     options.anonymous = true;
-    options.max_attempts = 1;
+    options.max_attempts = attempts;
     auto opened = OpenStore(uri, options);
     EXPECT_THAT(opened.status(), IsOk());
     store_ = opened->store;

@@ -55,7 +55,7 @@ struct ReadOptions {
   /// Compare each range with its checksum where the store tells one, and a whole with what the store records of it:
   /// a read of all bytes asks for that where no answer brings it.
   bool verify = true;
-  /// What Stat() said of the version that `if_match` names: its checksum is not asked for again. Not owned.
+  /// What Stat() said of the version that `if_match` names, its size too: its checksum is not asked again. Not owned.
   const ObjectInfo* known = nullptr;
   CancelFlag cancel = nullptr;
   ProgressCallback progress{};

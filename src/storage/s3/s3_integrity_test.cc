@@ -143,6 +143,64 @@ TEST_F(S3IntegrityTest, AnswersThatDifferInTheObjectsSizeAreNoObject) {
   EXPECT_THAT(ReadAllWays(3 * kMiB), Each(Not(IsOk())));
 }
 
+/// Says that the object is shorter than it is, whole: what changes the length of an answer changes what tells it.
+void CutShort(http::ServerResponse& response, size_t bytes) {
+  std::string body(reinterpret_cast<const char*>(response.body.front().bytes.data()), bytes);
+  response.status = 200;
+  response.headers.Remove("Content-Range");
+  response.body = {http::BodyPiece::Text(std::move(body))};
+}
+
+TEST_F(S3IntegrityTest, AnAnswerThatWasCutIsNotTheObjectThatTheStoreTellsOf) {
+  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
+    DropChecksum(response);
+    if (IsRead(head)) {
+      CutShort(response, 500);
+    }
+  });
+  server.SetContent(RandomContent(1000, 1));
+  Open(server);
+  EXPECT_THAT(ReadAllWays(500), Each(Not(IsOk())));
+}
+
+TEST_F(S3IntegrityTest, AnObjectThatHasAnotherSizeThanTheCallerKnowsIsAnError) {
+  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
+    DropChecksum(response);
+    if (!IsRead(head)) {
+      response.head_content_length = 500;
+    }
+  });
+  server.SetContent(RandomContent(1000, 1));
+  Open(server);
+  const auto known = store_->Stat("k");
+  ASSERT_TRUE(known.ok() && known->has_value());
+  const ReadPiece piece = {0, Memory((*known)->size)};
+  const ReadOptions options = {.if_match = (*known)->etag, .known = &**known};
+  EXPECT_THAT(store_->Read("k", std::span(&piece, 1), options).status(), HasCode(ErrorCode::kIo));
+}
+
+TEST_F(S3IntegrityTest, ManyReadsTellEachByteOnceAndKeepToTheVersion) {
+  std::atomic<int> reads = 0;
+  ScriptedS3 server([&reads](const http::RequestHead& head, http::ServerResponse& response) {
+    if (IsRead(head)) {
+      DropChecksum(response);
+      if (reads++ == 0) {
+        FlipAByte(response);
+      }
+    }
+  });
+  server.SetContent(RandomContent(1000, 1));
+  Open(server);
+  const ObjectRead many[] = {{"k", {0, Memory(1000)}}};
+  int64_t moved = 0;
+  ReadOptions options = {.progress = [&moved](int64_t bytes) { moved += bytes; }};
+  EXPECT_THAT(store_->ReadMany(many, options), Each(IsOk()));
+  EXPECT_EQ(reads, 2);
+  EXPECT_EQ(moved, 1000);
+  options.if_match = "another";
+  EXPECT_THAT(store_->ReadMany(many, options), Each(HasCode(ErrorCode::kFailedPrecondition)));
+}
+
 TEST_F(S3IntegrityTest, NothingIsAskedWhereTheRangeNamesTheChecksum) {
   std::atomic<int> requests = 0;
   ScriptedS3 server([&requests](const http::RequestHead&, http::ServerResponse&) { ++requests; });

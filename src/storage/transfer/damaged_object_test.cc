@@ -1,4 +1,6 @@
-// Objects whose content is no longer what the store records of them.
+// Objects whose content is no longer what the store records of them, or comes as something else.
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,12 +10,15 @@
 #include "objectserver/server.h"
 #include "objectserver/store.h"
 #include "storage/conformance.h"
+#include "storage/lying_store.h"
 #include "storage/open.h"
+#include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
 namespace {
 
 using testing::Each;
+using testing::Not;
 
 constexpr char kBucket[] = "test";
 
@@ -79,6 +84,79 @@ TEST_P(DamagedObjectTest, NothingIsComposedOfItThatPassesThroughHere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Served, DamagedObjectTest, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"),
+                         [](const auto& info) { return std::string(info.param).substr(0, 2); });
+
+constexpr int64_t kRangeBytes = 1000;
+
+/// What a store of Google or of Oracle says to a request for a range of `content`: the checksum is the whole's.
+http::ServerResponse RangeAnswer(const std::string& content, std::string_view range) {
+  const std::string_view digits = range.substr(std::string_view("bytes=").size());
+  const auto first = static_cast<size_t>(*ParseCount(digits.substr(0, digits.find('-'))));
+  const std::string crc32c = ChecksumOf(ChecksumKind::kCrc32c, AsBytes(content)).Base64();
+  std::string bytes = content.substr(first, kRangeBytes);
+  http::ServerResponse response;
+  response.status = 206;
+  response.headers.Add("Content-Range", "bytes " + std::to_string(first) + "-" +
+                                            std::to_string(first + bytes.size() - 1) + "/" +
+                                            std::to_string(content.size()));
+  response.headers.Add("ETag", "e");
+  response.headers.Add("x-goog-generation", "1");
+  response.headers.Add("x-goog-hash", "crc32c=" + crc32c);
+  response.headers.Add("opc-content-crc32c", crc32c);
+  response.body = {http::BodyPiece::Text(std::move(bytes))};
+  return response;
+}
+
+class DamagedRangeTest : public testing::TestWithParam<const char*> {
+ protected:
+  using Change = std::function<void(http::ServerResponse& response)>;
+
+  /// The status of each way to read an object of several ranges whose first comes as `change` makes it, and, when it is
+  /// asked for again, with a byte changed if it is `damaged`.
+  std::vector<Status> ReadWith(const Change& change, bool damaged) {
+    std::atomic<int> firsts = 0;
+    LyingStore lying(
+        GetParam(),
+        [&](const http::RequestHead& head, std::string_view) {
+          const std::string_view range = head.headers.Find("range").value_or("");
+          if (range.empty()) {
+            return http::TextResponse(404, "");
+          }
+          http::ServerResponse response = RangeAnswer(content_, range);
+          const int attempt = range.starts_with("bytes=0-") ? firsts++ % 2 : -1;
+          if (attempt == 0) {
+            change(response);
+          } else if (attempt == 1 && damaged) {
+            response.body = {http::BodyPiece::Text(std::string(kRangeBytes, 'x'))};
+          }
+          return response;
+        },
+        {.part_bytes = kRangeBytes}, 2);
+    const ReadPiece piece = {0, std::as_writable_bytes(std::span(memory_))};
+    const ObjectRead many[] = {{"k", piece}};
+    std::vector<Status> statuses = lying.store().ReadMany(many, {});
+    EXPECT_TRUE(!statuses.front().ok() || memory_ == content_);
+    statuses.push_back(lying.store().ReadWhole("k", [&piece](int64_t) { return piece.memory; }, {}).status());
+    EXPECT_TRUE(!statuses.back().ok() || memory_ == content_);
+    return statuses;
+  }
+
+  const std::string content_ = RandomContent(3 * kRangeBytes, 1);
+  std::string memory_ = std::string(content_.size(), '?');
+};
+
+TEST_P(DamagedRangeTest, IsNoticedWhateverAnAnswerSaidThatWasNotTaken) {
+  const Change as_whole = [](http::ServerResponse& response) { response.status = 200; };
+  const Change as_shorter = [](http::ServerResponse& response) {
+    response.headers.Set("Content-Range", "bytes 0-999/1000");
+  };
+  for (const Change& change : {as_whole, as_shorter}) {
+    EXPECT_THAT(ReadWith(change, true), Each(Not(IsOk())));
+  }
+  EXPECT_THAT(ReadWith(as_whole, false), Each(IsOk()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Scripted, DamagedRangeTest, testing::Values("gs://test/", "oci://test@assay/"),
                          [](const auto& info) { return std::string(info.param).substr(0, 2); });
 
 }  // namespace

@@ -47,21 +47,18 @@ class ManyReader {
  private:
   void AddRange(size_t i) {
     const ReadPiece& piece = reads_[i].piece;
-    auto call = std::make_unique<RangeCall>(*context_.dialect, reads_[i].key,
-                                            RangeRequest{piece.offset, BytesOf(piece), {piece}}, nullptr,
-                                            RangeCallOptions{.verify = options_.verify});
+    auto call = std::make_unique<RangeCall>(
+        *context_.dialect, reads_[i].key, RangeRequest{piece.offset, BytesOf(piece), {piece}},
+        [this] { return options_.if_match; }, RangeCallOptions{.verify = options_.verify});
     call->set_on_accepted([this, i](const RangeHead& head, const PartChecksum& part) {
       const bool whole = part.offset == 0 && part.bytes == head.info.size;
       if (options_.verify && whole && !head.info.checksum) {
         AddCheck(i, head.info.etag, part);
+      } else {
+        Progress(i);
       }
     });
-    call->set_on_done([this, i](const CallResult& result) {
-      statuses_[i] = result.status;
-      if (result.status.ok() && options_.progress) {
-        options_.progress(BytesOf(reads_[i].piece));
-      }
-    });
+    call->set_on_done([this, i](const CallResult& result) { statuses_[i] = result.status; });
     runner_.Add(std::move(call));
   }
 
@@ -72,8 +69,10 @@ class ManyReader {
         "read the checksum of", key, [this, &key] { return context_.dialect->Head(key); },
         [this, i, etag = std::move(etag), part](http::Response& response) {
           const Dialect::Read<ObjectInfo> read = context_.dialect->ReadHead(reads_[i].key, response);
-          if (!read.failure && (read.value.etag != etag || !Matches(i, part, read.value.checksum))) {
+          if (!read.failure && (read.value.etag != etag || !Matches(i, part, read.value))) {
             left_.push_back(i);
+          } else if (!read.failure) {
+            Progress(i);
           }
           return read.failure;
         },
@@ -84,8 +83,17 @@ class ManyReader {
         }));
   }
 
-  bool Matches(size_t i, const PartChecksum& part, const std::optional<Checksum>& recorded) const {
-    return !recorded || WholeChecksum(recorded->kind, {part}, std::span(&reads_[i].piece, 1), part.bytes) == recorded;
+  bool Matches(size_t i, const PartChecksum& part, const ObjectInfo& info) const {
+    const std::optional<Checksum>& recorded = info.checksum;
+    return part.bytes == info.size &&
+           (!recorded || WholeChecksum(recorded->kind, {part}, std::span(&reads_[i].piece, 1), part.bytes) == recorded);
+  }
+
+  /// Where nothing more is asked of what came: bytes that are read again would be told twice.
+  void Progress(size_t i) const {
+    if (options_.progress) {
+      options_.progress(BytesOf(reads_[i].piece));
+    }
   }
 
   const CallContext& context_;

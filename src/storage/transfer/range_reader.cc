@@ -96,15 +96,24 @@ void RangeReader::AskForChecksum() {
       }));
 }
 
+Status RangeReader::CheckSizes() const {
+  std::optional<int64_t> other = other_size_;
+  for (const ObjectInfo* told : {asked_ ? &*asked_ : nullptr, options_.known}) {
+    if (told != nullptr && told->etag == etag_ && told->size != info_.size) {
+      other = told->size;
+    }
+  }
+  return !other ? Status::Ok()
+                : Status::Io(fmt::format("cannot read {}: the store says that it has {} bytes and that it has {}",
+                                         context_.dialect->Uri(key_), info_.size, *other));
+}
+
 Status RangeReader::VerifyWhole() const {
   const std::string uri = context_.dialect->Uri(key_);
   if (asked_ && asked_->etag != etag_) {
     return ChangedObjectStatus(uri, etag_, asked_->etag);
   }
-  if (other_size_) {
-    return Status::Io(fmt::format("cannot read {}: the store says that it has {} bytes and that it has {}", uri,
-                                  info_.size, *other_size_));
-  }
+  ASSAY_RETURN_IF_ERROR(CheckSizes());
   if (!options_.verify || !info_.checksum) {
     return Status::Ok();
   }

@@ -39,6 +39,8 @@ class RangeReader {
   void AskForChecksum();
   /// Whether the first range and those behind it are all of the object.
   bool CoversWhole() const;
+  /// Whether all that was said of the version that was read is of one object.
+  Status CheckSizes() const;
   Status VerifyWhole() const;
   /// After VerifyWhole() has failed: whether another attempt makes sense, and of which version.
   bool PrepareAgain();
