@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -131,24 +132,36 @@ nlohmann::json NodeToJson(const YAML::Node& node) {
   return node.IsScalar() ? ScalarToJson(node) : nlohmann::json(nullptr);
 }
 
-// A line that begins with "---" begins a document, whatever stands around it (YAML 1.2.2, 9.1.4); the first may do so
-// explicitly. 0: there is one. yaml-cpp's own reading of several does not end for some that are not well formed.
+// Whether the line is `mark`, whatever stands behind it.
+bool IsMarked(std::string_view line, std::string_view mark) {
+  return line.starts_with(mark) &&
+         (line.size() == mark.size() || std::isspace(static_cast<unsigned char>(line[mark.size()])) != 0);
+}
+
+// A line that begins with "---" begins a document and one with "..." ends it, whatever stands around them (YAML 1.2.2,
+// 9.1.4); the first may do so explicitly, and behind an end every line with content is another one's. 0: there is one.
+// yaml-cpp's own reading of several does not end for some that are not well formed.
 int LineOfSecondDocument(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   bool begun = false;
+  bool ended = false;
   int line = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view content = text.substr(begin, end - begin);
+    begin = end + 1;
     ++line;
-    const bool marks = content.starts_with("---") &&
-                       (content.size() == 3 || content[3] == ' ' || content[3] == '\t' || content[3] == '\r');
-    if (marks && begun) {
-      return line;
+    if (IsMarked(content, "...")) {
+      ended = true;
+      continue;
     }
     const std::string_view trimmed = Trim(content);
     const bool says_nothing = trimmed.empty() || trimmed.front() == '#' || content.front() == '%';
+    if (!says_nothing && (ended || (begun && IsMarked(content, "---")))) {
+      return line;
+    }
     begun = begun || !says_nothing;
-    begin = end + 1;
   }
   return 0;
 }

@@ -72,6 +72,9 @@ TEST(YamlTest, ASecondDocumentIsRefused) {
   EXPECT_TRUE(MustParse("").IsNull());
   EXPECT_EQ(YamlNode::Parse("a: 1\n---\na: 2\n", "space.yaml").status().message(),
             "space.yaml:2: a second document begins here: put each in a file of its own");
+  EXPECT_THAT(YamlNode::Parse("a: 1\n...\n# not yet\nb: 2\n", "s").status().message(), StartsWith("s:4: a second"));
+  EXPECT_EQ(*MustParse("\xef\xbb\xbf# comment\n---\na: 1\n... # the end\n\n").Get("a")->AsInteger(), 1);
+  EXPECT_EQ(*MustParse("a: |\n  ...\n  text\n").Get("a")->AsText(), "...\ntext\n");
 }
 
 TEST(YamlTest, ReadsScalars) {
