@@ -49,10 +49,14 @@ constexpr Reason kReasons[] = {
 /// What users say of objects comes back in headers, through dialects that let them say anything: a line break in it
 /// must not begin a header of its own.
 void AppendField(std::string& head, std::string_view name, std::string_view value) {
-  head.append(name).append(": ");
-  for (const char c : value) {
-    head += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
-  }
+  const auto append = [&head](std::string_view text) {
+    for (const char c : text) {
+      head += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+    }
+  };
+  append(name);
+  head.append(": ");
+  append(value);
   head.append("\r\n");
 }
 

@@ -153,6 +153,13 @@ TEST(Server, AnswersATooLargeBodyOnceItIsRead) {
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 413")) << answer;
 }
 
+TEST(Server, AHeaderOfAnAnswerIsOneLineWhateverItHolds) {
+  ServerResponse response;
+  response.headers.Add("x-meta-a\r\nSet-Cookie: b", "c\r\nd: e");
+  const std::string head = SerializeHead(response, false, true, "date");
+  EXPECT_NE(head.find("\r\nx-meta-a  Set-Cookie: b: c  d: e\r\n"), std::string::npos) << head;
+}
+
 TEST(Server, SendsNoBodyToHead) {
   const auto server = StartEcho();
   RawClient client(server->port());
