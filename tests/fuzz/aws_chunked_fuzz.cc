@@ -1,7 +1,9 @@
 // S3's aws-chunked bodies, signed and not. The first byte of an input chooses the form and whether the rest is the body
-// as it stands, or content that is framed and signed here: then the whole must be taken, and nothing that was changed
-// on the way.
+// as it stands, or content that is framed and signed here, with a checksum behind it where the form has trailers: then
+// the whole must be taken, and nothing that was changed on the way.
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,11 @@ using objectserver::testing::Reply;
 constexpr std::string_view kForms[] = {storage::kStreamingUnsignedTrailer, storage::kStreamingSigned,
                                        storage::kStreamingSignedTrailer};
 constexpr const char* kTarget = "/test/k";
+constexpr const char* kChecksum = "x-amz-checksum-crc32c";
+
+bool HasTrailer(std::string_view form) {
+  return form != storage::kStreamingSigned;
+}
 
 /// A server that knows one key.
 std::unique_ptr<Harness> MakeServer() {
@@ -34,7 +41,7 @@ std::unique_ptr<Harness> MakeServer() {
 /// One request in the making: its head is signed, its chunks may be.
 class Upload {
  public:
-  Upload(std::string_view form, size_t decoded_bytes)
+  Upload(std::string_view form, size_t decoded_bytes, bool announces_checksum)
       : timestamp_(storage::SigV4Timestamp(objectserver::UnixSeconds())),
         key_{"AKID", "", {timestamp_.substr(0, 8), "us-east-1", "s3"}, {}} {
     key_.signing_key = storage::SigningKey(storage::kAws4Hmac, "secret", key_.scope);
@@ -42,6 +49,9 @@ class Upload {
     request_.url = std::string("http://127.0.0.1:9000") + kTarget;
     request_.headers.Set("Host", "127.0.0.1:9000");
     request_.headers.Set("x-amz-decoded-content-length", std::to_string(decoded_bytes));
+    if (announces_checksum) {
+      request_.headers.Set("x-amz-trailer", kChecksum);
+    }
     fuzz::Require(storage::SignHeaders(storage::kAws4Hmac, key_, timestamp_, form, request_), "the head is signed");
     const std::string authorization(request_.headers.Find("Authorization").value_or(""));
     signature_ = authorization.substr(authorization.rfind('=') + 1);
@@ -55,11 +65,18 @@ class Upload {
     }
     return size + "\r\n" + std::string(data) + (data.empty() ? "" : "\r\n");
   }
-  std::string End(std::string_view form) {
-    const bool trailer = form == storage::kStreamingSignedTrailer;
-    return (trailer ? "x-amz-trailer-signature:" + storage::TrailerSignature(key_, timestamp_, signature_, "") + "\r\n"
-                    : std::string()) +
-           "\r\n";
+  /// `checksum` is that of the content, or not.
+  std::string End(std::string_view form, const std::string& checksum) {
+    if (!HasTrailer(form)) {
+      return "\r\n";
+    }
+    const std::string trailer = std::string(kChecksum) + ':' + checksum;
+    const std::string signature =
+        form == storage::kStreamingSignedTrailer
+            ? "x-amz-trailer-signature:" + storage::TrailerSignature(key_, timestamp_, signature_, trailer + '\n') +
+                  "\r\n"
+            : std::string();
+    return trailer + "\r\n" + signature + "\r\n";
   }
   Reply Send(Harness& server, std::string_view body) const {
     return server.Send("PUT", kTarget, body, request_.headers.all());
@@ -93,8 +110,14 @@ std::string Stored(Harness& server) {
   return text;
 }
 
-void CheckFramed(Harness& server, std::string_view form, std::string_view content) {
-  Upload upload(form, content.size());
+std::string ChecksumOf(std::string_view content) {
+  return storage::ChecksumOf(storage::ChecksumKind::kCrc32c, std::as_bytes(std::span(content))).Base64();
+}
+
+/// Sends `content` with what `claimed` has for a checksum. `flip`: the place of a bit that is changed on the way.
+int SendFramed(Harness& server, std::string_view form, std::string_view content, std::string_view claimed,
+               std::optional<size_t> flip) {
+  Upload upload(form, content.size(), HasTrailer(form));
   std::string body;
   // Lines of the content are its chunks, so that their number and sizes vary.
   for (std::string_view rest = content; !rest.empty();) {
@@ -103,14 +126,22 @@ void CheckFramed(Harness& server, std::string_view form, std::string_view conten
     rest.remove_prefix(piece.size());
   }
   body += upload.Chunk(form, "");
-  body += upload.End(form);
-  fuzz::Require(upload.Send(server, body).status == 200, "a body that is framed and signed is taken");
+  body += upload.End(form, ChecksumOf(claimed));
+  if (flip) {
+    body[*flip % body.size()] ^= 1;
+  }
+  return upload.Send(server, body).status;
+}
+
+void CheckFramed(Harness& server, std::string_view form, std::string_view content) {
+  fuzz::Require(SendFramed(server, form, content, content, std::nullopt) == 200,
+                "a body that is framed and signed is taken");
   fuzz::Require(Stored(server) == content, "what it held is stored");
-  if (form != storage::kStreamingUnsignedTrailer) {
-    std::string changed = body;
-    changed[content.size() * 7 % changed.size()] ^= 1;
-    const int status = upload.Send(server, changed).status;
-    fuzz::Require(status != 200 || Stored(server) == content, "other content than was signed is not taken");
+  const int status = SendFramed(server, form, content, content, content.size() * 7);
+  fuzz::Require(status != 200 || Stored(server) == content, "other content than was signed or summed is not taken");
+  if (HasTrailer(form)) {
+    const std::string other = std::string(content) + 'x';
+    fuzz::Require(SendFramed(server, form, content, other, std::nullopt) != 200, "another checksum is not taken");
   }
 }
 
@@ -127,8 +158,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CheckFramed(*server, form, rest);
     return 0;
   }
-  const int status = Upload(form, data[1]).Send(*server, rest).status;
+  const int status = Upload(form, data[1], false).Send(*server, rest).status;
   fuzz::Require(status >= 200 && status < 600, "every body is answered");
   fuzz::Require(status != 200 || form == storage::kStreamingUnsignedTrailer, "nobody guesses a signature");
+  fuzz::Require(status != 200 || Stored(*server).size() == data[1], "as much is taken as was announced");
   return 0;
 }

@@ -1,10 +1,8 @@
 // Google's signatures of version 4, in headers and in URLs, by HMAC and by a service account's key: what is signed is
 // accepted, what was changed since is not. Lines of an input: method, path, query, Authorization, then headers.
-#include <algorithm>
 #include <optional>
 #include <string>
 
-#include "base/text.h"
 #include "fuzz_input.h"
 #include "signed_request.h"
 #include "storage/auth/sigv4.h"
@@ -45,49 +43,21 @@ SigV4Key MakeKey(const SigV4Dialect& dialect, std::string id) {
   return key;
 }
 
-/// Whether the input speaks of signatures itself: then which of two counts is the verifier's affair.
-bool SpeaksOfSignatures(const http::Request& request) {
-  const auto decoded = http::PercentDecode(request.url);
-  const std::string text = Lower(decoded.value_or(request.url));
-  const bool in_url = text.find("x-goog-") != std::string::npos || text.find("x-amz-") != std::string::npos;
-  return in_url || std::ranges::any_of(request.headers.all(), [](const http::Header& header) {
-           const std::string name = Lower(header.name);
-           return name.starts_with("x-goog-") || name.starts_with("x-amz-") || name == "authorization" ||
-                  !IsSignedHeader(name);
-         });
-}
-
-void CheckChanges(const http::Request& request, const char* what) {
-  fuzz::Require(Accepts(request), what);
-  http::Request changed = request;
-  changed.method += 'X';
-  fuzz::Require(!Accepts(changed), "the method is covered");
-  changed = request;
-  changed.url.insert(changed.url.find('/', 8) + 1, "x");
-  fuzz::Require(!Accepts(changed), "the path is covered");
-  changed = request;
-  changed.url += changed.url.find('?') == std::string::npos ? "?added" : "&added";
-  fuzz::Require(!Accepts(changed), "the query is covered");
-  changed = request;
-  changed.headers.Set("Host", "other");
-  fuzz::Require(!Accepts(changed), "the host is covered");
-}
-
 void CheckRoundTrips(const http::Request& plain) {
   const std::string timestamp = SigV4Timestamp(kNow);
   http::Request with_headers = plain;
   fuzz::Require(SignHeaders(kGoog4Hmac, MakeKey(kGoog4Hmac, "GOOG1"), timestamp, kUnsignedPayload, with_headers),
                 "a URL that parses is signed");
-  CheckChanges(with_headers, "signed headers are accepted");
+  fuzz::CheckCovered(with_headers, Accepts, "signed headers are accepted");
 
   http::Request with_hmac = plain;
   with_hmac.url = PresignUrl(kGoog4Hmac, MakeKey(kGoog4Hmac, "GOOG1"), timestamp, 60, plain);
-  CheckChanges(with_hmac, "a URL signed by HMAC is accepted");
+  fuzz::CheckCovered(with_hmac, Accepts, "a URL signed by HMAC is accepted");
 
   const UnsignedUrl prepared = PrepareUrl(kGoog4Rsa, MakeKey(kGoog4Rsa, "a@b"), timestamp, 60, plain);
   http::Request with_rsa = plain;
   with_rsa.url = prepared.url + "&X-Goog-Signature=" + HexEncode(Account().Sign(prepared.string_to_sign).value());
-  CheckChanges(with_rsa, "a URL signed by a service account is accepted");
+  fuzz::CheckCovered(with_rsa, Accepts, "a URL signed by a service account is accepted");
 }
 
 }  // namespace
@@ -97,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace assay::storage;  // NOLINT: the whole target is about it
   const assay::fuzz::SignedRequest input(data, size);
   const assay::http::Request plain = input.ToRequest("h");
-  if (assay::http::ParseUrl(plain.url) && !SpeaksOfSignatures(plain)) {
+  if (assay::http::ParseUrl(plain.url) && !assay::fuzz::SpeaksOfSignatures(plain)) {
     CheckRoundTrips(plain);
   }
   assay::fuzz::Require(Verify(input.Received()).kind != SigV4Verdict::Kind::kAccepted, "nobody guesses a signature");

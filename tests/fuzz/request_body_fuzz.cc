@@ -1,6 +1,8 @@
 // The XML and JSON that the object server reads from requests: whatever a body holds, it is answered. The first byte of
 // an input chooses the request, the rest is its body.
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +22,7 @@ struct BodyRequest {
 
 constexpr BodyRequest kRequests[] = {
     {"POST", "/test?delete", "application/xml"},
-    {"POST", "/test/m?uploadId=", "application/xml"},  // with the id of an upload of S3
+    {"POST", "/test/m?uploadId=", "application/xml"},  // with the id of an upload that has a part "e"
     {"PUT", "/made", "application/xml"},
     {"POST", "/storage/v1/b", "application/json"},
     {"PATCH", "/storage/v1/b/test/o/k", "application/json"},
@@ -30,7 +32,7 @@ constexpr BodyRequest kRequests[] = {
     {"POST", "/upload/storage/v1/b/test/o?uploadType=multipart", "multipart/related; boundary=b"},
     {"POST", "/n/assay/b", "application/json"},
     {"POST", "/n/assay/b/test/u", "application/json"},
-    {"POST", "/n/assay/b/test/u/m?uploadId=", "application/json"},  // with the id of an upload of OCI
+    {"POST", "/n/assay/b/test/u/m?uploadId=", "application/json"},  // likewise
     {"POST", "/n/assay/b/test/p", "application/json"},
     {"POST", "/n/assay/b/test/actions/copyObject", "application/json"},
     {"POST", "/n/assay/b/test/actions/renameObject", "application/json"},
@@ -47,6 +49,20 @@ http::RequestHead Head(const BodyRequest& request, std::string target, size_t si
   return head;
 }
 
+/// The only part of an upload, as another dialect's request left it: without the checksum that this one's would have.
+objectserver::Part MakePart(World& world) {
+  constexpr std::string_view kContent = "part";
+  auto writer = world.store->NewWriter(kContent.size()).value();
+  std::ranges::copy(std::as_bytes(std::span(kContent)), writer->Memory(kContent.size()).begin());
+  fuzz::Require(writer->Received(kContent.size()).ok(), "a store in memory takes content");
+  objectserver::Part part;
+  part.number = 1;
+  part.size = kContent.size();
+  part.etag = "e";
+  part.blob = writer->Finish().value();
+  return part;
+}
+
 /// The upload of "m", begun where there is none.
 std::string UploadId(World& world) {
   for (const objectserver::Upload& upload : world.store->Uploads("test")) {
@@ -56,7 +72,9 @@ std::string UploadId(World& world) {
   }
   objectserver::Upload upload;
   upload.key = "m";
-  return world.store->CreateUpload("test", upload).message;
+  const std::string id = world.store->CreateUpload("test", upload).message;
+  fuzz::Require(world.store->PutPart("test", id, MakePart(world)).ok(), "an upload takes parts");
+  return id;
 }
 
 }  // namespace

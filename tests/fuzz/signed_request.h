@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "fuzz_input.h"
 #include "http/message.h"
+#include "storage/auth/sigv4.h"
 #include "storage/auth/sigv4_verify.h"
 
 namespace assay::fuzz {
@@ -18,6 +20,37 @@ inline bool IsToken(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return (c < 0x80 && std::isalnum(c) != 0) || kMarks.find(static_cast<char>(c)) != std::string_view::npos;
   });
+}
+
+/// Whether the request speaks of signatures of version 4 itself: then which of two counts is the verifier's affair.
+inline bool SpeaksOfSignatures(const http::Request& request) {
+  const auto decoded = http::PercentDecode(request.url);
+  const std::string text = Lower(decoded.value_or(request.url));
+  const bool in_url = text.find("x-goog-") != std::string::npos || text.find("x-amz-") != std::string::npos;
+  return in_url || std::ranges::any_of(request.headers.all(), [](const http::Header& header) {
+           const std::string name = Lower(header.name);
+           return name.starts_with("x-goog-") || name.starts_with("x-amz-") || name == "authorization" ||
+                  !storage::IsSignedHeader(name);
+         });
+}
+
+/// Requires that the request, which was signed, is accepted, and that it is not once something of it was changed.
+template <typename Accepts>
+void CheckCovered(const http::Request& request, const Accepts& accepts, const char* what) {
+  Require(accepts(request), what);
+  http::Request changed = request;
+  changed.method += 'X';
+  Require(!accepts(changed), "the method is covered");
+  changed = request;
+  changed.url.insert(changed.url.find('/', 8) + 1, 1, 'x');
+  Require(!accepts(changed), "the path is covered");
+  changed = request;
+  changed.url.resize(std::min(changed.url.find('#'), changed.url.size()));  // what stands behind it is not sent
+  changed.url += changed.url.find('?') == std::string::npos ? "?added" : "&added";
+  Require(!accepts(changed), "the query is covered");
+  changed = request;
+  changed.headers.Set("Host", "other");
+  Require(!accepts(changed), "the host is covered");
 }
 
 /// The lines of an input: "name:value" each.

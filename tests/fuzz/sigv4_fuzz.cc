@@ -1,6 +1,9 @@
-// Signature Version 4: what is canonical stays canonical, what the signer signs the verifier accepts, and no proof that
-// comes off the wire does harm. Lines of an input: path, query, Authorization, then headers "name:value".
+// Signature Version 4, in headers and in URLs, with a session's token and without: what is canonical stays canonical,
+// what the signer signs the verifier accepts, nothing else is accepted, and no proof that comes off the wire does harm.
+// Lines of an input: path, query, Authorization, then headers "name:value".
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "fuzz_input.h"
 #include "signed_request.h"
@@ -11,9 +14,11 @@ namespace assay::storage {
 namespace {
 
 constexpr double kNow = 1'700'000'000;
+constexpr const char* kToken = "to/ken==";
 
-std::optional<SigV4Secret> Lookup(std::string_view) {
-  return SigV4Secret{"secret", "", 0};
+/// "AKID" signs with its secret alone, "ASIA" is a session's and must bring its token.
+std::optional<SigV4Secret> Lookup(std::string_view key) {
+  return SigV4Secret{"secret", key == "ASIA" ? kToken : "", 0};
 }
 
 SigV4VerifyOptions AtNow(std::string region) {
@@ -21,6 +26,18 @@ SigV4VerifyOptions AtNow(std::string region) {
   options.region = std::move(region);
   options.now = kNow;
   return options;
+}
+
+bool Accepts(const http::Request& request) {
+  const auto url = http::ParseUrl(request.url);
+  return url && VerifySigV4({request.method, url->path, url->query, &request.headers}, Lookup, AtNow("r")).kind ==
+                    SigV4Verdict::Kind::kAccepted;
+}
+
+SigV4Key MakeKey(std::string id, std::string token) {
+  SigV4Key key{std::move(id), std::move(token), {SigV4Timestamp(kNow).substr(0, 8), "r", "s3"}, {}};
+  key.signing_key = SigningKey(kAws4Hmac, "secret", key.scope);
+  return key;
 }
 
 void CheckCanonicalForms(std::string_view path, std::string_view query) {
@@ -36,27 +53,30 @@ void CheckCanonicalForms(std::string_view path, std::string_view query) {
   fuzz::Require(query_once == query_twice, "a canonical query is its own canonical form");
 }
 
-void CheckRoundTrip(std::string_view path, std::string_view query, const http::Headers& headers) {
-  http::Request request;
-  request.url = "http://h/" + std::string(path) + (query.empty() ? "" : "?") + std::string(query);
-  const auto url = http::ParseUrl(request.url);
-  if (!url) {
-    return;
-  }
-  request.headers = headers;
-  request.headers.Set("Host", "h");
+void CheckRoundTrips(const http::Request& plain) {
   const std::string timestamp = SigV4Timestamp(kNow);
-  SigV4Key key{"AKID", "", {timestamp.substr(0, 8), "r", "s3"}, {}};
-  key.signing_key = SigningKey(kAws4Hmac, "secret", key.scope);
-  request.headers.Remove("x-amz-security-token");
-  fuzz::Require(SignHeaders(kAws4Hmac, key, timestamp, kUnsignedPayload, request), "a URL that parses is signed");
-  const SigV4Verdict verdict =
-      VerifySigV4({request.method, url->path, url->query, &request.headers}, Lookup, AtNow("r"));
-  bool all_signed = true;
-  for (const http::Header& header : headers.all()) {
-    all_signed = all_signed && IsSignedHeader(header.name);
+  for (const SigV4Key& key : {MakeKey("AKID", ""), MakeKey("ASIA", kToken)}) {
+    http::Request with_headers = plain;
+    fuzz::Require(SignHeaders(kAws4Hmac, key, timestamp, kUnsignedPayload, with_headers),
+                  "a URL that parses is signed");
+    fuzz::CheckCovered(with_headers, Accepts, "signed headers are accepted");
+    http::Request presigned = plain;
+    presigned.url = PresignUrl(kAws4Hmac, key, timestamp, 60, plain);
+    fuzz::CheckCovered(presigned, Accepts, "a signed URL is accepted");
   }
-  fuzz::Require(!all_signed || verdict.kind == SigV4Verdict::Kind::kAccepted, "what was signed is accepted");
+}
+
+void CheckSessions(const http::Request& plain) {
+  const std::string timestamp = SigV4Timestamp(kNow);
+  for (const SigV4Key& key : {MakeKey("ASIA", ""), MakeKey("ASIA", "another"), MakeKey("AKID", kToken)}) {
+    http::Request with_headers = plain;
+    fuzz::Require(SignHeaders(kAws4Hmac, key, timestamp, kUnsignedPayload, with_headers),
+                  "a URL that parses is signed");
+    fuzz::Require(!Accepts(with_headers), "a session needs its token, and no other key has one");
+    http::Request presigned = plain;
+    presigned.url = PresignUrl(kAws4Hmac, key, timestamp, 60, plain);
+    fuzz::Require(!Accepts(presigned), "so does a session's signed URL");
+  }
 }
 
 }  // namespace
@@ -70,11 +90,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view authorization = input.Line();
   assay::http::Headers headers = assay::fuzz::ReadHeaders(input);
   CheckCanonicalForms(path, query);
-  CheckRoundTrip(path, query, headers);
+  assay::http::Request plain;
+  plain.url = "http://h/" + std::string(path) + (query.empty() ? "" : "?") + std::string(query);
+  plain.headers = headers;
+  plain.headers.Set("Host", "h");
+  if (assay::http::ParseUrl(plain.url) && !assay::fuzz::SpeaksOfSignatures(plain)) {
+    CheckRoundTrips(plain);
+    CheckSessions(plain);
+  }
   if (!authorization.empty()) {
     headers.Set("Authorization", authorization);
   }
   const ReceivedRequest request{"GET", path, query, &headers};
-  (void)VerifySigV4(request, Lookup, AtNow(""));
+  assay::fuzz::Require(VerifySigV4(request, Lookup, AtNow("")).kind != SigV4Verdict::Kind::kAccepted,
+                       "nobody guesses a signature");
   return 0;
 }
