@@ -163,8 +163,11 @@ int64_t FirstSupervised(std::span<const int32_t> labels) {
 Result<int64_t> CountUnsupervisedRows(const TokenFile& file, int64_t max_length, std::string_view source) {
   int64_t unsupervised = 0;
   int64_t nearest = INT64_MAX;
+  size_t longest = 0;
   for (int64_t i = 0; i < file.rows(); ++i) {
-    const int64_t first = FirstSupervised(file.row(i, INT64_MAX).labels);
+    const std::span<const int32_t> labels = file.row(i, INT64_MAX).labels;
+    longest = std::max(longest, labels.size());
+    const int64_t first = FirstSupervised(labels);
     unsupervised += first < 0 || first >= max_length ? 1 : 0;
     nearest = first < 0 ? nearest : std::min(nearest, first);
   }
@@ -173,9 +176,9 @@ Result<int64_t> CountUnsupervisedRows(const TokenFile& file, int64_t max_length,
   }
   if (nearest == INT64_MAX) {
     return Status::FailedPrecondition(fmt::format(
-        "{}: no token of its {} rows is supervised, so there is nothing to learn from; check the labels and "
-        "the response template, or raise the maximum length if the responses come later",
-        source, file.rows()));
+        "{}: none of the first {} tokens of its {} rows is supervised, so there is nothing to learn from; check the "
+        "labels and the response template, or raise the maximum length if the responses come later",
+        source, longest, file.rows()));
   }
   return Status::FailedPrecondition(
       fmt::format("{}: the responses of all its {} rows are gone after truncation to {} tokens (the first that is "

@@ -153,7 +153,7 @@ TEST_F(TokenFileTest, ASupervisedFirstTokenAloneBearsNoLoss) {
   const auto file = TokenFile::Open(path_);
   ASSERT_TRUE(file.ok());
   EXPECT_THAT(CountUnsupervisedRows(*file, 512, "data.jsonl").status().message(),
-              HasSubstr("data.jsonl: no token of its 1 rows is supervised"));
+              HasSubstr("data.jsonl: none of the first 2 tokens of its 1 rows is supervised"));
 }
 
 }  // namespace

@@ -27,6 +27,24 @@ NORMALIZERS = {
     "map and replace": normalizers.Sequence(
         [normalizers.Precompiled(charsmap()), normalizers.Replace(Regex("^a+"), "")]
     ),
+    "strip right": normalizers.Strip(left=False, right=True),
+    "without last spaces": normalizers.Replace(Regex(r"\s+$"), ""),
+    "without last letter": normalizers.Replace(Regex("a$"), ""),
+    "without a letter before": normalizers.Replace(Regex("^a(?=b)"), ""),
+    "without letters": normalizers.Replace("ab", ""),
+    "without marks": normalizers.Replace(Regex("<[^>]*>"), ""),
+    "without spaces": normalizers.Replace(Regex(r"\s+\s"), ""),
+    "other letters": normalizers.Replace("ab", "b"),
+    "other spaces": normalizers.Replace(Regex(" {2,}"), "m"),
+    "nothing to something": normalizers.Sequence([normalizers.Strip(), normalizers.Replace(Regex("^"), "a")]),
+    "half a letter": normalizers.Sequence([normalizers.NFD(), normalizers.Replace("e", "")]),
+    "half a space": normalizers.Sequence([normalizers.NFKD(), normalizers.Strip()]),
+    "joined letters": normalizers.Sequence([normalizers.NFC(), normalizers.Replace("a", "")]),
+    "prefix": normalizers.Sequence([normalizers.Prepend("[m"), normalizers.Replace("[", "")]),
+    "prefix of what is left": normalizers.Sequence([normalizers.Replace("a", ""), normalizers.Prepend("m")]),
+    "bytes": normalizers.Sequence([normalizers.ByteLevel(), normalizers.Replace("Ã", "")]),
+    "lower case": normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace("i", "")]),
+    "chinese": normalizers.Sequence([normalizers.BertNormalizer(), normalizers.Replace(" 中", "")]),
     "nmt": normalizers.Nmt(),
     "clean text": normalizers.BertNormalizer(lowercase=False),
     "accents": normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]),
@@ -34,7 +52,9 @@ NORMALIZERS = {
 
 # What stands first vanishes, or does not.
 STARTS = ["\x01a", "\x01[3m", "\u00ad a", "\x01\x01a", "\x01", "\x01\u0301a", "\u0301a", "\u200ba", " a", "  a", "a", "é",
-          "aab", "\x01aab", "\ta", "\n\na", "\x01 a", " \x01a", "a\x01", "<s>a", "<s>\x01a", "\ufffda", "\x00a", "\x1ba"]  # fmt: skip
+          "aab", "\x01aab", "\ta", "\n\na", "\x01 a", " \x01a", "a\x01", "<s>a", "<s>\x01a", "\ufffda", "\x00a", "\x1ba",
+          "\ta", "a\t", "ab", "abc", "<b>a", "\t\ta", "\t", "aba", "   a", "\u00e9m", "e\u0301m", "a\u0301b", "a\u0328\u0301b",
+          "\u00b4a", "\ufe70a", "\u0130a", "中a", "<s>ab", "<s>\u00e9m", "a b", "aam", "\u00bda"]  # fmt: skip
 
 
 def unigram():

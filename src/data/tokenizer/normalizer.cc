@@ -1,7 +1,9 @@
 #include "data/tokenizer/normalizer.h"
 
+#include <fmt/format.h>
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -21,16 +23,27 @@ void ForEachCharacter(std::string_view text, const Visit& visit) {
   }
 }
 
+// Puts what `append(code point, bytes of it, &made)` makes of every character in its place.
+template <typename Append>
+void MapCharacters(NormalizedText* text, const Append& append) {
+  std::string made;
+  made.reserve(text->bytes.size());
+  const auto append_character = [&](uint32_t c, std::string_view bytes) { append(c, bytes, &made); };
+  const std::string_view given = text->bytes;
+  ForEachCharacter(given.substr(0, text->first), append_character);
+  const size_t first = made.size();
+  ForEachCharacter(given.substr(text->first), append_character);
+  text->bytes = std::move(made);
+  text->first = first;
+}
+
 template <typename Keep>
-void KeepCharacters(std::string* text, const Keep& keep) {
-  std::string kept;
-  kept.reserve(text->size());
-  ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+void KeepCharacters(NormalizedText* text, const Keep& keep) {
+  MapCharacters(text, [&](uint32_t c, std::string_view bytes, std::string* kept) {
     if (keep(c)) {
-      kept += bytes;
+      *kept += bytes;
     }
   });
-  *text = std::move(kept);
 }
 
 utf8proc_option_t Utf8procOptions(UnicodeForm form) {
@@ -75,67 +88,78 @@ bool NeedsNormalizing(std::string_view text, UnicodeForm form) {
   return false;
 }
 
-class UnicodeNormalizer final : public SingleNormalizer {
+class UnicodeNormalizer final : public Normalizer {
  public:
   explicit UnicodeNormalizer(UnicodeForm form) : form_(form) {}
 
-  Status Rewrite(std::string* text) const override {
-    if (!NeedsNormalizing(*text, form_)) {
+  Status Apply(NormalizedText* text) const override {
+    if (!NeedsNormalizing(text->bytes, form_)) {
       return Status::Ok();
     }
+    size_t first = Normalized(std::string_view(text->bytes).substr(0, text->first)).size();
+    text->bytes = Normalized(text->bytes);
+    // Marks that follow may have joined the last character.
+    while (first < text->bytes.size() && IsContinuation(text->bytes[first])) {
+      ++first;
+    }
+    text->first = std::min(first, text->bytes.size());
+    return Status::Ok();
+  }
+
+ private:
+  static bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+  std::string Normalized(std::string_view text) const {
     std::string normalized;
-    normalized.reserve(text->size());
+    normalized.reserve(text.size());
     size_t done = 0;
     size_t at = 0;
-    ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+    ForEachCharacter(text, [&](uint32_t c, std::string_view bytes) {
       if (IsNormalisationBarrier(c)) {
-        AppendNormalized(std::string_view(*text).substr(done, at - done), form_, &normalized);
+        AppendNormalized(text.substr(done, at - done), form_, &normalized);
         normalized += bytes;
         done = at + bytes.size();
       }
       at += bytes.size();
     });
-    AppendNormalized(std::string_view(*text).substr(done), form_, &normalized);
-    *text = std::move(normalized);
-    return Status::Ok();
+    AppendNormalized(text.substr(done), form_, &normalized);
+    return normalized;
   }
 
- private:
   UnicodeForm form_;
 };
 
-class LowercaseNormalizer final : public SingleNormalizer {
+class LowercaseNormalizer final : public Normalizer {
  public:
-  Status Rewrite(std::string* text) const override {
-    std::string lower;
-    lower.reserve(text->size());
-    ForEachCharacter(*text, [&](uint32_t c, std::string_view) {
+  Status Apply(NormalizedText* text) const override {
+    MapCharacters(text, [](uint32_t c, std::string_view, std::string* lower) {
       if (c < 0x80) {
-        lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
+        *lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
       } else {
-        AppendLowercase(c, &lower);
+        AppendLowercase(c, lower);
       }
     });
-    *text = std::move(lower);
     return Status::Ok();
   }
 };
 
-class StripNormalizer final : public SingleNormalizer {
+class StripNormalizer final : public Normalizer {
  public:
   StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
 
-  Status Rewrite(std::string* text) const override {
+  Status Apply(NormalizedText* text) const override {
+    const std::string_view bytes = text->bytes;
     size_t begin = 0;
-    size_t end = text->size();
-    const auto is_space = [&](size_t i) { return (CharClasses()[DecodeUtf8(text->data() + i).value] & kSpace) != 0; };
+    size_t end = bytes.size();
+    const auto is_space = [&](size_t i) { return (CharClasses()[DecodeUtf8(bytes.data() + i).value] & kSpace) != 0; };
     while (left_ && begin < end && is_space(begin)) {
-      begin += Utf8Length((*text)[begin]);
+      begin += Utf8Length(bytes[begin]);
     }
-    while (right_ && end > begin && is_space(PreviousUtf8(*text, end))) {
-      end = PreviousUtf8(*text, end);
+    while (right_ && end > begin && is_space(PreviousUtf8(bytes, end))) {
+      end = PreviousUtf8(bytes, end);
     }
-    *text = text->substr(begin, end - begin);
+    text->first = std::clamp(text->first, begin, end) - begin;
+    text->bytes = text->bytes.substr(begin, end - begin);
     return Status::Ok();
   }
 
@@ -144,28 +168,25 @@ class StripNormalizer final : public SingleNormalizer {
   bool right_;
 };
 
-class StripAccentsNormalizer final : public SingleNormalizer {
+class StripAccentsNormalizer final : public Normalizer {
  public:
-  Status Rewrite(std::string* text) const override {
+  Status Apply(NormalizedText* text) const override {
     KeepCharacters(text, [classes = CharClasses()](uint32_t c) { return (classes[c] & kCombining) == 0; });
     return Status::Ok();
   }
 };
 
 // SentencePiece's "nmt" rules: control characters go, unusual spaces become a space.
-class NmtNormalizer final : public SingleNormalizer {
+class NmtNormalizer final : public Normalizer {
  public:
-  Status Rewrite(std::string* text) const override {
-    std::string mapped;
-    mapped.reserve(text->size());
-    ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+  Status Apply(NormalizedText* text) const override {
+    MapCharacters(text, [](uint32_t c, std::string_view bytes, std::string* mapped) {
       if (IsSpace(c)) {
-        mapped += ' ';
+        *mapped += ' ';
       } else if (!IsControl(c)) {
-        mapped += bytes;
+        *mapped += bytes;
       }
     });
-    *text = std::move(mapped);
     return Status::Ok();
   }
 
@@ -179,12 +200,14 @@ class NmtNormalizer final : public SingleNormalizer {
   }
 };
 
-class PrependNormalizer final : public SingleNormalizer {
+class PrependNormalizer final : public Normalizer {
  public:
   explicit PrependNormalizer(std::string prefix) : prefix_(std::move(prefix)) {}
-  Status Rewrite(std::string* text) const override {
-    if (!text->empty()) {
-      text->insert(0, prefix_);
+
+  Status Apply(NormalizedText* text) const override {
+    if (!text->bytes.empty()) {
+      text->bytes.insert(0, prefix_);
+      text->first += text->first > 0 ? prefix_.size() : 0;
     }
     return Status::Ok();
   }
@@ -193,12 +216,58 @@ class PrependNormalizer final : public SingleNormalizer {
   std::string prefix_;
 };
 
-class ReplaceNormalizer final : public SingleNormalizer {
+// Replaces parts of a text, from left to right.
+class Replacing {
+ public:
+  Replacing(NormalizedText* text, std::string_view to) : text_(*text), to_(to) {
+    made_.reserve(text_.bytes.size() + text_.bytes.size() / 8);
+  }
+
+  void Replace(size_t begin, size_t end) {
+    if (made_.size() > text_.most) {
+      return;
+    }
+    Keep(begin);
+    made_ += to_;
+    // What is put in belongs to the last character that it replaces.
+    first_ = end <= text_.first ? made_.size() : first_;
+    done_ = end;
+  }
+
+  Status Finish() {
+    ASSAY_RETURN_IF_ERROR(text_.CheckSize(made_.size()));
+    Keep(text_.bytes.size());
+    text_.bytes = std::move(made_);
+    text_.first = first_;
+    return Status::Ok();
+  }
+
+ private:
+  void Keep(size_t end) {
+    if (done_ < text_.first) {
+      first_ = made_.size() + std::min(end, text_.first) - done_;
+    }
+    made_.append(text_.bytes, done_, end - done_);
+  }
+
+  NormalizedText& text_;
+  std::string_view to_;
+  std::string made_;
+  size_t done_ = 0;
+  size_t first_ = 0;
+};
+
+class ReplaceNormalizer final : public Normalizer {
  public:
   ReplaceNormalizer(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  Status Rewrite(std::string* text) const override {
-    *text = ReplaceAll(*text, from_, to_);
-    return Status::Ok();
+
+  Status Apply(NormalizedText* text) const override {
+    Replacing replacing(text, to_);
+    for (size_t at = text->bytes.find(from_); at != std::string::npos;
+         at = text->bytes.find(from_, at + from_.size())) {
+      replacing.Replace(at, at + from_.size());
+    }
+    return replacing.Finish();
   }
 
  private:
@@ -206,12 +275,15 @@ class ReplaceNormalizer final : public SingleNormalizer {
   std::string to_;
 };
 
-class RegexReplaceNormalizer final : public SingleNormalizer {
+class RegexReplaceNormalizer final : public Normalizer {
  public:
   RegexReplaceNormalizer(Regex from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
-  Status Rewrite(std::string* text) const override {
-    ASSAY_ASSIGN_OR_RETURN(*text, ReplaceAll(*text, from_, to_));
-    return Status::Ok();
+
+  Status Apply(NormalizedText* text) const override {
+    Replacing replacing(text, to_);
+    ASSAY_RETURN_IF_ERROR(
+        from_.ForEachMatch(text->bytes, [&](size_t begin, size_t end) { replacing.Replace(begin, end); }));
+    return replacing.Finish();
   }
 
  private:
@@ -225,28 +297,24 @@ bool IsChinese(uint32_t c) {
          (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-class BertNormalizer final : public SingleNormalizer {
+class BertNormalizer final : public Normalizer {
  public:
   explicit BertNormalizer(BertNormalizerOptions options) : options_(options) {}
 
-  Status Rewrite(std::string* text) const override {
+  Status Apply(NormalizedText* text) const override {
     const uint16_t* classes = CharClasses();
     if (options_.clean_text) {
-      std::string clean;
-      ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+      MapCharacters(text, [&](uint32_t c, std::string_view bytes, std::string* clean) {
         if (c != 0 && c != 0xFFFD && (classes[c] & kControl) == 0) {
-          clean += (classes[c] & kSpace) != 0 ? " " : bytes;
+          *clean += (classes[c] & kSpace) != 0 ? " " : bytes;
         }
       });
-      *text = std::move(clean);
     }
     if (options_.handle_chinese_chars) {
-      std::string spaced;
-      ForEachCharacter(*text, [&](uint32_t c, std::string_view bytes) {
+      MapCharacters(text, [](uint32_t c, std::string_view bytes, std::string* spaced) {
         const std::string_view margin = IsChinese(c) ? " " : "";
-        spaced.append(margin).append(bytes).append(margin);
+        spaced->append(margin).append(bytes).append(margin);
       });
-      *text = std::move(spaced);
     }
     if (options_.strip_accents) {
       ASSAY_RETURN_IF_ERROR(decompose_.Apply(text));
@@ -261,10 +329,11 @@ class BertNormalizer final : public SingleNormalizer {
   LowercaseNormalizer lowercase_;
 };
 
-class ByteLevelNormalizer final : public SingleNormalizer {
+class ByteLevelNormalizer final : public Normalizer {
  public:
-  Status Rewrite(std::string* text) const override {
-    *text = ToByteAlphabet(*text);
+  Status Apply(NormalizedText* text) const override {
+    text->first = ToByteAlphabet(std::string_view(text->bytes).substr(0, text->first)).size();
+    text->bytes = ToByteAlphabet(text->bytes);
     return Status::Ok();
   }
 };
@@ -273,9 +342,10 @@ class NormalizerSequence final : public Normalizer {
  public:
   explicit NormalizerSequence(std::vector<NormalizerPtr> parts) : parts_(std::move(parts)) {}
 
-  Status Apply(std::string* text, bool* at_start) const override {
+  Status Apply(NormalizedText* text) const override {
     for (const NormalizerPtr& part : parts_) {
-      ASSAY_RETURN_IF_ERROR(part->Apply(text, at_start));
+      ASSAY_RETURN_IF_ERROR(part->Apply(text));
+      ASSAY_RETURN_IF_ERROR(text->CheckSize(text->bytes.size()));
     }
     return Status::Ok();
   }
@@ -286,14 +356,15 @@ class NormalizerSequence final : public Normalizer {
 
 }  // namespace
 
-Status SingleNormalizer::Apply(std::string* text, bool* at_start) const {
-  *at_start = *at_start && (text->empty() || KeepsStart(*text));
-  return Rewrite(text);
+NormalizedText::NormalizedText(std::string_view given) : bytes(given), most(MostBytesFrom(given.size())) {
+  first = given.empty() ? 0 : Utf8Length(given[0]);
 }
 
-bool SingleNormalizer::KeepsStart(std::string_view text) const {
-  std::string first(text.substr(0, Utf8Length(text[0])));
-  return Rewrite(&first).ok() && !first.empty();
+Status NormalizedText::CheckSize(size_t size) const {
+  return size <= most
+             ? Status::Ok()
+             : Status::InvalidArgument(fmt::format(
+                   "cannot tokenise the text: the tokeniser's normalizer makes more than {} bytes of it", most));
 }
 
 NormalizerPtr MakeUnicodeNormalizer(UnicodeForm form) {

@@ -11,31 +11,33 @@
 
 namespace assay::data {
 
-/// Rewrites text, valid UTF-8, before it is cut into words. Immutable, so safe from several threads.
+/// What a text of `bytes` may become while it is tokenised. No model's files come near it; a file in which each step
+/// doubles what the one before made would fill any memory.
+constexpr size_t MostBytesFrom(size_t bytes) {
+  return (size_t{64} << 10) + 64 * bytes;
+}
+
+/// A text, valid UTF-8, on its way through the normalisers.
+struct NormalizedText {
+  explicit NormalizedText(std::string_view given);
+
+  /// Fails when `size` is more than the text may become.
+  Status CheckSize(size_t size) const;
+
+  std::string bytes;
+  /// As many bytes at the beginning as the `tokenizers` library takes for a part of the first character given; 0 when
+  /// nothing is left of it.
+  size_t first = 0;
+  size_t most;
+};
+
+/// Rewrites a text before it is cut into words. Immutable, so safe from several threads.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
 
-  /// Rewrites `text`. Clears `*at_start` when the `tokenizers` library would say that what is left does not begin where
-  /// the text began. An error comes from a regular expression that takes too many steps.
-  virtual Status Apply(std::string* text, bool* at_start) const = 0;
-
-  Status Apply(std::string* text) const {
-    bool at_start = false;
-    return Apply(text, &at_start);
-  }
-};
-
-/// A normaliser that is not made of others.
-class SingleNormalizer : public Normalizer {
- public:
-  using Normalizer::Apply;
-  Status Apply(std::string* text, bool* at_start) const final;
-
- protected:
-  virtual Status Rewrite(std::string* text) const = 0;
-  /// Whether `text`, not empty, keeps its beginning: by itself, its first character does not vanish.
-  virtual bool KeepsStart(std::string_view text) const;
+  /// An error comes from a regular expression whose search takes too much, or from a text that grows too much.
+  virtual Status Apply(NormalizedText* text) const = 0;
 };
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;

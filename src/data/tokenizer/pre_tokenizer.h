@@ -23,10 +23,18 @@ struct Piece {
 /// Text that steps made anew; pieces point into it.
 class TextArena {
  public:
-  std::string_view Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
-  void Clear() { texts_.clear(); }
+  std::string_view Keep(std::string text) {
+    bytes_ += text.size();
+    return texts_.emplace_back(std::move(text));
+  }
+  void Clear() {
+    texts_.clear();
+    bytes_ = 0;
+  }
+  size_t bytes() const { return bytes_; }
 
  private:
+  size_t bytes_ = 0;
   std::deque<std::string> texts_;
 };
 

@@ -78,24 +78,28 @@ class DoubleArray {
   std::vector<uint32_t> units_;
 };
 
-class PrecompiledNormalizer final : public SingleNormalizer {
+class PrecompiledNormalizer final : public Normalizer {
  public:
   PrecompiledNormalizer(DoubleArray trie, std::string replacements)
       : trie_(std::move(trie)), replacements_(std::move(replacements)) {}
 
- protected:
-  // The library loses count of what it removes at the start of a text, and so calls what follows the start.
-  bool KeepsStart(std::string_view) const override { return true; }
-
-  Status Rewrite(std::string* text) const override {
+  Status Apply(NormalizedText* text) const override {
     std::string mapped;
-    mapped.reserve(text->size() + text->size() / 8);
-    for (size_t begin = 0; begin < text->size();) {
-      const size_t end = GraphemeEnd(*text, begin);
-      AppendGrapheme(std::string_view(*text).substr(begin, end - begin), &mapped);
+    mapped.reserve(text->bytes.size() + text->bytes.size() / 8);
+    size_t first = 0;
+    for (size_t begin = 0; begin < text->bytes.size();) {
+      const size_t end = GraphemeEnd(text->bytes, begin);
+      AppendGrapheme(std::string_view(text->bytes).substr(begin, end - begin), &mapped);
+      ASSAY_RETURN_IF_ERROR(text->CheckSize(mapped.size()));
+      first = end <= text->first ? mapped.size() : first;
       begin = end;
     }
-    *text = std::move(mapped);
+    // The library loses count of what it removes at the beginning, and takes what follows for the first character.
+    if (first == 0 && text->first > 0 && !mapped.empty()) {
+      first = std::min(mapped.size(), Utf8Length(mapped[0]));
+    }
+    text->bytes = std::move(mapped);
+    text->first = first;
     return Status::Ok();
   }
 

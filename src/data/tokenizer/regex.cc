@@ -248,7 +248,7 @@ Status Regex::ForEachMatch(std::string_view text, const std::function<void(size_
   PlaceInText place(text);
   size_t at = 0;
   size_t last_end = std::string_view::npos;
-  while (at <= symbols.size()) {
+  while (!text.empty() && at <= symbols.size()) {
     ASSAY_ASSIGN_OR_RETURN(const auto match, code_->Match(symbols, at));
     if (!match) {
       break;

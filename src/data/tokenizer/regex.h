@@ -23,9 +23,9 @@ class Regex {
   /// A pattern that matches `text` and nothing else.
   static Result<Regex> Literal(std::string_view text);
 
-  /// Calls `on_match(begin, end)` for every match in `text`, valid UTF-8, from left to right. An empty match is
-  /// reported unless it is where the match before it ended. Fails when the search takes too many steps or too much
-  /// memory.
+  /// Calls `on_match(begin, end)` for every match in `text`, valid UTF-8, from left to right. An empty text has none;
+  /// an empty match is reported unless it is where the match before it ended. Fails when the search takes too many
+  /// steps or too much memory.
   Status ForEachMatch(std::string_view text, const std::function<void(size_t, size_t)>& on_match) const;
 
  private:

@@ -1,5 +1,7 @@
 #include "data/tokenizer/tokenizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -86,6 +88,12 @@ bool TokenizerParts::EncodePart(std::string_view part, bool at_start, EncodeCont
       }
     }
     context->pieces.swap(context->next_pieces);
+    if (context->arena.bytes() > context->most_bytes) {
+      context->failure = Status::InvalidArgument(
+          fmt::format("cannot tokenise the text: the tokeniser's pre_tokenizer makes more than {} bytes of it",
+                      context->most_bytes));
+      return false;
+    }
   }
   return std::all_of(context->pieces.begin(), context->pieces.end(),
                      [&](const Piece& piece) { return EncodePiece(piece, context); });
@@ -97,26 +105,28 @@ bool TokenizerParts::EncodeText(std::string_view text, EncodeContext* context) c
       AppendId(id, context);
       return true;
     }
-    bool at_start = part.data() == text.data();
+    size_t first = 1;
+    const bool at_start = part.data() == text.data();
     if (normalizer != nullptr) {
-      std::string normalized(part);
-      context->failure = normalizer->Apply(&normalized, &at_start);
+      NormalizedText normalized(part);
+      context->failure = normalizer->Apply(&normalized);
       if (!context->failure.ok()) {
         return false;
       }
-      part = context->arena.Keep(std::move(normalized));
+      first = normalized.first;
+      part = context->arena.Keep(std::move(normalized.bytes));
     }
-    return EncodeNormalized(part, at_start, context);
+    return EncodeNormalized(part, at_start ? first : 0, context);
   });
 }
 
-bool TokenizerParts::EncodeNormalized(std::string_view text, bool at_start, EncodeContext* context) const {
+bool TokenizerParts::EncodeNormalized(std::string_view text, size_t first, EncodeContext* context) const {
   return normalized_finder->ForEachPart(text, [&](std::string_view part, int32_t id) {
     if (id != kNoToken) {
       AppendId(id, context);
       return true;
     }
-    return EncodePart(part, at_start && part.data() == text.data(), context);
+    return EncodePart(part, static_cast<size_t>(part.data() - text.data()) < first, context);
   });
 }
 
@@ -128,6 +138,7 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, bool add_s
   }
   std::unique_ptr<EncodeContext> context = parts_->contexts.Take();
   context->count = 0;
+  context->most_bytes = MostBytesFrom(text.size());
   const bool encoded = parts_->EncodeText(text, context.get());
   std::vector<int32_t> ids;
   if (encoded) {

@@ -78,7 +78,9 @@ Status AddTokens(const std::map<int32_t, AddedToken>& tokens, TokenizerParts* pa
     }
     std::string pattern = token.content;
     if (token.normalized && parts->normalizer != nullptr) {
-      ASSAY_RETURN_IF_ERROR(parts->normalizer->Apply(&pattern));
+      NormalizedText text(pattern);
+      ASSAY_RETURN_IF_ERROR(parts->normalizer->Apply(&text));
+      pattern = std::move(text.bytes);
     }
     if (pattern != token.content) {
       parts->normalized_added[id] = pattern;

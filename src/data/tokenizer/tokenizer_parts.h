@@ -26,6 +26,7 @@ struct EncodeContext {
   WordCache cache;
   ModelScratch scratch;
   TextArena arena;
+  size_t most_bytes = 0;  // that `arena` may hold
   std::vector<Piece> pieces;
   std::vector<Piece> next_pieces;
   std::vector<int32_t> word_ids;
@@ -73,7 +74,8 @@ struct TokenizerParts {
   std::optional<int32_t> FindToken(std::string_view token) const;
   // The steps of Encode, from the outside in. False: see `failure` of the context.
   bool EncodeText(std::string_view text, EncodeContext* context) const;
-  bool EncodeNormalized(std::string_view text, bool at_start, EncodeContext* context) const;
+  // The first `first` bytes of `text` stand for what the text given begins with.
+  bool EncodeNormalized(std::string_view text, size_t first, EncodeContext* context) const;
   bool EncodePart(std::string_view part, bool at_start, EncodeContext* context) const;
   bool EncodePiece(const Piece& piece, EncodeContext* context) const;
   bool EncodeWord(std::string_view word, const char* text_end, EncodeContext* context) const;

@@ -155,6 +155,33 @@ TEST(Tokenizer, UnknownTextWithoutAnUnknownTokenFails) {
   EXPECT_THAT(tokenizer->Encode("b", false).status().message(), HasSubstr("no unknown token"));
 }
 
+TEST(Tokenizer, ATextThatGrowsWithEveryStepIsRefused) {
+  std::string doubling = R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
+  std::string bytes = R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": false})";
+  for (int i = 0; i < 5; ++i) {
+    doubling += ',' + doubling;
+    bytes += ',' + bytes;
+  }
+  const Tokenizer normalizing = WordLevel(R"("normalizer": {"type": "Sequence", "normalizers": [)" + doubling + "]},");
+  EXPECT_EQ(normalizing.Encode("aaab", false).status().message(),
+            "cannot tokenise the text: the tokeniser's normalizer makes more than 65792 bytes of it");
+  EXPECT_THAT(*normalizing.Encode("b", false), ElementsAre(2));
+  const Result<Tokenizer> splitting =
+      Tokenizer::FromJson(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" + bytes +
+                              R"(]}, "model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0}}})",
+                          "test.json");
+  ASSERT_TRUE(splitting.ok()) << splitting.status().message();
+  EXPECT_EQ(splitting->Encode("é", false).status().message(),
+            "cannot tokenise the text: the tokeniser's pre_tokenizer makes more than 65664 bytes of it");
+}
+
+TEST(Tokenizer, ALongReplacementOfEveryCharacterIsRefused) {
+  const Tokenizer tokenizer = WordLevel(R"("normalizer": {"type": "Replace", "pattern": {"Regex": "."}, "content": ")" +
+                                        std::string(100'000, 'c') + R"("},)");
+  EXPECT_THAT(tokenizer.Encode(std::string(100'000, 'a'), false).status().message(),
+              HasSubstr("normalizer makes more than 6465536 bytes"));
+}
+
 Tokenizer Kept() {
   const auto tokenizer = LoadTokenizerFolder(std::string(ASSAY_SOURCE_DIR) + "/share/tokenizers/assay-8k");
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status().message();
