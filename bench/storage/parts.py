@@ -46,7 +46,7 @@ def fault_part(bin_dir, quick):
         stdout = run([*command, "--stall-timeout", 2, "--output", "json"], "the run with faults", environment(url))
     found = json.loads(stdout)
     if found["wrong"]:
-        raise WentWrong(f"{found['wrong']} operations gave a wrong object: {found['first_wrong']}")
+        raise WentWrong(f"{found['wrong']} operations gave a wrong object: {'; '.join(found['first_wrong'])}")
     return {"operations": operations, **{name: found[name] for name in ("right", "errors", "wrong", "first_error")}}
 
 

@@ -80,7 +80,7 @@ Status RunMixed(const BenchOptions& options, const ObjectPlace& place, const std
   } else {
     fmt::print("{} operations right, {} ended with an error, {} wrong\n", result.right, result.errors, result.wrong);
   }
-  return result.wrong == 0 ? Status::Ok() : Status::Internal("wrong: " + result.first_wrong);
+  return result.wrong == 0 ? Status::Ok() : Status::Internal("wrong: " + Join(result.first_wrong, "; "));
 }
 
 Status Run(const BenchOptions& options) {

@@ -78,7 +78,7 @@ TEST_P(LyingStore, EveryOutcomeIsRightOrAnError) {
   plan.truth = [&](const std::string& key) { return Truth(served.server(), key); };
   const auto result = RunMixedWork(served.store(), plan);
   ASSERT_THAT(result.status(), IsOk());
-  EXPECT_EQ(result->wrong, 0) << result->first_wrong;
+  EXPECT_EQ(result->wrong, 0) << testing::PrintToString(result->first_wrong);
   // Memory that a peer could fill without end would hold its endless answers.
   EXPECT_LT(PeakMiB(), 2048);
   std::cout << GetParam().name << ": " << result->right << " right, " << result->errors << " errors ("

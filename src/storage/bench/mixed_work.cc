@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <random>
 #include <set>
@@ -20,6 +21,8 @@ constexpr int kKeysOfThread = 10;
 constexpr int kKeysOfPage = 4;
 constexpr int kListThreads = 2;
 constexpr int64_t kSmallBytes = 64 << 10;
+/// Wrong outcomes that are told word for word.
+constexpr size_t kToldOutcomes = 8;
 
 /// What may stand under a key: numbers of contents; kAbsent is none.
 constexpr uint64_t kAbsent = 0;
@@ -47,6 +50,24 @@ class Contents {
 
 Bytes AsBytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+int64_t CountDifferences(const std::string& found, const std::string& expected) {
+  const size_t both = std::min(found.size(), expected.size());
+  int64_t count = 0;
+  for (size_t i = 0; i < both; ++i) {
+    count += found[i] != expected[i] ? 1 : 0;
+  }
+  return count;
+}
+
+/// "5 of 100 bytes differ, from byte 7 on", "90 bytes came, not 100": tells one flipped bit from another object.
+std::string DifferenceOf(const std::string& found, const std::string& expected) {
+  if (found.size() != expected.size()) {
+    return fmt::format("{} bytes came, not {}", found.size(), expected.size());
+  }
+  const auto first = std::ranges::mismatch(found, expected).in1 - found.begin();
+  return fmt::format("{} of {} bytes differ, from byte {} on", CountDifferences(found, expected), found.size(), first);
 }
 
 /// One thread's objects.
@@ -128,7 +149,9 @@ class Worker {
   }
   void Wrong(std::string what) {
     ++result_.wrong;
-    result_.first_wrong = result_.first_wrong.empty() ? std::move(what) : result_.first_wrong;
+    if (result_.first_wrong.size() < kToldOutcomes) {
+      result_.first_wrong.push_back(std::move(what));
+    }
   }
 
   /// After a change: what it was meant to leave, and, where it failed, also what was there.
@@ -210,7 +233,8 @@ class Worker {
     if (allowed_[slot].contains(kAbsent)) {
       return Stat(slot);
     }
-    Changed(to, store_.Copy(Key(slot), Key(to), {}).status(), allowed_[slot]);
+    const WriteOptions options;
+    Changed(to, store_.Copy(Key(slot), Key(to), options).status(), allowed_[slot]);
   }
 
   void Stat(size_t slot) {
@@ -276,7 +300,9 @@ class Worker {
     for (size_t i = 0; i < keys.size(); ++i) {
       Count(statuses[i]);
       if (statuses[i].ok() && found[i] != expected[i]) {
-        Wrong(store_.Uri(keys[i]) + " was read among many, and other bytes came");
+        const bool changed = plan_.truth != nullptr && plan_.truth(keys[i]) != expected[i];
+        Wrong(fmt::format("{} was read among many, and other bytes came: {}{}", store_.Uri(keys[i]),
+                          DifferenceOf(found[i], expected[i]), changed ? "; nor does the store hold them" : ""));
       }
     }
   }
@@ -299,8 +325,24 @@ class Worker {
     }
     Count(status);
     if (status.ok() && !IsAllowed(slot, text)) {
-      Wrong(store_.Uri(Key(slot)) + " holds what was never written there whole");
+      Wrong(fmt::format("{} holds what was never written there whole: {}", store_.Uri(Key(slot)),
+                        DifferenceOfAllowed(slot, text)));
     }
+  }
+
+  /// From what may stand there and is most like it.
+  std::string DifferenceOfAllowed(size_t slot, const std::string& text) const {
+    std::string least = "nothing should stand there";
+    int64_t differences = std::numeric_limits<int64_t>::max();
+    for (const uint64_t number : allowed_[slot]) {
+      const std::string content = number == kAbsent ? std::string() : contents_.Make(number);
+      const int64_t count = CountDifferences(text, content);
+      if (number != kAbsent && count < differences) {
+        differences = count;
+        least = DifferenceOf(text, content);
+      }
+    }
+    return least;
   }
 
   bool IsAllowed(size_t slot, const std::string& text) const {
@@ -323,7 +365,9 @@ void Add(const MixedResult& one, MixedResult& all) {
   all.errors += one.errors;
   all.wrong += one.wrong;
   all.first_error = all.first_error.empty() ? one.first_error : all.first_error;
-  all.first_wrong = all.first_wrong.empty() ? one.first_wrong : all.first_wrong;
+  const size_t told = std::min(one.first_wrong.size(), kToldOutcomes - all.first_wrong.size());
+  all.first_wrong.insert(all.first_wrong.end(), one.first_wrong.begin(),
+                         one.first_wrong.begin() + static_cast<std::ptrdiff_t>(told));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "storage/object_store.h"
@@ -30,7 +31,7 @@ struct MixedResult {
   int64_t errors = 0;       ///< operations that ended with an error instead
   std::string first_error;  ///< of them
   int64_t wrong = 0;        ///< other content than must stand, or an object that is missing or should not be there
-  std::string first_wrong;
+  std::vector<std::string> first_wrong;  ///< a few of them, and how what came differs from what must stand
 };
 
 /// Every thread writes, with and without conditions, reads (one and many), copies, removes, stats and lists objects of

@@ -1,6 +1,6 @@
 #include "storage/bench/store_bench.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <atomic>
 #include <memory>
@@ -44,7 +44,7 @@ TEST(MixedWorkTest, FindsNothingWrongWithAStoreThatIsRight) {
   plan.lists_lag = false;
   const auto result = RunMixedWork(store, plan);
   ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_EQ(result->wrong, 0) << result->first_wrong;
+  EXPECT_EQ(result->wrong, 0) << testing::PrintToString(result->first_wrong);
   EXPECT_EQ(result->errors, 0) << result->first_error;
   EXPECT_GE(result->right, 800);
   EXPECT_TRUE(store.List({})->objects.empty());
@@ -69,6 +69,36 @@ TEST(MixedWorkTest, NoticesAWriteThatWasLost) {
   plan.operations = 2000;
   plan.large_bytes = 100'000;
   EXPECT_GT(RunMixedWork(store, plan)->wrong, 0);
+}
+
+/// Flips a bit of each tenth object that is read among many.
+class FlippingStore : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::vector<Status> ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) override {
+    std::vector<Status> statuses = ForwardingStore::ReadMany(reads, options);
+    for (const ObjectRead& read : reads) {
+      read.piece.memory[5] ^= std::byte{++reads_ % 10 == 0};
+    }
+    return statuses;
+  }
+
+ private:
+  std::atomic<int> reads_ = 0;
+};
+
+TEST(MixedWorkTest, TellsAFewOutcomesAndHowTheyDiffer) {
+  FlippingStore store(std::make_shared<MemoryStore>("flipping"));
+  MixedPlan plan;
+  plan.operations = 2000;
+  plan.large_bytes = 100'000;
+  const auto result = RunMixedWork(store, plan);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_GT(result->wrong, 8);
+  ASSERT_THAT(result->first_wrong, testing::SizeIs(8));
+  EXPECT_THAT(result->first_wrong, testing::Each(testing::ContainsRegex(
+                                       "was read among many, and other bytes came: 1 of [0-9]+ bytes differ, from byte "
+                                       "5 on$")));
 }
 
 TEST(MixedWorkTest, BelievesTheTruthAndNotTheStore) {
