@@ -23,7 +23,7 @@ namespace assay::data {
 namespace {
 
 /// A change of the tokeniser's ids, of the masks or of the file's format must change this.
-constexpr std::string_view kRowsCacheVersion = "2";
+constexpr std::string_view kRowsCacheVersion = "3";
 constexpr uint64_t kShortestCut = 256;
 
 /// The id of a data set is that data set, whatever lies in the working folder: results are recorded under it.

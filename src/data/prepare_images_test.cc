@@ -1,6 +1,7 @@
 #include "data/prepare_images.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -147,6 +148,12 @@ TEST_F(PrepareImagesTest, BadFoldersAreOneLine) {
   spec_.data = kDigitsId;
   spec_.width = 0;
   EXPECT_THAT(Error(), HasSubstr("0 x 4 pixels"));
+}
+
+TEST_F(PrepareImagesTest, APipeThatIsCalledLikeAnImageIsNotWaitedFor) {
+  Put("a/1.png");
+  ASSERT_EQ(::mkfifo(Path("data/a/p.png").c_str(), 0600), 0);
+  EXPECT_THAT(Error(), HasSubstr("/data/a/p.png is no file that can be read as an image: remove it"));
 }
 
 TEST_F(PrepareImagesTest, NothingLeftIsAnError) {

@@ -30,7 +30,9 @@ Result<Vocabulary> ReadVocabulary(const json& model) {
           fmt::format("token '{}' has the id {}, which is not a token id", token, DumpJson(id)));
     }
     if (const std::string* other = vocabulary.Token(*value)) {
-      return Status::InvalidArgument(fmt::format("tokens '{}' and '{}' both have the id {}", *other, token, *value));
+      return Status::InvalidArgument(
+          fmt::format("tokens '{}' and '{}' both have the id {}; take the one that is not used out of 'vocab'", *other,
+                      token, *value));
     }
     vocabulary.Add(token, *value);
   }
