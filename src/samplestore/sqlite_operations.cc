@@ -6,17 +6,31 @@
 #include "samplestore/sqlite_store.h"
 
 namespace assay::samplestore {
+namespace {
+
+/// Whether `change` changed a row, which it returns. It is taken to its end: only there is a change that stands by
+/// itself written, or refused.
+Result<bool> Changes(Statement& change) {
+  ASSAY_ASSIGN_OR_RETURN(const bool changed, change.Step());
+  if (changed) {
+    ASSAY_RETURN_IF_ERROR(change.Run());
+  }
+  return changed;
+}
+
+}  // namespace
 
 Result<bool> SqliteStore::EndClaim(const MemoKey& key, int64_t fence) {
   ASSAY_ASSIGN_OR_RETURN(Statement remove,
-                         database_.Prepare("DELETE FROM claims WHERE parameterized_id = ? AND entity_id = ? "
+                         database_.Prepare("DELETE FROM fenced_claims WHERE parameterized_id = ? AND entity_id = ? "
                                            "AND fence = ? RETURNING 1"));
-  return remove.Bind(key.parameterized_id).Bind(key.entity_id).Bind(fence).Step();
+  return Changes(remove.Bind(key.parameterized_id).Bind(key.entity_id).Bind(fence));
 }
 
 Result<Claim> SqliteStore::NextClaim(const MemoKey& key, std::string_view owner) {
-  ASSAY_ASSIGN_OR_RETURN(Statement select, database_.Prepare("SELECT owner, epoch, expires_at, fence FROM claims WHERE "
-                                                             "parameterized_id = ? AND entity_id = ?"));
+  ASSAY_ASSIGN_OR_RETURN(Statement select,
+                         database_.Prepare("SELECT owner, epoch, expires_at, fence FROM fenced_claims WHERE "
+                                           "parameterized_id = ? AND entity_id = ?"));
   ASSAY_ASSIGN_OR_RETURN(const bool found, select.Bind(key.parameterized_id).Bind(key.entity_id).Step());
   if (found && select.TextView(0) == owner) {
     return Claim{ClaimResult::kClaimed, select.Integer(3)};
@@ -42,9 +56,10 @@ Result<Claim> SqliteStore::TryClaim(const MemoKey& key, std::string_view owner, 
   if (claim.result == ClaimResult::kBusy) {
     return claim;
   }
-  ASSAY_ASSIGN_OR_RETURN(Statement insert,
-                         database_.Prepare("INSERT OR REPLACE INTO claims(parameterized_id, entity_id, owner, fence, "
-                                           "epoch, expires_at) VALUES (?, ?, ?, ?, ?, ?)"));
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement insert,
+      database_.Prepare("INSERT OR REPLACE INTO fenced_claims(parameterized_id, entity_id, owner, fence, "
+                        "epoch, expires_at) VALUES (?, ?, ?, ?, ?, ?)"));
   insert.Bind(key.parameterized_id).Bind(key.entity_id).Bind(owner).Bind(claim.fence);
   ASSAY_RETURN_IF_ERROR(insert.Bind(clock_.epoch).Bind(clock_.seconds() + lease_seconds).Run());
   ASSAY_RETURN_IF_ERROR(transaction.Commit());
@@ -53,11 +68,12 @@ Result<Claim> SqliteStore::TryClaim(const MemoKey& key, std::string_view owner, 
 
 Result<bool> SqliteStore::RenewClaim(const MemoKey& key, int64_t fence, double lease_seconds) {
   const std::lock_guard lock(mutex_);
-  ASSAY_ASSIGN_OR_RETURN(Statement update,
-                         database_.Prepare("UPDATE claims SET epoch = ?, expires_at = ? WHERE parameterized_id = ? "
-                                           "AND entity_id = ? AND fence = ? RETURNING 1"));
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement update,
+      database_.Prepare("UPDATE fenced_claims SET epoch = ?, expires_at = ? WHERE parameterized_id = ? "
+                        "AND entity_id = ? AND fence = ? RETURNING 1"));
   update.Bind(clock_.epoch).Bind(clock_.seconds() + lease_seconds);
-  return update.Bind(key.parameterized_id).Bind(key.entity_id).Bind(fence).Step();
+  return Changes(update.Bind(key.parameterized_id).Bind(key.entity_id).Bind(fence));
 }
 
 Status SqliteStore::ReleaseClaim(const MemoKey& key, int64_t fence) {

@@ -17,7 +17,7 @@ namespace {
 // parses nothing.
 constexpr char kTables[] = R"sql(
 CREATE TABLE store_schema(version INTEGER NOT NULL);
-INSERT INTO store_schema VALUES (2);
+INSERT INTO store_schema VALUES (3);
 
 CREATE TABLE measurements(
   id INTEGER PRIMARY KEY,
@@ -67,10 +67,11 @@ CREATE TABLE operation_results(
   PRIMARY KEY (operation_uid, request_index)) WITHOUT ROWID;
 )sql";
 
-// New in schema 2. A claim's number is never given again. A measurement says something only where its dependencies
-// hold.
-constexpr char kTablesOfSchema2[] = R"sql(
-CREATE TABLE claims(
+// New since schema 1. A claim's number is never given again. A measurement says something only where its dependencies
+// hold. Programs that know older schemas only, and have the store open while it is brought to this one, look for a
+// table `claims` with every measurement that they add: without it they add none.
+constexpr char kNewTables[] = R"sql(
+CREATE TABLE fenced_claims(
   parameterized_id TEXT NOT NULL,
   entity_id TEXT NOT NULL,
   owner TEXT NOT NULL,
@@ -123,20 +124,25 @@ Status InsertDependenciesOfSchema1(Database& database) {
 }
 
 /// Claims of schema 1 have no numbers: whoever holds one finds that its measurement cannot be stored.
-Status MigrateFromSchema1(Database& database) {
+Status ReplaceSchema1(Database& database) {
+  ASSAY_RETURN_IF_ERROR(database.Execute("DROP TABLE claims"));
+  ASSAY_RETURN_IF_ERROR(database.Execute(kNewTables));
+  return InsertDependenciesOfSchema1(database);
+}
+
+Status Migrate(Database& database) {
   ASSAY_ASSIGN_OR_RETURN(const int64_t version_before, SchemaVersion(database));
-  if (version_before != 1) {
+  if (version_before == kStoreSchema) {
     return Status::Ok();
   }
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(database));
-  if (version != 1) {
+  if (version == kStoreSchema) {
     return Status::Ok();
   }
-  ASSAY_RETURN_IF_ERROR(database.Execute("DROP TABLE claims"));
-  ASSAY_RETURN_IF_ERROR(database.Execute(kTablesOfSchema2));
-  ASSAY_RETURN_IF_ERROR(InsertDependenciesOfSchema1(database));
-  ASSAY_RETURN_IF_ERROR(database.Execute("UPDATE store_schema SET version = 2"));
+  ASSAY_RETURN_IF_ERROR(version == 1 ? ReplaceSchema1(database)
+                                     : database.Execute("ALTER TABLE claims RENAME TO fenced_claims"));
+  ASSAY_RETURN_IF_ERROR(database.Execute(fmt::format("UPDATE store_schema SET version = {}", kStoreSchema)));
   return transaction.Commit();
 }
 
@@ -170,7 +176,7 @@ Status PrepareSchema(Database& database) {
   // In WAL mode this loses nothing when a process dies; only a power cut may take the last transactions.
   ASSAY_RETURN_IF_ERROR(database.Execute("PRAGMA synchronous = NORMAL"));
   if (tables != 0) {
-    return MigrateFromSchema1(database);
+    return Migrate(database);
   }
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   ASSAY_ASSIGN_OR_RETURN(const int64_t tables_now, database.QueryInteger(kCountTables));
@@ -178,7 +184,7 @@ Status PrepareSchema(Database& database) {
     return CheckSchema(database);
   }
   ASSAY_RETURN_IF_ERROR(database.Execute(kTables));
-  ASSAY_RETURN_IF_ERROR(database.Execute(kTablesOfSchema2));
+  ASSAY_RETURN_IF_ERROR(database.Execute(kNewTables));
   return transaction.Commit();
 }
 

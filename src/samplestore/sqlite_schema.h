@@ -7,7 +7,7 @@
 namespace assay::samplestore {
 
 /// The schema that this program reads and writes. A store says which one it has in table `store_schema`.
-inline constexpr int64_t kStoreSchema = 2;
+inline constexpr int64_t kStoreSchema = 3;
 
 /// Adds one dependency: measurement, name, value.
 inline constexpr char kInsertDependency[] = "INSERT INTO dependencies(measurement_id, name, value) VALUES (?, ?, ?)";

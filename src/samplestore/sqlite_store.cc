@@ -263,15 +263,38 @@ Result<std::optional<Measurement>> SqliteStore::Read(int64_t id) {
   return std::optional<Measurement>(std::move(measurement));
 }
 
-Result<SqliteStore::Known> SqliteStore::FindKnown(const MemoKey& key, const Facts& here) {
+Result<SqliteStore::Known> SqliteStore::FindKnownInDocuments(const MemoKey& key, const Facts& here) {
   ASSAY_ASSIGN_OR_RETURN(
       Statement select,
       database_.Prepare(
-          fmt::format("SELECT m.id, m.outcome = 'invalid', {} FROM measurements AS m {} WHERE m.parameterized_id = ? "
-                      "AND m.entity_id = ? AND m.outcome <> 'failed' ORDER BY m.id",
-                      here.empty() ? "NULL, NULL" : "d.name, d.value",
-                      // A store of schema 1 that cannot be written has no such table, and nobody asks it with facts.
-                      here.empty() ? "" : "LEFT JOIN dependencies AS d ON d.measurement_id = m.id")));
+          "SELECT m.id, d.json FROM measurements AS m JOIN documents AS d ON d.measurement_id = m.id WHERE "
+          "m.parameterized_id = ? AND m.entity_id = ? AND m.outcome <> 'failed' ORDER BY m.id"));
+  select.Bind(key.parameterized_id).Bind(key.entity_id);
+  Known known;
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return known;
+    }
+    ASSAY_ASSIGN_OR_RETURN(const Measurement measurement, ParseDocument(database_, select.TextView(1)));
+    if (Agrees(measurement.depends_on, here)) {
+      const bool is_invalid = measurement.outcome == Outcome::kInvalid;
+      known = {select.Integer(0), is_invalid, known.valid + (is_invalid ? 0 : 1)};
+    }
+  }
+}
+
+Result<SqliteStore::Known> SqliteStore::FindKnown(const MemoKey& key, const Facts& here) {
+  ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(database_));
+  if (version == 1) {
+    return FindKnownInDocuments(key, here);
+  }
+  ASSAY_ASSIGN_OR_RETURN(
+      Statement select,
+      database_.Prepare(
+          "SELECT m.id, m.outcome = 'invalid', d.name, d.value FROM measurements AS m LEFT JOIN dependencies AS d ON "
+          "d.measurement_id = m.id WHERE m.parameterized_id = ? AND m.entity_id = ? AND m.outcome <> 'failed' ORDER BY "
+          "m.id"));
   select.Bind(key.parameterized_id).Bind(key.entity_id);
   Known known;
   struct {

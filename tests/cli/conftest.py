@@ -120,6 +120,18 @@ def quick_worker(assay, tmp_path):
 
 
 @pytest.fixture
+def gate(assay, quick_worker, tmp_path):
+    """A pipe at which every run waits before it says that it is loaded: open from then on until it is closed."""
+    path = tmp_path / "gate"
+    os.mkfifo(path)
+    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
+    text = worker.read_text()
+    assert text.count('say("loaded"') == 1
+    worker.write_text(text.replace('say("loaded"', f'open("{path}").read()\nsay("loaded"'))
+    return path
+
+
+@pytest.fixture
 def model(tmp_path):
     """A model folder that holds only a configuration: weights are random."""
     folder = tmp_path / "tiny"

@@ -90,8 +90,19 @@ def test_nothing_is_left_and_nothing_is_lost(assay, space, store, temporary, end
     assert result.returncode == 0, result.stderr
     valid = rows(store, "select entity_id, count(*) from measurements where outcome = 'valid' group by entity_id")
     assert [count for _, count in valid] == [1] * POINTS
-    assert rows(store, "select * from claims") == []
+    assert rows(store, "select * from fenced_claims") == []
     assert [name for name in os.listdir(temporary) if name.startswith("assay-run-")] == []
+
+
+def test_a_run_during_which_its_controller_was_stopped_is_not_taken(assay, space, store, gate):
+    process = assay.start("explore", space, "--store", store, "--max-points", 1)
+    with gate.open("w"):
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)  # more than a controller may be away
+        process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=60)
+    assert rows(store, "select outcome from measurements") == [("failed",)]
+    assert "stood still" in rows(store, "select json from documents")[0][0]
 
 
 def test_a_second_explorer_takes_over_from_a_killed_one(assay, space, store, temporary):
