@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +13,8 @@
 #include "experiment/published.h"
 #include "report/format.h"
 #include "report/html_report.h"
-#include "report/metric.h"
+#include "report/published.h"
+#include "report/result_set.h"
 
 namespace assay::cli {
 namespace {
@@ -25,58 +24,30 @@ struct ReportOptions {
   std::string output;
 };
 
-/// The fastest valid measurement of that plugin and batch size; nullptr when there is none.
-const samplestore::Measurement* FastestOf(const std::vector<samplestore::Measurement>& measurements,
-                                          const experiment::PublishedVitRow& row) {
-  const samplestore::Measurement* fastest = nullptr;
-  const auto speed = [](const samplestore::Measurement& m) {
-    return report::NumberOf(m, "images_per_second").value_or(0);
-  };
-  const space::Entity point = {{"plugin", std::string(row.plugin)}, {"batch_size", int64_t{row.batch_size}}};
-  for (const samplestore::Measurement& m : measurements) {
-    const bool same = std::ranges::all_of(point, [&](const auto& property) {
-      const auto found = m.entity.find(property.first);
-      return found != m.entity.end() && found->second == property.second;
-    });
-    if (same && speed(m) > (fastest == nullptr ? 0 : speed(*fastest))) {
-      fastest = &m;
-    }
-  }
-  return fastest;
-}
-
-/// Ours in the columns of the published ones; dashes where that point was not measured.
-std::vector<std::string> OwnCells(const samplestore::Measurement* own) {
-  if (own == nullptr) {
-    return {"\u2013", "\u2013", "\u2013"};
+/// Ours stands in the columns of the published one.
+std::vector<report::PublishedTable> PublishedVit(const report::ResultSet& results) {
+  report::PublishedTable frame;
+  frame.title = "Colossal-AI's ViT benchmark, ViT-B/16 with gradient checkpointing, 20 steps on one GPU";
+  frame.note = fmt::format(
+      "Published on: {}. Measured without warm-up, once, with a memory peak that includes initialisation; compare "
+      "shapes and ratios, not seconds. Here: the mean of the runs with that plugin and batch size; the model may be "
+      "another.",
+      experiment::kPublishedVitHardware);
+  frame.columns = {"plugin, batch size", "published images/s", "peak GiB",      "s for 20 steps",
+                   "here images/s",      "peak GiB",           "s for 20 steps"};
+  std::vector<report::PublishedRow> rows;
+  for (const experiment::PublishedVitRow& row : experiment::PublishedVitRows()) {
+    rows.push_back(
+        {.point = {{"plugin", std::string(row.plugin)}, {"batch_size", int64_t{row.batch_size}}},
+         .cells = {fmt::format("{}, {}", row.plugin, row.batch_size), fmt::format("{:.2f}", row.images_per_second),
+                   fmt::format("{:.2f}", row.peak_gib), fmt::format("{:.1f}", row.seconds)}});
   }
   constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
   constexpr double kSteps = 20;
-  const auto cell = [&](const char* property, double factor) {
-    const std::optional<double> value = report::NumberOf(*own, property);
-    return value ? report::Readable(*value * factor) : std::string("\u2013");
-  };
-  return {cell("images_per_second", 1), cell("peak_tensor_bytes", 1 / kBytesPerGib),
-          cell("step_seconds_median", kSteps)};
-}
-
-report::PublishedTable PublishedVit(const std::vector<samplestore::Measurement>& measurements) {
-  report::PublishedTable table;
-  table.title = "Colossal-AI's ViT benchmark, ViT-B/16 with gradient checkpointing, 20 steps on one GPU";
-  table.note = fmt::format(
-      "Published on: {}. Measured without warm-up, once, with a memory peak that includes initialisation; compare "
-      "shapes and ratios, not seconds. Here: the fastest of the configurations above with that plugin and batch size, "
-      "on this page's hardware; its model may be another.",
-      experiment::kPublishedVitHardware);
-  table.columns = {"plugin, batch size", "published images/s", "peak GiB",      "s for 20 steps",
-                   "here images/s",      "peak GiB",           "s for 20 steps"};
-  for (const experiment::PublishedVitRow& row : experiment::PublishedVitRows()) {
-    std::vector<std::string>& cells = table.rows.emplace_back(std::vector<std::string>{
-        fmt::format("{}, {}", row.plugin, row.batch_size), fmt::format("{:.2f}", row.images_per_second),
-        fmt::format("{:.2f}", row.peak_gib), fmt::format("{:.1f}", row.seconds)});
-    std::ranges::move(OwnCells(FastestOf(measurements, row)), std::back_inserter(cells));
-  }
-  return table;
+  return report::BesidePublished(results, frame, rows,
+                                 {{.property = "images_per_second", .factor = 1},
+                                  {.property = "peak_tensor_bytes", .factor = 1 / kBytesPerGib},
+                                  {.property = "step_seconds_median", .factor = kSteps}});
 }
 
 report::PublishedFixedCosts PublishedVitFixedCosts() {
@@ -120,7 +91,7 @@ Status Run(const ReportOptions& options) {
   input.planned_points = static_cast<size_t>(selected.planned_points);
   if (std::ranges::any_of(measurements,
                           [](const auto& m) { return m.experiment.starts_with("vit_plugin_benchmark"); })) {
-    input.published.push_back(PublishedVit(measurements));
+    input.published = PublishedVit(report::ResultSet(measurements));
     input.published_fixed_costs = PublishedVitFixedCosts();
   }
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(options.output, report::RenderHtmlReport(input)));

@@ -22,6 +22,13 @@ std::optional<double> AsNumber(const space::Value& value) {
   return real == nullptr ? std::nullopt : std::optional(*real);
 }
 
+/// A coordinate, or what a parameter of that name was set to.
+space::Value ValueAt(const Configuration& configuration, std::string_view property) {
+  const space::Entity& parameters = configuration.runs.front()->parameters;
+  const auto found = parameters.find(std::string(property));
+  return found == parameters.end() ? configuration.At(property) : found->second;
+}
+
 struct Samples {
   std::vector<double> batch;
   std::vector<double> value;
@@ -161,7 +168,7 @@ std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<M
 bool OnTheSameMachine(const ResultSet& results, const CostLine& a, const CostLine& b) {
   constexpr std::array<std::string_view, 4> kMachine = {"number_gpus", "number_ranks", "number_nodes", "gpu_model"};
   const auto alike = [&](std::string_view property) {
-    return a.points.front()->At(property) == b.points.front()->At(property);
+    return ValueAt(*a.points.front(), property) == ValueAt(*b.points.front(), property);
   };
   return std::ranges::all_of(kMachine, alike) && std::ranges::all_of(results.conditions(), alike);
 }

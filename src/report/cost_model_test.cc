@@ -89,6 +89,18 @@ TEST_F(CostModelTest, LinesOnOtherNumbersOfRanksAreOtherMachines) {
   EXPECT_FALSE(OnTheSameMachine(results, lines[0], lines[1]));
 }
 
+TEST_F(CostModelTest, LinesOnOtherNumbersOfRanksAreOtherMachinesWhereTheRanksAreAParameter) {
+  for (samplestore::Measurement& run : runs_) {
+    const int64_t ranks = run.entity["plugin"] == space::Value(std::string("gemini")) ? 4 : 2;
+    run.parameters = {{"number_ranks", ranks}};
+    run.parameterized_id += "-number_ranks." + std::to_string(ranks);
+  }
+  const ResultSet results(runs_);
+  const std::vector<CostLine> lines = FitCostLines(results, metrics_);
+  ASSERT_EQ(lines.size(), 2);
+  EXPECT_FALSE(OnTheSameMachine(results, lines[0], lines[1]));
+}
+
 TEST_F(CostModelTest, RecommendsTheFastestThatFits) {
   const auto small = Recommend(lines_, {.batch_size = 8, .memory_gib = 4});
   EXPECT_EQ(small[0].line->label, "torch_ddp");  // 0.18 s against 0.28 s

@@ -289,7 +289,7 @@ std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metr
       log_ratios.push_back(std::log(to->value / from->value));
       effect.with_intervals += from->has_interval() && to->has_interval() ? 1 : 0;
       effect.apart += Apart(*from, *to) ? 1 : 0;
-      effect.within_runs |= from->basis == Basis::kReported || to->basis == Basis::kReported;
+      effect.within_runs |= from->basis != Basis::kRuns || to->basis != Basis::kRuns;
     }
   }
   if (log_ratios.empty()) {
@@ -308,8 +308,9 @@ std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metr
 }
 
 Strength StrengthOf(const Effect& effect) {
+  const Strength clear = effect.within_runs ? Strength::kClearInRuns : Strength::kClear;
   if (effect.interval) {
-    return effect.interval->first > 1 || effect.interval->second < 1 ? Strength::kClear : Strength::kUnclear;
+    return effect.interval->first > 1 || effect.interval->second < 1 ? clear : Strength::kUnclear;
   }
   if (effect.with_intervals == 0) {
     return Strength::kNoInterval;
@@ -318,7 +319,7 @@ Strength StrengthOf(const Effect& effect) {
   if (effect.apart < effect.pairs || !one_direction) {
     return Strength::kUnclear;
   }
-  return effect.within_runs ? Strength::kClearInRuns : Strength::kClear;
+  return clear;
 }
 
 std::vector<std::vector<Finding>> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics) {

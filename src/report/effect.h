@@ -42,7 +42,7 @@ struct Effect {
   size_t pairs = 0;
   size_t with_intervals = 0;  ///< pairs where both sides have an interval
   size_t apart = 0;           ///< pairs whose intervals do not overlap
-  bool within_runs = false;   ///< an interval among them comes from within a single run
+  bool within_runs = false;   ///< a value among them is no mean of repeated runs
   /// 95 % interval of the geometric mean, with the pairs as the sample: from three pairs on.
   std::optional<std::pair<double, double>> interval;
 };
@@ -50,8 +50,9 @@ struct Effect {
 /// Nothing when no pair has the metric on both sides, or a value is not positive.
 std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metric& metric);
 
-/// From three pairs on, "clear" takes an interval of the mean that excludes 1; below, intervals over repeated runs that
-/// are apart in every pair, all in one direction.
+/// From three pairs on, "clear" takes an interval of the mean that excludes 1; below, intervals that are apart in every
+/// pair, all in one direction. Where a side was not run repeatedly it is clear in these runs only: pairs that agree say
+/// nothing of what differs from one session to the next.
 Strength StrengthOf(const Effect& effect);
 
 /// Findings for each varying property, the largest effects of a property first. Of a number: the two values farthest

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "base/text.h"
+#include "report/conditions.h"
 #include "report/effect.h"
 #include "report/estimate.h"
 #include "report/format.h"
@@ -189,6 +191,35 @@ std::optional<Finding> Padding(const ResultSet& results) {
   return finding;
 }
 
+/// Their times count like all others, so a reader must know of them.
+std::optional<Finding> Starved(const ResultSet& results) {
+  size_t valid = 0;
+  size_t starved = 0;
+  std::vector<std::string> labels;
+  for (const Configuration& configuration : results.configurations()) {
+    const auto runs = configuration.ValidRuns();
+    const auto waited = static_cast<size_t>(
+        std::ranges::count_if(runs, [](const Measurement* run) { return !ProvenanceOf(*run, "starved").empty(); }));
+    valid += runs.size();
+    starved += waited;
+    if (waited > 0) {
+      labels.push_back(results.Label(configuration));
+    }
+  }
+  if (starved == 0) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.headline = fmt::format("{} of {} waited for processors.", starved, Count(valid, "valid run"));
+  const size_t more = labels.size() > kMaxReasons ? labels.size() - kMaxReasons : 0;
+  labels.resize(labels.size() - more);
+  finding.detail = fmt::format(
+      "For more than a tenth of their time others had the processors, so that they are slower than this machine is; "
+      "measure them again (assay run --again): {}{}.",
+      Join(labels, "; "), more > 0 ? fmt::format("; and {}", Count(more, "other configuration")) : "");
+  return finding;
+}
+
 // "3 x out of memory ...; 1 x ..."
 std::string ReasonsText(const ResultSet& results) {
   std::map<std::string, size_t> count_of;
@@ -237,6 +268,7 @@ std::vector<Finding> FindFindings(const ResultSet& results, const std::vector<Me
   };
   AddFastest(results, metrics, findings);
   AddEffects(results, metrics, findings);
+  add(Starved(results));
   add(MostMemory(results, metrics));
   add(Padding(results));
   add(NotMeasured(results));

@@ -12,7 +12,7 @@ namespace assay::report {
 enum class Strength {
   kFact,         ///< counted, nothing to be sure about
   kClear,        ///< the intervals do not overlap
-  kClearInRuns,  ///< nor do they here, but they come from within single runs: how much another would differ is unknown
+  kClearInRuns,  ///< nor do they here, but they stand on single runs: how much another would differ is unknown
   kUnclear,      ///< they overlap, at least in part
   kNoInterval,   ///< there is no interval to judge by
 };

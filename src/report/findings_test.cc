@@ -131,7 +131,24 @@ TEST(FindingsTest, ThreePairsMakeAnInterval) {
   ASSERT_TRUE(effect.interval.has_value());
   EXPECT_GT(effect.interval->first, 1.25);
   EXPECT_LT(effect.interval->second, 1.45);
-  EXPECT_EQ(StrengthOf(effect), Strength::kClear);
+  EXPECT_EQ(StrengthOf(effect), Strength::kClearInRuns);
+}
+
+TEST(FindingsTest, ThreePairsOfRepeatedRunsAreClear) {
+  std::vector<Measurement> measurements;
+  for (int64_t batch : {1, 2, 4}) {
+    for (const double noise : {-1.0, 0.0, 1.0}) {
+      measurements.push_back(RunOf("full", batch, 100 + noise));
+      measurements.push_back(RunOf("lora", batch, 130 + static_cast<double>(batch) + noise));
+    }
+  }
+  const ResultSet results(measurements);
+  const Metric throughput = ResolveMetrics(results).front();
+  EXPECT_EQ(StrengthOf(*EffectOn(MethodPairs(results), throughput)), Strength::kClear);
+  // A side that was run once leaves open how much it would differ another time.
+  measurements.erase(measurements.begin(), measurements.begin() + 4);
+  const ResultSet fewer(measurements);
+  EXPECT_EQ(StrengthOf(*EffectOn(MethodPairs(fewer), throughput)), Strength::kClearInRuns);
 }
 
 TEST(FindingsTest, PairsThatDisagreeAreWithinTheNoise) {
@@ -140,6 +157,15 @@ TEST(FindingsTest, PairsThatDisagreeAreWithinTheNoise) {
   const ResultSet results(measurements);
   const Effect effect = *EffectOn(MethodPairs(results), ResolveMetrics(results).front());
   EXPECT_EQ(StrengthOf(effect), Strength::kUnclear);
+}
+
+TEST(FindingsTest, RunsThatWaitedForAProcessorAreNamed) {
+  std::vector<Measurement> measurements = {RunOf("full", 1, 100), RunOf("lora", 1, 130)};
+  EXPECT_THAT(HeadlinesOf(measurements), Not(Contains(HasSubstr("waited"))));
+  measurements[1].provenance["starved"] = "waited for a processor for 4.00 s of 10.0 s";
+  const auto findings = FindingsOf(measurements);
+  EXPECT_THAT(findings, Contains(AllOf(Field(&Finding::headline, "1 of 2 valid runs waited for processors."),
+                                       Field(&Finding::detail, HasSubstr("lora")))));
 }
 
 TEST(FindingsTest, PairsMustAgreeInEverythingElse) {

@@ -118,6 +118,10 @@ std::string_view CssClass(Strength strength) {
   return "badge";
 }
 
+bool IsJudged(const Finding& finding) {
+  return finding.strength != Strength::kFact && finding.strength != Strength::kNoInterval;
+}
+
 }  // namespace
 
 std::vector<std::string> ProvenanceValues(const ResultSet& results, std::string_view key) {
@@ -159,6 +163,13 @@ void WriteFindings(Markup& html, const ReportContent& content) {
   if (findings.empty()) {
     html.Element("p", content.results.configurations().empty() ? "Nothing has been measured yet."
                                                                : "No value that this page knows how to compare.");
+  }
+  if (std::ranges::any_of(findings, &IsJudged)) {
+    html.Element(
+        "p",
+        "Each finding is judged by itself, at 95 %: of twenty comparisons of equals one can be expected to look "
+        "clear.",
+        {{"class", "note"}});
   }
   html.Open("ul", {{"class", "findings"}});
   for (const Finding& finding : findings) {

@@ -19,10 +19,17 @@ struct Columns {
   std::set<std::string> provenance;
 };
 
+/// What was asked for, whether a space names it as a property or an experiment's parameterization does.
+space::Entity PointOf(const Measurement& measurement) {
+  space::Entity point = measurement.entity;
+  point.insert(measurement.parameters.begin(), measurement.parameters.end());
+  return point;
+}
+
 Columns FindColumns(std::span<const Measurement> measurements) {
   Columns columns;
   for (const Measurement& measurement : measurements) {
-    for (const auto& [name, value] : measurement.entity) {
+    for (const auto& [name, value] : PointOf(measurement)) {
       columns.entity.insert(name);
     }
     for (const auto& [name, value] : measurement.properties) {
@@ -89,7 +96,7 @@ std::vector<std::string> RowFields(const Measurement& measurement, const Columns
                                      measurement.entity_id,  std::string(samplestore::ToString(measurement.outcome)),
                                      measurement.reason,     measurement.measured_at,
                                      measurement.uid};
-  AppendFields(measurement.entity, columns.entity, fields);
+  AppendFields(PointOf(measurement), columns.entity, fields);
   AppendFields(measurement.properties, columns.targets, fields);
   AppendFields(measurement.provenance, columns.provenance, fields);
   return fields;

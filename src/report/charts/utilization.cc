@@ -23,7 +23,7 @@ constexpr double kLeft = 46;
 constexpr double kBandHeight = 62;
 constexpr double kBandGap = 30;
 constexpr double kBandsTop = 24;
-constexpr double kAxisHeight = 42;
+constexpr double kTimeAxisHeight = 42;
 constexpr size_t kBandTicks = 3;
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
@@ -123,7 +123,7 @@ void DrawBand(Markup& svg, const Measurement& run, const Band& band, const PlotA
 std::string DrawPanel(const Measurement& run, const std::vector<Band>& bands, double seconds, int color,
                       std::string_view label) {
   const double height =
-      kBandsTop + static_cast<double>(bands.size()) * (kBandHeight + kBandGap) - kBandGap + kAxisHeight;
+      kBandsTop + static_cast<double>(bands.size()) * (kBandHeight + kBandGap) - kBandGap + kTimeAxisHeight;
   const LinearScale x(0, seconds, kLeft, kChartWidth - 10);
   Markup svg = OpenChart(height, fmt::format("Use of the machine over time, {}", label));
   svg.Open("g", {{"class", SeriesStyle{color, 0}.Classes()}});

@@ -1,0 +1,100 @@
+#include "report/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/metric.h"
+
+namespace assay::report {
+namespace {
+
+using Configurations = std::vector<const Configuration*>;
+
+bool IsAt(const Configuration& configuration, const space::Entity& point) {
+  return std::ranges::all_of(point,
+                             [&](const auto& property) { return configuration.At(property.first) == property.second; });
+}
+
+/// What varies beside the properties by which rows are found.
+std::vector<std::string> OtherProperties(const ResultSet& results, const std::vector<PublishedRow>& rows) {
+  std::vector<std::string> others = results.varying();
+  std::erase_if(others, [&](const std::string& property) {
+    return std::ranges::any_of(rows, [&](const PublishedRow& row) { return row.point.contains(property); });
+  });
+  return others;
+}
+
+/// The measured points of rows, those together that differ in nothing else.
+std::vector<Configurations> GroupsOf(const ResultSet& results, const std::vector<PublishedRow>& rows,
+                                     const std::vector<std::string>& others) {
+  std::vector<Configurations> groups;
+  for (const Configuration& configuration : results.configurations()) {
+    if (configuration.ValidRuns().empty() ||
+        std::ranges::none_of(rows, [&](const PublishedRow& row) { return IsAt(configuration, row.point); })) {
+      continue;
+    }
+    const auto alike = [&](const Configurations& group) {
+      return std::ranges::all_of(others, [&](const std::string& property) {
+        return group.front()->At(property) == configuration.At(property);
+      });
+    };
+    const auto found = std::ranges::find_if(groups, alike);
+    if (found == groups.end()) {
+      groups.push_back({&configuration});
+    } else {
+      found->push_back(&configuration);
+    }
+  }
+  return groups;
+}
+
+std::string MeanText(const Configuration* configuration, const OwnColumn& column) {
+  double sum = 0;
+  size_t count = 0;
+  for (const samplestore::Measurement* run :
+       configuration == nullptr ? std::vector<const samplestore::Measurement*>() : configuration->ValidRuns()) {
+    if (const std::optional<double> value = NumberOf(*run, column.property)) {
+      sum += *value;
+      ++count;
+    }
+  }
+  return count == 0 ? "\u2013" : Readable(column.factor * sum / static_cast<double>(count));
+}
+
+std::string TitleOf(const PublishedTable& frame, const Configuration& first, const std::vector<std::string>& others) {
+  std::vector<std::string> parts;
+  for (const std::string& property : others) {
+    parts.push_back(CoordinateText(property, first.At(property)));
+  }
+  return parts.empty() ? frame.title : fmt::format("{}; here: {}", frame.title, Join(parts, ", "));
+}
+
+}  // namespace
+
+std::vector<PublishedTable> BesidePublished(const ResultSet& results, const PublishedTable& frame,
+                                            const std::vector<PublishedRow>& rows, const std::vector<OwnColumn>& own) {
+  const std::vector<std::string> others = OtherProperties(results, rows);
+  std::vector<Configurations> groups = GroupsOf(results, rows, others);
+  if (groups.empty()) {
+    groups.emplace_back();
+  }
+  std::vector<PublishedTable> tables;
+  for (const Configurations& group : groups) {
+    PublishedTable& table = tables.emplace_back(frame);
+    table.title = group.empty() ? frame.title : TitleOf(frame, *group.front(), others);
+    for (const PublishedRow& row : rows) {
+      std::vector<std::string>& cells = table.rows.emplace_back(row.cells);
+      const auto found = std::ranges::find_if(group, [&](const auto* ours) { return IsAt(*ours, row.point); });
+      for (const OwnColumn& column : own) {
+        cells.push_back(MeanText(found == group.end() ? nullptr : *found, column));
+      }
+    }
+  }
+  return tables;
+}
+
+}  // namespace assay::report
