@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/verb.h"
 #include "explore/survey.h"
+#include "report/conditions.h"
 #include "report/format.h"
 
 namespace assay::cli {
@@ -56,7 +57,13 @@ std::string DescribeResult(const explore::PointDone& done) {
   if (!m.reason.empty()) {
     text += " (" + m.reason + ")";
   }
-  return done.result->source == explore::Source::kReplayed ? text + ", replayed" : text;
+  if (const std::string starved = report::ProvenanceOf(m, "starved"); !starved.empty()) {
+    text += ", " + starved;
+  }
+  return done.result->source == explore::Source::kReplayed
+             ? fmt::format("{}, replayed: measured {} on {} by commit {}", text, m.measured_at,
+                           report::ProvenanceOf(m, "host"), report::ProvenanceOf(m, "commit"))
+             : text;
 }
 
 explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress) {
@@ -118,10 +125,11 @@ Status DryRun(const ExploreVerbOptions& options, const experiment::BoundSpace& s
       fmt::print("{}  {}\n", point.parameterized_id, point.entity_id);
     }
   };
-  ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey, explore::SurveySpace(space, *store, measure, print));
-  fmt::print("{}: {} would be measured, {} replayed, {} are forbidden by a rule\n",
+  ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey,
+                         explore::SurveySpace(space, *store, measure, options.max_points, print));
+  fmt::print("{}: {} would be measured, {} replayed, {} are forbidden by a rule{}\n",
              report::Count(static_cast<size_t>(space.size()), "point"), survey.missing, survey.replayed,
-             survey.forbidden);
+             survey.forbidden, survey.not_looked_at > 0 ? fmt::format(", {} not looked at", survey.not_looked_at) : "");
   return Status::Ok();
 }
 

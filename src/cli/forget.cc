@@ -10,6 +10,7 @@
 #include "cli/verb.h"
 #include "experiment/catalogue.h"
 #include "experiment/point.h"
+#include "explore/space_measurements.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::cli {
@@ -41,17 +42,18 @@ Result<samplestore::MeasurementFilter> FilterOf(const ForgetOptions& options) {
   return filter;
 }
 
-/// Of a space, point by point; `forget` counts what it removed.
-Result<int64_t> ForgetSpace(const experiment::BoundSpace& space, samplestore::MeasurementFilter filter,
+/// Of the points of a space that the store has; `forget` counts what it removed.
+Result<int64_t> ForgetSpace(const experiment::BoundSpace& space, samplestore::SampleStore& store,
+                            samplestore::MeasurementFilter filter,
                             const std::function<Result<int64_t>(const samplestore::MeasurementFilter&)>& forget) {
+  ASSAY_ASSIGN_OR_RETURN(const auto points, explore::PointsInStore(space, store));
   int64_t count = 0;
-  for (int64_t index = 0; index < space.size(); ++index) {
+  for (const auto& [index, key] : points) {
     if (InterruptRequested()) {
       return Status::Aborted(fmt::format("interrupted after {} measurements", count));
     }
-    const experiment::BoundPoint point = space.At(index);
-    filter.parameterized_id = point.parameterized_id;
-    filter.entity_id = point.entity_id;
+    filter.parameterized_id = key.parameterized_id;
+    filter.entity_id = key.entity_id;
     ASSAY_ASSIGN_OR_RETURN(const int64_t found, forget(filter));
     count += found;
   }
@@ -71,7 +73,7 @@ Status Run(const ForgetOptions& options) {
     ASSAY_ASSIGN_OR_RETURN(count, forget(filter));
   } else {
     ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(options.space));
-    ASSAY_ASSIGN_OR_RETURN(count, ForgetSpace(space, filter, forget));
+    ASSAY_ASSIGN_OR_RETURN(count, ForgetSpace(space, *store, filter, forget));
   }
   fmt::print("{} measurement{} {}\n", count, count == 1 ? "" : "s", options.dry_run ? "would be removed" : "removed");
   return Status::Ok();

@@ -86,4 +86,19 @@ experiment::PlanContext DefaultPlanContext() {
   return {.share_dir = ShareDirectory(), .cache_dir = UserCacheDirectory(), .threads = 0};
 }
 
+Status CheckRecorded(const explore::PointResult& result, const std::string& entity_id,
+                     const samplestore::SampleStore& store) {
+  if (result.source == explore::Source::kBusy) {
+    return Status::FailedPrecondition(
+        fmt::format("{} is being measured by another process on {}: wait for it", entity_id, store.url()));
+  }
+  if (result.source == explore::Source::kRefused) {
+    return Status::FailedPrecondition(
+        fmt::format("{} was measured by another process while this one stood still: this measurement is in {} (run it "
+                    "again to see the other)",
+                    entity_id, store.RefusedFile()));
+  }
+  return Status::Ok();
+}
+
 }  // namespace assay::cli

@@ -22,6 +22,10 @@ void AddStoreOption(CLI::App& app, std::string& url);
 /// --reuse.
 void AddReuseOption(CLI::App& app, explore::Reuse& reuse);
 
+/// An error where a point was not measured now: somebody else measures it, or has measured it meanwhile.
+Status CheckRecorded(const explore::PointResult& result, const std::string& entity_id,
+                     const samplestore::SampleStore& store);
+
 /// No count of anything is larger: products of two still fit 64 bits with a small third.
 inline constexpr int64_t kLargestCount = int64_t{1} << 40;
 

@@ -1,6 +1,7 @@
 // assay recommend: of what was measured over batch sizes, the fastest that fits the memory; --run checks the answer.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,11 +18,13 @@
 #include "cli/verb.h"
 #include "experiment/catalogue.h"
 #include "experiment/point.h"
+#include "explore/host_provenance.h"
 #include "explore/measure_point.h"
-#include "measure/machine.h"
+#include "report/conditions.h"
 #include "report/cost_model.h"
 #include "report/estimate.h"
 #include "report/format.h"
+#include "samplestore/dependencies.h"
 
 namespace assay::cli {
 namespace {
@@ -114,6 +117,7 @@ Result<samplestore::Measurement> MeasureAnswer(const RecommendOptions& options, 
   measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
   measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
   ASSAY_ASSIGN_OR_RETURN(explore::PointResult result, explore::MeasurePoint(point, *store, measure));
+  ASSAY_RETURN_IF_ERROR(CheckRecorded(result, point.entity_id, *store));
   return std::move(result.measurement);
 }
 
@@ -124,8 +128,33 @@ std::optional<double> ValueOf(const samplestore::Measurement& measured, report::
   return metric == nullptr ? std::nullopt : metric->ValueOf(measured);
 }
 
+/// What of the conditions is another than when the line was measured that the prediction stands on: "commit", ...
+std::vector<std::string> DifferencesFromLine(const report::Prediction& best, const samplestore::Measurement& measured) {
+  std::vector<std::string> differences;
+  for (const char* key : {"host", samplestore::kCommit, samplestore::kLibtorch, samplestore::kSettings,
+                          samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash}) {
+    const auto differs = [&](const samplestore::Measurement* run) {
+      return report::ProvenanceOf(*run, key) != report::ProvenanceOf(measured, key);
+    };
+    if (std::ranges::any_of(best.line->points, [&](const report::Configuration* point) {
+          return std::ranges::any_of(point->ValidRuns(), differs);
+        })) {
+      differences.emplace_back(key);
+    }
+  }
+  return differences;
+}
+
+std::string StarvedText(const samplestore::Measurement& measured) {
+  const std::string starved = report::ProvenanceOf(measured, "starved");
+  return starved.empty() ? "" : ", " + starved;
+}
+
 void PrintMeasured(const report::Prediction& best, const samplestore::Measurement& measured) {
-  fmt::print("\n{}: {}\n", measured.entity_id, samplestore::ToString(measured.outcome));
+  fmt::print("\n{}: {}{}\n", measured.entity_id, samplestore::ToString(measured.outcome), StarvedText(measured));
+  if (const auto differences = DifferencesFromLine(best, measured); !differences.empty()) {
+    fmt::print("  the prediction stands on runs with another {}\n", Join(differences, ", "));
+  }
   fmt::print(
       "{}", AgainstPredicted("step time", best.step_seconds, ValueOf(measured, report::MetricKind::kStepSeconds), "s"));
   if (best.memory_gib) {
@@ -134,11 +163,13 @@ void PrintMeasured(const report::Prediction& best, const samplestore::Measuremen
   }
 }
 
-nlohmann::json MeasuredJson(const samplestore::Measurement& measured) {
+nlohmann::json MeasuredJson(const report::Prediction& best, const samplestore::Measurement& measured) {
   nlohmann::json json = {{"uid", measured.uid},
                          {"entity_id", measured.entity_id},
                          {"outcome", samplestore::ToString(measured.outcome)},
-                         {"reason", measured.reason}};
+                         {"reason", measured.reason},
+                         {"starved", report::ProvenanceOf(measured, "starved")},
+                         {"predicted_with_another", DifferencesFromLine(best, measured)}};
   for (const auto& [name, kind] : {std::pair("step_seconds", report::MetricKind::kStepSeconds),
                                    {"tensor_gib", report::MetricKind::kPeakTensorMemory}}) {
     if (const std::optional<double> value = ValueOf(measured, kind)) {
@@ -156,16 +187,20 @@ void PrintJson(const std::vector<report::Prediction>& predictions,
     all.push_back(ToJson(prediction));
   }
   if (measured) {
-    all.front()["measured"] = MeasuredJson(*measured);
+    all.front()["measured"] = MeasuredJson(predictions.front(), *measured);
   }
   fmt::print("{}", DumpJsonPretty(all));
 }
 
-/// What is measured here says nothing of a line from elsewhere.
+/// What is measured here says nothing of a line from another kind of machine. By name a container would be a machine of
+/// its own each time.
 Selection SelectionOf(const RecommendOptions& options) {
   Selection selection = options.selection;
   if (options.run) {
-    selection.host = measure::DescribeMachine(nullptr).hostname;
+    const explore::Host host = explore::Host::Look(/*look_for_gpus=*/true);
+    for (const bool uses_gpus : {false, true}) {
+      selection.machines.push_back(host.provenance(uses_gpus).at(samplestore::kMachine));
+    }
   }
   return selection;
 }

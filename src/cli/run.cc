@@ -97,16 +97,7 @@ Status Run(const RunOptions& options) {
   measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
   measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
   ASSAY_ASSIGN_OR_RETURN(const explore::PointResult result, explore::MeasurePoint(point, *store, measure));
-  if (result.source == explore::Source::kBusy) {
-    return Status::FailedPrecondition(
-        fmt::format("{} is being measured by another process on {}: wait for it", point.entity_id, store->url()));
-  }
-  if (result.source == explore::Source::kRefused) {
-    return Status::FailedPrecondition(
-        fmt::format("{} was measured by another process while this one stood still: this measurement is in {} (run it "
-                    "again to see the other)",
-                    point.entity_id, store->RefusedFile()));
-  }
+  ASSAY_RETURN_IF_ERROR(CheckRecorded(result, point.entity_id, *store));
   if (options.output == "json") {
     fmt::print("{}", DumpJsonPretty(samplestore::ToJson(result.measurement)));
   } else if (result.measurement.outcome != samplestore::Outcome::kFailed) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -16,8 +17,9 @@ namespace {
 
 using samplestore::Measurement;
 
-/// Leaves the measurements whose provenance `key` begins with `wanted`; with `whole`, is it.
-Status KeepOnly(const char* key, const std::string& wanted, bool whole, std::vector<Measurement>& measurements) {
+/// Leaves the measurements whose provenance `key` begins with one of `wanted`; with `whole`, is one.
+Status KeepOnly(const char* key, const std::vector<std::string>& wanted, bool whole,
+                std::vector<Measurement>& measurements) {
   if (wanted.empty()) {
     return Status::Ok();
   }
@@ -25,7 +27,8 @@ Status KeepOnly(const char* key, const std::string& wanted, bool whole, std::vec
   const auto differs = [&](const Measurement& measurement) {
     const auto found = measurement.provenance.find(key);
     const std::string value = found == measurement.provenance.end() ? "" : found->second;
-    const bool kept = whole ? value == wanted : value.starts_with(wanted);
+    const bool kept = std::ranges::any_of(
+        wanted, [&](const std::string& text) { return whole ? value == text : value.starts_with(text); });
     if (!kept && !value.empty()) {
       others.insert(value);
     }
@@ -33,8 +36,8 @@ Status KeepOnly(const char* key, const std::string& wanted, bool whole, std::vec
   };
   std::erase_if(measurements, differs);
   if (measurements.empty() && !others.empty()) {
-    return Status::NotFound(fmt::format("nothing of this was measured with {} {}: there is {}", key, wanted,
-                                        Join({others.begin(), others.end()}, ", ")));
+    return Status::NotFound(fmt::format("nothing of this was measured with {} {}: there is {}", key,
+                                        Join(wanted, " or "), Join({others.begin(), others.end()}, ", ")));
   }
   return Status::Ok();
 }
@@ -80,8 +83,12 @@ Result<Selected> Select(const Selection& selection, bool with_series) {
                          samplestore::OpenStore(selection.store, samplestore::StoreAccess::kReadOnly));
   ASSAY_ASSIGN_OR_RETURN(Selected selected, selection.space.empty() ? SelectExperiment(selection, *store, with_series)
                                                                     : SelectSpace(selection, *store, with_series));
-  ASSAY_RETURN_IF_ERROR(KeepOnly("host", selection.host, /*whole=*/true, selected.measurements));
-  ASSAY_RETURN_IF_ERROR(KeepOnly("commit", selection.commit, /*whole=*/false, selected.measurements));
+  const auto given = [](const std::string& text) {
+    return text.empty() ? std::vector<std::string>() : std::vector{text};
+  };
+  ASSAY_RETURN_IF_ERROR(KeepOnly("host", given(selection.host), /*whole=*/true, selected.measurements));
+  ASSAY_RETURN_IF_ERROR(KeepOnly("machine", selection.machines, /*whole=*/true, selected.measurements));
+  ASSAY_RETURN_IF_ERROR(KeepOnly("commit", given(selection.commit), /*whole=*/false, selected.measurements));
   return selected;
 }
 

@@ -15,7 +15,8 @@ struct Selection {
   std::string space;       ///< path of a YAML file, or empty
   std::string experiment;  ///< id, or empty: all
   std::string store;
-  std::string host;    ///< only what was measured on it; empty: all
+  std::string host;                   ///< only what was measured on it; empty: all
+  std::vector<std::string> machines;  ///< only what machines of these kinds measured; empty: all
   std::string commit;  ///< only what this commit of the programs measured, by its first characters; empty: all
 };
 

@@ -189,13 +189,8 @@ class Run {
 
   /// Of the time in training, warm-up left out.
   void AddUtilization() {
-    double skip_seconds = ended_->warmup_seconds;
-    for (size_t i = 0; i < record_.event_seconds.size(); ++i) {
-      if (std::holds_alternative<job::Loaded>(record_.events[i])) {
-        skip_seconds += record_.event_seconds[i];
-      }
-    }
-    const measure::Utilization utilization = measure::Summarize(measure::FromColumns(record_.samples), skip_seconds);
+    const measure::Utilization utilization =
+        measure::Summarize(measure::FromColumns(record_.samples), LoadedAt(record_) + ended_->warmup_seconds);
     for (const auto& [name, value] : measure::ToProperties(utilization)) {
       Set(name, value);
     }

@@ -25,6 +25,16 @@ std::string DescribeDivergence(const std::vector<job::Step>& steps) {
   return "";
 }
 
+double LoadedAt(const job::RunRecord& record) {
+  double at = 0;
+  for (size_t i = 0; i < record.event_seconds.size(); ++i) {
+    if (std::holds_alternative<job::Loaded>(record.events[i])) {
+      at = record.event_seconds[i];
+    }
+  }
+  return at;
+}
+
 void AddStepTimes(const std::vector<job::Step>& all, const std::vector<job::Step>& measured, Measured& values) {
   const std::vector<double> seconds = Column(measured, &job::Step::seconds);
   constexpr double kQuantile = 0.9;

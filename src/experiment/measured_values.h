@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "experiment/experiment.h"
 #include "job/event.h"
+#include "job/run_record.h"
 
 namespace assay::experiment {
 
@@ -24,6 +25,10 @@ std::vector<double> Column(const std::vector<Row>& rows, T Row::* field) {
 /// "the loss of step 2 is nan: the run diverged", of the first step whose loss, or whose gradients though it was not
 /// skipped, are not finite; that every step was skipped, so that nothing was trained; else empty.
 std::string DescribeDivergence(const std::vector<job::Step>& steps);
+
+/// When, on the clock of the samples, the worker said that it was loaded; 0 where it did not. What it says of loading
+/// itself begins only with its main().
+double LoadedAt(const job::RunRecord& record);
 
 /// step_seconds_median, _mad and _p90 of the `measured` steps (one at least), and first_step_seconds of `all`.
 void AddStepTimes(const std::vector<job::Step>& all, const std::vector<job::Step>& measured, Measured& values);

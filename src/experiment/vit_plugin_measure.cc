@@ -274,7 +274,7 @@ class Run {
     if (IntegerOf(point_, "number_gpus") == 0) {
       return;
     }
-    const measure::Utilization use = measure::Summarize(measure::FromColumns(record_.samples), loaded_->seconds);
+    const measure::Utilization use = measure::Summarize(measure::FromColumns(record_.samples), LoadedAt(record_));
     Set("gpu_energy_joules", use.gpu_energy_joules);
     if (use.gpu_energy_joules > 0) {
       Set("images_per_joule", ImagesOfAStep() * static_cast<double>(steps_.size()) / use.gpu_energy_joules);

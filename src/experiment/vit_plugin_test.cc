@@ -178,6 +178,21 @@ TEST_F(VitMeasureTest, KeepsThePeaksOfInitialisationAndTrainingApart) {
   EXPECT_EQ(Value(measured, "ledger_moments_bytes"), 60);
 }
 
+TEST_F(VitMeasureTest, EnergyCountsFromWhenTheWorkerWasLoadedOnTheSamplersClock) {
+  job::RunRecord record = Record({1, 1});
+  record.event_seconds.assign(record.events.size(), 12.0);
+  record.event_seconds.front() = 8;  // of which the worker itself counts half a second
+  record.samples = {{"time_s", {0, 4, 8, 12}},
+                    {"gpu0.utilization_percent", {0, 0, 0, 0}},
+                    {"gpu0.memory_used_bytes", {0, 0, 0, 0}},
+                    {"gpu0.memory_total_bytes", {1, 1, 1, 1}},
+                    {"gpu0.power_watts", {100, 100, 25, 25}},
+                    {"gpu0.power_percent", {0, 0, 0, 0}},
+                    {"gpu0.energy_joules", {0, 400, 800, 900}}};
+  point_["number_gpus"] = int64_t{1};
+  EXPECT_DOUBLE_EQ(Value(MeasureVitPlugin(point_, plan_, record).value(), "gpu_energy_joules"), 100);
+}
+
 TEST_F(VitMeasureTest, UtilisationIsHeldAgainstTheCeilingAndHardwareCountsWhatRunsTwice) {
   EXPECT_FALSE(MeasureVitPlugin(point_, plan_, Record({1, 1})).value().properties.contains("ceiling_tflops"));
   plan_.ceiling_tflops = 0.5;

@@ -255,13 +255,16 @@ TEST_F(ExploreTest, ASurveySaysWhatIsMissing) {
   Run(space);
   std::vector<Prospect> prospects;
   const auto survey =
-      SurveySpace(space, *store_, explore_.measure,
+      SurveySpace(space, *store_, explore_.measure, -1,
                   [&](const experiment::BoundPoint&, Prospect prospect) { prospects.push_back(prospect); });
   ASSERT_TRUE(survey.ok()) << survey.status().message();
   EXPECT_EQ(survey->replayed, 1);
   EXPECT_EQ(survey->missing, 3);
   EXPECT_THAT(prospects, ElementsAre(Prospect::kReplay, Prospect::kMeasure, Prospect::kMeasure, Prospect::kMeasure));
   EXPECT_EQ(runs_, 1);
+  const auto first = SurveySpace(space, *store_, explore_.measure, 2);
+  EXPECT_EQ(first->missing, 2);
+  EXPECT_EQ(first->not_looked_at, 1);
   explore_.measure.wanted = 2;
   EXPECT_EQ(SurveySpace(space, *store_, explore_.measure)->missing, 4);
   explore_.measure.wanted = 1;

@@ -20,9 +20,27 @@ namespace assay::explore {
 namespace {
 
 /// Variables that begin so reach the libraries that do a worker's work, or choose another worker.
-constexpr std::string_view kSettingPrefixes[] = {
-    "ASSAY_COMM_", "ASSAY_CPU_ISA=", "ASSAY_WORKER=", "CUBLAS", "CUDA_LAUNCH", "GLIBC_TUNABLES=", "GOMP_", "KMP_",
-    "LD_PRELOAD=", "MALLOC_",        "MKL_",          "NCCL_",  "OMP_",        "PYTORCH_",        "TORCH_"};
+constexpr std::string_view kSettingPrefixes[] = {"ASSAY_COMM_",
+                                                 "ASSAY_CPU_ISA=",
+                                                 "ASSAY_WORKER=",
+                                                 "ATEN_",
+                                                 "CUBLAS",
+                                                 "CUDA_LAUNCH",
+                                                 "CUDNN_",
+                                                 "DNNL_",
+                                                 "GLIBC_TUNABLES=",
+                                                 "GOMP_",
+                                                 "KMP_",
+                                                 "LD_LIBRARY_PATH=",
+                                                 "LD_PRELOAD=",
+                                                 "MALLOC_",
+                                                 "MKL",
+                                                 "NCCL_",
+                                                 "NVIDIA_TF32_OVERRIDE=",
+                                                 "OMP_",
+                                                 "ONEDNN_",
+                                                 "PYTORCH_",
+                                                 "TORCH_"};
 
 std::string VisibleGpuNames(const measure::Nvml* nvml) {
   std::vector<std::string> names;
@@ -52,6 +70,11 @@ ProvenanceMap WithKind(ProvenanceMap provenance) {
 
 }  // namespace
 
+std::string CoresText(const measure::MachineInfo& machine) {
+  const bool part_of_a_core = machine.cpu_quota > 0 && machine.cpu_quota < static_cast<double>(machine.usable_cores);
+  return part_of_a_core ? fmt::format("{}", machine.cpu_quota) : std::to_string(machine.usable_cores);
+}
+
 Host Host::Look(bool look_for_gpus) {
   const auto nvml = look_for_gpus ? measure::Nvml::Load() : nullptr;
   const measure::MachineInfo machine = measure::DescribeMachine(nvml.get());
@@ -62,7 +85,7 @@ Host Host::Look(bool look_for_gpus) {
       {"kernel", machine.kernel},
       {"cpu", machine.cpu_model},
       {"cpu_features", measure::DescribeIsa(machine.isa)},
-      {"cores", std::to_string(machine.usable_cores)},
+      {"cores", CoresText(machine)},
       {"memory", FormatBytes(static_cast<double>(memory))},
       {"version", kVersion},
       {samplestore::kCommit, Commit()},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "job/run_record.h"
+#include "measure/machine.h"
 
 namespace assay::explore {
 
@@ -26,6 +27,10 @@ class Host {
   ProvenanceMap without_gpus_;
   ProvenanceMap with_gpus_;
 };
+
+/// How many cores the machine lets a process have: "2", or "1.1" where a quota ends within a core, so that machines
+/// with other quotas are of other kinds.
+std::string CoresText(const measure::MachineInfo& machine);
 
 /// What of the environment changes how fast a run is: "threads 2, 2 points at once, OMP_WAIT_POLICY=passive", or
 /// "default". `threads` 0: not bounded.

@@ -51,7 +51,7 @@ class PointRun {
   Result<PointResult> Execute() {
     result_.measurement.provenance = ProvenanceHere(point_, options_);
     if (const experiment::Verdict verdict = point_.experiment->Check(point_.complete); !verdict.valid()) {
-      Conclude(Outcome::kInvalid, verdict.reason, {});
+      ConcludeInvalid(verdict.reason, FoundBy::kRule);
       return std::move(result_);
     }
     Say("preparing");
@@ -61,8 +61,7 @@ class PointRun {
     }
     if (plan.status().code() == ErrorCode::kFailedPrecondition || plan.status().code() == ErrorCode::kOutOfMemory) {
       AddProvenance(ContentsHere(point_, options_.context));
-      Conclude(Outcome::kInvalid, plan.status().message(),
-               DependenciesOf(result_.measurement.provenance, Reuse::kMachine));
+      ConcludeInvalid(plan.status().message(), FoundBy::kPlan);
       return std::move(result_);
     }
     if (!plan.ok()) {
@@ -102,6 +101,10 @@ class PointRun {
     if (outcome == Outcome::kInvalid) {
       result_.measurement.properties["is_valid"] = int64_t{0};
     }
+  }
+
+  void ConcludeInvalid(std::string reason, FoundBy found_by) {
+    Conclude(Outcome::kInvalid, std::move(reason), DependenciesOf(result_.measurement.provenance, found_by));
   }
 
   void Fail(const Status& cause) {

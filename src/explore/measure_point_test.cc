@@ -1,5 +1,6 @@
 #include "explore/measure_point.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -129,6 +130,44 @@ TEST_F(MeasurePointTest, GpuMemoryThatOthersHeldMakesNoPointInvalid) {
   EXPECT_EQ(MeasureWith(record).measurement.outcome, Outcome::kInvalid);
 }
 
+TEST_F(MeasurePointTest, GpuMemoryThatOthersTookDuringTheRunMakesNoPointInvalid) {
+  job::Ended ended;
+  ended.kind = job::EndKind::kOutOfMemory;
+  ended.peak_tensor_bytes = 4;
+  job::RunRecord record = EndedRun(job::RunEnd::kOutOfMemory, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED");
+  record.events = {ended};
+  record.event_seconds = {1};
+  record.samples = {{"time_s", {0, 1, 2}},
+                    {"gpu0.utilization_percent", {0, 0, 0}},
+                    {"gpu0.memory_used_bytes", {0, 10, 1}},
+                    {"gpu0.memory_total_bytes", {10, 10, 10}}};
+  const PointResult result = MeasureWith(record);
+  EXPECT_EQ(result.measurement.outcome, Outcome::kFailed);
+  EXPECT_THAT(result.measurement.reason, HasSubstr("others held 6 B of GPU 0"));
+  std::get<job::Ended>(record.events.front()).peak_tensor_bytes = 9;
+  EXPECT_EQ(MeasureWith(record).measurement.outcome, Outcome::kInvalid);
+}
+
+// It counts what is lost between tensors as the run's own, which samples cannot.
+TEST_F(MeasurePointTest, TheAllocatorsOwnAccountDecidesWhoseTheGpuMemoryWas) {
+  const std::string account =
+      "CUDA out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total capacity of 79.00 GiB of which 2.00 GiB is "
+      "free. Of the allocated memory {} is allocated by PyTorch, and {} is reserved by PyTorch but unallocated. If "
+      "reserved but unallocated memory is large";
+  const auto outcome_of = [&](const char* allocated, const char* unallocated) {
+    options_.replay = false;
+    job::RunRecord record =
+        EndedRun(job::RunEnd::kOutOfMemory, fmt::format(fmt::runtime(account), allocated, unallocated));
+    record.samples = {{"time_s", {0}},
+                      {"gpu0.utilization_percent", {0}},
+                      {"gpu0.memory_used_bytes", {0}},
+                      {"gpu0.memory_total_bytes", {79.0 * (1 << 30)}}};
+    return MeasureWith(record).measurement.outcome;
+  };
+  EXPECT_EQ(outcome_of("60.00 GiB", "16.00 GiB"), Outcome::kInvalid);
+  EXPECT_EQ(outcome_of("60.00 GiB", "512.00 MiB"), Outcome::kFailed);
+}
+
 TEST_F(MeasurePointTest, ARunThatDivergedIsInvalidAndNotRepeated) {
   const PointResult result = MeasureWith(EndedRun(job::RunEnd::kDiverged, "the loss of step 2 is nan"));
   EXPECT_EQ(result.measurement.outcome, Outcome::kInvalid);
@@ -136,8 +175,26 @@ TEST_F(MeasurePointTest, ARunThatDivergedIsInvalidAndNotRepeated) {
   EXPECT_EQ(Measure(Point()).source, Source::kReplayed);
 }
 
-TEST_F(MeasurePointTest, WhatARuleForbidsDependsOnNothing) {
-  EXPECT_TRUE(Measure(Point({{"number_gpus", "3"}, {"gpu_model", "X"}})).measurement.depends_on.empty());
+TEST_F(MeasurePointTest, WhatARuleForbidsDependsOnTheProgramsAlone) {
+  const samplestore::Measurement measurement = Measure(Point({{"number_gpus", "3"}, {"gpu_model", "X"}})).measurement;
+  EXPECT_EQ(measurement.depends_on, samplestore::Facts({{"commit", measurement.provenance.at("commit")}}));
+}
+
+TEST_F(MeasurePointTest, WhatOtherProgramsForbadeIsJudgedAgain) {
+  const experiment::BoundPoint point = Point();
+  samplestore::Measurement judged;
+  judged.uid = "by a rule that was wrong";
+  judged.experiment = point.experiment->id();
+  judged.parameterized_id = point.parameterized_id;
+  judged.entity = point.entity;
+  judged.entity_id = point.entity_id;
+  judged.outcome = Outcome::kInvalid;
+  for (const FoundBy found_by : {FoundBy::kRule, FoundBy::kPlan}) {
+    ASSERT_TRUE(store_->Remove({}).ok());
+    judged.depends_on = DependenciesOf({{"commit", "another"}}, found_by);
+    ASSERT_TRUE(store_->Append(judged).ok());
+    EXPECT_EQ(Measure(point).measurement.outcome, Outcome::kValid);
+  }
 }
 
 TEST_F(MeasurePointTest, ARunDependsOnItsMachineItsProgramsAndWhatItReads) {
@@ -218,7 +275,8 @@ TEST_F(ReuseTest, RanksThatAreTooManyAreSoForThisKindOfMachine) {
   EXPECT_EQ(measurement.outcome, Outcome::kInvalid);
   EXPECT_THAT(measurement.reason, HasSubstr("too many"));
   EXPECT_EQ(measurement.depends_on.at("machine"), measurement.provenance.at("machine"));
-  EXPECT_FALSE(measurement.depends_on.contains("commit"));
+  EXPECT_EQ(measurement.depends_on.at("commit"), measurement.provenance.at("commit"));
+  EXPECT_FALSE(measurement.depends_on.contains("settings"));
 }
 
 TEST_F(MeasurePointTest, ARunThatStoodStillFails) {

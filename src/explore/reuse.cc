@@ -53,10 +53,17 @@ Facts Compared(Reuse reuse, const Facts& contents, const ProvenanceMap& provenan
   return facts;
 }
 
-Facts DependenciesOf(const ProvenanceMap& provenance, Reuse reuse) {
+Facts DependenciesOf(const ProvenanceMap& provenance, FoundBy found_by) {
   Facts facts;
-  Take(provenance, {samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash}, facts);
-  TakeMachine(provenance, reuse, facts);
+  Take(provenance, {samplestore::kCommit}, facts);
+  if (found_by == FoundBy::kRule) {
+    return facts;
+  }
+  Take(provenance,
+       {samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash, samplestore::kMachine}, facts);
+  if (found_by == FoundBy::kRun) {
+    Take(provenance, {samplestore::kLibtorch, samplestore::kSettings}, facts);
+  }
   return facts;
 }
 

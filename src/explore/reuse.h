@@ -28,8 +28,15 @@ samplestore::Facts ContentsHere(const experiment::BoundPoint& point, const exper
 /// What `reuse` compares: `contents`, and of `provenance` what it names.
 samplestore::Facts Compared(Reuse reuse, const samplestore::Facts& contents, const ProvenanceMap& provenance);
 
-/// What a run's outcome depends on, its speed as its memory: the contents that `provenance` names, the kind of machine,
-/// libtorch, the programs and the settings. `kMachine` leaves the last three out: for what this machine's size forbids.
-samplestore::Facts DependenciesOf(const ProvenanceMap& provenance, Reuse reuse = Reuse::kCommit);
+/// What an outcome was found by.
+enum class FoundBy {
+  kRule,  ///< of the experiment: the programs alone decide
+  kPlan,  ///< what it reads and the kind of machine decide too
+  kRun,   ///< its speed as its memory: libtorch and the settings too
+};
+
+/// What such an outcome depends on, of what `provenance` names. What was judged without a run is judged again by other
+/// programs, which costs nothing and may know better.
+samplestore::Facts DependenciesOf(const ProvenanceMap& provenance, FoundBy found_by = FoundBy::kRun);
 
 }  // namespace assay::explore

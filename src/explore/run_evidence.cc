@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
 #include "base/text.h"
 #include "measure/sample_series.h"
 
@@ -13,6 +17,42 @@ int64_t BudgetOf(const job::Plan& plan) {
     return tune->memory_budget_bytes;
   }
   return std::get<job::VitPlan>(plan).memory_cap_bytes;
+}
+
+/// What the worker's allocator calls "60.00 GiB" behind `phrase`.
+std::optional<double> SizeAfter(std::string_view text, std::string_view phrase) {
+  const size_t found = text.find(phrase);
+  if (found == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const size_t begin = found + phrase.size();
+  const size_t number_end = text.find(' ', begin);
+  const size_t end = number_end == std::string_view::npos ? number_end : text.find(' ', number_end + 1);
+  const Result<int64_t> bytes =
+      end == std::string_view::npos ? Status::NotFound("") : ParseBytes(text.substr(begin, end - begin));
+  return bytes.ok() ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+}
+
+/// What was held of the GPU by others than the worker's allocator, when that ran out.
+std::optional<double> HeldByOthers(std::string_view account) {
+  const std::optional<double> total = SizeAfter(account, "has a total capacity of ");
+  const std::optional<double> free = SizeAfter(account, " of which ");
+  const std::optional<double> allocated = SizeAfter(account, "Of the allocated memory ");
+  const size_t behind = std::min(account.find("is allocated by PyTorch"), account.size());
+  const std::optional<double> unallocated = SizeAfter(account.substr(behind), " and ");
+  return total && free && allocated && unallocated ? std::optional(*total - *free - *allocated - *unallocated)
+                                                   : std::nullopt;
+}
+
+/// What was held by others at the first sample, or beside the run's own largest tensors when the most was held.
+double HeldByOthers(const measure::GpuSeries& gpu, const job::RunRecord& record) {
+  if (gpu.memory_used_bytes.empty()) {
+    return 0;
+  }
+  const auto* ended = job::FindEvent<job::Ended>(record);
+  const auto own = static_cast<double>(ended == nullptr ? 0 : ended->peak_tensor_bytes);
+  const double most = *std::ranges::max_element(gpu.memory_used_bytes);
+  return std::max(gpu.memory_used_bytes.front(), own > 0 ? most - own : 0);
 }
 
 }  // namespace
@@ -33,11 +73,12 @@ Status CheckMemoryWasFree(const job::Plan& plan, const job::RunRecord& record) {
   if (BudgetOf(plan) > 0) {
     return Status::Ok();
   }
+  const std::optional<double> by_account = HeldByOthers(record.reason);
   for (const measure::GpuSeries& gpu : measure::FromColumns(record.samples).gpus) {
-    const double held = gpu.memory_used_bytes.empty() ? 0 : gpu.memory_used_bytes.front();
+    const double held = by_account ? *by_account : HeldByOthers(gpu, record);
     if (!gpu.memory_total_bytes.empty() && held > kMostHeld * gpu.memory_total_bytes.front()) {
-      return Status::Internal(fmt::format("{}, but others held {} of GPU {} when it began (run it again)",
-                                          record.reason, FormatBytes(held), gpu.index));
+      return Status::Internal(
+          fmt::format("{}, but others held {} of GPU {} (run it again)", record.reason, FormatBytes(held), gpu.index));
     }
   }
   return Status::Ok();

@@ -22,7 +22,42 @@ std::string Provenance(const Measurement& measurement, const char* name) {
   return found == measurement.provenance.end() ? "" : found->second;
 }
 
-/// The points of `space` that the store has, by their place in the space.
+/// The host, and what a replay on it compares: an invalid run says nothing of one with other settings or other data.
+std::vector<std::string> MadeWith(const Measurement& run) {
+  std::vector<std::string> values;
+  for (const char* name :
+       {"host", samplestore::kCommit, samplestore::kMachine, samplestore::kLibtorch, samplestore::kSettings,
+        samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash}) {
+    values.push_back(Provenance(run, name));
+  }
+  return values;
+}
+
+/// Adds what counts of the runs of one point that were made alike, which are in the order of arrival.
+void AddRuns(std::vector<Measurement>& runs, bool host_has_others, std::vector<Measurement>& measurements) {
+  const Measurement* newest = nullptr;
+  for (const Measurement& run : runs) {
+    newest = run.outcome != Outcome::kFailed ? &run : newest;
+  }
+  if (newest == nullptr) {
+    if (!host_has_others) {
+      measurements.push_back(std::move(runs.back()));
+    }
+    return;
+  }
+  if (newest->outcome != Outcome::kValid) {
+    measurements.push_back(*newest);
+    return;
+  }
+  for (Measurement& run : runs) {
+    if (run.outcome == Outcome::kValid) {
+      measurements.push_back(std::move(run));
+    }
+  }
+}
+
+}  // namespace
+
 Result<std::map<int64_t, samplestore::MemoKey>> PointsInStore(const experiment::BoundSpace& space,
                                                               samplestore::SampleStore& store) {
   std::vector<std::string> names;
@@ -48,31 +83,6 @@ Result<std::map<int64_t, samplestore::MemoKey>> PointsInStore(const experiment::
   return points;
 }
 
-/// Adds what counts of the runs of one point on one host and commit, which are in the order of arrival.
-void AddRuns(std::vector<Measurement>& runs, bool host_has_others, std::vector<Measurement>& measurements) {
-  const Measurement* newest = nullptr;
-  for (const Measurement& run : runs) {
-    newest = run.outcome != Outcome::kFailed ? &run : newest;
-  }
-  if (newest == nullptr) {
-    if (!host_has_others) {
-      measurements.push_back(std::move(runs.back()));
-    }
-    return;
-  }
-  if (newest->outcome != Outcome::kValid) {
-    measurements.push_back(*newest);
-    return;
-  }
-  for (Measurement& run : runs) {
-    if (run.outcome == Outcome::kValid) {
-      measurements.push_back(std::move(run));
-    }
-  }
-}
-
-}  // namespace
-
 Result<std::vector<Measurement>> MeasurementsOf(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                                                 bool with_series) {
   ASSAY_ASSIGN_OR_RETURN(const auto points, PointsInStore(space, store));
@@ -81,17 +91,18 @@ Result<std::vector<Measurement>> MeasurementsOf(const experiment::BoundSpace& sp
     ASSAY_RETURN_IF_ERROR(Interrupted());
     ASSAY_ASSIGN_OR_RETURN(
         auto runs, store.List({.parameterized_id = key.parameterized_id, .entity_id = key.entity_id}, with_series));
-    std::map<std::pair<std::string, std::string>, std::vector<Measurement>> made_alike;
+    std::map<std::vector<std::string>, std::vector<Measurement>> made_alike;
     std::set<std::string> hosts;
     for (Measurement& run : runs) {
       const std::string host = Provenance(run, "host");
       if (run.outcome != Outcome::kFailed) {
         hosts.insert(host);
       }
-      made_alike[{host, Provenance(run, "commit")}].push_back(std::move(run));
+      std::vector<std::string> made_with = MadeWith(run);
+      made_alike[std::move(made_with)].push_back(std::move(run));
     }
     for (auto& [made, alike] : made_alike) {
-      AddRuns(alike, hosts.contains(made.first), measurements);
+      AddRuns(alike, hosts.contains(made.front()), measurements);
     }
   }
   return measurements;

@@ -1,6 +1,8 @@
 // What a store has of a space.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/status.h"
@@ -9,10 +11,16 @@
 
 namespace assay::explore {
 
-/// The measurements of the points of `space`, in the space's order, each machine and commit for itself. Of a point's
-/// runs on one host and commit: all valid ones, oldest first, where the newest that did not fail is valid; else that
-/// one. A failed run only where its host has nothing else of the point. It is the store that is asked for what it has,
-/// so the space may have any number of points. kAborted when an interruption is requested.
+/// The points of `space` that the store has, by their place in the space. It is the store that is asked for what it
+/// has, so the space may have any number of points. kAborted when an interruption is requested.
+Result<std::map<int64_t, samplestore::MemoKey>> PointsInStore(const experiment::BoundSpace& space,
+                                                              samplestore::SampleStore& store);
+
+/// The measurements of the points of `space`, in the space's order. Of a point's runs on one host that agree in all
+/// that a replay compares (commit, libtorch, settings, contents): all valid ones, oldest first, where the newest that
+/// did not fail is valid; else that one. A failed run only where its host has nothing else of the point. It is the
+/// store that is asked for what it has, so the space may have any number of points. kAborted when an interruption is
+/// requested.
 Result<std::vector<samplestore::Measurement>> MeasurementsOf(const experiment::BoundSpace& space,
                                                              samplestore::SampleStore& store, bool with_series);
 

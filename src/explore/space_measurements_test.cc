@@ -33,7 +33,7 @@ experiment::BoundSpace Space(const std::string& lengths = "values: [64, 32]") {
 class SpaceMeasurementsTest : public testing::ExploreFixture {
  protected:
   void Add(const experiment::BoundPoint& point, std::string uid, std::string host, Outcome outcome,
-           std::string commit = "a1") {
+           std::string commit = "a1", std::map<std::string, std::string> conditions = {}) {
     Measurement measurement;
     measurement.uid = std::move(uid);
     measurement.experiment = point.experiment->id();
@@ -42,6 +42,7 @@ class SpaceMeasurementsTest : public testing::ExploreFixture {
     measurement.entity_id = point.entity_id;
     measurement.outcome = outcome;
     measurement.provenance = {{"host", std::move(host)}, {"commit", std::move(commit)}};
+    measurement.provenance.merge(conditions);
     ASSERT_TRUE(store_->Append(measurement).ok());
   }
 
@@ -81,6 +82,16 @@ TEST_F(SpaceMeasurementsTest, WhatIsNewerThanAnInvalidRunReplacesIt) {
   Add(space.At(1), "earlier", "server", Outcome::kValid);
   Add(space.At(1), "forbidden", "server", Outcome::kInvalid);
   EXPECT_THAT(Uids(space), ElementsAre("valid", "forbidden"));
+}
+
+TEST_F(SpaceMeasurementsTest, AnInvalidRunSaysNothingOfOnesThatWereMadeOtherwise) {
+  const experiment::BoundSpace space = Space();
+  for (const char* name : {"settings", "libtorch", "machine", "model_hash", "data_hash", "tokenizer_hash"}) {
+    ASSERT_TRUE(store_->Remove({}).ok());
+    Add(space.At(0), "valid", "server", Outcome::kValid, "a1", {{name, "1"}});
+    Add(space.At(0), "invalid", "server", Outcome::kInvalid, "a1", {{name, "2"}});
+    EXPECT_THAT(Uids(space), ElementsAre("valid", "invalid")) << name;
+  }
 }
 
 TEST_F(SpaceMeasurementsTest, OtherPointsOfTheStoreAreNoneOfTheSpace) {

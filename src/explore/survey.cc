@@ -20,7 +20,7 @@ Result<Prospect> ProspectOf(const experiment::BoundPoint& point, samplestore::Sa
 }  // namespace
 
 Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::SampleStore& store,
-                           const MeasureOptions& options,
+                           const MeasureOptions& options, int64_t max_missing,
                            const std::function<void(const experiment::BoundPoint&, Prospect)>& visit) {
   MeasureOptions with_host = options;
   if (!with_host.host) {
@@ -28,6 +28,10 @@ Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::Sam
   }
   Survey survey;
   for (int64_t index = 0; index < space.size(); ++index) {
+    if (max_missing >= 0 && survey.missing >= max_missing) {
+      survey.not_looked_at = space.size() - index;
+      break;
+    }
     if (InterruptRequested()) {
       return Status::Aborted("interrupted while the space was looked at");
     }

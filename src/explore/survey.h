@@ -18,17 +18,18 @@ enum class Prospect {
   kMeasure,  ///< it would be run
 };
 
-/// Points by prospect. Their sum is the size of the space, unless the survey was interrupted.
+/// Points by prospect.
 struct Survey {
   int64_t replayed = 0;
   int64_t forbidden = 0;
-  int64_t missing = 0;  ///< would be run
+  int64_t missing = 0;        ///< would be run
+  int64_t not_looked_at = 0;  ///< behind the last that would be run
 };
 
-/// Looks at every point of `space`; `options` as for an exploration, `options.wanted` the repeats. `visit` may be
-/// empty. Ends early, with kAborted, on Ctrl-C.
+/// Looks at the points of `space` until `max_missing` would be run (-1: at all of them); `options` as for an
+/// exploration, `options.wanted` the repeats. `visit` may be empty. Ends early, with kAborted, on Ctrl-C.
 Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::SampleStore& store,
-                           const MeasureOptions& options,
+                           const MeasureOptions& options, int64_t max_missing = -1,
                            const std::function<void(const experiment::BoundPoint&, Prospect)>& visit = {});
 
 }  // namespace assay::explore

@@ -97,6 +97,26 @@ def test_recommend_and_run_print_one_document(assay, explored, store):
     assert all("measured" not in prediction for prediction in predictions[1:])
 
 
+def test_recommend_says_when_another_process_measures_the_answer(assay, explored, store, gate):
+    answer = ["recommend", explored, "--store", store, "--batch-size", 3, "--run", "--output", "json"]
+    first = assay.start(*answer)
+    with gate.open("w"):
+        second = assay.refused(*answer)
+    assert "is being measured by another process" in second
+    out, err = first.communicate(timeout=60)
+    assert json.loads(out)[0]["measured"]["outcome"] == "valid", err
+
+
+def test_recommend_says_what_the_prediction_stands_on(assay, explored, store):
+    with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
+        for key, text in connection.execute("select measurement_id, json from documents").fetchall():
+            document = json.loads(text)
+            document["provenance"]["commit"] = "another"
+            connection.execute("update documents set json = ? where measurement_id = ?", (json.dumps(document), key))
+    out = assay.ok("recommend", explored, "--store", store, "--batch-size", 3, "--run")
+    assert "the prediction stands on runs with another commit" in out
+
+
 def test_a_commit_is_named_by_its_first_characters(assay, explored, store):
     commit = json.loads(assay.ok("results", explored, "--store", store, "--output", "json"))[0]["provenance"]["commit"]
     assert "4 of 4" in assay.ok("results", explored, "--store", store, "--commit", commit[:4])
@@ -114,6 +134,17 @@ def test_a_space_of_astronomic_size_is_answered_from_the_store(assay, explored, 
     assert "No measurements: 0 of 562,9" in assay.ok("results", explored, "--store", store)
     explored.write_text(text.replace("values: [16, 32]", "domainRange: [1, 131073], interval: 1"))
     assert "4 of 262,144 points" in assay.ok("results", explored, "--store", store)
+    explored.write_text(
+        text.replace("values: [16, 32]", "domainRange: [1, 131073], interval: 1").replace(
+            "experiments:",
+            "  - { identifier: seed, propertyDomain: { domainRange: [0, 2147483647], interval: 1 } }\nexperiments:",
+        )
+    )
+    dry_run = assay.ok("explore", explored, "--store", store, "--dry-run", "--max-points", 3).splitlines()
+    assert len(dry_run) == 4 and "3 would be measured" in dry_run[-1] and "not looked at" in dry_run[-1]
+    assert assay.ok("forget", explored, "--store", store, "--dry-run") == "0 measurements would be removed\n"
+    explored.write_text(text)
+    assert assay.ok("forget", explored, "--store", store) == "4 measurements removed\n"
 
 
 def test_a_report_overwrites_only_reports(assay, explored, store, rows, tmp_path):

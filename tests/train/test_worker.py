@@ -1,5 +1,6 @@
 """The worker as a program: accounting, determinism, and how it ends."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -153,6 +154,26 @@ def test_amx_tiles_compute_the_same(plan, tmp_path, monkeypatch, method):
     tiles = train(tmp_path, **fields)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
     assert_same_course(train(tmp_path, **fields), tiles, 5e-3)
+
+
+def test_a_worker_that_waits_for_a_reader_ends_with_its_controller(plan, tmp_path):
+    """Its output is a pipe that is full and stays open: only the end of the lifeline can tell it."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write_end, b"x" * 4096)
+    os.set_blocking(write_end, True)
+    command = [WORKER, "--plan", write_plan(tmp_path, **plan)]
+    environment = os.environ | {"ASSAY_LIFELINE": "1"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=write_end, env=environment) as worker:
+        worker.stdin.close()
+        try:
+            assert worker.wait(timeout=30) != 0
+        finally:
+            worker.kill()
+    os.close(read_end)
+    os.close(write_end)
 
 
 def test_the_order_follows_the_seed(plan, tmp_path):
