@@ -440,6 +440,20 @@ TEST_F(SampleStoreTest, AFullDiskIsOneLineAndLeavesTheStoreWhole) {
   EXPECT_EQ(*Reopen()->Count({}), 1);
 }
 
+TEST_F(SampleStoreTest, AnErrorOfTheDiskSaysWhatToDo) {
+  EXPECT_EQ(SqliteStatus(SQLITE_IOERR_SHMSIZE, "disk I/O error", "/runs.db").message(),
+            "cannot read or write store /runs.db: the system reports an error of the disk, as a full one can be (free "
+            "some space, check the disk, or choose another place)");
+}
+
+TEST_F(SampleStoreTest, AnEmptyFileIsAStoreThatNothingWasStoredIn) {
+  const std::string empty = directory_->path() + "/empty.db";
+  ASSERT_TRUE(WriteFileAtomically(empty, "").ok());
+  EXPECT_THAT(OpenError("sqlite:///" + empty, StoreAccess::kReadOnly),
+              HasSubstr("/empty.db is empty: nothing was stored in it (measure something first"));
+  EXPECT_TRUE(OpenStore("sqlite:///" + empty).ok());
+}
+
 TEST_F(SampleStoreTest, AFolderThatCannotBeWrittenIsOneLine) {
   EXPECT_THAT(OpenError("sqlite:////proc/self/runs.db"), HasSubstr("/proc/self"));
 }

@@ -28,6 +28,9 @@ constexpr ErrorAdvice kErrors[] = {
      "{} is not a store: it is no SQLite database (choose another file)"},
     {SQLITE_CORRUPT, ErrorCode::kFailedPrecondition,
      "store {} is damaged (restore it from a copy, or choose another file)"},
+    {SQLITE_IOERR, ErrorCode::kIo,
+     "cannot read or write store {}: the system reports an error of the disk, as a full one can be (free some space, "
+     "check the disk, or choose another place)"},
     {SQLITE_BUSY, ErrorCode::kIo,
      "store {} is locked by another program for too long (end that program, and try again)"},
 };

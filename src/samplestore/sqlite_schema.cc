@@ -153,7 +153,11 @@ Result<int64_t> SchemaVersion(Database& database) {
 }
 
 Status CheckSchema(Database& database) {
-  ASSAY_ASSIGN_OR_RETURN(const int64_t has_schema, database.QueryInteger(kHasSchemaTable));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t tables, database.QueryInteger(kCountTables));
+  if (tables == 0) {
+    return Status::FailedPrecondition(fmt::format(
+        "store {} is empty: nothing was stored in it (measure something first, or name another one)", database.path()));
+  }
   if (has_schema == 0) {
     return Status::FailedPrecondition(fmt::format(
         "{} is not a store: it is an SQLite database of another program (choose another file)", database.path()));

@@ -168,6 +168,9 @@ Result<Value> Domain::Canonical(const Value& value) const {
   if (std::optional<Value> member = Find(value)) {
     return *std::move(member);
   }
+  if (type_ == VariableType::kOpenCategorical) {
+    return Status::InvalidArgument("expected a text that is not empty");
+  }
   return Status::InvalidArgument(fmt::format("{} is not in {}{}", Quoted(value), Describe(), Hint(value, values_)));
 }
 

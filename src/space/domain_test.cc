@@ -87,6 +87,7 @@ TEST(DomainTest, SaysWhatIsOutsideAndWhatIsNear) {
   EXPECT_EQ(Ranged(1, 4097, 1).Canonical(Int(5000)).status().message(), "5000 is not in [1, 4097) step 1");
   EXPECT_EQ(Listed({Text("bfloat16"), Text("float32")}).Canonical(Text("bfloat61")).status().message(),
             "'bfloat61' is not in {bfloat16, float32} (did you mean 'bfloat16'?)");
+  EXPECT_EQ(Domain::AnyText().Canonical(Text("")).status().message(), "expected a text that is not empty");
 }
 
 TEST(DomainTest, ChecksSubDomains) {
