@@ -158,6 +158,7 @@ Status CheckSchema(Database& database) {
     return Status::FailedPrecondition(fmt::format(
         "store {} is empty: nothing was stored in it (measure something first, or name another one)", database.path()));
   }
+  ASSAY_ASSIGN_OR_RETURN(const int64_t has_schema, database.QueryInteger(kHasSchemaTable));
   if (has_schema == 0) {
     return Status::FailedPrecondition(fmt::format(
         "{} is not a store: it is an SQLite database of another program (choose another file)", database.path()));
