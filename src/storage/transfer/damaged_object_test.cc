@@ -115,6 +115,8 @@ class DamagedRangeTest : public testing::TestWithParam<const char*> {
   /// asked for again, with a byte changed if it is `damaged`.
   std::vector<Status> ReadWith(const Change& change, bool damaged) {
     std::atomic<int> firsts = 0;
+    StoreOptions options;
+    options.part_bytes = kRangeBytes;
     LyingStore lying(
         GetParam(),
         [&](const http::RequestHead& head, std::string_view) {
@@ -131,7 +133,7 @@ class DamagedRangeTest : public testing::TestWithParam<const char*> {
           }
           return response;
         },
-        {.part_bytes = kRangeBytes}, 2);
+        options, 2);
     const ReadPiece piece = {0, std::as_writable_bytes(std::span(memory_))};
     const ObjectRead many[] = {{"k", piece}};
     std::vector<Status> statuses = lying.store().ReadMany(many, {});

@@ -28,6 +28,12 @@ http::ServerResponse OciError(int status, const std::string& code) {
   return http::TextResponse(status, R"({"code": ")" + code + R"(", "message": ""})");
 }
 
+StoreOptions SmallParts() {
+  StoreOptions options;
+  options.part_bytes = 1000;
+  return options;
+}
+
 /// One bucket of OCI with one upload; a script may change each answer after the deed is done.
 class ScriptedUpload {
  public:
@@ -35,13 +41,14 @@ class ScriptedUpload {
 
   explicit ScriptedUpload(Script script)
       : script_(std::move(script)),
-        store_("oci://test@assay/",
-               [this](const http::RequestHead& head, std::string_view body) {
-                 http::ServerResponse response = Answer(head, body);
-                 script_(head, response);
-                 return response;
-               },
-               {.part_bytes = 1000}) {}
+        store_(
+            "oci://test@assay/",
+            [this](const http::RequestHead& head, std::string_view body) {
+              http::ServerResponse response = Answer(head, body);
+              script_(head, response);
+              return response;
+            },
+            SmallParts()) {}
 
   Status Write() {
     const Bytes bytes = AsBytes(content_);
