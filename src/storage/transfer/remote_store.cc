@@ -46,6 +46,7 @@ RemoteStore::RemoteStore(std::unique_ptr<Dialect> dialect, std::unique_ptr<Signe
     : options_(std::move(options)),
       dialect_(std::move(dialect)),
       signer_(std::move(signer)),
+      memory_(options_.memory_budget_bytes),
       client_(ClientOptionsOf(options_)),
       context_{.client = &client_,
                .signer = signer_.get(),
@@ -146,7 +147,7 @@ Result<ObjectInfo> RemoteStore::Write(const std::string& key, std::span<const By
 
 Result<std::unique_ptr<ObjectWriter>> RemoteStore::OpenWriter(const std::string& key, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-  return std::unique_ptr<ObjectWriter>(std::make_unique<StreamWriter>(context_, key, options));
+  return std::unique_ptr<ObjectWriter>(std::make_unique<StreamWriter>(context_, memory_, key, options));
 }
 
 std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {

@@ -15,6 +15,7 @@
 #include "storage/options.h"
 #include "storage/transfer/call_runner.h"
 #include "storage/transfer/dialect.h"
+#include "storage/transfer/memory_budget.h"
 #include "storage/transfer/part_plan.h"
 
 namespace assay::storage {
@@ -64,6 +65,7 @@ class RemoteStore : public ObjectStore {
   std::unique_ptr<Signer> signer_;
   RetryBudget budget_;
   LatencyTracker latencies_;
+  MemoryBudget memory_;
   http::Client client_;
   CallContext context_;
 };

@@ -11,8 +11,9 @@
 
 namespace assay::storage {
 
-StreamWriter::StreamWriter(const CallContext& context, std::string key, const WriteOptions& options)
-    : context_(context), key_(std::move(key)), options_(options) {
+StreamWriter::StreamWriter(const CallContext& context, MemoryBudget& memory, std::string key,
+                           const WriteOptions& options)
+    : context_(context), memory_(memory), key_(std::move(key)), options_(options) {
   // Parts give the whole's checksum when it is of the store's own kind.
   if (options_.expected && options_.expected->kind != context_.dialect->traits().checksum) {
     expected_stream_.emplace(options_.expected->kind);
@@ -24,17 +25,28 @@ StreamWriter::~StreamWriter() {
   Abort();
 }
 
-void StreamWriter::TakeBuffer(size_t bytes) {
-  filled_ = 0;
+bool StreamWriter::TakeBuffer(size_t bytes) {
   const auto fits = std::find_if(free_.begin(), free_.end(), [bytes](const Buffer& b) { return b.capacity == bytes; });
   if (fits != free_.end()) {
     current_ = std::move(*fits);
     free_.erase(fits);
-    return;
+    return true;
   }
   // Parts have grown: smaller buffers are of no more use.
   free_.clear();
-  current_ = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+  const auto counted = static_cast<int64_t>(bytes);
+  if (!memory_.Take(counted)) {
+    if (sent_ > 0) {
+      return false;
+    }
+    memory_.TakeAnyway(counted);
+  }
+  current_.memory = {new std::byte[bytes], [&memory = memory_, counted](std::byte* buffer) {
+                       delete[] buffer;
+                       memory.GiveBack(counted);
+                     }};
+  current_.capacity = bytes;
+  return true;
 }
 
 Status StreamWriter::Write(Bytes bytes) {
@@ -75,12 +87,17 @@ Status StreamWriter::SendPart() {
                     context_.dialect->Uri(key_), traits.max_parts, current_.capacity));
   }
   const auto next_bytes = static_cast<size_t>(StreamPartBytes(parts_ + 1, *context_.options, traits));
-  auto sent = std::make_shared<Buffer>(std::move(current_));
-  upload_->AddPart({Bytes(sent->memory.get(), filled_)}, [this, sent] { free_.push_back(std::move(*sent)); });
-  const int64_t room = context_.options->memory_budget_bytes / static_cast<int64_t>(next_bytes);
-  // One of them is being filled.
-  ASSAY_RETURN_IF_ERROR(upload_->RunBelow(static_cast<int>(std::max<int64_t>(1, room - 1))));
-  TakeBuffer(next_bytes);
+  auto sent = std::make_shared<Buffer>(std::exchange(current_, {}));
+  ++sent_;
+  upload_->AddPart({Bytes(sent->memory.get(), std::exchange(filled_, 0))}, [this, sent] {
+    --sent_;
+    free_.push_back(std::move(*sent));
+  });
+  // What was added is sent, whether or not there is need to wait for it.
+  ASSAY_RETURN_IF_ERROR(upload_->RunBelow(sent_ + 1));
+  while (!TakeBuffer(next_bytes)) {
+    ASSAY_RETURN_IF_ERROR(upload_->RunBelow(sent_));
+  }
   return Status::Ok();
 }
 

@@ -8,14 +8,17 @@
 
 #include "storage/object_store.h"
 #include "storage/transfer/call_runner.h"
+#include "storage/transfer/memory_budget.h"
 #include "storage/transfer/upload.h"
 
 namespace assay::storage {
 
-/// Holds at most the memory budget in parts. An object that fits in one part is written in one request.
+/// Holds parts as far as the memory budget goes, which it shares with the store's other writers, and one in any case.
+/// An object that fits in one part is written in one request.
 class StreamWriter : public ObjectWriter {
  public:
-  StreamWriter(const CallContext& context, std::string key, const WriteOptions& options);
+  /// `memory` must outlive it.
+  StreamWriter(const CallContext& context, MemoryBudget& memory, std::string key, const WriteOptions& options);
   ~StreamWriter() override;
 
   Status Write(Bytes bytes) override;
@@ -24,16 +27,18 @@ class StreamWriter : public ObjectWriter {
 
  private:
   struct Buffer {
-    std::unique_ptr<std::byte[]> memory;
+    std::shared_ptr<std::byte[]> memory;  ///< given back to the budget with its last owner
     size_t capacity = 0;
   };
 
   Status Fill(Bytes bytes);
   Status SendPart();
-  void TakeBuffer(size_t bytes);
+  /// False where the budget has no room and parts are on their way, whose buffers will serve.
+  bool TakeBuffer(size_t bytes);
   Result<ObjectInfo> Publish();
 
   CallContext context_;
+  MemoryBudget& memory_;
   std::string key_;
   WriteOptions options_;
   std::optional<ChecksumStream> expected_stream_;
@@ -41,6 +46,7 @@ class StreamWriter : public ObjectWriter {
   Buffer current_;
   size_t filled_ = 0;
   std::vector<Buffer> free_;
+  int sent_ = 0;   ///< buffers of parts that are on their way
   Status broken_;  ///< why nothing more can be written
   std::unique_ptr<MultipartUpload> upload_;
 };
