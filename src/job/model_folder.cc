@@ -69,7 +69,9 @@ Status Unusable(const std::string& model_dir, const std::string& name) {
   }
   if (name.find('/') != std::string::npos) {
     return Status::Unsupported(
-        fmt::format("{}: give the folder that holds the weights, if they are of this form", holds));
+        fmt::format("{}: give the folder that holds the weights, if they are of this form; if these are none of the "
+                    "model's, move them elsewhere, and the model gets random weights",
+                    holds));
   }
   if (name.ends_with(".safetensors")) {
     return Status::Unsupported(fmt::format("{} and no {}: rename a single file to {}, or bring the index of its shards",

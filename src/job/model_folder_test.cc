@@ -71,6 +71,13 @@ TEST_F(ModelFolder, ALinkToNothingIsNoReasonForRandomWeights) {
   EXPECT_FALSE(FindWeights(dir()).ok());
 }
 
+TEST_F(ModelFolder, WhatLooksLikeWeightsInAFolderWithinMayBeMovedAway) {
+  Write("runs/state.pt");
+  EXPECT_THAT(
+      FindWeights(dir()).status().message(),
+      AllOf(HasSubstr("holds runs/state.pt"), HasSubstr("move them elsewhere, and the model gets random weights")));
+}
+
 TEST_F(ModelFolder, TokenisersInOtherFormsAreSeen) {
   EXPECT_EQ(*FindOtherTokenizer(dir()), "");
   Write("qwen.tiktoken");
