@@ -59,6 +59,30 @@ std::string MemoryText(const std::optional<double>& gib) {
   return gib ? report::Readable(*gib) : "-";
 }
 
+/// Runs of the line that waited for a processor: it is slower than the machine, then.
+int64_t StarvedRuns(const report::CostLine& line) {
+  int64_t starved = 0;
+  for (const report::Configuration* point : line.points) {
+    starved += std::ranges::count_if(point->ValidRuns(), [](const samplestore::Measurement* run) {
+      return !report::ProvenanceOf(*run, "starved").empty();
+    });
+  }
+  return starved;
+}
+
+std::string RemarkOn(const report::Prediction& prediction) {
+  std::vector<std::string> remarks;
+  if (!prediction.objection.empty()) {
+    remarks.push_back("no: " + prediction.objection);
+  } else if (prediction.extrapolated) {
+    remarks.emplace_back("beyond what was measured");
+  }
+  if (StarvedRuns(*prediction.line) > 0) {
+    remarks.emplace_back("some of its runs waited for processors");
+  }
+  return Join(remarks, "; ");
+}
+
 void PrintTable(const std::vector<report::Prediction>& predictions) {
   TextTable table({"series", "batch size", "step s", "samples/s", "tensor GiB", ""});
   for (const report::Prediction& prediction : predictions) {
@@ -66,19 +90,19 @@ void PrintTable(const std::vector<report::Prediction>& predictions) {
     table.AddRow({LabelOf(prediction), none ? "-" : report::Whole(prediction.batch_size),
                   none ? "-" : report::Readable(prediction.step_seconds),
                   none ? "-" : report::Readable(prediction.samples_per_second),
-                  none ? "-" : MemoryText(prediction.memory_gib),
-                  !prediction.objection.empty() ? "no: " + prediction.objection
-                  : prediction.extrapolated     ? "beyond what was measured"
-                                                : ""});
+                  none ? "-" : MemoryText(prediction.memory_gib), RemarkOn(prediction)});
   }
   fmt::print("{}", table.Render());
 }
 
 nlohmann::json ToJson(const report::Prediction& prediction) {
-  nlohmann::json json = {
-      {"series", LabelOf(prediction)},           {"batch_size", prediction.batch_size},
-      {"step_seconds", prediction.step_seconds}, {"samples_per_second", prediction.samples_per_second},
-      {"extrapolated", prediction.extrapolated}, {"objection", prediction.objection}};
+  nlohmann::json json = {{"series", LabelOf(prediction)},
+                         {"batch_size", prediction.batch_size},
+                         {"step_seconds", prediction.step_seconds},
+                         {"samples_per_second", prediction.samples_per_second},
+                         {"extrapolated", prediction.extrapolated},
+                         {"objection", prediction.objection},
+                         {"starved_runs", StarvedRuns(*prediction.line)}};
   if (prediction.memory_gib) {
     json["tensor_gib"] = *prediction.memory_gib;
   }

@@ -158,10 +158,6 @@ TEST_F(MeasurePointTest, TheAllocatorsOwnAccountDecidesWhoseTheGpuMemoryWas) {
     options_.replay = false;
     job::RunRecord record =
         EndedRun(job::RunEnd::kOutOfMemory, fmt::format(fmt::runtime(account), allocated, unallocated));
-    record.samples = {{"time_s", {0}},
-                      {"gpu0.utilization_percent", {0}},
-                      {"gpu0.memory_used_bytes", {0}},
-                      {"gpu0.memory_total_bytes", {79.0 * (1 << 30)}}};
     return MeasureWith(record).measurement.outcome;
   };
   EXPECT_EQ(outcome_of("60.00 GiB", "16.00 GiB"), Outcome::kInvalid);

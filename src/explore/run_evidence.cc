@@ -33,26 +33,45 @@ std::optional<double> SizeAfter(std::string_view text, std::string_view phrase) 
   return bytes.ok() ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
 }
 
-/// What was held of the GPU by others than the worker's allocator, when that ran out.
-std::optional<double> HeldByOthers(std::string_view account) {
+/// Of a GPU's memory.
+struct Held {
+  double by_others = 0;
+  double total = 0;
+};
+
+/// What others than the worker's allocator held when that ran out, by its own account, which counts what is lost
+/// between tensors as the worker's.
+std::optional<Held> HeldAtTheEnd(std::string_view account) {
   const std::optional<double> total = SizeAfter(account, "has a total capacity of ");
   const std::optional<double> free = SizeAfter(account, " of which ");
   const std::optional<double> allocated = SizeAfter(account, "Of the allocated memory ");
   const size_t behind = std::min(account.find("is allocated by PyTorch"), account.size());
   const std::optional<double> unallocated = SizeAfter(account.substr(behind), " and ");
-  return total && free && allocated && unallocated ? std::optional(*total - *free - *allocated - *unallocated)
-                                                   : std::nullopt;
+  if (!total || !free || !allocated || !unallocated) {
+    return std::nullopt;
+  }
+  return Held{.by_others = *total - *free - *allocated - *unallocated, .total = *total};
 }
 
-/// What was held by others at the first sample, or beside the run's own largest tensors when the most was held.
-double HeldByOthers(const measure::GpuSeries& gpu, const job::RunRecord& record) {
-  if (gpu.memory_used_bytes.empty()) {
-    return 0;
+/// What others held at the first sample, or beside the run's own largest tensors when the most was held.
+Held HeldAmongSamples(const measure::GpuSeries& gpu, const job::RunRecord& record) {
+  if (gpu.memory_used_bytes.empty() || gpu.memory_total_bytes.empty()) {
+    return {};
   }
   const auto* ended = job::FindEvent<job::Ended>(record);
   const auto own = static_cast<double>(ended == nullptr ? 0 : ended->peak_tensor_bytes);
   const double most = *std::ranges::max_element(gpu.memory_used_bytes);
-  return std::max(gpu.memory_used_bytes.front(), own > 0 ? most - own : 0);
+  return {.by_others = std::max(gpu.memory_used_bytes.front(), own > 0 ? most - own : 0),
+          .total = gpu.memory_total_bytes.front()};
+}
+
+Status CheckShare(const Held& held, const std::string& reason, const std::string& gpu) {
+  // What a driver holds of an idle GPU is less.
+  constexpr double kMostHeld = 0.1;
+  return held.by_others > kMostHeld * held.total
+             ? Status::Internal(
+                   fmt::format("{}, but others held {} of {} (run it again)", reason, FormatBytes(held.by_others), gpu))
+             : Status::Ok();
 }
 
 }  // namespace
@@ -68,18 +87,14 @@ Status CheckNeverStoodStill(const job::RunRecord& record) {
 }
 
 Status CheckMemoryWasFree(const job::Plan& plan, const job::RunRecord& record) {
-  // What a driver holds of an idle GPU is less.
-  constexpr double kMostHeld = 0.1;
   if (BudgetOf(plan) > 0) {
     return Status::Ok();
   }
-  const std::optional<double> by_account = HeldByOthers(record.reason);
+  if (const std::optional<Held> held = HeldAtTheEnd(record.reason)) {
+    return CheckShare(*held, record.reason, "this GPU");
+  }
   for (const measure::GpuSeries& gpu : measure::FromColumns(record.samples).gpus) {
-    const double held = by_account ? *by_account : HeldByOthers(gpu, record);
-    if (!gpu.memory_total_bytes.empty() && held > kMostHeld * gpu.memory_total_bytes.front()) {
-      return Status::Internal(
-          fmt::format("{}, but others held {} of GPU {} (run it again)", record.reason, FormatBytes(held), gpu.index));
-    }
+    ASSAY_RETURN_IF_ERROR(CheckShare(HeldAmongSamples(gpu, record), record.reason, fmt::format("GPU {}", gpu.index)));
   }
   return Status::Ok();
 }

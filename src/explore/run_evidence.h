@@ -12,8 +12,8 @@ namespace assay::explore {
 /// An error for a run that was stopped or suspended: it has times, but they are not its own.
 Status CheckNeverStoodStill(const job::RunRecord& record);
 
-/// An error for a run out of GPU memory of which others held a good part: when it began, or when it ended by the
-/// account of the worker's allocator, or else when the most was held of what was sampled. A budget is the plan's own.
+/// An error for a run out of GPU memory of which others held a good part: when it ended, by the account of the worker's
+/// allocator; without one when it began, or when the most was held of what was sampled. A budget is the plan's own.
 Status CheckMemoryWasFree(const job::Plan& plan, const job::RunRecord& record);
 
 /// How long the run's main thread was ready but had no processor, where that is worth a mark; else empty.

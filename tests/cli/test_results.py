@@ -107,14 +107,31 @@ def test_recommend_says_when_another_process_measures_the_answer(assay, explored
     assert json.loads(out)[0]["measured"]["outcome"] == "valid", err
 
 
-def test_recommend_says_what_the_prediction_stands_on(assay, explored, store):
+def set_provenance(store, **entries):
+    """Of every measurement, as if it had been made so."""
     with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
         for key, text in connection.execute("select measurement_id, json from documents").fetchall():
             document = json.loads(text)
-            document["provenance"]["commit"] = "another"
+            document["provenance"] |= entries
             connection.execute("update documents set json = ? where measurement_id = ?", (json.dumps(document), key))
+
+
+def test_recommend_says_what_the_prediction_stands_on(assay, explored, store):
+    set_provenance(store, starved="")
+    assert "waited" not in assay.ok("recommend", explored, "--store", store)
+    set_provenance(store, commit="another", starved="waited for a processor for 4 s of 10 s")
     out = assay.ok("recommend", explored, "--store", store, "--batch-size", 3, "--run")
     assert "the prediction stands on runs with another commit" in out
+    assert "some of its runs waited for processors" in out
+
+
+def test_an_exploration_says_whose_measurements_it_replays(assay, explored, store):
+    set_provenance(store, host="elsewhere", starved="waited for a processor for 4 s of 10 s")
+    result = assay("explore", explored, "--store", store)
+    (line,) = [line for line in (result.stdout + result.stderr).splitlines() if "[1/4]" in line and ": valid" in line]
+    assert (
+        "waited for a processor for 4 s of 10 s, replayed: measured 20" in line and " on elsewhere by commit " in line
+    )
 
 
 def test_a_commit_is_named_by_its_first_characters(assay, explored, store):
