@@ -87,6 +87,16 @@ def test_clusters_are_looked_up_as_one(tmp_path):
     assert_same_ids(encode(tmp_path, tokenizer, texts), [tokenizer.encode(text).ids for text in texts], texts)
 
 
+def test_a_map_into_the_middle_of_a_character_is_not_followed(tmp_path):
+    """The library panics."""
+    units = double_array({b"a": 1, b"b": 0})
+    damaged = struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + "é\0".encode()
+    tokenizer = unigram()
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Precompiled(damaged), normalizers.Strip()])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    assert encode(tmp_path, tokenizer, ["a", "ab"]) == [[2], [2, 8]]
+
+
 def test_lower_case_of_every_code_point(tmp_path):
     tokenizer = byte_tokenizer()
     tokenizer.normalizer = normalizers.Lowercase()

@@ -126,6 +126,9 @@ class PrecompiledNormalizer final : public Normalizer {
       return std::nullopt;
     }
     const std::string_view rest = std::string_view(replacements_).substr(*value);
+    if (!rest.empty() && (static_cast<unsigned char>(rest[0]) & 0xC0) == 0x80) {
+      return std::nullopt;  // within a character
+    }
     return rest.substr(0, rest.find('\0'));
   }
 
