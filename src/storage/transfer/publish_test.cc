@@ -193,7 +193,7 @@ TEST(ScriptedUpload, OfWhichNoAnswerTellsAChecksumIsComparedWithWhatIsRecorded) 
   }
 }
 
-TEST(ScriptedUpload, SendsAPartAgainThatGotNoEtag) {
+TEST(ScriptedUpload, OfWhosePartNoEtagIsToldIsNotPublished) {
   ScriptedUpload upload([](const http::RequestHead& head, http::ServerResponse& response) {
     if (ScriptedUpload::IsPart(head)) {
       response.headers.Remove("etag");
