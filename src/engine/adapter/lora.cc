@@ -14,6 +14,7 @@
 #include "engine/adapter/adapter_config.h"
 #include "engine/adapter/target_modules.h"
 #include "engine/model/random_normal.h"
+#include "engine/model/remove_file.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 
@@ -183,9 +184,14 @@ void save_lora(CausalLM& model, const LoraConfig& config, const std::string& out
       tensors.emplace_back(b_name(*linear), linear->lora->b_Or);
     }
   }
+  const std::string config_path = output_dir + "/" + kConfigFile;
+  const std::string config_text = adapter_config_text(config, model.config().source_dir);
+  // Beside the new weights the config of another adapter would be read with another scale.
+  if (const Result<std::string> earlier = ReadFile(config_path); !earlier.ok() || *earlier != config_text) {
+    remove_file(config_path);
+  }
   write_safetensors(output_dir + "/" + kWeightsFile, tensors);
-  throw_if_error(
-      WriteFileAtomically(output_dir + "/" + kConfigFile, adapter_config_text(config, model.config().source_dir)));
+  throw_if_error(WriteFileAtomically(config_path, config_text));
 }
 
 std::vector<NamedTensor> trainable_parameters(CausalLM& model) {

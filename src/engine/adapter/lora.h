@@ -33,7 +33,8 @@ struct LoraConfig {
 /// Throws StatusError: a target that matches nothing (with the available ones), or an unusable adapter folder.
 LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed);
 
-/// Writes adapter_config.json and adapter_model.safetensors, which peft's from_pretrained reads. Throws StatusError.
+/// Writes adapter_model.safetensors and adapter_config.json, which peft's from_pretrained reads, in the place of an
+/// earlier adapter. What ends halfway leaves none that can be read. Throws StatusError.
 void save_lora(CausalLM& model, const LoraConfig& config, const std::string& output_dir);
 
 /// Every parameter that requires grad: base parameters under their own names, then adapters under peft's

@@ -44,8 +44,9 @@ LoadedImageClassifier load_image_classifier(const std::string& model_dir, const 
 /// Writes the model as save_model() does, in the dtype of its parameters; transformers' from_pretrained reads it.
 /// preprocessor_config.json comes along from the folder that the model came from.
 void save_image_classifier(const ImageClassifier& model, const std::string& output_dir);
-/// The same with `parameters` in the place of the model's own, for one whose parameters are spread over ranks.
+/// The same with `parameters` in the place of the model's own, for one whose parameters are spread over ranks, and with
+/// files of at most `max_shard_bytes`, or one tensor.
 void save_image_classifier(const ImageClassifier& model, std::vector<NamedTensor> parameters,
-                           const std::string& output_dir);
+                           const std::string& output_dir, int64_t max_shard_bytes);
 
 }  // namespace assay::engine

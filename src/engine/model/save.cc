@@ -15,6 +15,7 @@
 #include "engine/model/families.h"
 #include "engine/model/load.h"
 #include "engine/model/load_image_classifier.h"
+#include "engine/model/remove_file.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 #include "engine/model/weights.h"
@@ -22,9 +23,6 @@
 
 namespace assay::engine {
 namespace {
-
-/// transformers' default for max_shard_size.
-constexpr size_t kMaxShardBytes = 5'000'000'000;
 
 /// What belongs to a model besides its config and weights.
 constexpr std::array kTokenizerFiles = {
@@ -39,16 +37,17 @@ constexpr char kVitArchitecture[] = "ViTForImageClassification";
 using Shard = std::vector<NamedTensor>;
 
 /// Consecutive tensors, as many to a shard as fit; a tensor that is larger alone gets a shard of its own.
-std::vector<Shard> split_into_shards(const std::vector<NamedTensor>& parameters, size_t max_bytes) {
+std::vector<Shard> split_into_shards(const std::vector<NamedTensor>& parameters, int64_t max_bytes) {
   std::vector<Shard> shards(1);
-  size_t bytes = 0;
+  int64_t bytes = 0;
   for (const NamedTensor& parameter : parameters) {
-    if (!shards.back().empty() && bytes + parameter.second.nbytes() > max_bytes) {
+    const auto more = static_cast<int64_t>(parameter.second.nbytes());
+    if (!shards.back().empty() && bytes + more > max_bytes) {
       shards.emplace_back();
       bytes = 0;
     }
     shards.back().push_back(parameter);
-    bytes += parameter.second.nbytes();
+    bytes += more;
   }
   return shards;
 }
@@ -71,23 +70,37 @@ void write_index(const std::string& output_dir, const std::vector<Shard>& shards
   throw_if_error(WriteFileAtomically(output_dir + "/" + job::kWeightsIndexFile, DumpJsonPretty(index)));
 }
 
+/// What makes an earlier save readable goes before its files are replaced one by one: a reader would take a mixture of
+/// old and new for a whole save. A single file is replaced at once. In the folder that the model came from, the config
+/// is that of the new weights too.
+void take_earlier_save_apart(const std::string& output_dir, size_t shard_count, bool is_source) {
+  if (!is_source) {
+    remove_file(output_dir + "/config.json");
+  }
+  if (shard_count > 1) {
+    remove_file(output_dir + "/" + job::kWeightsFile);
+    remove_file(output_dir + "/" + job::kWeightsIndexFile);
+  }
+}
+
 /// Weight files of an earlier save that the new ones do not replace; a reader could take them for the model's.
 void remove_stale_weights(const std::string& output_dir, size_t shard_count) {
   std::set<std::string> current;
   for (size_t i = 0; i < shard_count; ++i) {
     current.insert(shard_name(i, shard_count));
   }
-  if (shard_count > 1) {
-    current.insert(job::kWeightsIndexFile);
-  }
   std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(output_dir, error)) {
-    const std::string name = file.path().filename().string();
+  std::filesystem::directory_iterator file(output_dir, error);
+  for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
+    const std::string name = file->path().filename().string();
     const bool is_weights = name == job::kWeightsFile || name == job::kWeightsIndexFile ||
                             (name.starts_with("model-") && name.ends_with(".safetensors"));
     if (is_weights && !current.contains(name)) {
-      std::filesystem::remove(file.path(), error);
+      remove_file(file->path().string());
     }
+  }
+  if (error) {
+    throw StatusError(ErrnoStatus(error.value(), "read the folder", output_dir));
   }
 }
 
@@ -122,9 +135,6 @@ bool same_folder(const std::string& a, const std::string& b) {
 }
 
 void copy_side_files(const Checkpoint& checkpoint, const std::string& output_dir) {
-  if (checkpoint.source_dir.empty() || same_folder(checkpoint.source_dir, output_dir)) {
-    return;
-  }
   for (const char* name : checkpoint.side_files) {
     if (const std::string source = checkpoint.source_dir + "/" + name; FileExists(source)) {
       throw_if_error(WriteFileAtomically(output_dir + "/" + name, value_or_throw(ReadFile(source))));
@@ -136,15 +146,19 @@ void copy_side_files(const Checkpoint& checkpoint, const std::string& output_dir
 
 void save_checkpoint(const Checkpoint& checkpoint, const std::string& output_dir) {
   throw_if_error(MakeDirectories(output_dir));
-  const std::vector<Shard> shards = split_into_shards(checkpoint.parameters, kMaxShardBytes);
+  const std::vector<Shard> shards = split_into_shards(checkpoint.parameters, checkpoint.max_shard_bytes);
+  const bool is_source = !checkpoint.source_dir.empty() && same_folder(checkpoint.source_dir, output_dir);
+  take_earlier_save_apart(output_dir, shards.size(), is_source);
   for (size_t i = 0; i < shards.size(); ++i) {
     write_safetensors(output_dir + "/" + shard_name(i, shards.size()), shards[i]);
   }
+  remove_stale_weights(output_dir, shards.size());
   if (shards.size() > 1) {
     write_index(output_dir, shards);
   }
-  remove_stale_weights(output_dir, shards.size());
-  copy_side_files(checkpoint, output_dir);
+  if (!checkpoint.source_dir.empty() && !is_source) {
+    copy_side_files(checkpoint, output_dir);
+  }
   write_config(checkpoint, output_dir);
 }
 
@@ -158,16 +172,17 @@ void save_model(const CausalLM& model, const std::string& output_dir) {
 }
 
 void save_image_classifier(const ImageClassifier& model, const std::string& output_dir) {
-  save_image_classifier(model, model.parameters(), output_dir);
+  save_image_classifier(model, model.parameters(), output_dir, kMaxShardBytes);
 }
 
 void save_image_classifier(const ImageClassifier& model, std::vector<NamedTensor> parameters,
-                           const std::string& output_dir) {
+                           const std::string& output_dir, int64_t max_shard_bytes) {
   save_checkpoint({.parameters = std::move(parameters),
                    .config_json = model.config().json,
                    .architecture = kVitArchitecture,
                    .source_dir = model.config().source_dir,
-                   .side_files = kImageFiles},
+                   .side_files = kImageFiles,
+                   .max_shard_bytes = max_shard_bytes},
                   output_dir);
 }
 

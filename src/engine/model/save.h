@@ -1,6 +1,7 @@
 // Models to Hugging Face folders.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 
 namespace assay::engine {
 
+/// transformers' default for max_shard_size.
+inline constexpr int64_t kMaxShardBytes = 5'000'000'000;
+
 /// What a model's folder is made of.
 struct Checkpoint {
   std::vector<NamedTensor> parameters;  ///< at least one; the first gives the dtype that config.json names
@@ -17,10 +21,13 @@ struct Checkpoint {
   std::string_view architecture;            ///< for a config.json that does not name one
   std::string source_dir;                   ///< where the model came from; may be empty
   std::span<const char* const> side_files;  ///< names of files that are copied from there where they exist
+  int64_t max_shard_bytes = kMaxShardBytes;
 };
 
-/// Writes config.json and model.safetensors (shards of at most 5 GB and an index when larger), as transformers'
-/// save_pretrained lays them out. Every file appears under its name only when it is whole. Throws StatusError.
+/// Writes config.json and model.safetensors (shards and an index when larger than max_shard_bytes), as transformers'
+/// save_pretrained lays them out, in the place of an earlier save in `output_dir`. Every file appears under its name
+/// only when it is whole, and a save that ends halfway leaves no folder that can be read: one that replaces another
+/// save's files first removes what makes that one readable. Throws StatusError.
 void save_checkpoint(const Checkpoint& checkpoint, const std::string& output_dir);
 
 }  // namespace assay::engine

@@ -208,7 +208,7 @@ class VitRun {
         weights = gather_parts(std::move(weights), plan_, session.model().config(), session.groups->groups().model);
       }
       if (rank_ == 0) {
-        save_image_classifier(session.model(), weights, plan_.output_dir);
+        save_image_classifier(session.model(), weights, plan_.output_dir, plan_.max_shard_mib << 20);
       }
     });
     if (rank_ == 0) {
