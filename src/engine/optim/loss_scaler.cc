@@ -10,12 +10,15 @@ LossScaler::LossScaler(const LossScaleOptions& options)
 
 void LossScaler::update(bool overflow) {
   constexpr double kLeastScale = 0x1p-16;
+  constexpr int64_t kHopelessRow = 10;
   exhausted_ = false;
+  overflows_in_a_row_ = overflow ? overflows_in_a_row_ + 1 : 0;
   if (overflow) {
     steps_since_overflow_ = 0;
     overflows_left_ = std::max<int64_t>(0, overflows_left_ - 1);
     if (overflows_left_ == 0) {
-      exhausted_ = options_.backoff < 1 && scale_ <= std::max(kLeastScale, options_.minimum);
+      exhausted_ = options_.backoff < 1 && overflows_in_a_row_ >= kHopelessRow &&
+                   scale_ <= std::max(kLeastScale, options_.minimum);
       scale_ = std::max(scale_ * options_.backoff, options_.minimum);
     }
     return;
@@ -35,6 +38,7 @@ void LossScaler::restore(const State& state) {
   scale_ = state.scale;
   steps_since_overflow_ = state.steps_since_overflow;
   overflows_left_ = state.overflows_left;
+  overflows_in_a_row_ = 0;
 }
 
 }  // namespace assay::engine

@@ -24,8 +24,9 @@ class LossScaler {
   double scale() const { return scale_; }
   /// After each step: whether its gradients overflowed (it was skipped then).
   void update(bool overflow);
-  /// Whether the last step overflowed at the lowest scale there is: `minimum`, or 2^-16 where that is less. No scale
-  /// can cure that. A scale that never falls (backoff 1) has no lowest.
+  /// Whether the last ten steps or more all overflowed, the last one at the lowest scale there is: `minimum`, or 2^-16
+  /// where that is less. No scale can cure that, and no other batch did. A scale that never falls (backoff 1) has no
+  /// lowest.
   bool exhausted() const { return exhausted_; }
 
   /// For checkpoints.
@@ -42,6 +43,7 @@ class LossScaler {
   double scale_;
   int64_t steps_since_overflow_ = 0;
   int64_t overflows_left_;
+  int64_t overflows_in_a_row_ = 0;
   bool exhausted_ = false;
 };
 

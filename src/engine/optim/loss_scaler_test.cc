@@ -63,22 +63,40 @@ TEST(LossScaler, DefaultsAreThoseOfTorch) {
   EXPECT_EQ(scaler.scale(), 65536.0);
 }
 
-TEST(LossScaler, IsExhaustedByAnOverflowAtItsLowestScale) {
-  LossScaler torch({.initial = 0x1p-15});
-  for (const bool exhausted : {false, true, true}) {
-    torch.update(true);
-    EXPECT_EQ(torch.exhausted(), exhausted);
+/// Overflows in a row, up to 40, until the scale is exhausted; 0: never.
+int row_that_exhausts(LossScaler& scaler) {
+  for (int row = 1; row <= 40; ++row) {
+    scaler.update(true);
+    if (scaler.exhausted()) {
+      return row;
+    }
   }
+  return 0;
+}
+
+TEST(LossScaler, IsExhaustedByARowOfOverflowsThatReachesItsLowestScale) {
+  LossScaler torch({.initial = 65536});
+  EXPECT_EQ(row_that_exhausts(torch), 33) << "32 lead from 2^16 to 2^-16";
   torch.update(false);
   EXPECT_FALSE(torch.exhausted());
-  LossScaler colossal({.initial = 2, .hysteresis = 2, .minimum = 1});
-  for (const bool exhausted : {false, false, true}) {
-    colossal.update(true);
-    EXPECT_EQ(colossal.exhausted(), exhausted);
-  }
+  LossScaler colossal({.initial = 32, .hysteresis = 2, .minimum = 1});
+  EXPECT_EQ(row_that_exhausts(colossal), 10);
+  LossScaler at_the_floor({.initial = 1, .hysteresis = 2, .minimum = 1});
+  EXPECT_EQ(row_that_exhausts(at_the_floor), 10);
   LossScaler fixed({.initial = 1, .growth = 1, .backoff = 1});
-  fixed.update(true);
-  EXPECT_FALSE(fixed.exhausted()) << "another batch may fit";
+  EXPECT_EQ(row_that_exhausts(fixed), 0) << "another batch may fit";
+}
+
+TEST(LossScaler, SingleOverflowsAtTheLowestScaleExhaustNothing) {
+  LossScaler scaler({.initial = 1, .growth_interval = 1000, .hysteresis = 2, .minimum = 1});
+  for (int overflow = 0; overflow < 20; ++overflow) {
+    scaler.update(true);
+    EXPECT_FALSE(scaler.exhausted()) << overflow;
+    for (int step = 0; step < 50; ++step) {
+      scaler.update(false);
+    }
+  }
+  EXPECT_EQ(scaler.scale(), 1);
 }
 
 }  // namespace

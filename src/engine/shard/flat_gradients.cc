@@ -6,12 +6,21 @@
 #include <stdexcept>
 
 namespace assay::engine {
+namespace {
+
+at::ScalarType dtype_of_sum(const ShardPolicy& policy, at::ScalarType travels_as) {
+  return policy.several_backwards && c10::elementSize(travels_as) < sizeof(float) ? at::kFloat : travels_as;
+}
+
+}  // namespace
 
 FlatGradients::FlatGradients(ShardContext& context, const DataRanks& ranks, const FlatLayout& layout,
-                             at::ScalarType dtype, const std::string& unit, bool offload)
-    : ranks_(ranks),
+                             at::ScalarType travels_as, const std::string& unit, bool offload)
+    : context_(context),
+      ranks_(ranks),
       layout_(layout),
-      dtype_(dtype),
+      travels_as_(travels_as),
+      dtype_(dtype_of_sum(context.policy, travels_as)),
       label_(unit + " gradients"),
       offload_(offload),
       written_(layout.parameters().size()),
@@ -19,11 +28,11 @@ FlatGradients::FlatGradients(ShardContext& context, const DataRanks& ranks, cons
   if (layout.ranks() == 1 && !offload) {
     return;
   }
-  whole_ = std::make_unique<FlatBuffer>(context.allocate, layout.elements(), dtype, MemoryKind::kCommunication,
+  whole_ = std::make_unique<FlatBuffer>(context.allocate, layout.elements(), dtype_, MemoryKind::kCommunication,
                                         context.ledger);
   whole_->release();
   shard_ =
-      std::make_unique<FlatBuffer>(offload ? context.allocate_host : context.allocate, layout.shard_elements(), dtype,
+      std::make_unique<FlatBuffer>(offload ? context.allocate_host : context.allocate, layout.shard_elements(), dtype_,
                                    offload ? MemoryKind::kOffloaded : MemoryKind::kGradients, context.ledger);
   shard_->release();
 }
@@ -76,17 +85,32 @@ void FlatGradients::close() {
   }
 }
 
+/// The whole buffer in the dtype that it travels as.
+at::Tensor FlatGradients::to_send() {
+  const bool travels = layout_.ranks() > 1 || ranks_.replicas() > 1;
+  if (!travels || travels_as_ == dtype_) {
+    return whole_->flat();
+  }
+  const at::NoGradGuard no_grad;
+  sent_ = std::make_unique<FlatBuffer>(context_.allocate, layout_.elements(), travels_as_, MemoryKind::kCommunication,
+                                       context_.ledger);
+  sent_->flat().copy_(whole_->flat());
+  whole_->release();
+  return sent_->flat();
+}
+
 void FlatGradients::begin_reduce() {
   close();
   stage_ = Stage::kScattering;
-  if (offload_ || shard_holds_sum_) {
-    target_ = whole_->flat().narrow(0, ranks_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
+  const at::Tensor sent = to_send();
+  if (offload_ || shard_holds_sum_ || sent_ != nullptr) {
+    target_ = sent.narrow(0, ranks_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
   } else {
     shard_->allocate();
     target_ = shard_->flat();
   }
   if (layout_.ranks() > 1) {
-    work_ = ranks_.shard->reduce_scatter(target_, whole_->flat(), ReduceOp::kAverage, label_);
+    work_ = ranks_.shard->reduce_scatter(target_, sent, ReduceOp::kAverage, label_);
   }
 }
 
@@ -111,12 +135,13 @@ void FlatGradients::take_reduced() {
   const at::NoGradGuard no_grad;
   if (shard_holds_sum_) {
     shard_->flat().add_(target_.to(shard_->flat().device()));
-  } else if (offload_) {
+  } else if (offload_ || sent_ != nullptr) {
     shard_->allocate();
     shard_->flat().copy_(target_);
   }
   shard_holds_sum_ = true;
   target_ = at::Tensor();
+  sent_.reset();
   whole_->release();
   written_.assign(written_.size(), false);
   stage_ = Stage::kIdle;

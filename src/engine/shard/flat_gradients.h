@@ -19,10 +19,13 @@ namespace assay::engine {
 /// gradient to the end of the reduction.
 class FlatGradients {
  public:
-  FlatGradients(ShardContext& context, const DataRanks& ranks, const FlatLayout& layout, at::ScalarType dtype,
+  /// `travels_as`: what is reduced over the ranks. Gradients are collected in the same dtype, or in float32 where
+  /// those of several backward passes are added up.
+  FlatGradients(ShardContext& context, const DataRanks& ranks, const FlatLayout& layout, at::ScalarType travels_as,
                 const std::string& unit, bool offload);
 
   at::ScalarType dtype() const { return dtype_; }
+  at::ScalarType travels_as() const { return travels_as_; }
   bool in_bucket() const { return whole_ == nullptr; }
   /// Of those in a bucket: where they lie, all elements of the layout in dtype().
   void put_into(const at::Tensor& part_of_bucket);
@@ -50,18 +53,22 @@ class FlatGradients {
 
  private:
   at::Tensor flat() const { return in_bucket() ? place_in_bucket_ : whole_->flat(); }
+  at::Tensor to_send();
   void take_reduced();
 
   enum class Stage { kIdle, kScattering, kAveraging };
 
+  ShardContext& context_;
   DataRanks ranks_;
   const FlatLayout& layout_;
+  at::ScalarType travels_as_;
   at::ScalarType dtype_;
   std::string label_;
   bool offload_;
   at::Tensor place_in_bucket_;
   std::unique_ptr<FlatBuffer> whole_;
   std::unique_ptr<FlatBuffer> shard_;
+  std::unique_ptr<FlatBuffer> sent_;  ///< while the whole buffer is reduced in another dtype than its own
   bool closed_ = false;
   bool shard_holds_sum_ = false;  ///< of earlier reductions
   std::vector<bool> written_;     ///< in the whole buffer

@@ -24,14 +24,9 @@ struct FlatGroup {
         expert(is_divided(context, parameters.front())) {
     if (weights.trainable()) {
       gradients = std::make_unique<FlatGradients>(context, weights.ranks(), weights.layout(),
-                                                  gradient_dtype(context.policy, weights.dtype()), unit,
+                                                  context.policy.reduce_dtype.value_or(weights.dtype()), unit,
                                                   placement.offload_optimizer);
     }
-  }
-
-  static at::ScalarType gradient_dtype(const ShardPolicy& policy, at::ScalarType weights) {
-    const at::ScalarType reduced = policy.reduce_dtype.value_or(weights);
-    return policy.several_backwards && c10::elementSize(reduced) < sizeof(float) ? at::kFloat : reduced;
   }
 
   /// Of an expert that only some ranks hold.

@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kBytesPerMib = 1024.0 * 1024.0;
 
-int64_t gradient_bytes(const FlatGroup& group) {
-  return group.weights.layout().elements() * static_cast<int64_t>(c10::elementSize(group.gradients->dtype()));
+int64_t bytes_to_send(const FlatGroup& group) {
+  return group.weights.layout().elements() * static_cast<int64_t>(c10::elementSize(group.gradients->travels_as()));
 }
 
 }  // namespace
@@ -18,6 +18,7 @@ int64_t gradient_bytes(const FlatGroup& group) {
 GradientBuckets::Bucket::Bucket(ShardContext& context, const std::vector<FlatGroup*>& members, int64_t elements,
                                 std::string name)
     : buffer(context.allocate, elements, members.front()->gradients->dtype(), MemoryKind::kGradients, context.ledger),
+      travels_as(members.front()->gradients->travels_as()),
       label(std::move(name)),
       groups(static_cast<int64_t>(members.size())),
       missing(groups) {}
@@ -35,11 +36,11 @@ GradientBuckets::GradientBuckets(ShardContext& context, const DataRanks& ranks, 
     bytes = 0;
   };
   for (FlatGroup* group : groups) {
-    if (!current.empty() && current.front()->gradients->dtype() != group->gradients->dtype()) {
+    if (!current.empty() && current.front()->gradients->travels_as() != group->gradients->travels_as()) {
       close();
     }
     current.push_back(group);
-    bytes += static_cast<double>(gradient_bytes(*group));
+    bytes += static_cast<double>(bytes_to_send(*group));
     const double limit = buckets_.empty() ? context.policy.first_bucket_mib : context.policy.bucket_mib;
     if (bytes >= limit * kBytesPerMib) {
       close();
@@ -62,6 +63,19 @@ void GradientBuckets::add_bucket(const std::vector<FlatGroup*>& groups) {
   }
 }
 
+/// A sum that was averaged before in this step, and added to since, travels as it is: rounded again and again it would
+/// lose what is added.
+at::Tensor GradientBuckets::to_send(Bucket& bucket) const {
+  const at::Tensor flat = bucket.buffer.flat();
+  if (bucket.averaged || bucket.travels_as == flat.scalar_type()) {
+    return flat;
+  }
+  bucket.sent = std::make_unique<FlatBuffer>(context_.allocate, flat.numel(), bucket.travels_as,
+                                             MemoryKind::kCommunication, context_.ledger);
+  bucket.sent->flat().copy_(flat);
+  return bucket.sent->flat();
+}
+
 void GradientBuckets::ready(FlatGroup& group) {
   group.gradients->close();
   Bucket& bucket = buckets_[filling_];
@@ -70,7 +84,7 @@ void GradientBuckets::ready(FlatGroup& group) {
   }
   bucket.missing = bucket.groups;
   if (ranks_.replicas() > 1) {
-    bucket.work = ranks_.replicate->all_reduce(bucket.buffer.flat(), ReduceOp::kAverage, bucket.label);
+    bucket.work = ranks_.replicate->all_reduce(to_send(bucket), ReduceOp::kAverage, bucket.label);
   }
   filling_ = (filling_ + 1) % buckets_.size();
 }
@@ -80,7 +94,18 @@ void GradientBuckets::wait() {
     if (bucket.work != nullptr) {
       bucket.work->wait();
       bucket.work.reset();
+      bucket.averaged = true;
     }
+    if (bucket.sent != nullptr) {
+      bucket.buffer.flat().copy_(bucket.sent->flat());
+      bucket.sent.reset();
+    }
+  }
+}
+
+void GradientBuckets::step_over() {
+  for (Bucket& bucket : buckets_) {
+    bucket.averaged = false;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,18 +23,24 @@ class GradientBuckets {
   /// All gradients of the group are there. Called for each group once a reduction, in the constructor's order.
   void ready(FlatGroup& group);
   void wait();
+  /// After a step: what is ready next begins a new sum.
+  void step_over();
 
  private:
   struct Bucket {
     Bucket(ShardContext& context, const std::vector<FlatGroup*>& groups, int64_t elements, std::string label);
 
     FlatBuffer buffer;
+    at::ScalarType travels_as;
+    std::unique_ptr<FlatBuffer> sent;  ///< while the buffer is averaged in another dtype than its own
     std::string label;
     int64_t groups;
     int64_t missing;
+    bool averaged = false;  ///< since the last step
     WorkPtr work;
   };
   void add_bucket(const std::vector<FlatGroup*>& groups);
+  at::Tensor to_send(Bucket& bucket) const;
 
   ShardContext& context_;
   DataRanks ranks_;

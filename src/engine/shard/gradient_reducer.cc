@@ -71,6 +71,17 @@ void GradientReducer::finish() {
   next_ = 0;
 }
 
+void GradientReducer::step_over() {
+  for (FlatGroup* group : groups_) {
+    group->gradients->reset();
+  }
+  for (std::optional<GradientBuckets>& buckets : buckets_) {
+    if (buckets) {
+      buckets->step_over();
+    }
+  }
+}
+
 std::vector<at::Tensor> GradientReducer::reduced(bool expert) const {
   std::vector<at::Tensor> tensors;
   for (const FlatGroup* group : groups_) {

@@ -22,6 +22,8 @@ class GradientReducer {
   void ready(ShardUnit& unit);
   /// Reduces what is left, gradients or not, and waits for everything.
   void finish();
+  /// After a step: all gradients are let go.
+  void step_over();
 
   /// Trainable groups, in the order of the units.
   const std::vector<FlatGroup*>& groups() const { return groups_; }

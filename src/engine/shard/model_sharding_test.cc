@@ -2,6 +2,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +71,12 @@ at::Tensor loss_of(Decoder& model, int step, int part) {
 
 using Weights = std::map<std::string, at::Tensor>;
 
+/// Frozen weights too.
+struct Trained {
+  Weights weights;
+  std::set<std::string> frozen;
+};
+
 Decoder small_decoder_with_lora() {
   Decoder model = small_decoder();
   apply_lora(model, {.rank = 2, .alpha = 8, .dropout = 0, .target_modules = {"q_proj", "down_proj"}}, 7);
@@ -83,7 +91,7 @@ std::vector<NamedTensor> trained(Decoder& model) {
 }
 
 template <typename Model>
-Weights train_plainly(Model model) {
+Trained train_plainly(Model model) {
   const std::vector<NamedTensor> parameters = trained(model);
   const auto optimizer = make_optimizer("adamw_torch", parameters, kOptimizer);
   for (int step = 0; step < kSteps; ++step) {
@@ -99,11 +107,16 @@ Weights train_plainly(Model model) {
       tensor.mutable_grad() = at::Tensor();
     }
   }
-  Weights weights;
-  for (const auto& [name, tensor] : parameters) {
-    weights[name] = tensor.detach();
+  Trained result;
+  for (const auto& named : {model.parameters(), parameters}) {
+    for (const auto& [name, tensor] : named) {
+      result.weights[name] = tensor.detach();
+      if (!tensor.requires_grad()) {
+        result.frozen.insert(name);
+      }
+    }
   }
-  return weights;
+  return result;
 }
 
 template <typename Model>
@@ -127,9 +140,14 @@ Weights train_sharded(const ShardPolicy& policy, Model (*make)()) {
   return weights;
 }
 
-void expect_same(const Weights& got, const Weights& want, const std::string& what) {
-  ASSERT_GE(got.size(), want.size()) << what;
-  for (const auto& [name, tensor] : want) {
+void expect_same(const Weights& got, const Trained& want, const std::string& what) {
+  ASSERT_EQ(got.size(), want.weights.size()) << what;
+  for (const auto& [name, tensor] : want.weights) {
+    ASSERT_TRUE(got.contains(name)) << what << ": " << name;
+    if (want.frozen.contains(name)) {
+      EXPECT_TRUE(at::equal(got.at(name), tensor)) << what << ": " << name;
+      continue;
+    }
     // A softmax does not see the bias of its keys: Adam makes steps out of what rounding leaves of a zero gradient.
     if (name.ends_with("key.bias")) {
       continue;
@@ -141,7 +159,7 @@ void expect_same(const Weights& got, const Weights& want, const std::string& wha
 
 template <typename Model>
 void expect_every_strategy(Model (*make)()) {
-  const Weights want = train_plainly(make());
+  const Trained want = train_plainly(make());
   for (const ShardStrategy& strategy : shard_strategies()) {
     expect_same(train_sharded(with_precision(strategy.policy, "fp32"), make), want, std::string(strategy.name));
   }

@@ -32,13 +32,13 @@ struct ShardPolicy {
   bool keep_weights = true;            ///< whole weights stay in memory between steps; else units gather them
   bool reshard_after_forward = false;  ///< units give their gathered weights up between forward and backward
   bool accumulate_whole = false;       ///< gradients of micro-batches are added up whole and reduced once a step
-  /// A step has several backward passes, whose 16-bit gradients are then added up, and reduced, in float32: in 16 bits
-  /// what is added to a sum 256 times as large is lost.
+  /// A step has several backward passes, whose gradients are then added up in float32, whatever they travel as: in 16
+  /// bits what is added to a sum 256 times as large is lost.
   bool several_backwards = false;
 
   /// What forward and backward compute in; nullopt: each parameter's own dtype.
   std::optional<at::ScalarType> param_dtype;
-  /// What gradients are reduced in; nullopt: as param_dtype.
+  /// What gradients travel as when they are reduced; nullopt: as param_dtype.
   std::optional<at::ScalarType> reduce_dtype;
   bool float32_master = true;  ///< the optimiser updates float32 weights beside 16-bit ones
   bool gather_float8 = false;  ///< weights travel as e4m3 with one scale a shard

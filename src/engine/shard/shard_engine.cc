@@ -293,9 +293,7 @@ void ShardEngine::step(double learning_rate, double max_norm) {
 }
 
 void ShardEngine::step_over() {
-  for (FlatGroup* group : reducer_->groups()) {
-    group->gradients->reset();
-  }
+  reducer_->step_over();
   schedule_->updated();
 }
 

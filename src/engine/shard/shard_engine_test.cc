@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/comm/local_communicator.h"
@@ -119,12 +120,18 @@ TEST_P(EveryStrategy, NamesParametersWithoutGradient) {
 TEST_P(EveryStrategy, FollowsTheCourseIn16And8Bits) {
   const Setting setting{.steps = 8};
   const Course want = train_alone(setting);
-  for (const char* precision : {"bf16", "fp16", "fp8", "amp_fp16"}) {
+  for (const auto& [precision, gather_float8] :
+       {std::pair{"bf16", false}, {"fp16", false}, {"fp8", true}, {"amp_fp16", false}, {"fp32", true}}) {
     ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), precision);
+    policy.gather_float8 = gather_float8;
     policy.loss_scale.initial = 256;
     const Course got = train_sharded(GetParam().ranks, policy, setting);
     for (size_t i = 0; i < want.losses.size(); ++i) {
-      EXPECT_NEAR(got.losses[i], want.losses[i], policy.gather_float8 ? 0.2 : 0.05) << precision << ", step " << i;
+      SCOPED_TRACE(fmt::format("{}, step {}", precision, i));
+      EXPECT_NEAR(got.losses[i], want.losses[i], gather_float8 ? 0.15 : 0.025);
+      if (!gather_float8) {
+        EXPECT_NEAR(got.norms[i] / want.norms[i], 1, 0.05);
+      }
     }
     EXPECT_LT(got.losses.back(), got.losses.front()) << precision;
   }
@@ -184,12 +191,19 @@ TEST_P(EveryStrategyAndNumberOfRanks, WeightsThatTravelIn8BitsStayExactWhereThey
   });
 }
 
-class SeveralBackwards : public ::testing::TestWithParam<const char*> {};
+struct ManyPasses {
+  const char* strategy;
+  const char* precision = "bf16";  ///< of the arithmetic; gradients travel in bfloat16
+  bool no_sync = true;
+};
+
+class SeveralBackwards : public ::testing::TestWithParam<ManyPasses> {};
 
 TEST_P(SeveralBackwards, AddUpSmallGradientsIn32Bits) {
   constexpr int64_t kPasses = 600;  // in bfloat16 a sum stands still at 256 times what is added
-  ShardPolicy policy = with_precision(shard_policy(GetParam()), "bf16");
+  ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), GetParam().precision);
   policy.several_backwards = true;
+  policy.reduce_dtype = at::kBFloat16;
   const TestModelOptions options;
   const auto norm_of = [&](Communicator& world, int64_t passes) {
     TestModel model(options);
@@ -197,7 +211,8 @@ TEST_P(SeveralBackwards, AddUpSmallGradientsIn32Bits) {
     ShardEngine engine(model, policy, groups.groups, kOptimizer);
     const auto batch = test_batch(options, 0, 0);
     for (int64_t pass = 1; pass <= passes; ++pass) {
-      engine.backward(model.loss(batch.ids_T, batch.targets_T) / static_cast<double>(passes), pass == passes, true);
+      engine.backward(model.loss(batch.ids_T, batch.targets_T) / static_cast<double>(passes), pass == passes,
+                      GetParam().no_sync);
     }
     engine.step(0);
     return engine.last_step().gradient_norm;
@@ -209,7 +224,33 @@ TEST_P(SeveralBackwards, AddUpSmallGradientsIn32Bits) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Shard, SeveralBackwards, ::testing::Values("torch_ddp", "low_level_zero", "FULL_SHARD"));
+INSTANTIATE_TEST_SUITE_P(Shard, SeveralBackwards,
+                         ::testing::Values(ManyPasses{"torch_ddp"}, ManyPasses{"torch_ddp", "fp32"},
+                                           ManyPasses{"torch_ddp", "bf16", false}, ManyPasses{"low_level_zero"},
+                                           ManyPasses{"FULL_SHARD", "fp32"}, ManyPasses{"FULL_SHARD", "bf16", false}));
+
+TEST(ShardEngine, GradientsOfSeveralBackwardsTravelInAsManyBytesAsThoseOfOne) {
+  const TestModelOptions options;
+  for (const char* strategy : {"torch_ddp", "low_level_zero", "FULL_SHARD"}) {
+    std::map<bool, int64_t> bytes;
+    for (const bool several : {false, true}) {
+      ShardPolicy policy = with_precision(shard_policy(strategy), "bf16");
+      policy.several_backwards = several;
+      const auto fake = make_fake_communicator({.rank = 0, .size = 2});
+      const bool splits = policy.split != SplitOver::kNobody;
+      TestModel model(options);
+      ShardEngine engine(model, policy, {splits ? fake.get() : nullptr, splits ? nullptr : fake.get()}, kOptimizer);
+      fake->reset_stats();
+      const auto batch = test_batch(options, 0, 0);
+      engine.backward(model.loss(batch.ids_T, batch.targets_T), /*last=*/true);
+      for (const CollectiveStats& stats : fake->stats()) {
+        bytes[several] += stats.bytes;
+      }
+    }
+    EXPECT_GT(bytes[true], 0) << strategy;
+    EXPECT_EQ(bytes[true], bytes[false]) << strategy;
+  }
+}
 
 TEST(ShardEngine, RanksThatUseDifferentParametersAreFound) {
   const Setting setting{.model = {.unused = true}, .steps = 2, .use_differs = true};
@@ -233,12 +274,17 @@ TEST_P(EveryStrategyAndNumberOfRanks, SkipsAStepThatOverflowsOnAnyRank) {
   testing::run_ranks(group, [&](Communicator& world) { overflow_on_last_rank(world, policy); });
 }
 
+/// One rank is what the gate of the ViT benchmark compares with; in 16 bits norms may differ by 5 % there.
 TEST(ShardEngineReduction, AnAllReduceThatMovesNothingShowsInTheGradientNorm) {
   const Setting setting{.steps = 1};
-  const auto deaf = make_fake_communicator({.rank = 0, .size = 2});
-  const Course got = testing::train_rank(*deaf, with_precision(shard_policy("torch_ddp"), "fp32"), setting);
   const double want = train_alone(setting).norms[0];
-  EXPECT_GT(std::abs(got.norms[0] - want) / want, 0.01);
+  for (const ShardStrategy& strategy : shard_strategies()) {
+    if (strategy.policy.split == SplitOver::kNobody) {
+      const auto deaf = make_fake_communicator({.rank = 0, .size = 2});
+      const Course got = testing::train_rank(*deaf, with_precision(strategy.policy, "fp32"), setting);
+      EXPECT_GT(std::abs(got.norms[0] / want - 1), 0.05) << strategy.name;
+    }
+  }
 }
 
 TEST(ShardEngineOverflow, WithoutALossScaleNothingIsUpdatedEither) {
@@ -265,10 +311,10 @@ TEST(ShardEngineOverflow, AnExhaustedLossScaleIsReported) {
   policy.loss_scale = {.initial = 2, .minimum = 1};
   ShardEngine engine(model, policy, {}, kOptimizer);
   const auto batch = test_batch(options, 0, 0);
-  for (const bool exhausted : {false, true}) {
+  for (int step = 1; step <= 10; ++step) {
     engine.backward(model.loss(batch.ids_T, batch.targets_T) * INFINITY);
     engine.step(1e-2);
-    EXPECT_EQ(engine.last_step().exhausted, exhausted);
+    EXPECT_EQ(engine.last_step().exhausted, step == 10) << step;
   }
 }
 

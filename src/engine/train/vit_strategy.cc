@@ -57,7 +57,7 @@ ShardPolicy policy_of(const job::VitPlan& plan) {
   policy.offload_param_frac = knobs.offload_param_frac;
   policy.memory_cap_bytes = plan.memory_cap_bytes;
   policy.loss_scale.initial = plan.loss_scale;
-  policy.several_backwards = job::MicroBatches(plan) > 1 && knobs.communication_dtype.empty();
+  policy.several_backwards = job::MicroBatches(plan) > 1;
   set_communication_dtype(knobs.communication_dtype, policy);
   return policy;
 }

@@ -1,0 +1,32 @@
+#include "engine/train/vit_strategy.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::engine {
+namespace {
+
+TEST(VitStrategy, AStepOfSeveralMicroBatchesAddsUpInFloat32WhateverTravels) {
+  for (const char* travels_as : {"", "float32", "bfloat16", "float16", "float8"}) {
+    for (const char* precision : {"fp32", "bf16"}) {
+      job::VitPlan plan{.plugin = "FULL_SHARD", .precision = precision};
+      plan.knobs.communication_dtype = travels_as;
+      EXPECT_FALSE(policy_of(plan).several_backwards) << travels_as << ", " << precision;
+      plan.gradient_accumulation_steps = 2;
+      EXPECT_TRUE(policy_of(plan).several_backwards) << travels_as << ", " << precision;
+    }
+  }
+}
+
+TEST(VitStrategy, WhatTravelsIsTheCommunicationDtypesAlone) {
+  job::VitPlan plan{.plugin = "FULL_SHARD", .precision = "bf16"};
+  EXPECT_EQ(policy_of(plan).reduce_dtype, at::kBFloat16);
+  plan.knobs.communication_dtype = "float8";
+  EXPECT_EQ(policy_of(plan).reduce_dtype, at::kBFloat16);
+  EXPECT_TRUE(policy_of(plan).gather_float8);
+  plan.knobs.communication_dtype = "float32";
+  EXPECT_EQ(policy_of(plan).reduce_dtype, at::kFloat);
+  EXPECT_FALSE(policy_of(plan).gather_float8);
+}
+
+}  // namespace
+}  // namespace assay::engine
