@@ -1,11 +1,17 @@
 #include "engine/shard/patient_work.h"
 
+#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "engine/comm/shm/shm_communicator.h"
@@ -21,7 +27,7 @@ TEST(RunPatiently, OutlastsTheDeadlineOfACollective) {
   testing::run_ranks(group, [&](Communicator& world) {
     ShardContext context;
     context.groups.shard = &world;
-    run_patiently(context, [&] {
+    run_patiently(context, "rest", [&] {
       if (world.rank() == 0) {
         std::this_thread::sleep_for(std::chrono::duration<double>(3 * kDeadlineSeconds));
       }
@@ -36,7 +42,7 @@ TEST(RunPatiently, EveryRankHearsOfAFailure) {
   const auto errors = testing::run_ranks_to_end(group, [&](Communicator& world) {
     ShardContext context;
     context.groups.replicate = &world;
-    run_patiently(context, [&] {
+    run_patiently(context, "rest", [&] {
       if (world.rank() == 1) {
         throw std::runtime_error("no space left");
       }
@@ -45,6 +51,64 @@ TEST(RunPatiently, EveryRankHearsOfAFailure) {
   EXPECT_THAT([&] { std::rethrow_exception(errors[0]); }, ::testing::Throws<CommError>());
   EXPECT_THAT([&] { std::rethrow_exception(errors[1]); },
               ::testing::ThrowsMessage<std::runtime_error>("no space left"));
+}
+
+/// What is written to stderr, for who waits for it.
+class StderrPipe {
+ public:
+  StderrPipe() : before_(::dup(STDERR_FILENO)) {
+    EXPECT_EQ(::pipe(ends_.data()), 0);
+    ::dup2(ends_[1], STDERR_FILENO);
+  }
+  ~StderrPipe() {
+    ::dup2(before_, STDERR_FILENO);
+    for (const int fd : {before_, ends_[0], ends_[1]}) {
+      ::close(fd);
+    }
+  }
+  StderrPipe(const StderrPipe&) = delete;
+  StderrPipe& operator=(const StderrPipe&) = delete;
+
+  /// What comes first; empty when nothing does for ten seconds.
+  std::string read() const {
+    constexpr int kMilliseconds = 10'000;
+    pollfd readable{.fd = ends_[0], .events = POLLIN, .revents = 0};
+    std::array<char, 1000> text{};
+    const ssize_t length =
+        ::poll(&readable, 1, kMilliseconds) == 1 ? ::read(ends_[0], text.data(), text.size()) : ssize_t{0};
+    return {text.data(), static_cast<size_t>(std::max<ssize_t>(0, length))};
+  }
+
+ private:
+  int before_;
+  std::array<int, 2> ends_{};
+};
+
+TEST(RunPatiently, SaysWhatItStillDoesWhenAnotherRankFailed) {
+  const auto group = make_thread_group(2);
+  std::string said;
+  {
+    const StderrPipe err;
+    testing::run_ranks_to_end(group, [&](Communicator& world) {
+      Communicator* const groups[] = {&world};
+      run_patiently(groups, c10::kCPU, "write the file", [&] {
+        if (world.rank() == 1) {
+          throw std::runtime_error("no space left");
+        }
+        said = err.read();
+      });
+    });
+  }
+  EXPECT_THAT(said, ::testing::HasSubstr("still has to write the file"));
+}
+
+TEST(RunPatiently, WorksAsItsCallerWould) {
+  const auto group = make_thread_group(2);
+  testing::run_ranks(group, [&](Communicator& world) {
+    const at::NoGradGuard no_grad;
+    Communicator* const groups[] = {&world};
+    run_patiently(groups, c10::kCPU, "look", [&] { EXPECT_FALSE(at::GradMode::is_enabled()); });
+  });
 }
 
 }  // namespace

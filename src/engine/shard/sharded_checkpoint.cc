@@ -4,17 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/files.h"
 #include "base/json.h"
 #include "engine/comm/gather_text.h"
+#include "engine/model/remove_file.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 #include "engine/shard/patient_work.h"
@@ -149,14 +148,6 @@ void refuse_parts_of_a_model(const ShardContext& context, const std::string& fol
   }
 }
 
-void remove_index(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::remove(folder + "/" + kIndexFile, error);
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw StatusError(ErrnoStatus(error.value(), "replace the checkpoint in", folder));
-  }
-}
-
 /// Reads pieces out of the files of a checkpoint, each opened once.
 class PieceReader {
  public:
@@ -249,14 +240,14 @@ void save_sharded(ShardEngine& engine, const std::string& folder) {
   const DataRanks ranks = context.ranks_of(/*expert=*/false);
   const bool writes_index = ranks.first_replica() && ranks.shard_rank() == 0;
   // What stood there must not be taken for whole while its files are replaced one by one.
-  run_patiently(context, [&] {
+  run_patiently(context, "remove an old index in " + folder, [&] {
     if (writes_index) {
-      remove_index(folder);
+      remove_file(folder + "/" + kIndexFile);
     }
   });
-  run_patiently(context, [&] { write_own_files(groups, folder); });
+  run_patiently(context, "write shards to " + folder, [&] { write_own_files(groups, folder); });
   const json parameters = all_parameters(groups, context);
-  run_patiently(context, [&] {
+  run_patiently(context, "write the index to " + folder, [&] {
     if (writes_index) {
       const json index = index_of(parameters, ranks.shard_ranks(), engine.loss_scaler().state());
       throw_if_error(WriteFileAtomically(folder + "/" + kIndexFile, DumpJsonPretty(index)));
@@ -268,13 +259,16 @@ void load_sharded(ShardEngine& engine, const std::string& folder) {
   const at::NoGradGuard no_grad;
   engine.last_step();
   refuse_parts_of_a_model(engine.context(), folder);
-  const json index = read_index(folder);
-  const json& scale = index.at("loss_scale");
-  engine.loss_scaler().restore({scale.at("scale"), scale.at("steps_since_overflow"), scale.at("overflows_left")});
-  PieceReader reader(folder, index.at("parameters"));
-  for (const SavedGroup& group : saved_groups(engine)) {
-    load_group(reader, group);
-  }
+  const std::vector<SavedGroup> groups = saved_groups(engine);
+  run_patiently(engine.context(), "read shards from " + folder, [&] {
+    const json index = read_index(folder);
+    const json& scale = index.at("loss_scale");
+    engine.loss_scaler().restore({scale.at("scale"), scale.at("steps_since_overflow"), scale.at("overflows_left")});
+    PieceReader reader(folder, index.at("parameters"));
+    for (const SavedGroup& group : groups) {
+      load_group(reader, group);
+    }
+  });
   engine.publish_masters();
 }
 

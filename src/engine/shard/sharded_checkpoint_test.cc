@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "base/files.h"
 #include "engine/model/status_error.h"
@@ -98,6 +103,50 @@ TEST_F(ShardedCheckpoint, ASaveThatFailsHalfwayLeavesNothingThatLooksWhole) {
   EXPECT_THROW(train_sharded(2, exact("FULL_SHARD"), {.steps = 2, .save_to = folder_.path()}), std::runtime_error);
   EXPECT_THAT([&] { train_sharded(1, exact("FULL_SHARD"), {.steps = 1, .load_from = folder_.path()}); },
               ThrowsMessage<StatusError>(HasSubstr("index.json")));
+}
+
+/// Counts the collectives of a rank.
+class CallCounter : public CallObserver {
+ public:
+  void on_run(const CallSpan& /*span*/) override {}
+  void on_wait(const CallSpan& /*span*/) override { ++calls; }
+  std::atomic<int> calls = 0;
+};
+
+TEST_F(ShardedCheckpoint, RanksGoOnMeetingWhileOneReads) {
+  constexpr int kMeetings = 3;
+  train_sharded(2, exact("FULL_SHARD"), {.steps = 1, .save_to = folder_.path() + "/saved"});
+  // The second rank's index is a pipe, which is filled after the first rank has met it a few times.
+  const std::string slow = folder_.path() + "/slow";
+  std::filesystem::create_directory(slow);
+  for (const char* name : {"rank-00000.safetensors", "rank-00001.safetensors"}) {
+    std::filesystem::copy(folder_.path() + "/saved/" + name, slow);
+  }
+  ASSERT_EQ(::mkfifo((slow + "/index.json").c_str(), 0600), 0);
+  const auto counter = std::make_shared<CallCounter>();
+  int met = 0;
+  std::thread filler([&] {
+    std::ofstream pipe(slow + "/index.json");
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (counter->calls < kMeetings && std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::yield();
+    }
+    met = counter->calls;
+    pipe << ReadFile(folder_.path() + "/saved/index.json").value();
+  });
+  const auto group = make_thread_group(2);
+  testing::run_ranks(group, [&](Communicator& world) {
+    testing::TestModel model({});
+    testing::RankGroups groups(world, SplitOver::kAll);
+    ShardEngine engine(model, exact("FULL_SHARD"), groups.groups, testing::kOptimizer);
+    if (world.rank() == 0) {
+      groups.groups.shard->set_observer(counter);
+    }
+    load_sharded(engine, world.rank() == 0 ? folder_.path() + "/saved" : slow);
+    groups.groups.shard->set_observer(nullptr);
+  });
+  filler.join();
+  EXPECT_GE(met, kMeetings);
 }
 
 TEST_F(ShardedCheckpoint, NamesAFolderWithoutIndex) {

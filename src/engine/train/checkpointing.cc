@@ -90,21 +90,25 @@ int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan) {
   return most;
 }
 
+int64_t layers_asked_for(const std::string& gradient_checkpointing, int64_t layers) {
+  const int64_t wanted = value_or_throw(job::CheckpointedLayers(gradient_checkpointing));
+  if (wanted > layers && gradient_checkpointing != "on") {
+    throw StatusError(Status::InvalidArgument(
+        fmt::format("gradient_checkpointing is {}, but the model has {} layers (say on for all)", wanted, layers)));
+  }
+  return std::min(layers, wanted);
+}
+
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, c10::Device device,
                                       int64_t untouched_bytes, CausalLM& model) {
   const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan)),
                       .gradient_bytes = gradient_bytes(model, model.linears()),
                       .accumulates = plan.gradient_accumulation_steps > 1};
   CheckpointingChoice choice{.layers = need.activations.layers};
-  const int64_t wanted = value_or_throw(job::CheckpointedLayers(plan.gradient_checkpointing));
-  if (wanted == job::kAutoCheckpointing) {
+  choice.checkpointed_layers = layers_asked_for(plan.gradient_checkpointing, choice.layers);
+  if (choice.checkpointed_layers == job::kAutoCheckpointing) {
     choice.available_bytes = available_bytes(plan, device, untouched_bytes);
     choice.checkpointed_layers = fewest_checkpointed_layers(need, choice.available_bytes);
-  } else if (wanted > choice.layers && plan.gradient_checkpointing != "on") {
-    throw StatusError(Status::InvalidArgument(fmt::format(
-        "gradient_checkpointing is {}, but the model has {} layers (say on for all)", wanted, choice.layers)));
-  } else {
-    choice.checkpointed_layers = std::min(choice.layers, wanted);
   }
   choice.step_bytes = step_bytes(need, choice.checkpointed_layers);
   model.set_checkpointed_layers(choice.checkpointed_layers);

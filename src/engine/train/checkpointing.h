@@ -30,6 +30,10 @@ int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes
 /// Tokens of the largest micro-batch, rows cut to plan.model_max_length. With shuffling an upper bound over all orders.
 int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan);
 
+/// What a plan's gradient_checkpointing asks for: a number up to `layers`, or job::kAutoCheckpointing. Throws
+/// StatusError for a number above the model's `layers`.
+int64_t layers_asked_for(const std::string& gradient_checkpointing, int64_t layers);
+
 struct CheckpointingChoice {
   int64_t layers = 0;               ///< that keep activations
   int64_t checkpointed_layers = 0;  ///< of these

@@ -7,6 +7,7 @@
 
 #include "engine/comm/connect.h"
 #include "engine/model/status_error.h"
+#include "engine/shard/patient_work.h"
 #include "engine/train/checkpointing.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/vit_forecast.h"
@@ -51,6 +52,20 @@ LoadedImageClassifier load_model(const job::VitPlan& plan, const VitConfig& conf
   return load_image_classifier(plan.model_dir, options);
 }
 
+/// Disks of several machines may be differently fast.
+void read_files(const job::VitPlan& plan, const VitConfig& config, c10::Device device, VitSession& session) {
+  Communicator* const world[] = {session.world.get()};
+  const StrategyGroups& groups = *session.groups;
+  run_patiently(world, device, "read the model in " + plan.model_dir, [&] {
+    session.loaded = load_model(plan, config, groups.model_rank(), device);
+    session.batches =
+        std::make_unique<ImageBatches>(plan, session.model().config(), groups.data_rank(), groups.data_ranks());
+    if (!plan.eval_file.empty()) {
+      session.evaluation.emplace(plan.eval_file, plan, session.model().config());
+    }
+  });
+}
+
 /// The engine over this rank's part of the model, with what joins it to the other parts.
 void make_engine(const job::VitPlan& plan, const ShardPolicy& policy, VitSession& session) {
   Shardable* units = &session.model();
@@ -76,7 +91,7 @@ void check_optimizer(const job::VitPlan& plan) {
 
 int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
   const int64_t layers = model.num_layers();
-  const int64_t wanted = value_or_throw(job::CheckpointedLayers(plan.gradient_checkpointing));
+  const int64_t wanted = layers_asked_for(plan.gradient_checkpointing, model.config().num_layers);
   if (wanted != job::kAutoCheckpointing) {
     return std::clamp<int64_t>(wanted - model.first_layer(), 0, layers);
   }
@@ -100,15 +115,10 @@ VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& env
   VitSession session;
   session.world = join(plan, environment, device);
   session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
-  session.loaded = load_model(plan, config, session.groups->model_rank(), device);
+  read_files(plan, config, device, session);
   session.parameters = count_parameters(session.model().config());
   session.checkpointed_layers = layers_to_checkpoint(plan, session.model());
   session.model().set_checkpointed_layers(session.checkpointed_layers);
-  session.batches = std::make_unique<ImageBatches>(plan, session.model().config(), session.groups->data_rank(),
-                                                   session.groups->data_ranks());
-  if (!plan.eval_file.empty()) {
-    session.evaluation.emplace(plan.eval_file, plan, session.model().config());
-  }
   session.planned_steps =
       plan.max_steps > 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
   make_engine(plan, policy, session);

@@ -5,6 +5,9 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <fmt/format.h>
 
+#include <exception>
+#include <optional>
+#include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #include <utility>
@@ -55,26 +58,37 @@ class StreamWork final : public Work {
   ~StreamWork() override {
     try {
       wait();
-    } catch (const CommError&) {
+    } catch (const std::exception&) {
       // Who did not wait did not want to know; the group's next call says it.
     }
   }
 
   void wait() override {
-    if (std::exchange(waited_, true)) {
-      return;
+    if (!std::exchange(waited_, true)) {
+      failure_ = failure_of_wait();
     }
-    try {
-      work_->wait();
-    } catch (const c10::Error& error) {
-      throw CommError(fmt::format("{} failed: {}", where_, error.what_without_backtrace()));
+    if (failure_) {
+      throw CommError(fmt::format("{} failed: {}", where_, *failure_));
     }
   }
 
  private:
+  /// c10d rethrows what its watchdog has met, of whatever type.
+  std::optional<std::string> failure_of_wait() {
+    try {
+      work_->wait();
+    } catch (const c10::Error& error) {
+      return error.what_without_backtrace();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return std::nullopt;
+  }
+
   NcclWork work_;
   std::string where_;
   bool waited_ = false;
+  std::optional<std::string> failure_;
 };
 
 class NcclCommunicator final : public BaseCommunicator {
