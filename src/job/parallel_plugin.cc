@@ -13,13 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-// 12 Mi elements of 16 bits.
-constexpr double kLowLevelZeroBucketMib = 24;
-
 PluginKnobs LowLevelZeroDefaults() {
   PluginKnobs knobs;
   knobs.zero_stage = 1;
-  knobs.bucket_mib = kLowLevelZeroBucketMib;
   return knobs;
 }
 
@@ -68,11 +64,11 @@ const std::array<PluginInfo, 10> kPlugins = {{
      "16-bit weights; fp32 weights and moments sharded (ZeRO 1 or 2)",
      "fp16",
      32,
-     {"zero_stage", "bucket_mib", "overlap", "no_sync", "offload_optim_frac", "communication_dtype"},
+     {"zero_stage", "overlap", "no_sync", "offload_optim_frac", "communication_dtype"},
      LowLevelZeroDefaults()},
     {"gemini",
      "Gemini",
-     "16-bit weights sharded in chunks; states in host memory as asked or as the memory needs",
+     "16-bit weights sharded unit by unit; states in host memory as asked",
      "fp16",
      32,
      {"overlap", "prefetch", "shard_param_frac", "offload_optim_frac", "offload_param_frac", "placement",
@@ -101,7 +97,8 @@ const std::array<PluginInfo, 10> kPlugins = {{
 constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKnobDescriptions = {{
     {"zero_stage",
      "low_level_zero: 1 shards the optimiser's states, 2 gradients too; hybrid_parallel: 0 or 1, over data ranks"},
-    {"bucket_mib", "MiB of gradients that are reduced together; DDP's first bucket has 1 MiB"},
+    {"bucket_mib",
+     "MiB of gradients that are reduced together where they are not sharded; DDP's first bucket has 1 MiB"},
     {"overlap", "reduce gradients while backward goes on"},
     {"no_sync", "with accumulation: keep full gradients and reduce them once a step"},
     {"prefetch", "units gathered ahead of the one that computes"},
@@ -114,8 +111,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKnobDes
     {"microbatches", "hybrid_parallel: pieces that a pipeline cuts batch_size into; one image each when not given"},
     {"shard_ranks", "HYBRID_SHARD, _HYBRID_SHARD_ZERO2: ranks that share one copy of the state; all when not given"},
     {"communication_dtype",
-     "what gradients and gathered parameters travel as: float32, bfloat16, float16 or float8; as they are when not "
-     "given"},
+     "what gradients travel as: float32, bfloat16 or float16; as they are made when not given; float8: what gathered "
+     "parameters travel as"},
 }};
 
 std::string Quoted(std::string_view text) {
@@ -183,6 +180,16 @@ Status CheckStage(const PluginInfo& plugin, int64_t stage) {
                                  std::to_string(least) + " and " + std::to_string(most));
 }
 
+/// Gradients that are sharded are reduced unit by unit.
+Status CheckBuckets(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  if (plugin.name != "hybrid_parallel" || knobs.zero_stage == 0 || knobs.bucket_mib == plugin.defaults.bucket_mib) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument("hybrid_parallel with zero_stage " + std::to_string(knobs.zero_stage) +
+                                 " does not read bucket_mib, which is set to " + json(knobs.bucket_mib).dump() +
+                                 "; leave it out, or choose zero_stage 0");
+}
+
 /// The ranks must be a whole number of meshes.
 Status CheckMesh(const PluginKnobs& knobs, int64_t ranks) {
   if (ranks < 1) {
@@ -239,6 +246,7 @@ Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ra
   if (std::ranges::find(plugin.knobs, "zero_stage") != plugin.knobs.end()) {
     ASSAY_RETURN_IF_ERROR(CheckStage(plugin, knobs.zero_stage));
   }
+  ASSAY_RETURN_IF_ERROR(CheckBuckets(plugin, knobs));
   return CheckMesh(knobs, ranks);
 }
 

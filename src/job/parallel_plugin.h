@@ -30,7 +30,7 @@ struct PluginKnobs {
   int64_t pp_size = 1;               ///< hybrid_parallel: pipeline stages
   int64_t microbatches = 0;          ///< hybrid_parallel: of a step; 0: one image each (one stage: one)
   int64_t shard_ranks = 0;           ///< HYBRID_*: ranks that share one copy; 0: all ranks of the machine
-  /// What gradients and gathered parameters travel as: "" (as they are) | float32 | bfloat16 | float16 | float8.
+  /// float32, bfloat16, float16: what gradients travel as; float8: what gathered parameters do; "": as they are.
   std::string communication_dtype;
 };
 

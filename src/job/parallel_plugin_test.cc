@@ -54,6 +54,16 @@ TEST(CheckKnobsTest, RefusesKnobsThatThePluginDoesNotRead) {
   EXPECT_EQ(ErrorOf("HYBRID_SHARD", 4, [](PluginKnobs& k) { k.shard_ranks = 2; }), "");
 }
 
+TEST(CheckKnobsTest, BucketsAreReadWhereGradientsAreNotSharded) {
+  EXPECT_EQ(ErrorOf("NO_SHARD", 2, [](PluginKnobs& k) { k.bucket_mib = 2; }), "");
+  EXPECT_THAT(ErrorOf("low_level_zero", 2, [](PluginKnobs& k) { k.bucket_mib = 2; }),
+              HasSubstr("low_level_zero does not read bucket_mib"));
+  EXPECT_EQ(ErrorOf("hybrid_parallel", 4, [](PluginKnobs& k) { k.bucket_mib = 2; }), "");
+  EXPECT_EQ(ErrorOf("hybrid_parallel", 4, [](PluginKnobs& k) { k.bucket_mib = 2, k.zero_stage = 1; }),
+            "hybrid_parallel with zero_stage 1 does not read bucket_mib, which is set to 2.0; leave it out, or choose "
+            "zero_stage 0");
+}
+
 TEST(CheckKnobsTest, RanksMustDivideIntoTheMesh) {
   EXPECT_EQ(ErrorOf("hybrid_parallel", 1, [](PluginKnobs&) {}),
             "1 ranks do not divide into tp_size 2 x pp_size 2; take a multiple of 4");
