@@ -29,7 +29,7 @@ class LyingStore {
                   ++requests_;
                   return answer(head, body);
                 },
-                kMiB));
+                8 * kMiB));
     EXPECT_THAT(server.status(), IsOk());
     server_ = *std::move(server);
     options.endpoint = server_->url();

@@ -3,12 +3,18 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "http/server.h"
 #include "storage/conformance.h"
 #include "storage/gcs/gcs_store.h"
+#include "storage/gcs/upload_session.h"
+#include "storage/lying_store.h"
 
 namespace assay::storage {
 namespace {
@@ -27,6 +33,10 @@ class ResumableOnlyGcs {
   }
   std::string url() const { return server_->url(); }
   int chunks() const { return chunks_; }
+  /// Every chunk is answered by 200 with the object.
+  void set_early_end() { early_end_ = true; }
+  /// Every chunk but the last is answered by 308 with these ranges in turn.
+  void set_committed(std::vector<std::string> ranges) { committed_ = std::move(ranges); }
 
  private:
   http::ServerResponse Answer(const http::RequestHead& head) {
@@ -39,7 +49,10 @@ class ResumableOnlyGcs {
     } else if (head.method == "PUT") {
       ++chunks_;
       const std::string range(head.headers.Find("content-range").value_or(""));
-      if (range.ends_with("/*")) {
+      if (range.ends_with("/*") && !committed_.empty()) {
+        answer = http::TextResponse(308, "");
+        answer.headers.Add("Range", committed_[static_cast<size_t>(chunks_) % committed_.size()]);
+      } else if (range.ends_with("/*") && !early_end_) {
         answer = http::TextResponse(308, "");
         answer.headers.Add("Range",
                            "bytes=0-" + range.substr(range.find('-') + 1, range.find('/') - range.find('-') - 1));
@@ -56,6 +69,8 @@ class ResumableOnlyGcs {
 
   const std::string standing_;
   const bool taken_;
+  bool early_end_ = false;
+  std::vector<std::string> committed_;
   std::atomic<int> chunks_ = 0;
   std::unique_ptr<http::Server> server_;
 };
@@ -67,12 +82,19 @@ class GcsPublishTest : public testing::Test {
     options.endpoint = server.url();
     options.anonymous = true;
     options.part_bytes = 256 << 10;
+    options.max_attempts = 2;
     const auto store = OpenGcs("bucket", options);
     EXPECT_THAT(store.status(), IsOk());
     auto writer = (*store)->OpenWriter("k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .write_token = "mine"});
     EXPECT_THAT(writer.status(), IsOk());
-    const Status written = (*writer)->Write(AsBytes(content_));
-    return written.ok() ? (*writer)->Commit().status() : written;
+    // Smaller than a chunk, so that chunks are gathered.
+    constexpr size_t kPieceBytes = 100 << 10;
+    for (size_t at = 0; at < content_.size(); at += kPieceBytes) {
+      if (const Status written = (*writer)->Write(AsBytes(content_).subspan(at, kPieceBytes)); !written.ok()) {
+        return written;
+      }
+    }
+    return (*writer)->Commit().status();
   }
 
   const std::string content_ = RandomContent(600 << 10, 1);
@@ -87,6 +109,83 @@ TEST_F(GcsPublishTest, AnObjectThatDiffersIsAnErrorAndIsNamed) {
   EXPECT_THAT(status.message(), HasSubstr("gs://bucket/k: the store published other content"));
   EXPECT_THAT(status.message(), HasSubstr("there stands now: 614400 bytes, crc32c " +
                                           ChecksumOf(ChecksumKind::kCrc32c, AsBytes(other)).Hex() + ", etag 7"));
+}
+
+TEST_F(GcsPublishTest, AnObjectBeforeTheLastChunkIsAnErrorAndIsNamed) {
+  ResumableOnlyGcs server(content_, false);
+  server.set_early_end();
+  const Status status = Create(server);
+  EXPECT_EQ(status.code(), ErrorCode::kIo);
+  EXPECT_THAT(status.message(), HasSubstr("262144 bytes were sent and more were to come"));
+  EXPECT_THAT(status.message(), HasSubstr("there stands now: 614400 bytes"));
+  EXPECT_EQ(server.chunks(), 1);
+}
+
+TEST_F(GcsPublishTest, AnObjectOfAnotherSizeIsAnError) {
+  ResumableOnlyGcs server(content_ + "x", false);
+  EXPECT_THAT(Create(server).message(), HasSubstr("614400 bytes were sent, the store says that it has made an object"));
+}
+
+TEST_F(GcsPublishTest, AServiceThatHasMoreThanWasSentIsNotBelieved) {
+  ResumableOnlyGcs server(content_, false);
+  server.set_committed({"bytes=0-9223372036854775807"});
+  EXPECT_THAT(Create(server).message(), HasSubstr("the store has 9223372036854775807 bytes of it"));
+}
+
+TEST_F(GcsPublishTest, AServiceThatTakesAndDropsInTurnsIsNotFollowedForEver) {
+  ResumableOnlyGcs server(content_, false);
+  server.set_committed({"", "bytes=0-99"});
+  EXPECT_THAT(Create(server).message(), HasSubstr("the store keeps none of the bytes sent"));
+  EXPECT_LT(server.chunks(), 10);
+}
+
+/// Takes parts of "k" and does not name the object that it makes of them; this stands then.
+Result<ObjectInfo> WriteInParts(const std::string& content, const std::string& standing) {
+  const auto crc32c = [](std::string_view text) {
+    return ChecksumOf(ChecksumKind::kCrc32c, std::as_bytes(std::span(text))).Base64();
+  };
+  StoreOptions options;
+  options.part_bytes = 5 << 20;
+  LyingStore lying(
+      "gs://b/",
+      [&](const http::RequestHead& head, std::string_view body) {
+        if (head.method == "PUT") {
+          http::ServerResponse part = http::TextResponse(200, "");
+          part.headers.Add("ETag", "\"part\"");
+          part.headers.Add("x-goog-hash", "crc32c=" + crc32c(body));
+          return part;
+        }
+        if (head.method == "POST") {
+          return http::TextResponse(
+              200, head.target.find("uploads") != std::string::npos
+                       ? "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
+                       : "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>");
+        }
+        return http::TextResponse(200, R"({"name":"k","generation":"7","size":")" + std::to_string(standing.size()) +
+                                           R"(","crc32c":")" + crc32c(standing) + "\"}");
+      },
+      options);
+  const Bytes buffers[] = {AsBytes(content)};
+  return lying.store().Write("k", buffers, {});
+}
+
+TEST(GcsParts, WhatStandsIsComparedWhereTheAnswerNamesNothing) {
+  const std::string content = RandomContent(6 << 20, 2);
+  const auto written = WriteInParts(content, content);
+  ASSERT_THAT(written.status(), IsOk());
+  EXPECT_EQ(written->etag, "7");
+  std::string other = content;
+  other[5] ^= 1;
+  EXPECT_THAT(WriteInParts(content, other).status().message(), HasSubstr("published other content"));
+  EXPECT_THAT(WriteInParts(content, content + "x").status().message(), HasSubstr("published other content"));
+}
+
+TEST(UploadSession, GoesToAnAddressAsSafeAsTheEndpoint) {
+  EXPECT_TRUE(IsSessionOf("https://storage.googleapis.com", "https://upload.example/session"));
+  EXPECT_TRUE(IsSessionOf("http://localhost:4443", "http://0.0.0.0:4443/session"));
+  EXPECT_FALSE(IsSessionOf("https://storage.googleapis.com", "http://storage.googleapis.com/session"));
+  EXPECT_FALSE(IsSessionOf("http://localhost:4443", "/session"));
+  EXPECT_FALSE(IsSessionOf("https://storage.googleapis.com", ""));
 }
 
 TEST_F(GcsPublishTest, WhatAnEarlierTryPublishedIsNotSentAgain) {

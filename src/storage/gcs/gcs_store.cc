@@ -24,28 +24,6 @@ namespace {
 
 constexpr char kEndpoint[] = "https://storage.googleapis.com";
 
-/// A writer whose object's generation is asked for where the service did not tell it.
-class GenerationWriter : public ObjectWriter {
- public:
-  GenerationWriter(std::unique_ptr<ObjectWriter> inner, std::function<Result<ObjectInfo>(Result<ObjectInfo>)> complete)
-      : inner_(std::move(inner)), complete_(std::move(complete)) {}
-  Status Write(Bytes bytes) override { return inner_->Write(bytes); }
-  Result<ObjectInfo> Commit() override { return complete_(inner_->Commit()); }
-  void Abort() override { inner_->Abort(); }
-
- private:
-  std::unique_ptr<ObjectWriter> inner_;
-  std::function<Result<ObjectInfo>(Result<ObjectInfo>)> complete_;
-};
-
-/// The answer to the completion of parts need not name the object's generation.
-Result<ObjectInfo> WithGeneration(RemoteStore& store, const std::string& key, Result<ObjectInfo> info) {
-  if (!info.ok() || !info->etag.empty()) {
-    return info;
-  }
-  return StatExisting(store, key, "write");
-}
-
 std::string WithScheme(const std::string& host) {
   return host.find("://") == std::string::npos ? "http://" + host : host;
 }
@@ -89,7 +67,7 @@ Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes
     return RemoteStore::Write(key, buffers, options);
   }
   if (options.condition.kind == WriteCondition::Kind::kNone && TakesParts(key)) {
-    return WithGeneration(*this, key, RemoteStore::Write(key, buffers, options));
+    return WithEtag(context(), RemoteStore::Write(key, buffers, options));
   }
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectWriter> writer, OpenWriter(key, options));
   for (const Bytes& buffer : buffers) {
@@ -107,8 +85,7 @@ Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& ke
     return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, key, options));
   }
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, RemoteStore::OpenWriter(key, options));
-  auto complete = [this, key](Result<ObjectInfo> info) { return WithGeneration(*this, key, std::move(info)); };
-  return std::unique_ptr<ObjectWriter>(std::make_unique<GenerationWriter>(std::move(writer), std::move(complete)));
+  return WithEtag(context(), std::move(writer));
 }
 
 Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
@@ -145,11 +122,14 @@ Result<std::optional<ObjectInfo>> GcsStore::CopyFrom(ObjectStore& source, const 
 
 Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo& source, const std::string& to,
                                      const WriteOptions& options, bool& refused) {
+  // What the source says goes out as JSON, which holds whatever it is.
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
-  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   const std::string resource =
       GcsObjectBody("", write.content_type, write.metadata, this->options().storage_class, std::nullopt);
+  const double seconds = this->options().deadline_seconds;
+  const double deadline = seconds > 0 ? MonotonicSeconds() + seconds : 0;
   GcsRewrite rewrite;
   while (!rewrite.done) {
     const CallResult result = RunOne(
@@ -163,7 +143,7 @@ Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo
           rewrite = *std::move(parsed);
           return std::nullopt;
         },
-        options.cancel);
+        options.cancel, deadline);
     if (!result.status.ok()) {
       refused = result.failure && result.failure->kind == FailureClass::kDenied;
       return OwnWriteOr(context(), result, to, write);

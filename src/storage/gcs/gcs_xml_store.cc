@@ -20,8 +20,7 @@ Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const By
                                       const WriteOptions& write) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
   if (write.condition.kind == WriteCondition::Kind::kNone) {
-    Result<ObjectInfo> info = WriteBuffers(context(), key, buffers, write);
-    return info.ok() && info->etag.empty() ? StatExisting(*this, key, "write") : info;
+    return WithEtag(context(), WriteBuffers(context(), key, buffers, write));
   }
   const int64_t most = dialect().traits().max_part_bytes;
   if (TotalBytes(buffers) > most) {
@@ -43,7 +42,8 @@ Result<std::unique_ptr<ObjectWriter>> GcsXmlStore::OpenWriter(const std::string&
     return std::unique_ptr<ObjectWriter>(
         std::make_unique<GatheringWriter>(*this, key, write, options().memory_budget_bytes));
   }
-  return RemoteStore::OpenWriter(key, write);
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, RemoteStore::OpenWriter(key, write));
+  return WithEtag(context(), std::move(writer));
 }
 
 std::vector<Status> GcsXmlStore::RemoveMany(std::span<const std::string> keys) {
@@ -53,11 +53,13 @@ std::vector<Status> GcsXmlStore::RemoveMany(std::span<const std::string> keys) {
 Result<ObjectInfo> GcsXmlStore::Copy(const std::string& from, const std::string& to, const WriteOptions& write) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(write.expected, source.checksum, Uri(to)));
   const WriteOptions copy = CopyOptions(source, write);
   ASSAY_RETURN_IF_ERROR(CheckHeaders(copy, Uri(to)));
   ObjectInfo info;
   ASSAY_RETURN_IF_ERROR(CopyOnce(s3().address().bucket(), source, to, copy, info).status);
-  return info;
+  info.checksum = info.checksum ? info.checksum : source.checksum;
+  return WithEtag(context(), info);
 }
 
 Result<ObjectInfo> GcsXmlStore::ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
@@ -77,7 +79,8 @@ Result<ObjectInfo> GcsXmlStore::ComposeOnce(std::span<const ObjectInfo> sources,
   for (const ObjectInfo& source : sources) {
     info.size += source.size;
   }
-  return info.etag.empty() ? StatExisting(*this, to, "compose") : info;
+  info.checksum = info.checksum ? info.checksum : CombinedChecksum(sources);
+  return WithEtag(context(), info);
 }
 
 Result<ObjectInfo> GcsXmlStore::Compose(std::span<const std::string> from, const std::string& to,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -39,10 +40,14 @@ int64_t CommittedOf(const http::Response& answer) {
   const std::string_view range = answer.headers.Find("range").value_or("");
   const size_t dash = range.rfind('-');
   const auto last = dash == std::string_view::npos ? std::nullopt : ParseCount(range.substr(dash + 1));
-  return last ? *last + 1 : 0;
+  return last ? *last + (*last < std::numeric_limits<int64_t>::max() ? 1 : 0) : 0;
 }
 
 }  // namespace
+
+bool IsSessionOf(std::string_view endpoint, std::string_view address) {
+  return address.starts_with("https://") || (address.starts_with("http://") && endpoint.starts_with("http://"));
+}
 
 UploadSession::UploadSession(const CallContext& context, const GcsDialect& dialect, std::string key,
                              const WriteOptions& options)
@@ -113,7 +118,8 @@ Status UploadSession::BeginNew() {
       context_, "begin the upload of", key_, [&] { return dialect_.BeginResumable(key_, options_, token_); },
       [&](http::Response& answer) -> std::optional<Failure> {
         session_ = answer.headers.Find("location").value_or("");
-        return session_.empty() ? std::optional(UnreadableAnswer(answer)) : std::nullopt;
+        return IsSessionOf(dialect_.urls().endpoint(), session_) ? std::nullopt
+                                                                 : std::optional(UnreadableAnswer(answer));
       },
       options_.cancel, deadline_);
   if (!result.status.ok()) {
@@ -160,6 +166,7 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
     return std::optional(std::move(object));
   }
   AttemptHistory history;
+  int64_t most = sent_;
   bool ask = false;
   while (sent_ < end || last) {
     if (IsCancelled(options_.cancel)) {
@@ -169,6 +176,9 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
     const Step step = ask ? Try({}, kAskRange, false)
                           : Try(bytes.subspan(static_cast<size_t>(sent_ - begin)), RangeOf(sent_, end, last), last);
     failure_ = step.failure;
+    if (step.object && (!last || step.object->size != end)) {
+      return DescribeEarlyEnd(*step.object, end, last);
+    }
     if (step.object) {
       if (options_.progress) {
         options_.progress(end - sent_);
@@ -176,7 +186,9 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
       return step.object;
     }
     if (!step.failure) {
-      history.attempts = step.committed > sent_ ? 0 : history.attempts;
+      // Beyond all that it has had: what it takes and drops in turns would have no end.
+      history.attempts = step.committed > most ? 0 : history.attempts;
+      most = std::max(most, step.committed);
       ask = false;
       ASSAY_RETURN_IF_ERROR(TakeCommitted(step.committed, begin, end));
     }
@@ -190,6 +202,13 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
     ask = true;
   }
   return std::optional<ObjectInfo>();
+}
+
+Status UploadSession::DescribeEarlyEnd(const ObjectInfo& object, int64_t end, bool last) {
+  failure_ = MakeFailure(FailureClass::kDamaged, ErrorCode::kIo,
+                         fmt::format("{} bytes were sent{}, the store says that it has made an object of {}", end,
+                                     last ? "" : " and more were to come", object.size));
+  return OursOr(Status::Io(failure_->message)).status();
 }
 
 Result<ObjectInfo> UploadSession::TakeCompleted() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "storage/gcs/gcs_dialect.h"
 #include "storage/object_store.h"
@@ -16,6 +17,10 @@ namespace assay::storage {
 
 /// Chunks but the last are multiples of this.
 inline constexpr int64_t kResumableMultipleBytes = 256 << 10;
+
+/// Whether content that goes to `endpoint` may go to `address`, which the service gave: a whole URL, and https where
+/// the endpoint is. Its host may be another.
+bool IsSessionOf(std::string_view endpoint, std::string_view address);
 
 /// One session. After a failure it asks how much the service has and goes on from there, and so it does with a session
 /// of an earlier try (WriteOptions::resume). Belongs to one thread; the destructor cancels what was not finished,
@@ -56,6 +61,8 @@ class UploadSession {
   /// Waits before the next attempt; an error where there shall be none.
   Status PrepareRetry(const Failure& failure, AttemptHistory& history);
   Result<ObjectInfo> TakeCompleted() const;
+  /// The service calls complete what is not, or is of another size.
+  Status DescribeEarlyEnd(const ObjectInfo& object, int64_t end, bool last);
   /// Nothing while the object is not complete.
   Result<std::optional<ObjectInfo>> Send(Bytes bytes, bool last);
   Step Try(Bytes bytes, const std::string& range, bool last);

@@ -15,6 +15,7 @@
 #include "storage/oci/oci_failure.h"
 #include "storage/oci/oci_json.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/own_write.h"
 #include "storage/transfer/single_call.h"
 
 namespace assay::storage {
@@ -25,6 +26,13 @@ constexpr int64_t kPourBytes = 16 << 20;
 // Copies of small objects are done within the first; the wait grows to the last.
 constexpr double kFirstPollSeconds = 0.05;
 constexpr double kLastPollSeconds = 5;
+
+// Where no deadline is set; no copy takes as long.
+constexpr double kMostCopySeconds = 24 * 3600;
+
+Result<std::optional<ObjectInfo>> Some(Result<ObjectInfo> info) {
+  return info.ok() ? Result<std::optional<ObjectInfo>>(*std::move(info)) : info.status();
+}
 
 void Sleep(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -50,9 +58,9 @@ Result<std::unique_ptr<ObjectWriter>> OciStore::OpenWriter(const std::string& ke
 Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
   WriteOptions write = CopyOptions(source, options);
   write.metadata = MetadataOf(write);
-  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(oci_.urls(), source, to, write));
   return copied ? Result<ObjectInfo>(*std::move(copied)) : CopyThrough(std::span(&source, 1), to, write);
 }
@@ -73,9 +81,9 @@ Result<std::optional<ObjectInfo>> OciStore::CopyFrom(ObjectStore& source, const 
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
   WriteOptions write = CopyOptions(info, options);
   write.metadata = MetadataOf(write);
-  ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   return CopyWithin(other->oci_.urls(), info, to, write);
 }
 
@@ -97,14 +105,21 @@ Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const OciUrls& from, cons
     // Without the policy that lets the service act on the bucket it answers in one of these ways.
     const int status = result.failure ? result.failure->http_status : 0;
     const bool refused = status == 400 || status == 403 || status == 404 || status == 405 || status == 501;
-    return refused ? Result<std::optional<ObjectInfo>>(std::nullopt) : result.status;
+    return refused ? Result<std::optional<ObjectInfo>>(std::nullopt) : Some(OwnWriteOr(context(), result, to, options));
   }
-  ASSAY_RETURN_IF_ERROR(WaitForCopy(work_request, to, options.cancel));
-  return Stat(to);
+  const Status copied = WaitForCopy(work_request, to, options.cancel);
+  if (!copied.ok()) {
+    // What made it fail may be the object that an attempt before it has made, whose answer was lost.
+    const Failure failure = MakeFailure(FailureClass::kPrecondition, copied.code(), copied.message());
+    return Some(OwnWriteOr(context(), {copied, failure}, to, options));
+  }
+  ASSAY_RETURN_IF_ERROR(copied);
+  return Some(AskPublished(context(), {.key = to, .size = source.size, .checksum = source.checksum}));
 }
 
 Status OciStore::WaitForCopy(const std::string& work_request, const std::string& to, CancelFlag cancel) {
-  const double deadline = options().deadline_seconds > 0 ? MonotonicSeconds() + options().deadline_seconds : 0;
+  const double seconds = options().deadline_seconds > 0 ? options().deadline_seconds : kMostCopySeconds;
+  const double deadline = MonotonicSeconds() + seconds;
   for (double wait = kFirstPollSeconds;; wait = std::min(wait * 2, kLastPollSeconds)) {
     ASSAY_ASSIGN_OR_RETURN(const http::Response answer,
                            Call("copy to", to, [&] { return oci_.WorkRequest(work_request); }, cancel));
@@ -119,9 +134,9 @@ Status OciStore::WaitForCopy(const std::string& work_request, const std::string&
     if (IsCancelled(cancel)) {
       return CancelledStatus("copy to", Uri(to));
     }
-    if (deadline > 0 && MonotonicSeconds() + wait > deadline) {
+    if (MonotonicSeconds() + wait > deadline) {
       return Status::Io(fmt::format("cannot copy to {}: work request {} did not end within {} (raise the deadline)",
-                                    Uri(to), work_request, FormatSeconds(options().deadline_seconds)));
+                                    Uri(to), work_request, FormatSeconds(seconds)));
     }
     Sleep(wait);
   }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "http/client.h"
 #include "storage/conformance.h"
+#include "storage/lying_store.h"
 #include "storage/oci/oci_failure.h"
 #include "storage/oci/oci_json.h"
 
@@ -148,6 +149,66 @@ TEST(OciFailure, KnowsWhatErrorsMean) {
   EXPECT_EQ(failure(401, R"({"code": "NotAuthenticated", "message": "date is too far from the clock"})").kind,
             FailureClass::kClockSkew);
   EXPECT_EQ(failure(500, "<html>").request_id, "r-1");
+}
+
+/// Copies the object "from" of 3 bytes; what becomes of the request, and what stands under "to" then, is the test's.
+class CopyingOci {
+ public:
+  http::ServerResponse Answer(const http::RequestHead& head, std::string_view body) {
+    http::ServerResponse answer = http::TextResponse(200, "");
+    if (head.method == "POST") {
+      if (const size_t at = body.find(kToken); at != std::string_view::npos && token_.empty()) {
+        token_ = body.substr(at + kToken.size(), body.find('"', at + kToken.size()) - at - kToken.size());
+        answer.cut = http::CutKind::kReset;
+        return answer;
+      }
+      answer = http::TextResponse(second_status, second_status == 412 ? R"({"code":"IfNoneMatchFailed"})" : "");
+      answer.headers.Add("opc-work-request-id", "w");
+      return answer;
+    }
+    if (head.target.find("/workRequests/") != std::string::npos) {
+      return http::TextResponse(200, R"({"status":")" + work_status + "\"}");
+    }
+    answer.body = {http::BodyPiece::Text(head.target.ends_with("/from") ? "abc" : standing)};
+    answer.headers.Add("ETag", "e");
+    answer.headers.Add("opc-meta-assay-write-token", head.target.ends_with("/from") ? "" : token_);
+    return answer;
+  }
+
+  int second_status = 202;  ///< of requests to copy whose answer is not lost
+  std::string work_status = "COMPLETED";
+  std::string standing = "abc";
+
+ private:
+  static constexpr std::string_view kToken = R"("opc-meta-assay-write-token":")";
+  std::string token_{};
+};
+
+Status CopyOn(CopyingOci& oci, WriteCondition::Kind condition) {
+  LyingStore store(
+      "oci://b@n/", [&oci](const http::RequestHead& head, std::string_view body) { return oci.Answer(head, body); }, {},
+      3);
+  WriteOptions options;
+  options.condition.kind = condition;
+  return store.store().Copy("from", "to", options).status();
+}
+
+TEST(OciStore, ACopyUnderAConditionWhoseAnswerWasLostIsOurs) {
+  CopyingOci refused;
+  refused.second_status = 412;
+  EXPECT_THAT(CopyOn(refused, WriteCondition::Kind::kAbsent), IsOk());
+  CopyingOci failed;
+  failed.work_status = "FAILED";
+  EXPECT_THAT(CopyOn(failed, WriteCondition::Kind::kAbsent), IsOk());
+}
+
+TEST(OciStore, ACopyThatIsNotTheSourcesIsAnError) {
+  CopyingOci other;
+  other.standing = "abcd";
+  EXPECT_THAT(CopyOn(other, WriteCondition::Kind::kNone).message(), HasSubstr("3 bytes were written, the store has 4"));
+  CopyingOci failed;
+  failed.work_status = "FAILED";
+  EXPECT_THAT(CopyOn(failed, WriteCondition::Kind::kNone).message(), HasSubstr("ended as FAILED"));
 }
 
 TEST(OpenOci, SaysWhatIsMissing) {
