@@ -157,7 +157,7 @@ void WriteFlags::AddTo(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("NAME=VALUE");
   app.add_flag("--if-absent", if_absent_, "Only where nothing stands yet under the name");
-  app.add_option("--if-match", if_match_, "Only over the object with this etag")->type_name("ETAG");
+  if_match_given_ = app.add_option("--if-match", if_match_, "Only over the object with this etag")->type_name("ETAG");
 }
 
 Result<storage::WriteOptions> WriteFlags::Make() const {
@@ -173,10 +173,14 @@ Result<storage::WriteOptions> WriteFlags::Make() const {
     write.metadata[pair.substr(0, equals)] = pair.substr(equals + 1);
   }
   using Kind = storage::WriteCondition::Kind;
-  if (if_absent_ && !if_match_.empty()) {
+  const bool if_match = if_match_given_->count() > 0;
+  if (if_absent_ && if_match) {
     return Status::InvalidArgument("--if-absent and --if-match contradict each other: choose one");
   }
-  write.condition.kind = if_absent_ ? Kind::kAbsent : if_match_.empty() ? Kind::kNone : Kind::kMatches;
+  if (if_match && if_match_.empty()) {
+    return Status::InvalidArgument("--if-match names no etag (ask for the object's with `assay object stat`)");
+  }
+  write.condition.kind = if_absent_ ? Kind::kAbsent : if_match ? Kind::kMatches : Kind::kNone;
   write.condition.etag = if_match_;
   return write;
 }

@@ -60,6 +60,7 @@ class WriteFlags {
   std::string content_type_;
   std::vector<std::string> metadata_;
   bool if_absent_ = false;
+  CLI::Option* if_match_given_ = nullptr;
   std::string if_match_;
 };
 

@@ -47,6 +47,10 @@ Status CheckHeaders(const WriteOptions& options, std::string_view uri) {
           Escaped(uri), Escaped(name)));
     }
   }
+  if (options.condition.kind == WriteCondition::Kind::kMatches && options.condition.etag.empty()) {
+    return Status::InvalidArgument(fmt::format(
+        "cannot write {}: its condition names no etag (name that of the object to be replaced)", Escaped(uri)));
+  }
   std::map<std::string, std::string> values = options.metadata;
   values.insert({{"content type", options.content_type},
                  {"write token", options.write_token},

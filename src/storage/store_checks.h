@@ -22,7 +22,7 @@ Status CheckFileKey(std::string_view key, std::string_view uri);
 Status CheckKey(std::string_view key, std::string_view uri);
 /// What a write says of its object can stand in headers: metadata with names that are tokens of HTTP and values without
 /// control characters, likewise the content type, the token and the etag of the condition. Bytes above 127 may stand in
-/// values. Nothing is sent of a write that this refuses.
+/// values. A condition that an object stands names that object's etag. Nothing is sent of a write that this refuses.
 Status CheckHeaders(const WriteOptions& options, std::string_view uri);
 /// Both of a write.
 Status CheckWrite(std::string_view key, const WriteOptions& options, std::string_view uri);

@@ -23,6 +23,7 @@ def test_what_is_asked_is_wrong(cli, tmp_path):
     assert "--recursive" in cli.refused("get", "s3://test", tmp_path)
     assert "no/such/file" in cli.refused("put", tmp_path / "no/such/file", "s3://test/k")
     assert "NAME=VALUE" in cli.refused("put", tmp_path / "file", "s3://test/k", "--metadata", "colour")
+    assert "--if-match names no etag" in cli.refused("put", tmp_path / "file", "s3://test/k", "--if-match", "")
     assert "--part-size" in cli.refused("put", tmp_path / "file", "s3://test/k", "--part-size", "many")
     assert not (tmp_path / "out").exists()
 
