@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "base/terminal.h"
 #include "storage/store_checks.h"
 
@@ -99,7 +101,12 @@ Status CheckParts(std::span<const UploadedPart> parts) {
 }
 
 Status PageTokens::Take(const std::string& token) {
-  return seen_.insert(token).second ? Status::Ok() : ContradictoryList(kLeadsBack);
+  if (!seen_.insert(std::hash<std::string>()(token)).second) {
+    return ContradictoryList(kLeadsBack);
+  }
+  return seen_.size() <= kMostPages
+             ? Status::Ok()
+             : ContradictoryList(fmt::format("it leads on and on: {} pages, none of them the last", kMostPages));
 }
 
 }  // namespace assay::storage

@@ -31,16 +31,19 @@ Status CheckUploads(std::string_view prefix, std::span<const UnfinishedUpload> u
 /// Parts with numbers from 1 to 10,000, in their order.
 Status CheckParts(std::span<const UploadedPart> parts);
 
-/// The tokens of a list that is followed page by page. Memory: a page's token each, since the last Progress().
+/// Pages that are followed without Progress(); stores give some without a key where many were removed.
+inline constexpr size_t kMostPages = 1000;
+
+/// The tokens of a list that is followed page by page. Memory: a number for each since the last Progress().
 class PageTokens {
  public:
-  /// `token` is to be asked for next. An error where it was before: the list would have no end.
+  /// `token` is to be asked for next. An error where it was before, or after kMostPages: the list would have no end.
   Status Take(const std::string& token);
   /// Something came that cannot come again.
   void Progress() { seen_.clear(); }
 
  private:
-  std::unordered_set<std::string> seen_;
+  std::unordered_set<size_t> seen_;  // hashes
 };
 
 }  // namespace assay::storage

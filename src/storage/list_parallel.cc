@@ -27,7 +27,8 @@ Status PagesStatus(ObjectStore& store, const ListOptions& options, const Status&
 class PageWalk {
  public:
   // What `page` is held against, and the token that `options` ask with next.
-  Status Take(const ListPage& page, ListOptions& options) {
+  Status Take(ListPage& page, ListOptions& options) {
+    ASSAY_RETURN_IF_ERROR(TakePrefixes(page.prefixes));
     if (!page.objects.empty()) {
       if (page.objects.front().key <= last_) {
         return ContradictoryList("a page begins with '" + Escaped(page.objects.front().key) + "', which lies before '" +
@@ -41,7 +42,25 @@ class PageWalk {
   }
 
  private:
+  // One whose keys go on in the next page may be named there again: it is left out.
+  Status TakePrefixes(std::vector<std::string>& prefixes) {
+    if (!prefixes.empty() && prefixes.front() == last_prefix_) {
+      prefixes.erase(prefixes.begin());
+    }
+    if (prefixes.empty()) {
+      return Status::Ok();
+    }
+    if (prefixes.front() < last_prefix_) {
+      return ContradictoryList("a page rolls up '" + Escaped(prefixes.front()) + "', which lies before '" +
+                               Escaped(last_prefix_) + "' of the page before it");
+    }
+    last_prefix_ = prefixes.back();
+    tokens_.Progress();
+    return Status::Ok();
+  }
+
   std::string last_;
+  std::string last_prefix_;
   PageTokens tokens_;
 };
 
