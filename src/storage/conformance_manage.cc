@@ -33,6 +33,15 @@ TEST_P(ObjectStoreConformance, RemovesMany) {
   EXPECT_THAT(Keys(), ElementsAre("kept"));
 }
 
+TEST_P(ObjectStoreConformance, RemovesJustTheKeysThatWereNamed) {
+  for (const std::string key : {"a\rb", "a\nb", "a\x01z", "\xEF\xBF\xBE", "c", "d"}) {
+    Put(key, "x");
+  }
+  const std::vector<std::string> keys = {"a\rb", "a\x01z", "c", "\xEF\xBF\xBE"};
+  EXPECT_THAT(store().RemoveMany(keys), Each(IsOk()));
+  EXPECT_THAT(Keys(), ElementsAre("a\nb", "d"));
+}
+
 TEST_P(ObjectStoreConformance, CopiesWithinTheStore) {
   const std::string content = RandomContent(GetParam().large_bytes, 12);
   Put("from/a b+c%", content, {.content_type = "text/plain", .metadata = {{"step", "3"}}});
@@ -56,6 +65,18 @@ TEST_P(ObjectStoreConformance, CopiesWithNewMetadata) {
   ASSERT_TRUE(stat.ok() && stat->has_value());
   EXPECT_EQ((*stat)->content_type, "text/html");
   EXPECT_THAT(UserMetadata(**stat), ElementsAre(Pair("step", "4")));
+}
+
+TEST_P(ObjectStoreConformance, CopiesOnlyWhatIsExpected) {
+  const std::string content = RandomContent(GetParam().large_bytes, 15);
+  Put("from", content);
+  for (const ChecksumKind kind : {ChecksumKind::kCrc32c, ChecksumKind::kCrc64Nvme, ChecksumKind::kMd5}) {
+    const WriteOptions other = {.expected = ChecksumOf(kind, AsBytes("other"))};
+    EXPECT_FALSE(store().Copy("from", "to", other).ok());
+    EXPECT_FALSE(store().Compose(std::vector<std::string>{"from", "from"}, "to", other).ok());
+    EXPECT_FALSE(Exists("to"));
+  }
+  EXPECT_THAT(Uploads(), IsEmpty());
 }
 
 TEST_P(ObjectStoreConformance, ComposesObjects) {

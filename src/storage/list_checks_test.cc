@@ -67,6 +67,17 @@ TEST(CheckNextKey, IsBehindThePageAndBelowThePrefix) {
   EXPECT_FALSE(check("p/a", {}, {.prefix = "p/", .start_after = "p/a"}).ok());
 }
 
+TEST(PageTokens, AListLeadsOnForSoManyPagesOnly) {
+  PageTokens tokens;
+  for (size_t page = 0; page < kMostPages; ++page) {
+    ASSERT_THAT(tokens.Take("t" + std::to_string(page)), IsOk());
+  }
+  EXPECT_THAT(tokens.Take("last").message(), HasSubstr("leads on and on"));
+  tokens.Progress();
+  EXPECT_THAT(tokens.Take("t1"), IsOk());
+  EXPECT_THAT(tokens.Take("t1").message(), HasSubstr("leads back"));
+}
+
 LyingStore::Answer Always(std::string body) {
   return [body = std::move(body)](const http::RequestHead&, std::string_view) { return http::TextResponse(200, body); };
 }
@@ -149,6 +160,31 @@ TEST(LyingLists, AListWithoutAnEndIsAnErrorInEveryDialect) {
   }
 }
 
+TEST(LyingLists, APrefixThatComesAgainAndAgainIsTakenOnce) {
+  int requests = 0;
+  LyingStore lying("gs://b/", [&requests](const http::RequestHead&, std::string_view) {
+    return http::TextResponse(
+        200, R"({"items":[],"prefixes":["p/"],"nextPageToken":"t)" + std::to_string(++requests) + "\"}");
+  });
+  int prefixes = 0;
+  const auto count = [&prefixes](const ListPage& page) {
+    prefixes += static_cast<int>(page.prefixes.size());
+    return Status::Ok();
+  };
+  EXPECT_THAT(ListInParallel(lying.store(), {.delimiter = "/"}, 1, count).message(), HasSubstr("leads on and on"));
+  EXPECT_EQ(prefixes, 1);
+}
+
+TEST(LyingLists, APrefixBehindALaterOneIsAnError) {
+  LyingStore lying("gs://b/", [](const http::RequestHead& head, std::string_view) {
+    const bool second = head.target.find("pageToken") != std::string::npos;
+    return http::TextResponse(200, second ? R"({"prefixes":["p/"]})" : R"({"prefixes":["q/"],"nextPageToken":"t"})");
+  });
+  const auto ignore = [](const ListPage&) { return Status::Ok(); };
+  EXPECT_THAT(ListInParallel(lying.store(), {.delimiter = "/"}, 1, ignore).message(),
+              HasSubstr("rolls up 'p/', which lies before 'q/'"));
+}
+
 TEST(LyingLists, AnOciListGoesOnBelowItsPrefixAndBehindItsKeys) {
   for (const std::string next : {"p/a", "other/z", "q"}) {
     LyingStore lying("oci://b@n/", Always(OciList({"p/a", "p/b"}, next)));
@@ -224,6 +260,20 @@ TEST(LyingDeletes, EveryKeyIsAccountedFor) {
   EXPECT_THAT(removed(""), Each(HasCode(ErrorCode::kIo)));
   EXPECT_THAT(removed(all + "<Error><Key>other</Key><Code>AccessDenied</Code></Error>"), Each(HasCode(ErrorCode::kIo)));
   EXPECT_THAT(removed(all + "<Error><Key>c</Key></Error>"), ElementsAre(IsOk(), IsOk(), Not(IsOk())));
+}
+
+TEST(LyingDeletes, AKeyThatFailedJustThenIsRemovedAlone) {
+  const std::vector<std::string> keys = {"a", "b", "c"};
+  LyingStore store("s3://b/", [](const http::RequestHead& head, std::string_view) {
+    return head.method == "DELETE"
+               ? http::TextResponse(204, "")
+               : http::TextResponse(200,
+                                    "<DeleteResult><Deleted><Key>a</Key></Deleted>"
+                                    "<Error><Key>b</Key><Code>NoSuchKey</Code></Error>"
+                                    "<Error><Key>c</Key><Code>SlowDown</Code></Error></DeleteResult>");
+  });
+  EXPECT_THAT(store.store().RemoveMany(keys), Each(IsOk()));
+  EXPECT_EQ(store.requests(), 2);
 }
 
 }  // namespace

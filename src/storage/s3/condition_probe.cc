@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "base/text.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/multipart_upload.h"
+#include "storage/transfer/publish.h"
 #include "storage/transfer/single_call.h"
 #include "storage/transfer/whole_put.h"
 
@@ -31,8 +33,19 @@ std::string_view VerbOf(const WriteCondition& condition) {
 }
 
 /// The store does not carry the condition out, and says so in its own way.
-bool DoesNotTake(ErrorCode code) {
-  return code == ErrorCode::kUnsupported || code == ErrorCode::kInvalidArgument;
+bool DoesNotTake(const Failure& failure) {
+  const std::string words = Lower(failure.message);
+  const bool of_condition =
+      words.find("if-match") != std::string::npos || words.find("if-none-match") != std::string::npos;
+  return failure.http_status == 501 || failure.http_status == 405 || (failure.http_status == 400 && of_condition);
+}
+
+/// Nothing where the answer says neither.
+std::optional<bool> IsKept(const CallResult& again) {
+  if (again.status.ok() || (again.failure && DoesNotTake(*again.failure))) {
+    return false;
+  }
+  return FailedWith(again, FailureClass::kPrecondition) ? std::optional(true) : std::nullopt;
 }
 
 }  // namespace
@@ -51,49 +64,57 @@ Status ConditionProbe::Check(Publishing way, const WriteOptions& options, const 
   const std::lock_guard lock(mutex_);
   if (!kept_.contains(trial)) {
     const std::string probe = ProbeKey(key);
-    const Result<bool> kept = Try(trial, probe, options.cancel);
-    if (!kept.ok()) {
-      return {kept.status().code(),
-              fmt::format("cannot {} {}: whether the store keeps conditions could not be tried: {} (set "
-                          "conditional_writes to yes where it is known to keep them)",
-                          VerbOf(options.condition), uri, kept.status().message())};
+    const Status tried = Try(trial, probe, options.cancel);
+    if (!tried.ok()) {
+      return {tried.code(), fmt::format("cannot {} {}: whether the store keeps conditions could not be tried: {} (set "
+                                        "conditional_writes to yes where it is known to keep them)",
+                                        VerbOf(options.condition), uri, tried.message())};
     }
-    kept_[trial] = *kept;
   }
   return kept_[trial] ? Status::Ok() : ConditionNotKeptStatus(options.condition, uri);
 }
 
-Result<bool> ConditionProbe::Try(const Trial& trial, const std::string& probe, CancelFlag cancel) {
+Status ConditionProbe::Try(const Trial& trial, const std::string& probe, CancelFlag cancel) {
   WriteOptions options;
   options.cancel = cancel;
   const Result<ObjectInfo> standing = PutWhole(context_, probe, {std::as_bytes(std::span(kProbeContent))}, options);
   options.condition = {.kind = trial.second, .etag = kOtherEtag};
-  const Status again = standing.ok() ? WriteAgain(trial.first, *standing, options) : standing.status();
+  const CallResult again = standing.ok() ? WriteAgain(trial.first, *standing, options) : CallResult{};
   // Also where the first write failed: it may have been carried out.
   const CallResult removed =
       RunOne(context_, "remove", probe, [&] { return context_.dialect->Remove(probe); }, nullptr, nullptr);
   ASSAY_RETURN_IF_ERROR(standing.status());
-  if (again.ok() || DoesNotTake(again.code()) || again.code() == ErrorCode::kFailedPrecondition) {
-    ASSAY_RETURN_IF_ERROR(removed.status);
-    return again.code() == ErrorCode::kFailedPrecondition;
+  const std::optional<bool> kept = IsKept(again);
+  if (!kept) {
+    return again.status;
   }
-  return again;
+  // Also where the object stays: who may not remove it is told once, and leaves no other.
+  kept_[trial] = *kept;
+  return removed.status;
 }
 
-Status ConditionProbe::WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options) {
+CallResult ConditionProbe::WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options) {
   const Bytes content = std::as_bytes(std::span(kProbeContent));
   switch (way) {
-    case Publishing::kPut:
-      return PutWhole(context_, standing.key, {content}, options).status();
+    case Publishing::kPut: {
+      WholePut put(context_, standing.key, {content}, options);
+      CallRunner runner(context_, {.in_flight = 1, .cancel = options.cancel});
+      runner.Add(put.MakeCall());
+      const Status status = put.Finish(runner.RunAll()).status();
+      return {status, put.result().failure};
+    }
     case Publishing::kCopy:
-      return copy_(standing, standing.key, options).status;
+      return copy_(standing, standing.key, options);
     case Publishing::kComplete:
       break;
   }
   MultipartUpload upload(context_, standing.key, options, 1);
-  ASSAY_RETURN_IF_ERROR(upload.Begin());
+  if (const Status begun = upload.Begin(); !begun.ok()) {
+    return {begun, std::nullopt};
+  }
   upload.AddPart({content});
-  return upload.Complete().status();
+  const Status status = upload.Complete().status();
+  return {status, upload.refusal()};
 }
 
 }  // namespace assay::storage

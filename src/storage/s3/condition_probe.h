@@ -25,16 +25,18 @@ class ConditionProbe {
 
   ConditionProbe(const CallContext& context, Copy copy) : context_(context), copy_(std::move(copy)) {}
 
-  /// Ok where conditions of that kind are kept on that way; Unsupported where they are not; another error where that
-  /// could not be tried or the object of the trial, which lies beside `key`, could not be removed again. Tried once:
-  /// what was found is remembered.
+  /// Ok where conditions of that kind are kept on that way: the store has refused the write as one whose condition does
+  /// not hold. Unsupported where they are not: it has written, or said that it does not know them. Another error where
+  /// it says neither, or the object of the trial, which lies beside `key`, could not be removed again. Tried once: what
+  /// was found is remembered.
   Status Check(Publishing way, const WriteOptions& options, const std::string& key);
 
  private:
   using Trial = std::pair<Publishing, WriteCondition::Kind>;
 
-  Result<bool> Try(const Trial& trial, const std::string& probe, CancelFlag cancel);
-  Status WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options);
+  /// Notes in `kept_` what it finds.
+  Status Try(const Trial& trial, const std::string& probe, CancelFlag cancel);
+  CallResult WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options);
 
   CallContext context_;
   Copy copy_;

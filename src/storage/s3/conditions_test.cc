@@ -30,6 +30,8 @@ class Kin {
   std::set<std::string> ignored{};  ///< "put", "complete", "copy"
   std::string denied{};             ///< the method that is refused for objects of probes
   int lost_answers = 0;             ///< of copies, once they were made
+  int refused_status = 0;           ///< of writes under a condition that does not hold; 0: what S3 answers
+  std::string refused_body{};
 
   explicit Kin(ConditionalWrites conditional = ConditionalWrites::kAuto) {
     auto server = http::Server::Start({}, http::WholeBody(
@@ -96,6 +98,9 @@ class Kin {
 
   http::ServerResponse Store(const http::RequestHead& head, const std::string& key, std::string content,
                              const std::string& way, const std::string& token) {
+    if (refused_status != 0 && (head.headers.Has("if-none-match") || head.headers.Has("if-match"))) {
+      return http::TextResponse(refused_status, refused_body);
+    }
     if (IsRefused(head, key, way)) {
       return http::TextResponse(412, "<Error><Code>PreconditionFailed</Code></Error>");
     }
@@ -255,6 +260,53 @@ TEST(S3Conditions, ATrialThatCannotBeMadeIsAnError) {
   undeletable.denied = "DELETE";
   EXPECT_THAT(undeletable.Write("k", "first", Absent()).message(), HasSubstr(".assay-condition-probe-"));
   EXPECT_THAT(undeletable.TakeRequests(), Not(Contains("PUT k")));
+}
+
+TEST(S3Conditions, AnObjectOfATrialThatStaysIsToldOnce) {
+  Kin kin;
+  kin.denied = "DELETE";
+  EXPECT_FALSE(kin.Write("k", "first", Absent()).ok());
+  kin.TakeRequests();
+  EXPECT_THAT(kin.Write("k", "first", Absent()), IsOk());
+  EXPECT_THAT(kin.TakeRequests(), ElementsAre("PUT k"));
+}
+
+TEST(S3Conditions, AreNotTakenForKeptWhereTheTrialFailsForAnotherReason) {
+  const std::pair<int, std::string> answers[] = {
+      {409, "<Error><Code>OperationAborted</Code></Error>"},
+      {403, "<Error><Code>InvalidObjectState</Code></Error>"},
+      {400, "<Error><Code>InvalidPart</Code></Error>"},
+      {400, "<Error><Code>InvalidRequest</Code><Message>x-amz-checksum-type is not known</Message></Error>"}};
+  for (const auto& [status, body] : answers) {
+    Kin kin;
+    ASSERT_THAT(kin.Write("k", "standing", {}), IsOk());
+    kin.refused_status = status;
+    kin.refused_body = body;
+    EXPECT_THAT(kin.Write("k", "second", Absent()).message(), HasSubstr("could not be tried"));
+    kin.refused_status = 0;
+    kin.ignored = {"put", "complete", "copy"};
+    EXPECT_THAT(kin.Write("k", "third", Absent()), HasCode(ErrorCode::kUnsupported));
+    EXPECT_THAT(kin.contents(), ElementsAre(testing::Pair("k", "standing")));
+  }
+}
+
+TEST(S3Conditions, AreNotKeptWhereTheStoreSaysThatItDoesNotKnowThem) {
+  const std::pair<int, std::string> answers[] = {
+      {501, ""}, {400, "<Error><Code>InvalidArgument</Code><Message>If-None-Match is not known</Message></Error>"}};
+  for (const auto& [status, body] : answers) {
+    Kin kin;
+    kin.refused_status = status;
+    kin.refused_body = body;
+    EXPECT_THAT(kin.Write("k", "first", Absent()), HasCode(ErrorCode::kUnsupported));
+    EXPECT_TRUE(kin.contents().empty());
+  }
+}
+
+TEST(S3Conditions, SmallObjectsDoNotNeedThemOnParts) {
+  Kin kin;
+  kin.ignored = {"complete"};
+  const std::vector<ObjectWrite> many = {{"k", AsBytes("a")}, {"l", AsBytes("b")}};
+  EXPECT_THAT(kin.store().WriteMany(many, Absent()), ElementsAre(IsOk(), IsOk()));
 }
 
 TEST(S3Conditions, ALostAnswerOfACopyIsOurs) {

@@ -2,10 +2,31 @@
 
 #include <utility>
 
+#include "storage/store_checks.h"
+#include "storage/transfer/checksum_parts.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/range_reader.h"
 
 namespace assay::storage {
+namespace {
+
+/// Of the sources' concatenation, where theirs give it.
+std::optional<Checksum> ChecksumOfAll(std::span<const ObjectInfo> sources) {
+  std::vector<PartChecksum> parts;
+  int64_t total = 0;
+  for (const ObjectInfo& source : sources) {
+    if (source.size > 0 && !source.checksum) {
+      return std::nullopt;
+    }
+    if (source.size > 0) {
+      parts.push_back({total, source.size, *source.checksum});
+    }
+    total += source.size;
+  }
+  return CombineParts(std::move(parts), total);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<std::vector<std::byte>>> S3Compose::ReadRanges(std::span<const ObjectInfo> sources,
                                                                       const ComposedPart& part) {
@@ -49,6 +70,7 @@ Result<ObjectInfo> S3Compose::Run(std::span<const ObjectInfo> sources) {
     ASSAY_ASSIGN_OR_RETURN(auto bytes, ReadRanges(sources, parts.empty() ? ComposedPart() : parts.front()));
     return PutWhole(context_, to_, {Bytes(*bytes)}, options_);
   }
+  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options_.expected, ChecksumOfAll(sources), dialect_.Uri(to_)));
   MultipartUpload upload(context_, to_, options_, ConnectionsOf(*context_.options));
   ASSAY_RETURN_IF_ERROR(upload.Begin());
   for (const ComposedPart& part : parts) {

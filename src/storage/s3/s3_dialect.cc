@@ -279,6 +279,9 @@ Outgoing S3Dialect::CompleteUpload(const std::string& key, const std::string& up
 
 Dialect::Read<ObjectInfo> S3Dialect::ReadCompleteUpload(const std::string& key, const http::Response& answer) const {
   Read<ObjectInfo> info = ReadBody(answer, ParseResultBody(answer.body));
+  if (!info.failure) {
+    info.failure = FailureWithoutEtag(info.value);
+  }
   info.value.key = key;
   info.value.version = answer.headers.Find("x-amz-version-id").value_or("");
   return info;
@@ -328,7 +331,11 @@ Outgoing S3Dialect::CopyPart(const std::string& from, const std::string& from_et
 }
 
 Dialect::Read<ObjectInfo> S3Dialect::ReadCopy(const http::Response& answer) const {
-  return ReadBody(answer, ParseResultBody(answer.body));
+  Read<ObjectInfo> read = ReadBody(answer, ParseResultBody(answer.body));
+  if (!read.failure) {
+    read.failure = FailureWithoutEtag(read.value);
+  }
+  return read;
 }
 
 Outgoing S3Dialect::RemoveBatch(std::span<const std::string> keys) const {

@@ -77,12 +77,12 @@ Result<std::unique_ptr<ObjectWriter>> S3Store::OpenWriter(const std::string& key
 }
 
 std::vector<Status> S3Store::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {
+  // Those that are written in parts go through Write(), which asks for itself.
+  const int64_t most = PlanDownload(0, this->options()).part_bytes;
   const auto first = std::find_if(writes.begin(), writes.end(), [&](const ObjectWrite& write) {
-    return CheckWrite(write.key, options, Uri(write.key)).ok();
+    return static_cast<int64_t>(write.content.size()) <= most && CheckWrite(write.key, options, Uri(write.key)).ok();
   });
-  const Status kept = first == writes.end()
-                          ? Status::Ok()
-                          : KeepsCondition({Publishing::kPut, Publishing::kComplete}, options, first->key);
+  const Status kept = first == writes.end() ? Status::Ok() : KeepsCondition({Publishing::kPut}, options, first->key);
   if (!kept.ok()) {
     return std::vector<Status>(writes.size(), kept);
   }
@@ -90,75 +90,108 @@ std::vector<Status> S3Store::WriteMany(std::span<const ObjectWrite> writes, cons
 }
 
 std::optional<Failure> S3Store::TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
-                                             std::span<const std::string> keys, std::span<Status> statuses) const {
+                                             std::span<const std::string> keys,
+                                             std::span<std::optional<Status>> ends) const {
   const std::set<std::string_view> asked(keys.begin(), keys.end());
-  std::map<std::string_view, Status> told;
+  std::map<std::string_view, std::optional<Status>> told;
   for (const DeleteOutcome& outcome : outcomes) {
     if (!asked.contains(outcome.key)) {
       return UnreadableAnswer(answer, ContradictoryList("it tells of '" + outcome.key + "', which was not asked for"));
     }
-    told[outcome.key] = outcome.removed
-                            ? Status::Ok()
-                            : DescribeFailure("remove", s3_.Uri(outcome.key),
-                                              FailureOfS3Body(answer, {outcome.code, outcome.message, "", "", ""}), 1);
+    told[outcome.key] = EndOf(answer, outcome);
   }
   for (size_t i = 0; i < keys.size(); ++i) {
     const auto of_key = told.find(keys[i]);
     const Status untold = ContradictoryList("it does not say what became of this key");
-    statuses[i] = of_key != told.end()
-                      ? of_key->second
-                      : DescribeFailure("remove", s3_.Uri(keys[i]), UnreadableAnswer(answer, untold), 1);
+    if (of_key != told.end()) {
+      ends[i] = of_key->second;
+    } else if (FitsXml(keys[i])) {
+      ends[i] = DescribeFailure("remove", s3_.Uri(keys[i]), UnreadableAnswer(answer, untold), 1);
+    }
   }
   return std::nullopt;
 }
 
-std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys, std::span<Status> statuses) {
+std::optional<Status> S3Store::EndOf(const http::Response& answer, const DeleteOutcome& outcome) const {
+  if (outcome.removed) {
+    return Status::Ok();
+  }
+  const Failure failure = FailureOfS3Body(answer, {outcome.code, outcome.message, "", "", ""});
+  if (failure.kind == FailureClass::kMissing) {
+    return Status::Ok();
+  }
+  const bool just_then =
+      failure.kind == FailureClass::kThrottle || failure.kind == FailureClass::kBusy || outcome.code == "InternalError";
+  return just_then ? std::nullopt : std::optional(DescribeFailure("remove", s3_.Uri(outcome.key), failure, 1));
+}
+
+std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys,
+                                               std::span<std::optional<Status>> ends) {
   return std::make_unique<FunctionCall>(
       fmt::format("remove {} objects of which the first is", keys.size()), keys.front(),
       [this, keys] { return s3_.RemoveBatch(keys); },
-      [this, keys, statuses](http::Response& answer) -> std::optional<Failure> {
+      [this, keys, ends](http::Response& answer) -> std::optional<Failure> {
         const auto outcomes = ParseDeleteResult(answer.body);
-        return outcomes ? TakeOutcomes(answer, *outcomes, keys, statuses)
+        return outcomes ? TakeOutcomes(answer, *outcomes, keys, ends)
                         : std::optional(FailureOfS3Body(answer, ParseS3Error(answer.body)));
       },
-      [statuses](const CallResult& result) {
+      [ends](const CallResult& result) {
         if (!result.status.ok()) {
-          std::fill(statuses.begin(), statuses.end(), result.status);
+          std::fill(ends.begin(), ends.end(), result.status);
         }
       });
+}
+
+std::vector<std::optional<Status>> S3Store::RemoveTogether(std::span<const std::string> keys) {
+  std::vector<std::optional<Status>> ends(keys.size());
+  CallRunner runner(context(), {.in_flight = ConnectionsOf(options()), .stop_at_failure = false});
+  for (size_t begin = 0; begin < keys.size(); begin += kKeysPerDelete) {
+    const size_t count = std::min(kKeysPerDelete, keys.size() - begin);
+    const auto batch = keys.subspan(begin, count);
+    if (std::ranges::any_of(batch, FitsXml)) {
+      runner.Add(RemoveCall(batch, std::span(ends).subspan(begin, count)));
+    }
+  }
+  // Each call has told its own end, also when all were given up.
+  [[maybe_unused]] const Status all = runner.RunAll();
+  return ends;
 }
 
 std::vector<Status> S3Store::RemoveMany(std::span<const std::string> keys) {
   if (keys.size() <= 1) {
     return RemoteStore::RemoveMany(keys);
   }
-  std::vector<Status> statuses(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (Status status = CheckKey(keys[i], Uri(keys[i])); !status.ok()) {
-      std::fill(statuses.begin(), statuses.end(), status);
-      return statuses;
+  for (const std::string& key : keys) {
+    if (const Status status = CheckKey(key, Uri(key)); !status.ok()) {
+      return std::vector<Status>(keys.size(), status);
     }
   }
-  CallRunner runner(context(), {.in_flight = ConnectionsOf(options()), .stop_at_failure = false});
-  for (size_t begin = 0; begin < keys.size(); begin += kKeysPerDelete) {
-    const size_t count = std::min(kKeysPerDelete, keys.size() - begin);
-    runner.Add(RemoveCall(keys.subspan(begin, count), std::span(statuses).subspan(begin, count)));
+  const std::vector<std::optional<Status>> ends = RemoveTogether(keys);
+  std::vector<std::string> left;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!ends[i]) {
+      left.push_back(keys[i]);
+    }
   }
-  // Each call has told its own end, also when all were given up.
-  [[maybe_unused]] const Status all = runner.RunAll();
+  const std::vector<Status> alone = RemoteStore::RemoveMany(left);
+  auto next = alone.begin();
+  std::vector<Status> statuses;
+  for (const std::optional<Status>& end : ends) {
+    statuses.push_back(end ? *end : *next++);
+  }
   return statuses;
 }
 
 Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, source.checksum, Uri(to)));
   const WriteOptions write = CopyOptions(source, options);
   ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   const Status kept = KeepsCondition({Publishing::kCopy}, write, to);
-  if (source.size > kMaxCopyBytes || kept.code() == ErrorCode::kUnsupported) {
+  if (source.size > kMaxCopyBytes || !kept.ok()) {
     return ComposeOf(std::span(&source, 1), to, write);
   }
-  ASSAY_RETURN_IF_ERROR(kept);
   ObjectInfo info;
   ASSAY_RETURN_IF_ERROR(CopyOnce(s3_.address().bucket(), source, to, write, info).status);
   return info;
@@ -214,10 +247,9 @@ Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const s
   const WriteOptions write = CopyOptions(info, options);
   ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   const Status kept = KeepsCondition({Publishing::kCopy}, write, to);
-  if (info.size > kMaxCopyBytes || options.expected || kept.code() == ErrorCode::kUnsupported) {
+  if (info.size > kMaxCopyBytes || options.expected || !kept.ok()) {
     return std::optional<ObjectInfo>();
   }
-  ASSAY_RETURN_IF_ERROR(kept);
   ObjectInfo copy;
   const CallResult result = CopyOnce(other->s3_.address().bucket(), info, to, write, copy);
   // Who may read here and write there need not be allowed to let the service do both.

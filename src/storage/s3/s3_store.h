@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,9 +25,9 @@ class S3Store : public RemoteStore {
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
 
-  /// Many keys in a request.
+  /// Many keys in a request, as far as they can be named there.
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
-  /// By parts where the object is larger than one request may copy, or where such a request does not keep the
+  /// By parts where the object is larger than one request may copy, or where such a request is not known to keep the
   /// condition.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   bool SharesService(ObjectStore& other) override { return Sibling(other) != nullptr; }
@@ -51,10 +52,14 @@ class S3Store : public RemoteStore {
   /// `other` without its decorators, where it is a bucket at the same address with the same options; else null.
   S3Store* Sibling(ObjectStore& other);
   Result<ObjectInfo> ComposeOf(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options);
-  /// One status a key, of what the answer says; a failure where it speaks of others.
+  /// Many keys in a request. Nothing for those that are to be removed alone: XML cannot name them, or the store could
+  /// not remove them just then.
+  std::vector<std::optional<Status>> RemoveTogether(std::span<const std::string> keys);
+  std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<std::optional<Status>> ends);
+  /// What the answer says of each key; a failure where it speaks of others.
   std::optional<Failure> TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
-                                      std::span<const std::string> keys, std::span<Status> statuses) const;
-  std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<Status> statuses);
+                                      std::span<const std::string> keys, std::span<std::optional<Status>> ends) const;
+  std::optional<Status> EndOf(const http::Response& answer, const DeleteOutcome& outcome) const;
 
   const S3Dialect& s3_;
   ConditionProbe probe_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "storage/lying_store.h"
 #include "storage/served_store.h"
 #include "storage/transfer/observer.h"
 
@@ -56,6 +57,15 @@ TEST(S3StoreTest, AMissingBucketIsNamed) {
   const auto result = (*store)->Write("k", buffers, {});
   EXPECT_EQ(result.status().code(), ErrorCode::kNotFound);
   EXPECT_THAT(result.status().message(), HasSubstr("cannot write s3://elsewhere/k: 404 NoSuchBucket"));
+}
+
+TEST(S3StoreTest, ACopyWithoutAnEtagIsNone) {
+  LyingStore lying("s3://b/", [](const http::RequestHead& head, std::string_view) {
+    http::ServerResponse answer = http::TextResponse(200, head.method == "PUT" ? "<CopyObjectResult/>" : "");
+    answer.headers.Add("ETag", "e");
+    return answer;
+  });
+  EXPECT_THAT(lying.store().Copy("from", "to", {}).status().message(), HasSubstr("names no etag"));
 }
 
 TEST(S3StoreTest, AWholeReadAsksForTheSizeNowhereElse) {

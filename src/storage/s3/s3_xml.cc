@@ -232,6 +232,11 @@ std::string CompleteUploadBody(std::span<const UploadedPart> parts) {
   return TextOf(document);
 }
 
+bool FitsXml(std::string_view key) {
+  return std::ranges::none_of(key, [](unsigned char byte) { return byte < ' '; }) &&
+         key.find("\xEF\xBF\xBE") == std::string_view::npos && key.find("\xEF\xBF\xBF") == std::string_view::npos;
+}
+
 std::string DeleteBody(std::span<const std::string> keys) {
   pugi::xml_document document;
   pugi::xml_node root = document.append_child("Delete");
@@ -239,7 +244,9 @@ std::string DeleteBody(std::span<const std::string> keys) {
   // Told of every key, so that one that was passed over shows.
   AddText(root, "Quiet", "false");
   for (const std::string& key : keys) {
-    AddText(root.append_child("Object"), "Key", key);
+    if (FitsXml(key)) {
+      AddText(root.append_child("Object"), "Key", key);
+    }
   }
   return TextOf(document);
 }

@@ -50,6 +50,10 @@ struct DeleteOutcome {
 std::optional<std::vector<DeleteOutcome>> ParseDeleteResult(std::string_view body);
 
 std::string CompleteUploadBody(std::span<const UploadedPart> parts);
+/// Whether a key arrives as it is where XML names it: of control characters and of U+FFFE and U+FFFF some may not stand
+/// there, and a CR is read as a LF.
+bool FitsXml(std::string_view key);
+/// Of those keys that FitsXml() lets stand there.
 std::string DeleteBody(std::span<const std::string> keys);
 
 /// "CRC64NVME", as S3 names it in XML and in x-amz-checksum-algorithm.

@@ -296,6 +296,7 @@ Result<ObjectInfo> MultipartUpload::Publish(const std::optional<Checksum>& whole
   for (int completion = 1;; ++completion) {
     ObjectInfo info;
     const CallResult result = SendComplete(whole, info);
+    refusal_ = result.failure;
     if (result.status.ok()) {
       const bool told = parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
       ASSAY_RETURN_IF_ERROR(told ? Status::Ok() : CheckPublished(context_, PublicationOf(whole)));

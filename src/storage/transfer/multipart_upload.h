@@ -45,6 +45,8 @@ class MultipartUpload {
   /// Sends what is left and publishes the object. Parts that the store holds in another copy than it told are named as
   /// they stand, if they are proven to hold what was sent.
   Result<ObjectInfo> Complete();
+  /// What the request that publishes the object failed with last.
+  const std::optional<Failure>& refusal() const { return refusal_; }
   void Abort();
 
  private:
@@ -79,6 +81,7 @@ class MultipartUpload {
   UploadParts parts_;
   std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished, as the store lists them
   bool keep_ = false;                 ///< for another try
+  std::optional<Failure> refusal_;
 };
 
 }  // namespace assay::storage

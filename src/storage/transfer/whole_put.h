@@ -25,6 +25,8 @@ class WholePut {
   /// What became of it; `run` is what the runner said. A conditional write whose answer was lost and that then finds
   /// its own object has won, if that is what was sent. May ask the store.
   Result<ObjectInfo> Finish(const Status& run);
+  /// How the call ended.
+  const CallResult& result() const { return result_; }
 
  private:
   std::optional<Failure> Take(http::Response& response, const Checksum& sent);
