@@ -160,9 +160,9 @@ TEST_F(LoopTest, SkipsStepsThatOverflowAndUnscalesTheOthers) {
 TEST_F(LoopTest, AScaleThatCannotHelpStopsTheTraining) {
   LossScaler scaler({.initial = 0x1p-16});
   model_.gradient_factor = INFINITY;
-  EXPECT_THROW(train({kLong}, {.batch_size = 1}, 4, {}, &scaler), Diverged);
-  ASSERT_EQ(events_.size(), 1u) << "the step is told of";
-  EXPECT_TRUE(events_[0].skipped);
+  EXPECT_THROW(train({kLong}, {.batch_size = 1}, 12, {}, &scaler), Diverged);
+  ASSERT_EQ(events_.size(), 10u) << "the last step is told of too";
+  EXPECT_TRUE(events_.back().skipped);
 }
 
 TEST_F(LoopTest, ALastStepThatWasSkippedEndsTheTrainingWell) {
