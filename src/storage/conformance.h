@@ -36,6 +36,7 @@ struct ConformanceTarget {
   bool counts_prefixes = true;     ///< prefixes of a listing are paged with its keys (fake-gcs-server repeats them)
   bool lists_uploads = true;       ///< unfinished uploads can be listed and aborted
   bool checks_at_commit = true;    ///< a stream's condition must hold when it ends, not only when it begins
+  bool lists_truly = true;         ///< else a listing may name keys that nobody asked for and nobody can tell
   bool presigns = true;            ///< needs credentials, and of OCI a server that keeps pre-authenticated requests
   int64_t large_bytes = 24 << 20;  ///< of an object that is written and read in several parts
   int64_t unfinished_bytes = 1;    ///< written before an open writer shows among the unfinished uploads

@@ -99,6 +99,9 @@ class KeyMaker {
 };
 
 TEST_P(ObjectStoreConformance, ListsWhatAModelLists) {
+  if (!GetParam().lists_truly) {
+    GTEST_SKIP() << "its keys begin alike";
+  }
   KeyMaker maker;
   std::set<std::string> all;
   while (all.size() < 80) {

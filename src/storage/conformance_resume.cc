@@ -30,7 +30,7 @@ class RememberingJournal : public UploadJournal {
   std::function<Status()> before_publish_ = [] { return Status::Ok(); };
 };
 
-constexpr WriteCondition kAbsent = {WriteCondition::Kind::kAbsent, ""};
+const WriteCondition kAbsent = {WriteCondition::Kind::kAbsent, ""};
 
 Result<ObjectInfo> WriteText(ObjectStore& store, const std::string& key, const std::string& content,
                              const WriteOptions& options) {
