@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/kernels/gelu_form.h"
 #include "engine/kernels/packed_batch.h"
 #include "engine/kernels/packed_weight.h"
 #include "engine/kernels/recompute.h"
@@ -74,11 +75,6 @@ at::Tensor layer_norm(const at::Tensor& x_TH, const at::Tensor& weight_H, const 
 std::pair<at::Tensor, at::Tensor> add_layer_norm(const at::Tensor& residual_TH, const at::Tensor& block_TH,
                                                  const at::Tensor& weight_H, const at::Tensor& bias_H, double eps);
 
-/// The two forms of the Gaussian error linear unit (Hendrycks & Gimpel 2016).
-enum class GeluForm {
-  kErf,   ///< x Phi(x), exact to float32's rounding of erf (1.5e-7)
-  kTanh,  ///< 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-};
 at::Tensor gelu(const at::Tensor& x, GeluForm form = GeluForm::kErf);
 
 /// What makes tokens of an image (Dosovitskiy et al. 2020): a convolution whose stride is its kernel, a class token

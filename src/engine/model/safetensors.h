@@ -3,9 +3,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/ScalarType.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,17 +12,9 @@
 #include <vector>
 
 #include "engine/model/causal_lm.h"
+#include "engine/model/safetensors_header.h"
 
 namespace assay::engine {
-
-/// Where one tensor stands in a file.
-struct TensorEntry {
-  std::string name;
-  at::ScalarType dtype = at::kFloat;
-  std::vector<int64_t> shape;
-  size_t begin = 0;  ///< bytes from the start of the file
-  size_t end = 0;
-};
 
 /// A mapped safetensors file whose header has been checked in full: every tensor lies inside the file, none overlaps
 /// another, every byte belongs to one, and each length is what dtype and shape say. Cheap to copy; the mapping lives as
@@ -57,9 +47,6 @@ class SafetensorsFile {
 /// Writes `tensors` (any device, any strides) to `path` with {"format": "pt"} as metadata, atomically. Throws
 /// StatusError.
 void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
-
-/// "BF16" and so on; throws StatusError for a dtype that the format has no name for.
-std::string safetensors_dtype_name(at::ScalarType dtype);
 
 /// Bytes of the files that are mapped now.
 int64_t mapped_safetensors_bytes();

@@ -52,7 +52,7 @@ int64_t read_label_count(const ConfigReader& keys, const nlohmann::json& documen
   return count;
 }
 
-void refuse_unsupported(const ConfigReader& keys) {
+void refuse_other_kinds(const ConfigReader& keys) {
   if (const std::string type = keys.text("model_type"); type != kModelType) {
     throw StatusError(Status::Unsupported(
         fmt::format("model_type '{}' is not supported as an image classifier, only '{}'", type, kModelType)));
@@ -83,7 +83,7 @@ void check_sizes(const ConfigReader& keys, const VitConfig& config) {
 VitConfig parse_vit_config(std::string_view json, const std::string& source) {
   const nlohmann::json document = value_or_throw(ParseJson(json, source));
   const ConfigReader keys(document, source);
-  refuse_unsupported(keys);
+  refuse_other_kinds(keys);
   VitConfig config;
   config.model_type = kModelType;
   config.json = std::string(json);

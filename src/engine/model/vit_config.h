@@ -1,12 +1,13 @@
 // What a Hugging Face config.json says about a vision transformer.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/kernels/ops.h"
-#include "engine/model/image_classifier.h"
+#include "engine/kernels/gelu_form.h"
+#include "engine/model/image_config.h"
 
 namespace assay::engine {
 

@@ -1,0 +1,59 @@
+// A model's config.json: what is taken makes sense, what is refused says why in one line.
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "engine/model/decoder_config.h"
+#include "engine/model/status_error.h"
+#include "engine/model/vit_config.h"
+#include "fuzz_input.h"
+
+namespace {
+
+using namespace assay::engine;
+using assay::fuzz::Require;
+
+template <typename Read>
+void Try(const Read& read) {
+  try {
+    read();
+  } catch (const StatusError& error) {
+    Require(error.status().message().find('\n') == std::string::npos, "an error is one line");
+  }
+}
+
+void CheckRope(const RopeConfig& rope) {
+  Require(rope.theta > 1 && rope.factor >= 1, "positions turn, and are stretched and not pressed together");
+  Require(rope.type != RopeType::kLlama3 || rope.low_freq_factor < rope.high_freq_factor, "the factors are in order");
+}
+
+void CheckDecoder(const ModelConfig& config) {
+  Require(config.vocab_size > 0 && config.hidden_size > 0 && config.num_layers > 0, "a model has sizes");
+  Require(config.num_query_heads % config.num_key_value_heads == 0, "groups of heads are whole");
+  Require(config.head_dim > 0 && config.head_dim % 2 == 0, "half of a head can be turned");
+  Require(config.attention_dropout >= 0 && config.attention_dropout < 1, "something is left of what is dropped");
+  CheckRope(config.rope);
+}
+
+void CheckVit(const VitConfig& config) {
+  Require(config.image_size % config.patch_size == 0 && config.hidden_size % config.num_heads == 0,
+          "patches and heads are whole");
+  Require(config.tokens() > 1 && config.num_labels >= 2, "an image has patches, and a class is one of several");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto document = assay::ParseJson(text, "config.json"); document.ok()) {
+    for (const auto read : {read_llama_config, read_mistral_config, read_granite_config}) {
+      Try([&] {
+        ModelConfig config;
+        read(ConfigReader(*document, "config.json"), config);
+        CheckDecoder(config);
+      });
+    }
+  }
+  Try([&] { CheckVit(parse_vit_config(text, "config.json")); });
+  return 0;
+}
