@@ -44,13 +44,9 @@ function(_assay_include_root name target)
   target_include_directories(${target} PUBLIC ${root})
 endfunction()
 
-# assay_compile_quickly(TARGET): half the time of a release build, which goes into optimising templates. So does half of
-# a sanitized one.
+# assay_compile_quickly(TARGET): half the time of a release build, which goes into optimising templates.
 function(assay_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
-  if(ASSAY_SANITIZE)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
-  endif()
 endfunction()
 
 # assay_use_torch_header(TARGET): for targets that link libtorch, directly or through another engine module.

@@ -98,6 +98,29 @@ setup_node() {
     fi
 }
 
+# The tree of programs with address and undefined-behaviour sanitizers, which script/fuzz and script/sanitize share.
+address_dir=$root/build/fuzz
+
+install_clang() {
+    local packages
+    mapfile -t packages <"$root/tools/apt-fuzz.txt"
+    install_packages "${packages[@]}"
+}
+
+# configure_with_clang FOLDER OPTION...: a build tree without optimisation, because optimising what sanitizers add takes
+# most of a build, and a run is short.
+configure_with_clang() {
+    local folder=$1
+    shift
+    setup_system
+    command -v clang++-19 >/dev/null || step "Installing clang" install_clang
+    setup_python torch test
+    [ -f "$folder/build.ninja" ] || step "Configuring ${folder#"$root"/}" cmake -S "$root" -B "$folder" -G Ninja \
+        -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -gline-tables-only" \
+        -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6 \
+        -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 "$@"
+}
+
 # cached NAME: the value that the build tree was configured with, empty when it is not.
 cached() {
     sed -n "s/^$1:[A-Z]*=//p" "$build_dir/CMakeCache.txt" 2>/dev/null || true
