@@ -52,7 +52,7 @@ std::optional<Asked> ReadHeader(std::string_view header) {
 }
 
 /// `position`, or `most` where that is less.
-int64_t AtMost(const Position& position, int64_t most) {
+int64_t NoMoreThan(const Position& position, int64_t most) {
   const std::string digits = std::to_string(most);
   return position < Position{digits} ? objectserver::ParseNumber(position.digits).value_or(0) : most;
 }
@@ -64,17 +64,17 @@ void RequirePart(const RangeOutcome& outcome, int64_t offset, int64_t length) {
 
 void Check(const Asked& asked, int64_t bytes, const RangeOutcome& outcome) {
   if (!asked.first) {
-    const int64_t length = AtMost(*asked.last, bytes);
+    const int64_t length = NoMoreThan(*asked.last, bytes);
     if (length > 0) {
       RequirePart(outcome, bytes - length, length);
     }
-  } else if (AtMost(*asked.first, bytes) == bytes) {
+  } else if (NoMoreThan(*asked.first, bytes) == bytes) {
     fuzz::Require(outcome.kind != RangeOutcome::Kind::kPart, "there is nothing beyond the end");
   } else if (asked.last && *asked.last < *asked.first) {
     fuzz::Require(outcome.kind == RangeOutcome::Kind::kWhole, "what ends before it begins is no range");
   } else {
-    const int64_t first = AtMost(*asked.first, bytes);
-    RequirePart(outcome, first, (asked.last ? AtMost(*asked.last, bytes - 1) : bytes - 1) - first + 1);
+    const int64_t first = NoMoreThan(*asked.first, bytes);
+    RequirePart(outcome, first, (asked.last ? NoMoreThan(*asked.last, bytes - 1) : bytes - 1) - first + 1);
   }
 }
 

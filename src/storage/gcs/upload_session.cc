@@ -176,14 +176,8 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
     const Step step = ask ? Try({}, kAskRange, false)
                           : Try(bytes.subspan(static_cast<size_t>(sent_ - begin)), RangeOf(sent_, end, last), last);
     failure_ = step.failure;
-    if (step.object && (!last || step.object->size != end)) {
-      return DescribeEarlyEnd(*step.object, end, last);
-    }
     if (step.object) {
-      if (options_.progress) {
-        options_.progress(end - sent_);
-      }
-      return step.object;
+      return TakeObject(*step.object, end, last);
     }
     if (!step.failure) {
       // Beyond all that it has had: what it takes and drops in turns would have no end.
@@ -204,11 +198,17 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
   return std::optional<ObjectInfo>();
 }
 
-Status UploadSession::DescribeEarlyEnd(const ObjectInfo& object, int64_t end, bool last) {
-  failure_ = MakeFailure(FailureClass::kDamaged, ErrorCode::kIo,
-                         fmt::format("{} bytes were sent{}, the store says that it has made an object of {}", end,
-                                     last ? "" : " and more were to come", object.size));
-  return OursOr(Status::Io(failure_->message)).status();
+Result<std::optional<ObjectInfo>> UploadSession::TakeObject(const ObjectInfo& object, int64_t end, bool last) {
+  if (!last || object.size != end) {
+    failure_ = MakeFailure(FailureClass::kDamaged, ErrorCode::kIo,
+                           fmt::format("{} bytes were sent{}, the store says that it has made an object of {}", end,
+                                       last ? "" : " and more were to come", object.size));
+    return OursOr(Status::Io(failure_->message)).status();
+  }
+  if (options_.progress) {
+    options_.progress(end - sent_);
+  }
+  return std::optional(object);
 }
 
 Result<ObjectInfo> UploadSession::TakeCompleted() const {

@@ -61,8 +61,9 @@ class UploadSession {
   /// Waits before the next attempt; an error where there shall be none.
   Status PrepareRetry(const Failure& failure, AttemptHistory& history);
   Result<ObjectInfo> TakeCompleted() const;
-  /// The service calls complete what is not, or is of another size.
-  Status DescribeEarlyEnd(const ObjectInfo& object, int64_t end, bool last);
+  /// What the service says it has made of the bytes up to `end`: an error where more were to come, or it has another
+  /// size.
+  Result<std::optional<ObjectInfo>> TakeObject(const ObjectInfo& object, int64_t end, bool last);
   /// Nothing while the object is not complete.
   Result<std::optional<ObjectInfo>> Send(Bytes bytes, bool last);
   Step Try(Bytes bytes, const std::string& range, bool last);
