@@ -115,9 +115,9 @@ configure_with_clang() {
     setup_system
     command -v clang++-19 >/dev/null || step "Installing clang" install_clang
     setup_python torch test
-    [ -f "$folder/build.ninja" ] || step "Configuring ${folder#"$root"/}" cmake -S "$root" -B "$folder" -G Ninja \
+    step "Configuring ${folder#"$root"/}" cmake -S "$root" -B "$folder" -G Ninja \
         -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -gline-tables-only" \
-        -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6 \
+        -DASSAY_BUILD_TESTS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6 \
         -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 "$@"
 }
 

@@ -85,7 +85,7 @@ Status AtomicFile::Write(std::string_view text) {
   return Write(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-Status AtomicFile::Commit() {
+Status AtomicFile::Sync() {
   if (fd_ < 0) {
     return Status::Internal("cannot commit " + path_ + ": an earlier write failed or the file is committed");
   }
@@ -94,6 +94,11 @@ Status AtomicFile::Commit() {
     Discard(temporary_, fd_);
     return ErrnoStatus(error, "write", path_);
   }
+  return Status::Ok();
+}
+
+Status AtomicFile::Commit() {
+  ASSAY_RETURN_IF_ERROR(Sync());
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     Discard(temporary_, fd_);

@@ -38,6 +38,8 @@ class AtomicFile {
 
   Status Write(std::span<const std::byte> bytes);
   Status Write(std::string_view text);
+  /// What was written is on the disk: what it lacks (space) shows here. Commit() does it where it was not done.
+  Status Sync();
   Status Commit();
 
  private:

@@ -186,11 +186,12 @@ void save_lora(CausalLM& model, const LoraConfig& config, const std::string& out
   }
   const std::string config_path = output_dir + "/" + kConfigFile;
   const std::string config_text = adapter_config_text(config, model.config().source_dir);
+  AtomicFile weights = stage_safetensors(output_dir + "/" + kWeightsFile, tensors);
   // Beside the new weights the config of another adapter would be read with another scale.
   if (const Result<std::string> earlier = ReadFile(config_path); !earlier.ok() || *earlier != config_text) {
     remove_file(config_path);
   }
-  write_safetensors(output_dir + "/" + kWeightsFile, tensors);
+  throw_if_error(weights.Commit());
   throw_if_error(WriteFileAtomically(config_path, config_text));
 }
 

@@ -153,7 +153,7 @@ at::Tensor SafetensorsFile::tensor(const TensorEntry& entry) const {
   return at::from_blob(data, entry.shape, [keep = mapping_](void*) {}, options);
 }
 
-void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
+AtomicFile stage_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
   const std::string header = build_header(tensors);
   AtomicFile file = value_or_throw(AtomicFile::Create(path));
   throw_if_error(file.Write(little_endian(header.size())));
@@ -163,7 +163,12 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
     throw_if_error(
         file.Write(std::as_bytes(std::span(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes()))));
   }
-  throw_if_error(file.Commit());
+  throw_if_error(file.Sync());
+  return file;
+}
+
+void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
+  throw_if_error(stage_safetensors(path, tensors).Commit());
 }
 
 int64_t mapped_safetensors_bytes() {

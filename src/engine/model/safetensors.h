@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files.h"
 #include "engine/model/causal_lm.h"
 #include "engine/model/safetensors_header.h"
 
@@ -47,6 +48,8 @@ class SafetensorsFile {
 /// Writes `tensors` (any device, any strides) to `path` with {"format": "pt"} as metadata, atomically. Throws
 /// StatusError.
 void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
+/// The same, but nothing stands under `path` until the result is committed.
+AtomicFile stage_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
 
 /// Bytes of the files that are mapped now.
 int64_t mapped_safetensors_bytes();

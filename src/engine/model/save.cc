@@ -57,7 +57,14 @@ std::string shard_name(size_t index, size_t count) {
                     : fmt::format("model-{:05}-of-{:05}.safetensors", index + 1, count);
 }
 
-void write_index(const std::string& output_dir, const std::vector<Shard>& shards) {
+AtomicFile stage(const std::string& path, std::string_view content) {
+  AtomicFile file = value_or_throw(AtomicFile::Create(path));
+  throw_if_error(file.Write(content));
+  throw_if_error(file.Sync());
+  return file;
+}
+
+std::string index_text(const std::vector<Shard>& shards) {
   nlohmann::ordered_json map;
   size_t total = 0;
   for (size_t i = 0; i < shards.size(); ++i) {
@@ -67,12 +74,12 @@ void write_index(const std::string& output_dir, const std::vector<Shard>& shards
     }
   }
   const nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
-  throw_if_error(WriteFileAtomically(output_dir + "/" + job::kWeightsIndexFile, DumpJsonPretty(index)));
+  return DumpJsonPretty(index);
 }
 
 /// What makes an earlier save readable goes before its files are replaced one by one: a reader would take a mixture of
-/// old and new for a whole save. A single file is replaced at once. In the folder that the model came from, the config
-/// is that of the new weights too.
+/// old and new for a whole save. The new files are on the disk by then. A single file is replaced at once. In the
+/// folder that the model came from, the config is that of the new weights too.
 void take_earlier_save_apart(const std::string& output_dir, size_t shard_count, bool is_source) {
   if (!is_source) {
     remove_file(output_dir + "/config.json");
@@ -115,7 +122,7 @@ std::string_view dtype_name(at::ScalarType dtype) {
   }
 }
 
-void write_config(const Checkpoint& checkpoint, const std::string& output_dir) {
+std::string config_text(const Checkpoint& checkpoint) {
   nlohmann::json config = value_or_throw(ParseJson(checkpoint.config_json, "config.json"));
   const at::ScalarType dtype = checkpoint.parameters.front().second.scalar_type();
   // transformers 4 knows `torch_dtype`, transformers 5 both.
@@ -126,7 +133,7 @@ void write_config(const Checkpoint& checkpoint, const std::string& output_dir) {
   if (!config.contains("architectures")) {
     config["architectures"] = {checkpoint.architecture};
   }
-  throw_if_error(WriteFileAtomically(output_dir + "/config.json", DumpJsonPretty(config)));
+  return DumpJsonPretty(config);
 }
 
 bool same_folder(const std::string& a, const std::string& b) {
@@ -134,10 +141,10 @@ bool same_folder(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, error);
 }
 
-void copy_side_files(const Checkpoint& checkpoint, const std::string& output_dir) {
+void stage_side_files(const Checkpoint& checkpoint, const std::string& output_dir, std::vector<AtomicFile>& staged) {
   for (const char* name : checkpoint.side_files) {
     if (const std::string source = checkpoint.source_dir + "/" + name; FileExists(source)) {
-      throw_if_error(WriteFileAtomically(output_dir + "/" + name, value_or_throw(ReadFile(source))));
+      staged.push_back(stage(output_dir + "/" + name, value_or_throw(ReadFile(source))));
     }
   }
 }
@@ -148,18 +155,25 @@ void save_checkpoint(const Checkpoint& checkpoint, const std::string& output_dir
   throw_if_error(MakeDirectories(output_dir));
   const std::vector<Shard> shards = split_into_shards(checkpoint.parameters, checkpoint.max_shard_bytes);
   const bool is_source = !checkpoint.source_dir.empty() && same_folder(checkpoint.source_dir, output_dir);
-  take_earlier_save_apart(output_dir, shards.size(), is_source);
+  std::vector<AtomicFile> staged;
   for (size_t i = 0; i < shards.size(); ++i) {
-    write_safetensors(output_dir + "/" + shard_name(i, shards.size()), shards[i]);
+    staged.push_back(stage_safetensors(output_dir + "/" + shard_name(i, shards.size()), shards[i]));
   }
-  remove_stale_weights(output_dir, shards.size());
+  const size_t weights = staged.size();
   if (shards.size() > 1) {
-    write_index(output_dir, shards);
+    staged.push_back(stage(output_dir + "/" + job::kWeightsIndexFile, index_text(shards)));
   }
   if (!checkpoint.source_dir.empty() && !is_source) {
-    copy_side_files(checkpoint, output_dir);
+    stage_side_files(checkpoint, output_dir, staged);
   }
-  write_config(checkpoint, output_dir);
+  staged.push_back(stage(output_dir + "/config.json", config_text(checkpoint)));
+  take_earlier_save_apart(output_dir, shards.size(), is_source);
+  for (size_t i = 0; i < staged.size(); ++i) {
+    if (i == weights) {
+      remove_stale_weights(output_dir, shards.size());
+    }
+    throw_if_error(staged[i].Commit());
+  }
 }
 
 void save_model(const CausalLM& model, const std::string& output_dir) {

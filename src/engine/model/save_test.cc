@@ -53,14 +53,23 @@ TEST_F(SaveTest, ASaveReplacesOneOfAnotherNumberOfFiles) {
   }
 }
 
+TEST_F(SaveTest, ASaveThatCannotBeWrittenLeavesTheEarlierOne) {
+  save(1, 1);
+  obstruct("model-00002-of-00002.safetensors");
+  EXPECT_THROW(save(2, 2), StatusError);
+  EXPECT_EQ(stored("a"), 1);
+  EXPECT_TRUE(FileExists(file("config.json")));
+  EXPECT_FALSE(FileExists(file("model-00001-of-00002.safetensors")));
+}
+
 TEST_F(SaveTest, ASaveThatFailsHalfwayLeavesNoMixtureThatCanBeRead) {
   for (const int64_t files_before : {1, 2}) {
     save(1, files_before);
-    obstruct("model-00002-of-00002.safetensors");
+    obstruct("model-00003-of-00003.safetensors");
     EXPECT_THROW(save(2, 2), StatusError);
     EXPECT_THROW(Weights::open(dir()), StatusError) << files_before << " files before";
     EXPECT_FALSE(FileExists(file("config.json")));
-    std::filesystem::remove_all(file("model-00002-of-00002.safetensors"));
+    std::filesystem::remove_all(file("model-00003-of-00003.safetensors"));
   }
 }
 

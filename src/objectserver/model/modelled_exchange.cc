@@ -184,8 +184,8 @@ class LyingExchange : public http::Exchange {
 
   bool Tell(const LieTarget& target, http::ServerResponse& answer) {
     if (DeniesTheDeed(lie())) {
-      if (answer.status >= 300) {
-        return false;  // it was not done
+      if (answer.status >= 400) {
+        return false;  // it was not done; 308 says that a part of an upload was
       }
       answer = dialect_.Refuse(Refusal::kInternalError, 0, notes_);
       return true;
