@@ -99,7 +99,6 @@ std::optional<GcsRewrite> ParseGcsRewrite(std::string_view to, std::string_view 
   if (!json.is_object() || !ReadField(json, "done", rewrite.done).ok()) {
     return std::nullopt;
   }
-  rewrite.bytes = ParseCount(TextAt(json, "totalBytesRewritten")).value_or(0);
   rewrite.token = TextAt(json, "rewriteToken");
   if (const auto resource = json.find("resource"); resource != json.end()) {
     rewrite.object = ObjectNamed(to, *resource);

@@ -26,7 +26,6 @@ Result<ListPage> ParseGcsList(std::string_view body);
 
 struct GcsRewrite {
   bool done = false;
-  int64_t bytes = 0;  ///< copied so far
   std::string token;  ///< for the next request, while not done
   std::optional<ObjectInfo> object;
 };

@@ -22,6 +22,9 @@
 namespace assay::storage {
 namespace {
 
+/// More than any copy takes: a call moves what it can in about half a minute.
+constexpr int kMostRewrites = 100'000;
+
 constexpr char kEndpoint[] = "https://storage.googleapis.com";
 
 std::string WithScheme(const std::string& host) {
@@ -131,13 +134,17 @@ Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo
   const double seconds = this->options().deadline_seconds;
   const double deadline = seconds > 0 ? MonotonicSeconds() + seconds : 0;
   GcsRewrite rewrite;
-  while (!rewrite.done) {
+  for (int calls = 0; !rewrite.done; ++calls) {
+    if (calls == kMostRewrites) {
+      return Status::Io(fmt::format("cannot copy gs://{}/{} to {}: the service has not ended it after {} calls", bucket,
+                                    source.key, Uri(to), calls));
+    }
     const CallResult result = RunOne(
         context(), fmt::format("copy gs://{}/{} to", bucket, source.key), to,
         [&] { return gcs_.Rewrite(bucket, source, to, write.condition, resource, rewrite.token); },
         [&](http::Response& answer) -> std::optional<Failure> {
           auto parsed = ParseGcsRewrite(to, answer.body);
-          if (!parsed || (!parsed->done && parsed->bytes <= rewrite.bytes)) {  // a copy that never ends is none
+          if (!parsed) {
             return UnreadableAnswer(answer);
           }
           rewrite = *std::move(parsed);
