@@ -6,6 +6,7 @@
 //  - list-drop-key, list-change-key, list-other-token, list-end, garble, change-field: a listing that keeps to its
 //    prefix, rises and says that it is whole, but lacks keys or has others or other sizes, until they are read;
 //  - change-etag of an answer to a write or to a request for the head, until the etag is used;
+//  - earlier-answer to a write, of the same bytes under another key: it is said to be done, with the right checksum;
 //  - earlier-answer to a read: all of another object or version, with its own checksum, where the reader has no etag;
 //  - drop-checksum of every answer about an object: then nothing that the store says of its bytes can be checked, and
 //    a byte that is changed besides passes. A reader who got no checksum with the bytes asks for the head.
