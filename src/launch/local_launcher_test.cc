@@ -76,7 +76,7 @@ std::vector<job::Event> WholeRun() {
 }
 
 TEST_F(LocalLauncherTest, ADoneRunHasItsEventsAndSamples) {
-  WriteWorker(Print(WholeRun()));
+  WriteWorker(Print(WholeRun()) + "\nsleep 0.3");  // lives until it is sampled
   std::vector<std::string> seen;
   options_.on_event = [&](const job::Event& event) { seen.push_back(job::ToJsonLine(event)); };
   const job::RunRecord record = Run();
