@@ -33,24 +33,20 @@ class LyingServedStore final : public StoreUnderTest {
   PersistentStore store_;
 };
 
-ConformanceTarget Target(std::string name, std::string uri, Access access, bool presigns) {
-  return {.name = std::move(name),
-          .make = [uri = std::move(uri), access] { return std::make_unique<LyingServedStore>(uri, access); },
-          .lists_uploads = false,
-          .lists_truly = false,
-          .presigns = presigns,
-          .large_bytes = 11 << 20};
+std::vector<ConformanceTarget> Targets() {
+  std::vector<ConformanceTarget> targets;
+  for (const ServedCase& served : kServedCases) {
+    targets.push_back({.name = served.name,
+                       .make = [&served] { return std::make_unique<LyingServedStore>(served.uri, served.access); },
+                       .lists_uploads = false,
+                       .lists_truly = false,
+                       .presigns = served.presigns,
+                       .large_bytes = 11 << 20});
+  }
+  return targets;
 }
 
-INSTANTIATE_TEST_SUITE_P(Lying, ObjectStoreConformance,
-                         testing::Values(Target("s3", "s3://test/", Access::kAnonymous, false),
-                                         Target("gs", "gs://test/", Access::kAnonymous, false),
-                                         Target("oci", "oci://test@assay/", Access::kAnonymous, true),
-                                         Target("s3_keys", "s3://test/", Access::kKeys, true),
-                                         Target("gs_token", "gs://test/", Access::kKeys, true),
-                                         Target("gs_hmac", "gs://test/", Access::kHmacKeys, true),
-                                         Target("oci_key", "oci://test@assay/", Access::kKeys, true)),
-                         TargetName);
+INSTANTIATE_TEST_SUITE_P(Lying, ObjectStoreConformance, testing::ValuesIn(Targets()), TargetName);
 
 }  // namespace
 }  // namespace assay::storage

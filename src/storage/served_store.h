@@ -25,6 +25,20 @@ inline int64_t NetworkBytesReceived(const objectserver::ObjectServer& server) {
   return std::stoll(text.substr(at + kName.size()));
 }
 
+/// A dialect, and who is let in.
+struct ServedCase {
+  const char* name;
+  const char* uri;
+  Access access;
+  bool presigns;  ///< without credentials only OCI does: its server keeps what it grants
+};
+
+inline constexpr ServedCase kServedCases[] = {
+    {"s3", "s3://test/", Access::kAnonymous, false},        {"gs", "gs://test/", Access::kAnonymous, false},
+    {"oci", "oci://test@assay/", Access::kAnonymous, true}, {"s3_keys", "s3://test/", Access::kKeys, true},
+    {"gs_token", "gs://test/", Access::kKeys, true},        {"gs_hmac", "gs://test/", Access::kHmacKeys, true},
+    {"oci_key", "oci://test@assay/", Access::kKeys, true}};
+
 /// The server has the bucket "test" and lets in who has `access`; `options` are completed with its address.
 class ServedStore final : public StoreUnderTest {
  public:

@@ -53,13 +53,7 @@ int64_t PeakMiB() {
   return usage.ru_maxrss / 1024;
 }
 
-struct LyingCase {
-  const char* name;
-  const char* uri;
-  Access access = Access::kAnonymous;
-};
-
-class LyingStore : public testing::TestWithParam<LyingCase> {};
+class LyingStore : public testing::TestWithParam<ServedCase> {};
 
 TEST_P(LyingStore, EveryOutcomeIsRightOrAnError) {
   objectserver::ServeOptions serve;
@@ -90,13 +84,7 @@ TEST_P(LyingStore, EveryOutcomeIsRightOrAnError) {
   std::cout << std::endl;
 }
 
-INSTANTIATE_TEST_SUITE_P(Served, LyingStore,
-                         testing::Values(LyingCase{"s3", "s3://test/"}, LyingCase{"gs", "gs://test/"},
-                                         LyingCase{"oci", "oci://test@assay/"},
-                                         LyingCase{"s3_keys", "s3://test/", Access::kKeys},
-                                         LyingCase{"gs_token", "gs://test/", Access::kKeys},
-                                         LyingCase{"gs_hmac", "gs://test/", Access::kHmacKeys},
-                                         LyingCase{"oci_key", "oci://test@assay/", Access::kKeys}),
+INSTANTIATE_TEST_SUITE_P(Served, LyingStore, testing::ValuesIn(kServedCases),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
