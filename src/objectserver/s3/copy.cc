@@ -6,6 +6,7 @@
 #include "objectserver/s3/checksum_fields.h"
 #include "objectserver/s3/conditions.h"
 #include "objectserver/s3/content.h"
+#include "objectserver/s3/google_headers.h"
 #include "objectserver/s3/operations.h"
 #include "objectserver/s3/xml.h"
 
@@ -60,6 +61,11 @@ std::string CopyDocument(std::string_view root, const std::string& etag, double 
   WriteChecksums(checksum, false, xml);
   xml.Close();
   return xml.Take();
+}
+
+/// What a copy is described by where its request names nothing: Google records a CRC32C of every object.
+ChecksumKind UsualKind(const Request& request) {
+  return SpeaksGoogle(request) ? ChecksumKind::kCrc32c : ChecksumKind::kCrc64Nvme;
 }
 
 /// A copy is one object, whatever its source was made of; its tag is made as a put's would be.
@@ -124,7 +130,7 @@ http::ServerResponse CopyObject(const Context& context, const Request& request, 
     return ErrorAnswer(request, *error);
   }
   const auto asked = KindOfUpperName(request.HeaderText("x-amz-checksum-algorithm"));
-  if (const Status status = DescribeContent(context, asked.value_or(ChecksumKind::kCrc64Nvme), object); !status.ok()) {
+  if (const Status status = DescribeContent(context, asked.value_or(UsualKind(request)), object); !status.ok()) {
     return ErrorAnswer(request, {"InternalError", status.message()});
   }
   const StoreOutcome outcome = context.store->Put(request.bucket, std::move(object), condition);

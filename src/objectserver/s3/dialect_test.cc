@@ -201,6 +201,13 @@ TEST(S3, RefusesSmallParts) {
   EXPECT_EQ(harness.Send("PUT", "/test/k?partNumber=10001&uploadId=" + id, "x").Xml("Code"), "InvalidArgument");
 }
 
+TEST(S3, ACopyAsGoogleMakesItHasACrc32c) {
+  Harness harness;
+  harness.Send("PUT", "/test/from", "content");
+  EXPECT_EQ(harness.Send("PUT", "/test/to", "", {{"x-goog-copy-source", "/test/from"}}).status, 200);
+  EXPECT_THAT(harness.Send("HEAD", "/test/to").Header("x-goog-hash"), HasSubstr("crc32c="));
+}
+
 TEST(S3, CopiesAndDeletes) {
   Harness harness;
   harness.Send("PUT", "/test/from", "content", {{"x-amz-meta-a", "b"}});
