@@ -33,6 +33,13 @@ std::string StartTime(std::string_view pid) {
   return fields.size() > kStartTime && !is_zombie ? fields[kStartTime] : "";
 }
 
+/// Host, process space, process id, its start time and a random part; nothing of a name of another form.
+std::vector<std::string> PartsOf(std::string_view owner) {
+  constexpr size_t kParts = 5;
+  std::vector<std::string> parts = Split(owner, ' ');
+  return parts.size() == kParts ? parts : std::vector<std::string>();
+}
+
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
@@ -46,12 +53,17 @@ std::string MakeClaimOwner() {
 }
 
 bool OwnerIsGone(std::string_view owner) {
-  const std::vector<std::string> parts = Split(owner, ' ');
-  constexpr size_t kParts = 5;
-  if (parts.size() != kParts || parts[1] != ProcessSpace()) {
-    return false;
-  }
-  return StartTime(parts[2]) != parts[3];
+  const std::vector<std::string> parts = PartsOf(owner);
+  return !parts.empty() && parts[1] == ProcessSpace() && StartTime(parts[2]) != parts[3];
+}
+
+bool ClaimCounts(std::string_view owner, std::string_view epoch, double expires_at, const LeaseClock& clock) {
+  return epoch == clock.epoch && expires_at >= clock.seconds() && !OwnerIsGone(owner);
+}
+
+std::string DescribeOwner(std::string_view owner) {
+  const std::vector<std::string> parts = PartsOf(owner);
+  return parts.empty() ? std::string(owner) : fmt::format("process {} on {}", parts[2], parts[0]);
 }
 
 }  // namespace assay::samplestore

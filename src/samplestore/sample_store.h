@@ -141,8 +141,8 @@ class SampleStore {
 };
 
 enum class StoreAccess {
-  kReadWrite,  ///< made when missing
-  kReadOnly,   ///< must exist; works in a folder that cannot be written
+  kReadWrite,  ///< made when missing; one of an older schema is brought to this one, unless somebody measures into it
+  kReadOnly,   ///< must exist, and stays as it is; works in a folder that cannot be written
 };
 
 /// Opens `sqlite:///PATH` (three slashes and a relative path, four and an absolute one; "sqlite:////tmp/a.db"). A plain

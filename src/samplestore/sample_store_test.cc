@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -256,89 +254,6 @@ TEST_F(SampleStoreTest, RemovesMeasurementsWithAllThatBelongsToThem) {
   for (const char* table : {"documents", "series", "cells", "dependencies"}) {
     EXPECT_EQ(*database.QueryInteger(fmt::format("SELECT count(DISTINCT measurement_id) FROM {}", table)), 1) << table;
   }
-}
-
-class OldStoreTest : public SampleStoreTest {
- protected:
-  /// A store of schema 1 with one valid measurement, as its programs left it.
-  void MakeStoreOfSchema1() {
-    store_.reset();
-    auto database = Database::Open(path_, Database::Access::kReadWrite);
-    nlohmann::json document = ToJson(Make("u1", 8, Outcome::kValid));
-    document["schema"] = 1;
-    document["provenance"] = {{"cpu", "A"}, {"cores", "2"}, {"memory", "4.00 GiB"}, {"commit", "c"}};
-    document.erase("parameters");
-    document.erase("depends_on");
-    ASSERT_TRUE(database
-                    ->Execute("DROP TABLE fenced_claims; DROP TABLE fences; DROP TABLE dependencies; CREATE TABLE "
-                              "claims(parameterized_id TEXT, entity_id TEXT, owner TEXT, expires_at REAL); "
-                              "UPDATE store_schema SET version = 1; PRAGMA journal_mode = DELETE")
-                    .ok());
-    auto measurement = database->Prepare("INSERT INTO measurements VALUES (1, 'u1', 'e', 'e-p.1', ?, 'valid', '')");
-    ASSERT_TRUE(measurement->Bind(document["entity_id"].get<std::string>()).Run().ok());
-    auto insert = database->Prepare("INSERT INTO documents VALUES (1, ?)");
-    ASSERT_TRUE(insert->Bind(DumpJson(document)).Run().ok());
-  }
-
-  void ExpectFoundWhereItHolds() {
-    const MemoKey key = KeyOf(Make("u1", 8, Outcome::kValid));
-    EXPECT_TRUE(*store_->IsMeasured(key, 1, {{"machine", "A, 2 cores, 4.00 GiB"}, {"commit", "c"}}));
-    EXPECT_FALSE(*store_->IsMeasured(key, 1, {{"commit", "d"}}));
-    EXPECT_EQ((*store_->FindMeasured(key))->uid, "u1");
-  }
-};
-
-TEST_F(OldStoreTest, OfSchema1IsBroughtToThisOne) {
-  MakeStoreOfSchema1();
-  store_ = Reopen();
-  ExpectFoundWhereItHolds();
-  EXPECT_EQ(store_->TryClaim({"e", "b"}, "me", 30, 1)->result, ClaimResult::kClaimed);
-}
-
-TEST_F(OldStoreTest, OfSchema1IsReadWhereItCannotBeWritten) {
-  MakeStoreOfSchema1();
-  constexpr uid_t kNobody = 65534;  // root may write everywhere
-  const bool is_root = ::geteuid() == 0;
-  std::filesystem::permissions(directory_->path(), std::filesystem::perms(0755));
-  std::filesystem::permissions(path_, std::filesystem::perms(0444));
-  std::filesystem::permissions(directory_->path() + "/sub", std::filesystem::perms(0555));
-  ASSERT_TRUE(!is_root || ::seteuid(kNobody) == 0);
-  auto store = OpenStore("sqlite:///" + path_, StoreAccess::kReadOnly);
-  if (store.ok()) {
-    store_ = *std::move(store);
-    ExpectFoundWhereItHolds();
-  }
-  store_.reset();
-  EXPECT_TRUE(!is_root || ::seteuid(0) == 0);
-  EXPECT_TRUE(store.ok()) << store.status().message();
-  std::filesystem::permissions(directory_->path() + "/sub", std::filesystem::perms(0755));
-}
-
-TEST_F(OldStoreTest, OfSchema2KeepsItsClaims) {
-  const Claim claim = *store_->TryClaim({"e", "b"}, "me", 30, 1);
-  store_.reset();
-  {
-    auto database = Database::Open(path_, Database::Access::kReadWrite);
-    ASSERT_TRUE(
-        database->Execute("ALTER TABLE fenced_claims RENAME TO claims; UPDATE store_schema SET version = 2").ok());
-  }
-  store_ = Reopen();
-  EXPECT_TRUE(*store_->RenewClaim({"e", "b"}, claim.fence, 30));
-}
-
-// A program that was started before the store was brought to this schema, and ends its claim with what it measured.
-TEST_F(OldStoreTest, ProgramsOfSchema1AddNothingToThisOne) {
-  MakeStoreOfSchema1();
-  auto old = Database::Open(path_, Database::Access::kReadWrite);
-  store_ = Reopen();
-  const auto add = [&]() -> Status {
-    ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*old));
-    ASSAY_RETURN_IF_ERROR(old->Execute("INSERT INTO measurements VALUES (2, 'u2', 'e', 'e', 'b', 'valid', '')"));
-    ASSAY_RETURN_IF_ERROR(old->Execute("DELETE FROM claims WHERE parameterized_id = 'e' AND entity_id = 'b'"));
-    return transaction.Commit();
-  };
-  EXPECT_FALSE(add().ok());
-  EXPECT_EQ(*store_->Count({}), 1);
 }
 
 TEST_F(SampleStoreTest, ThreadsShareOneStore) {

@@ -35,8 +35,7 @@ Result<Claim> SqliteStore::NextClaim(const MemoKey& key, std::string_view owner)
   if (found && select.TextView(0) == owner) {
     return Claim{ClaimResult::kClaimed, select.Integer(3)};
   }
-  const bool runs = found && select.TextView(1) == clock_.epoch && select.Number(2) >= clock_.seconds();
-  if (runs && !OwnerIsGone(select.TextView(0))) {
+  if (found && ClaimCounts(select.TextView(0), select.TextView(1), select.Number(2), clock_)) {
     return Claim{ClaimResult::kBusy, 0};
   }
   ASSAY_ASSIGN_OR_RETURN(Statement next, database_.Prepare("UPDATE fences SET last = last + 1 RETURNING last"));

@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
-
-#include "base/json.h"
-#include "samplestore/measurement.h"
 
 namespace assay::samplestore {
 namespace {
@@ -106,47 +102,11 @@ Status UseWal(Database& database) {
   return status;
 }
 
-/// What a measurement of schema 1 depends on is told from its document, which stays as it is.
-Status InsertDependenciesOfSchema1(Database& database) {
-  ASSAY_ASSIGN_OR_RETURN(Statement documents, database.Prepare("SELECT measurement_id, json FROM documents"));
-  while (true) {
-    ASSAY_ASSIGN_OR_RETURN(const bool more, documents.Step());
-    if (!more) {
-      return Status::Ok();
-    }
-    ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(documents.TextView(1), database.path()));
-    ASSAY_ASSIGN_OR_RETURN(const Measurement measurement, MeasurementFromJson(json));
-    for (const auto& [name, value] : measurement.depends_on) {
-      ASSAY_ASSIGN_OR_RETURN(Statement insert, database.Prepare(kInsertDependency));
-      ASSAY_RETURN_IF_ERROR(insert.Bind(documents.Integer(0)).Bind(name).Bind(value).Run());
-    }
-  }
-}
-
-/// Claims of schema 1 have no numbers: whoever holds one finds that its measurement cannot be stored.
-Status ReplaceSchema1(Database& database) {
-  ASSAY_RETURN_IF_ERROR(database.Execute("DROP TABLE claims"));
-  ASSAY_RETURN_IF_ERROR(database.Execute(kNewTables));
-  return InsertDependenciesOfSchema1(database);
-}
-
-Status Migrate(Database& database) {
-  ASSAY_ASSIGN_OR_RETURN(const int64_t version_before, SchemaVersion(database));
-  if (version_before == kStoreSchema) {
-    return Status::Ok();
-  }
-  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
-  ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(database));
-  if (version == kStoreSchema) {
-    return Status::Ok();
-  }
-  ASSAY_RETURN_IF_ERROR(version == 1 ? ReplaceSchema1(database)
-                                     : database.Execute("ALTER TABLE claims RENAME TO fenced_claims"));
-  ASSAY_RETURN_IF_ERROR(database.Execute(fmt::format("UPDATE store_schema SET version = {}", kStoreSchema)));
-  return transaction.Commit();
-}
-
 }  // namespace
+
+Status MakeTablesSinceSchema1(Database& database) {
+  return database.Execute(kNewTables);
+}
 
 Result<int64_t> SchemaVersion(Database& database) {
   return database.QueryInteger("SELECT max(version) FROM store_schema");
@@ -181,7 +141,7 @@ Status PrepareSchema(Database& database) {
   // In WAL mode this loses nothing when a process dies; only a power cut may take the last transactions.
   ASSAY_RETURN_IF_ERROR(database.Execute("PRAGMA synchronous = NORMAL"));
   if (tables != 0) {
-    return Migrate(database);
+    return Status::Ok();
   }
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   ASSAY_ASSIGN_OR_RETURN(const int64_t tables_now, database.QueryInteger(kCountTables));
@@ -189,7 +149,7 @@ Status PrepareSchema(Database& database) {
     return CheckSchema(database);
   }
   ASSAY_RETURN_IF_ERROR(database.Execute(kTables));
-  ASSAY_RETURN_IF_ERROR(database.Execute(kNewTables));
+  ASSAY_RETURN_IF_ERROR(MakeTablesSinceSchema1(database));
   return transaction.Commit();
 }
 

@@ -12,9 +12,11 @@ inline constexpr int64_t kStoreSchema = 3;
 /// Adds one dependency: measurement, name, value.
 inline constexpr char kInsertDependency[] = "INSERT INTO dependencies(measurement_id, name, value) VALUES (?, ?, ?)";
 
-/// Makes the tables in an empty database, brings those of an older schema to this one; otherwise as CheckSchema. Safe
-/// when several processes do so at once.
+/// Makes the tables in an empty database; otherwise as CheckSchema. Safe when several processes do so at once.
 Status PrepareSchema(Database& database);
+
+/// Those that schema 1 did not have.
+Status MakeTablesSinceSchema1(Database& database);
 
 /// That the store says it has.
 Result<int64_t> SchemaVersion(Database& database);

@@ -12,6 +12,7 @@
 #include "base/file_descriptor.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "samplestore/sqlite_migration.h"
 #include "samplestore/sqlite_schema.h"
 
 namespace assay::samplestore {
@@ -40,7 +41,7 @@ std::string ParentOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-Result<Database> OpenToWrite(const std::string& path) {
+Result<Database> OpenToWrite(const std::string& path, const LeaseClock& clock) {
   if (IsDirectory(path)) {
     return Status::InvalidArgument(
         fmt::format("store {} is a folder: name a file in it, such as {}/runs.db", path, path));
@@ -50,9 +51,12 @@ Result<Database> OpenToWrite(const std::string& path) {
   }
   ASSAY_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kReadWrite));
   ASSAY_RETURN_IF_ERROR(PrepareSchema(database));
+  ASSAY_RETURN_IF_ERROR(Migrate(database, clock));
   return database;
 }
 
+/// One of an older schema stays as it is: programs that know no newer one may measure into it, and its rows can be
+/// read.
 Result<Database> OpenToRead(const std::string& path) {
   if (!FileExists(path)) {
     return Status::NotFound(
@@ -60,13 +64,6 @@ Result<Database> OpenToRead(const std::string& path) {
   }
   ASSAY_ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Access::kReadOnly));
   Status status = CheckSchema(database);
-  if (status.ok()) {
-    // One of an older schema is brought to this one where it may be written; else its rows can be read all the same.
-    ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(database));
-    if (version < kStoreSchema && OpenToWrite(path).ok()) {
-      return Database::Open(path, Database::Access::kReadOnly);
-    }
-  }
   if (status.code() == ErrorCode::kPermissionDenied) {
     // A reader of a WAL database makes a file beside it. Where it may not, nobody writes either.
     ASSAY_ASSIGN_OR_RETURN(database, Database::Open(path, Database::Access::kImmutable));
@@ -80,7 +77,8 @@ Result<Database> OpenToRead(const std::string& path) {
 
 Result<std::unique_ptr<SampleStore>> SqliteStore::Open(const std::string& url, const std::string& path,
                                                        StoreAccess access, LeaseClock clock) {
-  ASSAY_ASSIGN_OR_RETURN(Database database, access == StoreAccess::kReadWrite ? OpenToWrite(path) : OpenToRead(path));
+  ASSAY_ASSIGN_OR_RETURN(Database database,
+                         access == StoreAccess::kReadWrite ? OpenToWrite(path, clock) : OpenToRead(path));
   return std::unique_ptr<SampleStore>(new SqliteStore(url, std::move(database), std::move(clock)));
 }
 

@@ -80,7 +80,7 @@ class SqliteStore : public SampleStore {
   Result<std::optional<Measurement>> Read(int64_t id);
   Result<Statement> PrepareQuery(const std::string& select, const SqlFilter& filter);
   Result<Known> FindKnown(const MemoKey& key, const Facts& here);
-  /// The same of a store of schema 1 that cannot be written: it has no table of dependencies.
+  /// The same of a store of schema 1 that is only read: it has no table of dependencies.
   Result<Known> FindKnownInDocuments(const MemoKey& key, const Facts& here);
   /// The claim that `owner` may hold on `key`: its present one, else a new one; kBusy when somebody else's counts.
   Result<Claim> NextClaim(const MemoKey& key, std::string_view owner);
