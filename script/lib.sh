@@ -28,6 +28,31 @@ step() {
     fi
 }
 
+# on_all_cores FUNCTION NAME...: FUNCTION of each name, one a core at a time, its output in build/log/FUNCTION-NAME.log.
+# Of one that fails the end of its output is shown.
+on_all_cores() {
+    local function=$1 name pid failed=0
+    local -A names=()
+    shift
+    for name in "$@"; do
+        while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 0.2; done
+        (
+            start=$(date +%s)
+            "$function" "$name" >"$log_dir/$function-$name.log" 2>&1 || exit 1
+            echo "    $name: $(($(date +%s) - start)) s"
+        ) &
+        names[$!]=$name
+    done
+    for pid in "${!names[@]}"; do
+        if ! wait "$pid"; then
+            failed=1
+            echo "$function ${names[$pid]} FAILED; its output is in build/log/$function-${names[$pid]}.log, which ends with:"
+            tail -n 40 "$log_dir/$function-${names[$pid]}.log"
+        fi
+    done
+    return $failed
+}
+
 as_root() {
     if [ "$(id -u)" = 0 ]; then
         "$@"
