@@ -3,13 +3,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "samplestore/claim_owner.h"
 #include "samplestore/sample_store.h"
+#include "samplestore/sqlite_database.h"
 
 namespace assay::samplestore {
 namespace {
@@ -118,6 +122,24 @@ TEST_F(ClaimsTest, AMeasurementThatComesTooLateIsRefusedAndLogged) {
   EXPECT_EQ(*store_->AppendClaimed(Of(kKey, Outcome::kValid), taken.fence), AppendResult::kAdded);
   EXPECT_EQ(*store_->AppendClaimed(Of(kKey, Outcome::kValid), stopped.fence), AppendResult::kRefused);
   EXPECT_EQ(*store_->Count({}), 1);
+}
+
+// As a full disk, or a program that changed the tables, would leave it.
+TEST_F(ClaimsTest, AMeasurementThatTheStoreCannotKeepIsLoggedWhateverTheReason) {
+  const Claim claim = Try("a");
+  Measurement lost = Of(kKey, Outcome::kValid);
+  lost.series = {{"loss", {2, 1}}};
+  ASSERT_TRUE(
+      Database::Open(directory_->path() + "/runs.db", Database::Access::kReadWrite)->Execute("DROP TABLE series").ok());
+  const Status claimed = store_->AppendClaimed(lost, claim.fence).status();
+  EXPECT_THAT(claimed.message(),
+              testing::AllOf(testing::HasSubstr("series"), testing::HasSubstr("is in " + store_->RefusedFile())));
+  EXPECT_FALSE(store_->Append(lost).ok());
+  EXPECT_EQ(*store_->Count({}), 0);
+  const std::string log = *ReadFile(store_->RefusedFile());
+  ASSERT_EQ(std::ranges::count(log, '\n'), 2);
+  const auto kept = MeasurementFromJson(*ParseJson(log.substr(0, log.find('\n')), "log"));
+  EXPECT_EQ(ToJson(*kept), ToJson(lost));
 }
 
 TEST_F(ClaimsTest, APointIsClaimedUntilItHasAsManyValidMeasurementsAsWanted) {

@@ -92,12 +92,14 @@ class SampleStore {
   /// The URL it was opened with.
   virtual const std::string& url() const = 0;
 
-  /// Adds `measurement`, whoever has claimed its key. A uid that is there already is an error.
+  /// Adds `measurement`, whoever has claimed its key. A uid that is there already is an error. Whatever the error, the
+  /// measurement goes, as a line of JSON, to RefusedFile().
   virtual Status Append(const Measurement& measurement) = 0;
   /// Adds `measurement` and, in the same transaction, ends the claim `fence` on its key. When that is no longer the
-  /// claim on the key, nothing is added: the measurement goes, as a line of JSON, to RefusedFile().
+  /// claim on the key, or the store fails, nothing is added: the measurement goes to RefusedFile() too.
   virtual Result<AppendResult> AppendClaimed(const Measurement& measurement, int64_t fence) = 0;
-  /// The log of measurements that came too late: beside the store. It exists only once there was one.
+  /// The log of measurements that came too late or could not be stored: beside the store. It exists only once there was
+  /// one.
   virtual std::string RefusedFile() const = 0;
   /// Removes the measurements of `filter`, with all that belongs to them. Returns how many.
   virtual Result<int64_t> Remove(const MeasurementFilter& filter) = 0;

@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/file_descriptor.h"
 #include "base/files.h"
@@ -83,26 +83,24 @@ Result<std::unique_ptr<SampleStore>> SqliteStore::Open(const std::string& url, c
 }
 
 Status SqliteStore::Append(const Measurement& measurement) {
-  const std::lock_guard lock(mutex_);
-  return Add(measurement, 0).status();
+  return AppendClaimed(measurement, 0).status();
 }
 
 Result<AppendResult> SqliteStore::AppendClaimed(const Measurement& measurement, int64_t fence) {
   const std::lock_guard lock(mutex_);
-  Result<AppendResult> result = Add(measurement, fence);
-  if (result.ok() && *result == AppendResult::kRefused) {
-    ASSAY_RETURN_IF_ERROR(LogRefused(measurement));
-  }
-  return result;
-}
-
-Result<AppendResult> SqliteStore::Add(const Measurement& measurement, int64_t fence) {
   const std::map<ColumnKey, int64_t> known_columns = columns_;
   Result<AppendResult> result = AddInTransaction(measurement, fence);
-  if (!result.ok()) {
-    columns_ = known_columns;
+  if (result.ok() && *result == AppendResult::kAdded) {
+    return result;
   }
-  return result;
+  const Status logged = LogRefused(measurement);
+  if (result.ok()) {
+    ASSAY_RETURN_IF_ERROR(logged);
+    return result;
+  }
+  columns_ = known_columns;
+  const std::string where = logged.ok() ? "what was measured is in " + RefusedFile() : logged.message();
+  return Status(result.status().code(), fmt::format("{}; {}", result.status().message(), where));
 }
 
 Result<AppendResult> SqliteStore::AddInTransaction(const Measurement& measurement, int64_t fence) {
@@ -125,8 +123,8 @@ Result<AppendResult> SqliteStore::AddInTransaction(const Measurement& measuremen
 
 Status SqliteStore::LogRefused(const Measurement& measurement) {
   const std::string line = DumpJson(ToJson(measurement)) + "\n";
-  const FileDescriptor log(::open(RefusedFile().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
-  if (!log.valid() || ::write(log.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+  const FileDescriptor log = OpenFile(RefusedFile().c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
+  if (!log.valid() || !WriteAll(log.get(), std::as_bytes(std::span(line)))) {
     return ErrnoStatus(errno, "write a refused measurement to", RefusedFile());
   }
   return Status::Ok();

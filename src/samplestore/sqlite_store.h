@@ -62,7 +62,6 @@ class SqliteStore : public SampleStore {
 
   // All of these are called with the mutex held.
   /// `fence` 0: without a claim.
-  Result<AppendResult> Add(const Measurement& measurement, int64_t fence);
   Result<AppendResult> AddInTransaction(const Measurement& measurement, int64_t fence);
   /// Ends the claim. False: the key has no claim of that number.
   Result<bool> EndClaim(const MemoKey& key, int64_t fence);
