@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/files.h"
 #include "engine/model/load_image_classifier.h"
 #include "engine/model/random_parameter.h"
 #include "engine/model/safetensors.h"
@@ -175,15 +176,12 @@ TEST(Vit, MixedPrecisionKeepsGradientsInFloat32AndFollowsFloat32) {
 class Folder : public ::testing::Test {
  protected:
   void SetUp() override {
-    dir_ = ::testing::TempDir() + "/vit_test_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
     std::ofstream(dir_ + "/config.json") << kTiny;
     std::ofstream(dir_ + "/preprocessor_config.json") << "{}";
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
 
-  std::string dir_;
+  const TemporaryDirectory folder_ = *TemporaryDirectory::Create("vit-test");
+  const std::string dir_ = folder_.path();
 };
 
 TEST_F(Folder, WhatIsSavedIsLoadedAgain) {

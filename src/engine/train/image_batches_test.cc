@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "base/files.h"
 #include "engine/model/status_error.h"
 #include "engine/train/vit_schedule.h"
 
@@ -22,9 +23,17 @@ ImageModelConfig config_of(int64_t size, int64_t labels) {
   return config;
 }
 
+class ImageBatchesTest : public ::testing::Test {
+ protected:
+  std::string write_images(int64_t images) const;
+
+ private:
+  TemporaryDirectory folder_ = *TemporaryDirectory::Create("image-batches");
+};
+
 /// Image i is all bytes i, of class i % 2.
-std::string write_images(int64_t images) {
-  const std::string path = ::testing::TempDir() + "/image_batches_test.images";
+std::string ImageBatchesTest::write_images(int64_t images) const {
+  const std::string path = folder_.path() + "/some.images";
   auto writer = data::ImageFileWriter::Create(path, 4, 4, {"even", "odd"});
   for (int64_t i = 0; i < images; ++i) {
     const std::vector<uint8_t> planes(3 * 4 * 4, static_cast<uint8_t>(i));
@@ -52,7 +61,7 @@ std::vector<int64_t> indices_of(const ImageBatch& batch) {
   return indices;
 }
 
-TEST(ImageBatches, NormalisesByChannel) {
+TEST_F(ImageBatchesTest, NormalisesByChannel) {
   job::VitPlan plan = plan_of(write_images(5));
   plan.shuffle = false;
   ImageBatches batches(plan, config_of(4, 2), 0, 1);
@@ -62,7 +71,7 @@ TEST(ImageBatches, NormalisesByChannel) {
   EXPECT_EQ(batch.labels_B[1].item<int64_t>(), 1);
 }
 
-TEST(ImageBatches, EpochsAreSplitOverRanksWithoutOverlapAndDropThePartialBatch) {
+TEST_F(ImageBatchesTest, EpochsAreSplitOverRanksWithoutOverlapAndDropThePartialBatch) {
   const job::VitPlan plan = plan_of(write_images(11));
   ImageBatches first(plan, config_of(4, 2), 0, 2);
   ImageBatches second(plan, config_of(4, 2), 1, 2);
@@ -79,7 +88,7 @@ TEST(ImageBatches, EpochsAreSplitOverRanksWithoutOverlapAndDropThePartialBatch) 
   EXPECT_EQ(epochs[1].size(), 8U);
 }
 
-TEST(ImageBatches, MicroBatchesAndRanksCutTheSameGlobalBatch) {
+TEST_F(ImageBatchesTest, MicroBatchesAndRanksCutTheSameGlobalBatch) {
   for (const bool synthetic : {false, true}) {
     job::VitPlan whole = plan_of(write_images(16));
     whole.synthetic = synthetic;
@@ -99,7 +108,7 @@ TEST(ImageBatches, MicroBatchesAndRanksCutTheSameGlobalBatch) {
   }
 }
 
-TEST(ImageBatches, NamesWhatDoesNotSuit) {
+TEST_F(ImageBatchesTest, NamesWhatDoesNotSuit) {
   const std::string path = write_images(3);
   const auto message_of = [&](const job::VitPlan& plan, const ImageModelConfig& config) -> std::string {
     try {

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "objectserver/server.h"
 #include "storage/auth/sigv4_signer.h"
@@ -39,7 +40,8 @@ class EndAfterTheFirstPart : public UploadJournal {
 
 TEST(S3CredentialsTest, AnUploadOutlivesTheOnesItBeganWith) {
   const double end = WallClockSeconds() + 1;
-  const std::string path = testing::TempDir() + "assay-keys-" + RandomUid() + ".yaml";
+  const TemporaryDirectory folder = *TemporaryDirectory::Create("assay-keys");
+  const std::string path = folder.path() + "/keys.yaml";
   std::ofstream(path) << "keys:\n"
                       << "  - {access_key_id: first, secret_access_key: a, session_token: t1, expires: "
                       << std::to_string(end) << "}\n"
