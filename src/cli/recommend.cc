@@ -59,13 +59,12 @@ std::string MemoryText(const std::optional<double>& gib) {
   return gib ? report::Readable(*gib) : "-";
 }
 
-/// Runs of the line that waited for a processor: it is slower than the machine, then.
+/// Runs behind the line that waited for a processor: it is slower than the machine, then.
 int64_t StarvedRuns(const report::CostLine& line) {
   int64_t starved = 0;
   for (const report::Configuration* point : line.points) {
-    starved += std::ranges::count_if(point->ValidRuns(), [](const samplestore::Measurement* run) {
-      return !report::ProvenanceOf(*run, "starved").empty();
-    });
+    starved += std::ranges::count_if(point->CountedRuns(),
+                                     [](const samplestore::Measurement* run) { return report::WasStarved(*run); });
   }
   return starved;
 }
@@ -161,7 +160,7 @@ std::vector<std::string> DifferencesFromLine(const report::Prediction& best, con
       return report::ProvenanceOf(*run, key) != report::ProvenanceOf(measured, key);
     };
     if (std::ranges::any_of(best.line->points, [&](const report::Configuration* point) {
-          return std::ranges::any_of(point->ValidRuns(), differs);
+          return std::ranges::any_of(point->CountedRuns(), differs);
         })) {
       differences.emplace_back(key);
     }

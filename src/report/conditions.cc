@@ -112,4 +112,8 @@ std::string ProvenanceOf(const Measurement& measurement, std::string_view key) {
   return found == measurement.provenance.end() ? "" : found->second;
 }
 
+bool WasStarved(const Measurement& run) {
+  return !ProvenanceOf(run, "starved").empty();
+}
+
 }  // namespace assay::report

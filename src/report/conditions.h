@@ -32,4 +32,7 @@ std::optional<std::string_view> ConditionLabel(std::string_view key);
 /// A provenance entry; empty when there is none.
 std::string ProvenanceOf(const samplestore::Measurement& measurement, std::string_view key);
 
+/// The run waited for a processor for more than a tenth of its time: it is slower than the machine.
+bool WasStarved(const samplestore::Measurement& run);
+
 }  // namespace assay::report

@@ -81,7 +81,7 @@ std::vector<std::vector<const Configuration*>> SeriesOverBatch(const ResultSet& 
 double SamplesPerBatch(const std::vector<const Configuration*>& points) {
   for (const Configuration* point : points) {
     const std::optional<double> batch = AsNumber(point->At(kBatchSizeProperty));
-    for (const samplestore::Measurement* run : point->ValidRuns()) {
+    for (const samplestore::Measurement* run : point->CountedRuns()) {
       const std::optional<double> steps = NumberOf(*run, "training_steps");
       const std::optional<double> rate = NumberOf(*run, "throughput");
       const std::optional<double> seconds = NumberOf(*run, "time_for_steps");

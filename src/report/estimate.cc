@@ -43,7 +43,7 @@ bool Apart(const Estimate& a, const Estimate& b) {
 std::optional<Estimate> EstimateOf(const Configuration& configuration, const Metric& metric) {
   std::vector<double> values;
   const Measurement* last = nullptr;
-  for (const Measurement* run : configuration.ValidRuns()) {
+  for (const Measurement* run : configuration.CountedRuns()) {
     if (const std::optional<double> value = metric.ValueOf(*run)) {
       values.push_back(*value);
       last = run;

@@ -31,8 +31,9 @@ struct Estimate {
 /// The two intervals exist and share no point.
 bool Apart(const Estimate& a, const Estimate& b);
 
-/// The valid runs' mean of `metric`, with Student's interval from three runs on; of one run its own interval, where it
-/// has one that stands on steps enough (measure/statistics.h). Nothing when no valid run has the metric.
+/// The mean of `metric` over the runs that count (Configuration::CountedRuns), with Student's interval from three runs
+/// on; of one run its own interval, where it has one that stands on steps enough (measure/statistics.h). Nothing when
+/// none has the metric.
 std::optional<Estimate> EstimateOf(const Configuration& configuration, const Metric& metric);
 
 /// "95 % interval 1,201 to 1,267 over 3 runs"; "one run, no interval".

@@ -72,6 +72,20 @@ TEST(EstimateTest, RepeatedRunsCountAboveTheirSteps) {
   EXPECT_NEAR(estimate.high, 101 + 4.303 / std::sqrt(3.0), 1e-3);
 }
 
+TEST(EstimateTest, RunsThatWaitedForAProcessorCountOnlyWhereThereAreNoOthers) {
+  std::vector<Measurement> runs(4, testing::MakeValid({}));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    runs[i].properties["real_tokens_per_second"] = 100.0 + static_cast<double>(i);
+  }
+  runs[3].properties["real_tokens_per_second"] = 20.0;
+  runs[3].provenance["starved"] = "waited for a processor for 4.00 s of 10.0 s";
+  const Estimate estimate = *EstimateOf(ConfigurationOf(runs), kThroughputMetric);
+  EXPECT_DOUBLE_EQ(estimate.value, 101);
+  EXPECT_EQ(estimate.samples, 3u);
+  const std::vector<Measurement> starved = {runs[3]};
+  EXPECT_DOUBLE_EQ(EstimateOf(ConfigurationOf(starved), kThroughputMetric)->value, 20);
+}
+
 TEST(EstimateTest, OneNumberHasNoInterval) {
   std::vector<Measurement> runs = {testing::MakeValid({})};
   runs[0].properties.erase("real_tokens_per_second_ci_low");

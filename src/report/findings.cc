@@ -191,18 +191,17 @@ std::optional<Finding> Padding(const ResultSet& results) {
   return finding;
 }
 
-/// Their times count like all others, so a reader must know of them.
+/// Their times count only where there are no others, and a reader must know where that is.
 std::optional<Finding> Starved(const ResultSet& results) {
   size_t valid = 0;
   size_t starved = 0;
   std::vector<std::string> labels;
   for (const Configuration& configuration : results.configurations()) {
     const auto runs = configuration.ValidRuns();
-    const auto waited = static_cast<size_t>(
-        std::ranges::count_if(runs, [](const Measurement* run) { return !ProvenanceOf(*run, "starved").empty(); }));
     valid += runs.size();
-    starved += waited;
-    if (waited > 0) {
+    starved +=
+        static_cast<size_t>(std::ranges::count_if(runs, [](const Measurement* run) { return WasStarved(*run); }));
+    if (configuration.IsStarved()) {
       labels.push_back(results.Label(configuration));
     }
   }
@@ -213,10 +212,14 @@ std::optional<Finding> Starved(const ResultSet& results) {
   finding.headline = fmt::format("{} of {} waited for processors.", starved, Count(valid, "valid run"));
   const size_t more = labels.size() > kMaxReasons ? labels.size() - kMaxReasons : 0;
   labels.resize(labels.size() - more);
-  finding.detail = fmt::format(
-      "For more than a tenth of their time others had the processors, so that they are slower than this machine is; "
-      "measure them again (assay run --again): {}{}.",
-      Join(labels, "; "), more > 0 ? fmt::format("; and {}", Count(more, "other configuration")) : "");
+  finding.detail =
+      "For more than a tenth of their time others had the processors, so that they are slower than this machine is. "
+      "Where a configuration has other runs, they are left out of its values";
+  finding.detail +=
+      labels.empty()
+          ? ", as everywhere here."
+          : fmt::format("; these have none, measure them again (assay run --again): {}{}.", Join(labels, "; "),
+                        more > 0 ? fmt::format("; and {}", Count(more, "other configuration")) : "");
   return finding;
 }
 

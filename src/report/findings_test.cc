@@ -165,7 +165,12 @@ TEST(FindingsTest, RunsThatWaitedForAProcessorAreNamed) {
   measurements[1].provenance["starved"] = "waited for a processor for 4.00 s of 10.0 s";
   const auto findings = FindingsOf(measurements);
   EXPECT_THAT(findings, Contains(AllOf(Field(&Finding::headline, "1 of 2 valid runs waited for processors."),
-                                       Field(&Finding::detail, HasSubstr("lora")))));
+                                       Field(&Finding::detail, HasSubstr("these have none, measure them again "
+                                                                         "(assay run --again): lora.")))));
+  measurements.push_back(RunOf("lora", 1, 131));
+  EXPECT_THAT(FindingsOf(measurements),
+              Contains(AllOf(Field(&Finding::headline, "1 of 3 valid runs waited for processors."),
+                             Field(&Finding::detail, HasSubstr("left out of its values, as everywhere here.")))));
 }
 
 TEST(FindingsTest, PairsMustAgreeInEverythingElse) {

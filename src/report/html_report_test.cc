@@ -155,6 +155,17 @@ TEST(HtmlReportTest, PartsOfMemoryAndTimeStandBesideWhatWasPredicted) {
   EXPECT_EQ(SectionOf(Render(DemoSpace()), "memory"), "");
 }
 
+TEST(HtmlReportTest, RunsThatWaitedForAProcessorAreMarked) {
+  Measurement starved = MakeValid({.batch_size = 8});
+  starved.provenance["starved"] = "waited for a processor for 4.00 s of 10.0 s";
+  const std::string alone = Render({starved, MakeValid({.batch_size = 4})});
+  EXPECT_THAT(SectionOf(alone, "results"), HasSubstr(">waited for processors</small>"));
+  EXPECT_THAT(SectionOf(alone, "details"), HasSubstr(">starved: waited for a processor for 4.00 s of 10.0 s</p>"));
+  const std::string beside = Render({starved, MakeValid({.batch_size = 8})});
+  EXPECT_THAT(SectionOf(beside, "results"), Not(HasSubstr("waited for processors")));
+  EXPECT_THAT(SectionOf(beside, "details"), HasSubstr("of 10.0 s; left out of the means</p>"));
+}
+
 TEST(HtmlReportTest, TellsHowMuchOfTheSpaceWasMeasured) {
   const std::vector<Measurement> measurements = DemoSpace();
   ReportInput input;

@@ -56,7 +56,7 @@ std::string MeanText(const Configuration* configuration, const OwnColumn& column
   double sum = 0;
   size_t count = 0;
   for (const samplestore::Measurement* run :
-       configuration == nullptr ? std::vector<const samplestore::Measurement*>() : configuration->ValidRuns()) {
+       configuration == nullptr ? std::vector<const samplestore::Measurement*>() : configuration->CountedRuns()) {
     if (const std::optional<double> value = NumberOf(*run, column.property)) {
       sum += *value;
       ++count;

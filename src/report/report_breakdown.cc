@@ -96,7 +96,7 @@ std::optional<double> ValueOf(const Quantity& quantity, const Measurement& run) 
 std::optional<double> ValueOf(const Quantity& quantity, const Configuration& configuration) {
   double sum = 0;
   double count = 0;
-  for (const Measurement* run : configuration.ValidRuns()) {
+  for (const Measurement* run : configuration.CountedRuns()) {
     if (const std::optional<double> value = ValueOf(quantity, *run)) {
       sum += *value;
       count += 1;
@@ -108,7 +108,7 @@ std::optional<double> ValueOf(const Quantity& quantity, const Configuration& con
 std::vector<const Configuration*> RowsOf(const Breakdown& breakdown, const ResultSet& results) {
   std::vector<const Configuration*> rows;
   for (const Configuration& configuration : results.configurations()) {
-    const auto runs = configuration.ValidRuns();
+    const auto runs = configuration.CountedRuns();
     if (std::ranges::any_of(runs,
                             [&](const Measurement* run) { return NumberOf(*run, breakdown.property).has_value(); })) {
       rows.push_back(&configuration);

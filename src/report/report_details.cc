@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "report/conditions.h"
 #include "report/estimate.h"
 #include "report/format.h"
 #include "report/report_sections.h"
@@ -59,6 +60,15 @@ void WriteRun(Markup& html, const Measurement& run, const std::map<std::string, 
   html.Close().Close().Close();
 }
 
+/// Why a run has no values, or why they are to be doubted.
+std::string NoteOn(const Measurement& run, const Configuration& configuration) {
+  if (!run.reason.empty() || !WasStarved(run)) {
+    return run.reason;
+  }
+  return fmt::format("starved: {}{}", ProvenanceOf(run, "starved"),
+                     configuration.IsStarved() ? "" : "; left out of the means");
+}
+
 void WriteConfiguration(Markup& html, const Configuration& configuration, const ResultSet& results,
                         const std::map<std::string, std::string>& shared) {
   const std::string number = fmt::format("{}", configuration.index + 1);
@@ -73,8 +83,8 @@ void WriteConfiguration(Markup& html, const Configuration& configuration, const 
       WriteOutcome(html, run->outcome);
       html.Close();
     }
-    if (!run->reason.empty()) {
-      html.Element("p", run->reason, {{"class", "reason"}});
+    if (const std::string note = NoteOn(*run, configuration); !note.empty()) {
+      html.Element("p", note, {{"class", "reason"}});
     }
     WriteRun(html, *run, shared);
   }

@@ -90,6 +90,8 @@ void WriteOutcomeCell(Markup& html, const Configuration& configuration) {
   if (configuration.outcome != Outcome::kValid) {
     html.Element("small", Shorten(configuration.reason(), kMaxReasonChars),
                  {{"class", "reason"}, {"title", std::string(configuration.reason())}});
+  } else if (configuration.IsStarved()) {
+    html.Element("small", "waited for processors", {{"class", "reason"}});
   }
   html.Close();
 }

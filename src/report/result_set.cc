@@ -155,6 +155,19 @@ std::vector<const Measurement*> Configuration::ValidRuns() const {
   return valid;
 }
 
+std::vector<const Measurement*> Configuration::CountedRuns() const {
+  std::vector<const Measurement*> counted = ValidRuns();
+  if (!IsStarved()) {
+    std::erase_if(counted, [](const Measurement* run) { return WasStarved(*run); });
+  }
+  return counted;
+}
+
+bool Configuration::IsStarved() const {
+  const std::vector<const Measurement*> valid = ValidRuns();
+  return !valid.empty() && std::all_of(valid.begin(), valid.end(), [](const auto* run) { return WasStarved(*run); });
+}
+
 std::string_view Configuration::reason() const {
   return outcome == Outcome::kValid ? std::string_view() : std::string_view(runs.back()->reason);
 }

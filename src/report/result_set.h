@@ -31,6 +31,10 @@ struct Configuration {
   /// None when the configuration has no such coordinate.
   const space::Value& At(std::string_view property) const;
   std::vector<const samplestore::Measurement*> ValidRuns() const;
+  /// The valid runs that make its values: those that did not wait for processors. Where all did, all of them.
+  std::vector<const samplestore::Measurement*> CountedRuns() const;
+  /// There are valid runs, and all of them waited for processors: its values are to be doubted.
+  bool IsStarved() const;
   /// Why there is no valid run; empty when there is one.
   std::string_view reason() const;
 };

@@ -30,7 +30,7 @@ struct Extent {
 
 const std::vector<double>& LossOf(const Configuration& configuration) {
   static const std::vector<double> kNone;
-  const auto runs = configuration.ValidRuns();
+  const auto runs = configuration.CountedRuns();
   return runs.empty() ? kNone : SeriesOf(*runs.back(), "loss");
 }
 

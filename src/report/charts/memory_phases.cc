@@ -27,10 +27,10 @@ constexpr std::array kPhases = {
 
 using Peaks = std::array<std::optional<double>, kPhases.size()>;
 
-// In GiB, of the last valid run.
+// In GiB, of the last run that counts.
 Peaks PeaksOf(const Configuration& configuration) {
   Peaks peaks;
-  const auto runs = configuration.ValidRuns();
+  const auto runs = configuration.CountedRuns();
   for (size_t i = 0; i < kPhases.size() && !runs.empty(); ++i) {
     if (const std::optional<double> bytes = NumberOf(*runs.back(), kPhases[i].property)) {
       peaks[i] = *bytes / kBytesPerGib;

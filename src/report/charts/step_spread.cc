@@ -15,10 +15,10 @@ constexpr double kBoxHalfHeight = 7;
 constexpr double kJitter = 5;
 constexpr size_t kMaxDots = 240;  // a configuration; more would overlap anyway
 
-// The steps of all valid runs, sorted.
+// The steps of all runs that count, sorted.
 std::vector<double> SortedSteps(const Configuration& configuration) {
   std::vector<double> steps;
-  for (const samplestore::Measurement* run : configuration.ValidRuns()) {
+  for (const samplestore::Measurement* run : configuration.CountedRuns()) {
     const std::vector<double>& series = SeriesOf(*run, "step_seconds");
     steps.insert(steps.end(), series.begin(), series.end());
   }
