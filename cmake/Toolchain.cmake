@@ -29,6 +29,7 @@ if(ASSAY_SANITIZE)
     message(FATAL_ERROR "ASSAY_SANITIZE is '${ASSAY_SANITIZE}': say address (with undefined behaviour) or thread")
   endif()
   string(REPLACE "address" "address,undefined" _sanitizers ${ASSAY_SANITIZE})
+  add_compile_definitions($<$<STREQUAL:${ASSAY_SANITIZE},thread>:ASSAY_SANITIZES_THREADS>)
   # A report ends the test: one that is only printed would pass.
   add_compile_options(-fsanitize=${_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${_sanitizers})

@@ -8,8 +8,9 @@
 namespace assay::image {
 namespace {
 
-// Loops over pixels are compiled for several instruction sets; the processor's is taken when the program starts.
-#if defined(__x86_64__) && defined(__gnu_linux__)
+// Loops over pixels are compiled for several instruction sets; the processor's is taken when the program is loaded,
+// which is before the thread sanitizer can be called.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(ASSAY_SANITIZES_THREADS)
 #define ASSAY_FOR_EACH_ISA __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define ASSAY_FOR_EACH_ISA
