@@ -148,6 +148,34 @@ TEST_F(MeasurePointTest, GpuMemoryThatOthersTookDuringTheRunMakesNoPointInvalid)
   EXPECT_EQ(MeasureWith(record).measurement.outcome, Outcome::kInvalid);
 }
 
+TEST_F(MeasurePointTest, WhatTheRunsAllocatorKeptForReuseIsNotOthers) {
+  job::Ended ended;
+  ended.kind = job::EndKind::kOutOfMemory;
+  ended.peak_tensor_bytes = 4;
+  ended.peak_reserved_bytes = 9;
+  job::RunRecord record = EndedRun(job::RunEnd::kOutOfMemory, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED");
+  record.events = {ended};
+  record.event_seconds = {1};
+  record.samples = {{"time_s", {0, 1}},
+                    {"gpu0.utilization_percent", {0, 0}},
+                    {"gpu0.memory_used_bytes", {0, 10}},
+                    {"gpu0.memory_total_bytes", {10, 10}}};
+  EXPECT_EQ(MeasureWith(record).measurement.outcome, Outcome::kInvalid);
+}
+
+// That was judged by the host's memory; what others hold of a GPU has nothing to do with it.
+TEST_F(MeasurePointTest, ARunThatTheKernelFoundOutOfMemoryIsNotJudgedByItsGpu) {
+  job::RunRecord record = EndedRun(job::RunEnd::kOutOfMemory, "out of memory: the kernel's out-of-memory killer");
+  record.signal = 9;
+  record.samples = {{"time_s", {0, 1}},
+                    {"gpu0.utilization_percent", {0, 0}},
+                    {"gpu0.memory_used_bytes", {5, 5}},
+                    {"gpu0.memory_total_bytes", {10, 10}}};
+  const PointResult result = MeasureWith(record);
+  EXPECT_EQ(result.measurement.outcome, Outcome::kInvalid);
+  EXPECT_EQ(result.measurement.provenance.at("out_of_memory_found_by"), "kernel");
+}
+
 // It counts what is lost between tensors as the run's own, which samples cannot.
 TEST_F(MeasurePointTest, TheAllocatorsOwnAccountDecidesWhoseTheGpuMemoryWas) {
   const std::string account =

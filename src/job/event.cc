@@ -92,6 +92,7 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("warmup_steps", event.warmup_steps);
   visit("warmup_seconds", event.warmup_seconds);
   visit("peak_tensor_bytes", event.peak_tensor_bytes);
+  visit("peak_reserved_bytes", event.peak_reserved_bytes);
 }
 
 constexpr EndKind kEndKinds[] = {EndKind::kDone, EndKind::kOutOfMemory, EndKind::kInvalid, EndKind::kDiverged,

@@ -82,6 +82,7 @@ struct Ended {
   int64_t warmup_steps = 0;  ///< the first of the steps, which do not count; of auto-stop and the fair protocol
   double warmup_seconds = 0;
   int64_t peak_tensor_bytes = 0;
+  int64_t peak_reserved_bytes = 0;  ///< of a GPU: taken of it at most, what was kept for reuse included; 0: not known
 };
 
 using Event =

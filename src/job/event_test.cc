@@ -30,6 +30,7 @@ TEST(EventTest, EachKindSurvivesTheLine) {
   EXPECT_EQ(step.loss, 0.1);
   EXPECT_EQ(step.real_tokens, 1234);
   EXPECT_EQ(step.optimizer_peak_bytes, 1LL << 40);
+  EXPECT_EQ(RoundTrip(Ended{.peak_reserved_bytes = 1LL << 40}).peak_reserved_bytes, 1LL << 40);
 }
 
 TEST(EventTest, EventsOfRanksSurviveTheLine) {

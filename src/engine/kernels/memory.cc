@@ -161,6 +161,11 @@ int64_t PeakTensorBytes() {
   return on_device ? on_device->peak : allocator().peak();
 }
 
+int64_t PeakReservedBytes() {
+  const auto on_device = cuda_tensor_bytes();
+  return on_device ? on_device->reserved_peak : 0;
+}
+
 void ResetPeakTensorBytes() {
   allocator().reset_peak();
   reset_cuda_peak();

@@ -27,6 +27,9 @@ int64_t LiveTensorBytes();
 
 /// Highest LiveTensorBytes() since the last ResetPeakTensorBytes() (or since the start).
 int64_t PeakTensorBytes();
+/// What the caching allocator took of the CUDA device at most since then, blocks kept for reuse included; 0 in a
+/// process that uses none.
+int64_t PeakReservedBytes();
 void ResetPeakTensorBytes();
 
 }  // namespace assay::engine

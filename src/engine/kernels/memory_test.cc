@@ -36,6 +36,7 @@ TEST_F(Memory, PeakIsTheHighestSinceTheReset) {
   EXPECT_EQ(PeakTensorBytes() - base, 1 << 20);
   ResetPeakTensorBytes();
   EXPECT_EQ(PeakTensorBytes(), base);
+  EXPECT_EQ(PeakReservedBytes(), 0) << "it is of GPUs";
 }
 
 TEST_F(Memory, BlocksAreAlignedToCacheLines) {

@@ -25,6 +25,10 @@ int64_t PhaseMeter::overall_peak_bytes() const {
   return std::max(overall_peak_bytes_, peak_bytes_now(device_));
 }
 
+int64_t PhaseMeter::overall_peak_reserved_bytes() const {
+  return std::max(overall_peak_reserved_bytes_, PeakReservedBytes());
+}
+
 void PhaseMeter::set_step(int64_t step) {
   step_ = step;
   if (trace_ != nullptr) {
@@ -40,6 +44,7 @@ void PhaseMeter::end_step(double start, double seconds) {
 
 double PhaseMeter::begin() {
   overall_peak_bytes_ = overall_peak_bytes();
+  overall_peak_reserved_bytes_ = overall_peak_reserved_bytes();
   ResetPeakTensorBytes();
   return MonotonicSeconds();
 }

@@ -44,6 +44,8 @@ class PhaseMeter {
   std::string where() const;
   /// Highest peak of all phases measured, or the present one's so far.
   int64_t overall_peak_bytes() const;
+  /// The same of what the allocator took of a CUDA device, blocks kept for reuse included; 0 elsewhere.
+  int64_t overall_peak_reserved_bytes() const;
 
  private:
   double begin();
@@ -53,6 +55,7 @@ class PhaseMeter {
   std::string phase_ = "start";
   int64_t step_ = 0;
   int64_t overall_peak_bytes_ = 0;
+  int64_t overall_peak_reserved_bytes_ = 0;
   RankTrace* trace_ = nullptr;
 };
 

@@ -55,6 +55,7 @@ class Run {
       explain_budget(ended);
     }
     ended.peak_tensor_bytes = meter_.overall_peak_bytes();
+    ended.peak_reserved_bytes = meter_.overall_peak_reserved_bytes();
     return ended;
   }
 

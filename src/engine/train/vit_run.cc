@@ -64,6 +64,7 @@ class VitRun {
       }
     }
     ended.peak_tensor_bytes = meter_.overall_peak_bytes();
+    ended.peak_reserved_bytes = meter_.overall_peak_reserved_bytes();
     return ended;
   }
 

@@ -41,8 +41,9 @@ std::optional<DeviceBytes> cuda_tensor_bytes() {
   if (allocator == nullptr) {
     return std::nullopt;
   }
-  const auto bytes = allocator->getDeviceStats(current_device()).allocated_bytes[kAllBlocks];
-  return DeviceBytes{.live = bytes.current, .peak = bytes.peak};
+  const auto stats = allocator->getDeviceStats(current_device());
+  const auto bytes = stats.allocated_bytes[kAllBlocks];
+  return DeviceBytes{.live = bytes.current, .peak = bytes.peak, .reserved_peak = stats.reserved_bytes[kAllBlocks].peak};
 }
 
 void reset_cuda_peak() {

@@ -11,7 +11,8 @@ namespace assay::engine {
 
 struct DeviceBytes {
   int64_t live = 0;
-  int64_t peak = 0;  ///< since the last reset_cuda_peak()
+  int64_t peak = 0;           ///< since the last reset_cuda_peak()
+  int64_t reserved_peak = 0;  ///< the same of what the allocator took of the device, blocks kept for reuse included
 };
 
 /// Bytes of tensors on the process's CUDA device; none as long as the process uses no CUDA device. Never begins to use

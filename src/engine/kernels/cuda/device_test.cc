@@ -214,6 +214,7 @@ TEST_F(Device, MemoryIsCountedAndLimited) {
   }
   EXPECT_EQ(LiveTensorBytes(), base);
   EXPECT_EQ(PeakTensorBytes() - base, 8 << 20);
+  EXPECT_GE(PeakReservedBytes(), PeakTensorBytes());
   SetMemoryBudget(int64_t{64} << 20, device);
   EXPECT_THROW(at::empty({int64_t{128} << 20}, bytes), c10::OutOfMemoryError);
   SetMemoryBudget(0, device);
