@@ -38,6 +38,22 @@ Counts CountSteps(const std::vector<job::Step>& steps) {
   return counts;
 }
 
+/// Of a micro-batch without loss the worker makes the forward pass alone: with such steps a run would be faster than
+/// the work that it is measured for.
+Status CheckAllTrained(const std::vector<job::Step>& measured, int64_t max_length) {
+  int64_t forward_only = 0;
+  for (const job::Step& step : measured) {
+    forward_only += step.forward_only;
+  }
+  if (forward_only == 0) {
+    return Status::Ok();
+  }
+  return Status::FailedPrecondition(fmt::format(
+      "{} of the measured steps' micro-batches bore no loss at model_max_length {}, so that their steps were "
+      "less than a training step: choose a larger model_max_length, or take such rows out",
+      forward_only, max_length));
+}
+
 /// One run, seen as the definitions need it.
 class Run {
  public:
@@ -52,6 +68,7 @@ class Run {
     if (const std::string divergence = DescribeDivergence(run.steps_); !divergence.empty()) {
       return Status::FailedPrecondition(divergence);
     }
+    ASSAY_RETURN_IF_ERROR(CheckAllTrained(run.measured_, run.tune_.model_max_length));
     return run;
   }
 

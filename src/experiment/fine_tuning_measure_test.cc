@@ -273,6 +273,17 @@ TEST_F(FineTuningMeasureTest, ARunThatTrainedNothingIsInvalid) {
   EXPECT_THAT(diverged.message(), HasSubstr("gradient norm of step 2 is inf"));
 }
 
+TEST_F(FineTuningMeasureTest, AMeasuredStepThatIsLessThanTrainingMakesThePointInvalid) {
+  job::RunRecord record = Record({1, 1, 1}, After(3));
+  std::get<job::Step>(record.events[2]).forward_only = 1;
+  EXPECT_EQ(Number(Values(record), "is_valid"), 1) << "the first step is not measured";
+  std::get<job::Step>(record.events[4]).forward_only = 2;
+  const Status status = MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, record).status();
+  EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(),
+              HasSubstr("2 of the measured steps' micro-batches bore no loss at model_max_length 25"));
+}
+
 TEST_F(FineTuningMeasureTest, FileOrderTokensWrapAround) {
   const auto file = data::TokenFile::Open(Tune().tokens_file);
   ASSERT_TRUE(file.ok());

@@ -112,18 +112,6 @@ data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, c
   return spec;
 }
 
-/// The worker does only the forward pass of a micro-batch without loss, so that a run with such rows would be faster
-/// than the work it is measured for.
-Status CheckAllSupervised(const data::DataSpec& spec, const data::PreparedTokens& tokens) {
-  if (tokens.unsupervised_rows == 0) {
-    return Status::Ok();
-  }
-  return Status::FailedPrecondition(
-      fmt::format("{} of the {} rows of {} bear no loss at model_max_length {}, so that their steps would be less than "
-                  "a training step: choose a larger model_max_length, or take these rows out",
-                  tokens.unsupervised_rows, tokens.rows, spec.data, spec.max_length));
-}
-
 }  // namespace
 
 Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
@@ -160,7 +148,6 @@ Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity
   ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
   tune.tokens_file = tokens.tokens_file;
   tune.tokenizer = tokens.tokenizer;
-  ASSAY_RETURN_IF_ERROR(CheckAllSupervised(spec, tokens));
 
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
   plan.provenance = {{"model", model.name},

@@ -11,8 +11,7 @@ Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& 
 /// As Experiment::Contents says.
 Result<std::map<std::string, std::string>> FineTuningContents(const space::Entity& point, const PlanContext& context);
 
-/// A plan with method "full". Prepares the data set (found again in the cache). FailedPrecondition where some of its
-/// rows bear no loss at the point's length.
+/// A plan with method "full". Prepares the data set (found again in the cache).
 Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity& point, const PlanContext& context);
 
 /// OutOfMemory where no batch could make the model fit a machine that has `memory_bytes` for it. On a GPU nothing is

@@ -73,6 +73,7 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("real_tokens", event.real_tokens);
   visit("padded_tokens", event.padded_tokens);
   visit("supervised_tokens", event.supervised_tokens);
+  visit("forward_only", event.forward_only);
   visit("forward_peak_bytes", event.forward_peak_bytes);
   visit("backward_peak_bytes", event.backward_peak_bytes);
   visit("optimizer_peak_bytes", event.optimizer_peak_bytes);

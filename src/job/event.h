@@ -56,6 +56,7 @@ struct Step {
   int64_t real_tokens = 0;         ///< tokens fed
   int64_t padded_tokens = 0;       ///< padding a right-padding collator would have added
   int64_t supervised_tokens = 0;   ///< tokens that bear loss
+  int64_t forward_only = 0;        ///< micro-batches without loss: of these no backward pass was made
   int64_t forward_peak_bytes = 0;  ///< peak of live tensor memory within the phase
   int64_t backward_peak_bytes = 0;
   int64_t optimizer_peak_bytes = 0;

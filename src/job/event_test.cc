@@ -25,10 +25,12 @@ TEST(EventTest, EachKindSurvivesTheLine) {
             "avx2");
   EXPECT_EQ(RoundTrip(Loaded{.seconds = 0.5, .model_type = "llama", .weights = "random", .rows = 9}).rows, 9);
   EXPECT_EQ(RoundTrip(Saved{.path = "out\n/é"}).path, "out\n/é");
-  const Step step = RoundTrip(Step{.step = 3, .loss = 0.1, .real_tokens = 1234, .optimizer_peak_bytes = 1LL << 40});
+  const Step step = RoundTrip(
+      Step{.step = 3, .loss = 0.1, .real_tokens = 1234, .forward_only = 2, .optimizer_peak_bytes = 1LL << 40});
   EXPECT_EQ(step.step, 3);
   EXPECT_EQ(step.loss, 0.1);
   EXPECT_EQ(step.real_tokens, 1234);
+  EXPECT_EQ(step.forward_only, 2);
   EXPECT_EQ(step.optimizer_peak_bytes, 1LL << 40);
   EXPECT_EQ(RoundTrip(Ended{.peak_reserved_bytes = 1LL << 40}).peak_reserved_bytes, 1LL << 40);
 }

@@ -33,6 +33,7 @@ void count(const std::vector<PackedBatch>& batches, job::Step& event) {
     event.real_tokens += batch.tokens();
     event.padded_tokens += batch.padding();
     event.supervised_tokens += batch.supervised();
+    event.forward_only += batch.supervised() == 0 ? 1 : 0;
   }
 }
 

@@ -135,6 +135,7 @@ TEST_F(LoopTest, AWindowWithoutSupervisionChangesNothing) {
 TEST_F(LoopTest, ASilentMicroBatchDoesNotDisturbItsWindow) {
   const auto events = train({kSilent, kLong}, {.batch_size = 1, .accumulation_steps = 2}, 1);
   EXPECT_DOUBLE_EQ(events[0].loss, 5.0);
+  EXPECT_EQ(events[0].forward_only, 1);
   EXPECT_NEAR(weight(), 4.5, 1e-5);
 }
 
