@@ -32,6 +32,8 @@ class FlatGradients {
 
   /// A backward begins: gradients may come again.
   void open() { closed_ = false; }
+  /// Of those in a bucket: what was collected so far was taken elsewhere.
+  void collect_anew() { written_.assign(written_.size(), false); }
   /// Adds to what is there since the last reduction or reset. Throws std::logic_error after close(): a reduction that
   /// is under way would take part of it.
   void add(size_t parameter, const at::Tensor& gradient);

@@ -20,8 +20,8 @@ GradientBuckets::Bucket::Bucket(ShardContext& context, const std::vector<FlatGro
     : buffer(context.allocate, elements, members.front()->gradients->dtype(), MemoryKind::kGradients, context.ledger),
       travels_as(members.front()->gradients->travels_as()),
       label(std::move(name)),
-      groups(static_cast<int64_t>(members.size())),
-      missing(groups) {}
+      groups(members),
+      missing(members.size()) {}
 
 GradientBuckets::GradientBuckets(ShardContext& context, const DataRanks& ranks, std::string label,
                                  const std::vector<FlatGroup*>& groups)
@@ -63,11 +63,25 @@ void GradientBuckets::add_bucket(const std::vector<FlatGroup*>& groups) {
   }
 }
 
-/// A sum that was averaged before in this step, and added to since, travels as it is: rounded again and again it would
-/// lose what is added.
+void GradientBuckets::open() {
+  for (Bucket& bucket : buckets_) {
+    const at::Tensor flat = bucket.buffer.flat();
+    if (!bucket.averaged || bucket.travels_as == flat.scalar_type()) {
+      continue;
+    }
+    bucket.earlier = std::make_unique<FlatBuffer>(context_.allocate, flat.numel(), flat.scalar_type(),
+                                                  MemoryKind::kGradients, context_.ledger);
+    bucket.earlier->flat().copy_(flat);
+    bucket.averaged = false;
+    for (FlatGroup* group : bucket.groups) {
+      group->gradients->collect_anew();
+    }
+  }
+}
+
 at::Tensor GradientBuckets::to_send(Bucket& bucket) const {
   const at::Tensor flat = bucket.buffer.flat();
-  if (bucket.averaged || bucket.travels_as == flat.scalar_type()) {
+  if (bucket.travels_as == flat.scalar_type()) {
     return flat;
   }
   bucket.sent = std::make_unique<FlatBuffer>(context_.allocate, flat.numel(), bucket.travels_as,
@@ -82,7 +96,7 @@ void GradientBuckets::ready(FlatGroup& group) {
   if (--bucket.missing > 0) {
     return;
   }
-  bucket.missing = bucket.groups;
+  bucket.missing = bucket.groups.size();
   if (ranks_.replicas() > 1) {
     bucket.work = ranks_.replicate->all_reduce(to_send(bucket), ReduceOp::kAverage, bucket.label);
   }
@@ -99,6 +113,10 @@ void GradientBuckets::wait() {
     if (bucket.sent != nullptr) {
       bucket.buffer.flat().copy_(bucket.sent->flat());
       bucket.sent.reset();
+    }
+    if (bucket.earlier != nullptr && bucket.averaged) {
+      bucket.buffer.flat().add_(bucket.earlier->flat());
+      bucket.earlier.reset();
     }
   }
 }

@@ -20,6 +20,9 @@ class GradientBuckets {
   GradientBuckets(ShardContext& context, const DataRanks& ranks, std::string label,
                   const std::vector<FlatGroup*>& groups);
 
+  /// A backward begins. What was averaged since the last step, and travels in fewer bits than it is added up in, is
+  /// laid aside, so that of each backward only its own gradients travel.
+  void open();
   /// All gradients of the group are there. Called for each group once a reduction, in the constructor's order.
   void ready(FlatGroup& group);
   void wait();
@@ -32,11 +35,12 @@ class GradientBuckets {
 
     FlatBuffer buffer;
     at::ScalarType travels_as;
-    std::unique_ptr<FlatBuffer> sent;  ///< while the buffer is averaged in another dtype than its own
+    std::unique_ptr<FlatBuffer> sent;     ///< while the buffer is averaged in another dtype than its own
+    std::unique_ptr<FlatBuffer> earlier;  ///< averages of earlier backwards, while the buffer collects another's
     std::string label;
-    int64_t groups;
-    int64_t missing;
-    bool averaged = false;  ///< since the last step
+    std::vector<FlatGroup*> groups;
+    size_t missing;
+    bool averaged = false;  ///< the buffer holds an average, since the last step
     WorkPtr work;
   };
   void add_bucket(const std::vector<FlatGroup*>& groups);

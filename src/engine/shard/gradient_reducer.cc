@@ -32,6 +32,17 @@ GradientReducer::GradientReducer(ShardContext& context, std::vector<std::unique_
   }
 }
 
+void GradientReducer::open() {
+  for (ShardUnit* unit : order_) {
+    unit->expect_gradients();
+  }
+  for (std::optional<GradientBuckets>& buckets : buckets_) {
+    if (buckets) {
+      buckets->open();
+    }
+  }
+}
+
 void GradientReducer::ready(ShardUnit& unit) {
   unit.reducible = true;
   while (context_.policy.overlap && next_ < order_.size() && order_[next_]->reducible) {

@@ -18,6 +18,8 @@ class GradientReducer {
  public:
   GradientReducer(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units);
 
+  /// A backward begins.
+  void open();
   /// All gradients of the unit are there: it is reduced as soon as those before it are.
   void ready(ShardUnit& unit);
   /// Reduces what is left, gradients or not, and waits for everything.

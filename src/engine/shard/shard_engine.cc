@@ -161,12 +161,14 @@ void ShardEngine::backward(const at::Tensor& loss, bool last, bool no_sync) {
 
 void ShardEngine::backward_from(const at::Tensor& output, const at::Tensor& gradient, bool last, bool no_sync) {
   resolve_step();
-  reduces_ = last || !(no_sync || context_.policy.accumulate_whole);
-  for (const auto& unit : units_) {
-    unit->expect_gradients();
-  }
+  begin_backward(last, no_sync);
   torch::autograd::backward({output}, {gradient});
   finish_backward();
+}
+
+void ShardEngine::begin_backward(bool last, bool no_sync) {
+  reduces_ = last || !(no_sync || context_.policy.accumulate_whole);
+  reducer_->open();
 }
 
 void ShardEngine::finish_backward() {
@@ -297,21 +299,32 @@ void ShardEngine::step_over() {
   schedule_->updated();
 }
 
-MemoryByKind ShardEngine::rehearse_step() {
-  const auto count = static_cast<int64_t>(units_.size());
+MemoryByKind ShardEngine::rehearse_step(bool no_sync) {
+  MemoryByKind at_backward{};
+  const int passes = context_.policy.several_backwards ? 2 : 1;
+  for (int pass = 1; pass <= passes; ++pass) {
+    rehearse_forward();
+    at_backward = rehearse_backward(pass == passes, no_sync);
+  }
+  step_over();
+  return at_backward;
+}
+
+void ShardEngine::rehearse_forward() {
   const at::Tensor nothing = at::empty({0}, at::TensorOptions(at::kFloat).device(context_.device));
-  for (int64_t u = 0; u < count; ++u) {
+  for (int64_t u = 0; u < static_cast<int64_t>(units_.size()); ++u) {
     before_forward(u, nothing, false);
     after_forward(u, nothing, false);
   }
-  for (const auto& unit : units_) {
-    unit->expect_gradients();
-  }
-  reduces_ = true;
-  MemoryByKind at_backward{};
+}
+
+MemoryByKind ShardEngine::rehearse_backward(bool last, bool no_sync) {
+  begin_backward(last, no_sync);
+  const auto count = static_cast<int64_t>(units_.size());
+  MemoryByKind at_start{};
   for (int64_t u = count; u-- > 0;) {
     backward_enters(u);
-    at_backward = u + 1 == count ? context_.ledger.now() : at_backward;
+    at_start = u + 1 == count ? context_.ledger.now() : at_start;
     for (size_t g = 0; g < units_[u]->groups.size(); ++g) {
       const FlatWeights& weights = units_[u]->groups[g]->weights;
       for (size_t p = 0; weights.trainable() && p < weights.leaves().size(); ++p) {
@@ -321,8 +334,7 @@ MemoryByKind ShardEngine::rehearse_step() {
     backward_leaves(u);
   }
   finish_backward();
-  step_over();
-  return at_backward;
+  return at_start;
 }
 
 void ShardEngine::resolve_step() {

@@ -62,10 +62,11 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   /// scales and norms are read when they are needed: see last_step()).
   void step(double learning_rate, double max_norm = 0);
 
-  /// Goes through all that a step of one micro-batch does with memory and collectives, without computing anything: on
-  /// "meta" parameters and a fake group, the ledger's peak is then the one of real steps. Returns what the ledger holds
-  /// when backward begins, beside all activations.
-  MemoryByKind rehearse_step();
+  /// Goes through all that a step does with memory and collectives, without computing anything: on "meta" parameters
+  /// and a fake group, the ledger's peak is then the one of real steps. A policy with several_backwards goes through
+  /// two, since the third is as the second. Returns what the ledger holds when the last backward begins, beside all
+  /// activations.
+  MemoryByKind rehearse_step(bool no_sync = false);
 
   /// Waits for the last step().
   const StepReport& last_step();
@@ -91,7 +92,10 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   void set_allocators(c10::Device device);
   void make_units(const std::vector<ParameterUnit>& units);
   void watch_gradients();
+  void begin_backward(bool last, bool no_sync);
   void finish_backward();
+  void rehearse_forward();
+  MemoryByKind rehearse_backward(bool last, bool no_sync);
   void step_over();
   std::vector<bool> used_parameters();
   at::Tensor own_stats(bool experts) const;

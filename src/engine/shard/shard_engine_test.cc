@@ -252,6 +252,30 @@ TEST(ShardEngine, GradientsOfSeveralBackwardsTravelInAsManyBytesAsThoseOfOne) {
   }
 }
 
+TEST(ShardEngine, GradientsTravelInAsManyBytesWithEachBackwardThatReduces) {
+  const TestModelOptions options;
+  for (const char* strategy : {"torch_ddp", "low_level_zero_2", "FULL_SHARD"}) {
+    ShardPolicy policy = with_precision(shard_policy(strategy), "bf16");
+    policy.several_backwards = true;
+    const auto fake = make_fake_communicator({.rank = 0, .size = 2});
+    const bool splits = policy.split != SplitOver::kNobody;
+    TestModel model(options);
+    ShardEngine engine(model, policy, {splits ? fake.get() : nullptr, splits ? nullptr : fake.get()}, kOptimizer);
+    const auto batch = test_batch(options, 0, 0);
+    std::vector<int64_t> bytes;
+    for (int pass = 0; pass < 3; ++pass) {
+      fake->reset_stats();
+      engine.backward(model.loss(batch.ids_T, batch.targets_T), /*last=*/pass == 2);
+      bytes.push_back(0);
+      for (const CollectiveStats& stats : fake->stats()) {
+        bytes.back() += stats.kind == "all_gather" ? 0 : stats.bytes;
+      }
+    }
+    EXPECT_GT(bytes[0], 0) << strategy;
+    EXPECT_THAT(bytes, ::testing::Each(bytes[0])) << strategy;
+  }
+}
+
 TEST(ShardEngine, RanksThatUseDifferentParametersAreFound) {
   const Setting setting{.model = {.unused = true}, .steps = 2, .use_differs = true};
   for (const char* strategy : {"torch_ddp", "low_level_zero"}) {

@@ -38,9 +38,12 @@ struct LonelyRank {
   }
 };
 
-void train_step(TestModel& model, ShardEngine& engine, const TestModelOptions& options) {
+void train_step(TestModel& model, ShardEngine& engine, const TestModelOptions& options, int passes = 1,
+                bool no_sync = false) {
   const auto batch = test_batch(options, 0, 0);
-  engine.backward(model.loss(batch.ids_T, batch.targets_T));
+  for (int pass = 1; pass <= passes; ++pass) {
+    engine.backward(model.loss(batch.ids_T, batch.targets_T), pass == passes, no_sync);
+  }
   engine.step(1e-3);
   engine.last_step();
 }
@@ -90,11 +93,11 @@ TEST_P(Memory, LedgerIsWhatTheAllocatorCounts) {
   }
 }
 
-TEST_P(Memory, IsForetoldWithoutComputing) {
-  LonelyRank rank(policy().split);
+void expect_foretold(const ShardPolicy& policy, int passes, bool no_sync) {
+  LonelyRank rank(policy.split);
   TestModel model(kModel);
-  ShardEngine engine(model, policy(), rank.groups, kOptimizer);
-  LonelyRank fake(policy().split);
+  ShardEngine engine(model, policy, rank.groups, kOptimizer);
+  LonelyRank fake(policy.split);
   TestModelOptions on_meta = kModel;
   on_meta.device = c10::kMeta;
   const auto beside_the_engine = [&engine] {
@@ -102,16 +105,29 @@ TEST_P(Memory, IsForetoldWithoutComputing) {
   };
   const int64_t base = beside_the_engine();
   TestModel shapes(on_meta);
-  ShardEngine forecast(shapes, policy(), fake.groups, kOptimizer);
+  ShardEngine forecast(shapes, policy, fake.groups, kOptimizer);
   EXPECT_EQ(forecast.ledger().peak().total, engine.ledger().peak().total) << "of the start";
   for (int step = 0; step < 2; ++step) {
     engine.ledger().reset_peak();
     forecast.ledger().reset_peak();
-    train_step(model, engine, kModel);
-    forecast.rehearse_step();
+    train_step(model, engine, kModel, passes, no_sync);
+    forecast.rehearse_step(no_sync);
     EXPECT_EQ(forecast.ledger().peak().by_kind, engine.ledger().peak().by_kind) << "of step " << step;
   }
   EXPECT_LT(beside_the_engine() - base, 1 << 12) << "nothing is there";
+}
+
+TEST_P(Memory, IsForetoldWithoutComputing) {
+  expect_foretold(policy(), 1, false);
+}
+
+TEST_P(Memory, OfSeveralBackwardsIsForetold) {
+  ShardPolicy accumulating = policy();
+  accumulating.several_backwards = true;
+  for (const bool no_sync : {false, true}) {
+    SCOPED_TRACE(no_sync ? "reduced once" : "reduced each time");
+    expect_foretold(accumulating, 3, no_sync);
+  }
 }
 
 int64_t peak_of_weights(const ShardPolicy& policy) {

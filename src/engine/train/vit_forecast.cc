@@ -78,9 +78,9 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   ShardEngine engine(*loaded.model, policy, groups.groups(), OptimizerOptions{});
   MemoryLedger& ledger = engine.ledger();
   const MemoryByKind start = ledger.peak(on_cpu).by_kind;
-  engine.rehearse_step();
+  engine.rehearse_step(reduces_once(plan));
   ledger.reset_peak();
-  const MemoryByKind begin = engine.rehearse_step();
+  const MemoryByKind begin = engine.rehearse_step(reduces_once(plan));
   // All activations are there when backward begins; the engine's own peak may come later, while a layer is at work.
   const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
   const MemoryPeak own = ledger.peak(on_cpu);

@@ -109,10 +109,9 @@ class VitLoop {
   /// The mean loss of this data rank's part where this rank counts it, else 0.
   double accumulate(int64_t step, StepUse& use) {
     const int64_t micro_batches = job::MicroBatches(plan_);
-    const bool no_sync = plan_.knobs.no_sync || session_.groups->stages() > 1;
     const double loss = session_.pipeline->train(
         *session_.engine, [&](int64_t micro) { return batch_of(step, micro, use); }, micro_batches,
-        plan_.batch_size / micro_batches, no_sync, meter_, use.passes);
+        plan_.batch_size / micro_batches, reduces_once(plan_), meter_, use.passes);
     return counts_loss() ? loss : 0.0;
   }
 

@@ -62,6 +62,10 @@ ShardPolicy policy_of(const job::VitPlan& plan) {
   return policy;
 }
 
+bool reduces_once(const job::VitPlan& plan) {
+  return plan.knobs.no_sync || plan.knobs.pp_size > 1;
+}
+
 at::ScalarType compute_dtype_of(const job::VitPlan& plan) {
   if (plan.precision == "fp32") {
     return at::kFloat;

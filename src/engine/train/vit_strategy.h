@@ -19,6 +19,10 @@ namespace assay::engine {
 /// How the plan's data ranks share the work.
 ShardPolicy policy_of(const job::VitPlan& plan);
 
+/// Whether gradients of a step's micro-batches are added up before they are reduced, whatever the plugin: as asked for,
+/// and over pipeline stages always.
+bool reduces_once(const job::VitPlan& plan);
+
 /// What the model computes in beside its parameters.
 at::ScalarType compute_dtype_of(const job::VitPlan& plan);
 

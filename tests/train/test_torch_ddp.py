@@ -1,0 +1,41 @@
+"""Several backwards a step on two ranks, reduced with each: the plugin `torch_ddp` against torch's own DDP."""
+
+import ddp_peer
+import pytest
+import torch
+from test_vit_worker import SIZE, free_port, image_file, losses, model_dir, norms, of_kind, run  # noqa: F401
+
+IMAGES, MICRO_BATCHES, RANKS = 50, 5, 2
+
+
+def torch_ddp(model_dir, image_file, **options):  # noqa: F811
+    """The loss, the gradients' norm and the bytes sent with each backward, of one step over all images."""
+    data = image_file.read_bytes()[64:]
+    pixels = torch.frombuffer(bytearray(data[: IMAGES * 3 * SIZE * SIZE]), dtype=torch.uint8)
+    images, labels = pixels.view(IMAGES, 3, SIZE, SIZE).float() / 255 * 2 - 1, torch.arange(IMAGES) % 3
+    context = torch.multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    settings = (RANKS, free_port(), str(model_dir), images, labels, MICRO_BATCHES, *options.values(), results)
+    torch.multiprocessing.spawn(ddp_peer.step, settings, nprocs=RANKS)
+    return results.get()
+
+
+@pytest.mark.parametrize(
+    ("peer", "plan"),
+    [
+        ({"dtype": torch.bfloat16, "compress": False}, {"precision": "bf16"}),
+        ({"dtype": torch.float32, "compress": True}, {"knobs": {"communication_dtype": "bfloat16"}}),
+        ({"dtype": torch.float32, "compress": False}, {}),
+    ],
+    ids=["16-bit parameters", "bf16_compress_hook", "float32"],
+)
+def test_what_travels_with_each_micro_batch_and_what_comes_of_it(peer, plan, model_dir, image_file, tmp_path):  # noqa: F811
+    loss, norm, sent = torch_ddp(model_dir, image_file, **peer)
+    plan = {"plugin": "torch_ddp", "gradient_accumulation_steps": MICRO_BATCHES, "max_steps": 1, **plan}
+    plan = {**plan, "train_file": str(image_file), "num_labels": 3, "batch_size": IMAGES // RANKS}
+    events = run(tmp_path, RANKS, model_dir=str(model_dir), **plan)[0]
+    reduced = [event for event in of_kind(events, "collective") if event["operation"] == "all_reduce"]
+    assert len(set(sent)) == 1
+    assert sum(event["payload_bytes"] for event in reduced) == pytest.approx(sum(sent), rel=0.01)
+    assert losses(events)[0] == pytest.approx(loss, rel=5e-3)
+    assert norms(events)[0] == pytest.approx(norm, rel=2e-2)
