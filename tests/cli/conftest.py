@@ -59,10 +59,10 @@ for i in range(steps):
     seconds = 0.01 + 0.02 * rows + 0.0001 * (i % 3)
     say("step", step=i + 1, loss=3.0, grad_norm=1.0, learning_rate=1e-5, loss_scale=1.0, skipped=False,
         seconds=seconds, forward_seconds=seconds / 3, backward_seconds=seconds / 3, optimizer_seconds=seconds / 3,
-        samples=rows, real_tokens=10 * rows, padded_tokens=0, supervised_tokens=10 * rows,
+        samples=rows, real_tokens=10 * rows, padded_tokens=0, supervised_tokens=10 * rows, forward_only=0,
         forward_peak_bytes=2000 * rows, backward_peak_bytes=3000 * rows, optimizer_peak_bytes=2500 * rows)
 say("ended", kind="done", reason="", stopped_by="max_steps", train_runtime=steps * (0.011 + 0.02 * rows),
-    warmup_steps=0, warmup_seconds=0.0, peak_tensor_bytes=3000 * rows)
+    warmup_steps=0, warmup_seconds=0.0, peak_tensor_bytes=3000 * rows, peak_reserved_bytes=0)
 """
 
 

@@ -13,7 +13,7 @@ EVENTS = """#!/bin/sh
 cp "$2" "$PLAN_COPY"
 echo '{"event":"evaluation","epoch":1,"step":3,"loss":0.25,"accuracy":0.9,"samples":355,"seconds":0.5}'
 echo '{"event":"ended","kind":"done","reason":"","stopped_by":"epochs","train_runtime":1,"warmup_steps":0,\
-"warmup_seconds":0,"peak_tensor_bytes":1024}'
+"warmup_seconds":0,"peak_tensor_bytes":1024,"peak_reserved_bytes":0}'
 """
 
 
