@@ -117,48 +117,45 @@ Result<std::unique_ptr<samplestore::SampleStore>> OpenToLook(const std::string& 
                                                        : std::move(store);
 }
 
-Status DryRun(const ExploreVerbOptions& options, const experiment::BoundSpace& space, explore::MeasureOptions measure) {
-  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(options.store));
-  measure.wanted = options.repeats;
+Status DryRun(const experiment::BoundSpace& space, const std::string& store_url,
+              const explore::ExploreOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(store_url));
   const auto print = [](const experiment::BoundPoint& point, explore::Prospect prospect) {
     if (prospect == explore::Prospect::kMeasure) {
       fmt::print("{}  {}\n", point.parameterized_id, point.entity_id);
     }
   };
-  ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey,
-                         explore::SurveySpace(space, *store, measure, options.max_points, print));
+  ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey, explore::SurveySpace(space, *store, options, print));
   fmt::print("{}: {} would be measured, {} replayed, {} are forbidden by a rule{}\n",
              report::Count(static_cast<size_t>(space.size()), "point"), survey.missing, survey.replayed,
              survey.forbidden, survey.not_looked_at > 0 ? fmt::format(", {} not looked at", survey.not_looked_at) : "");
   return Status::Ok();
 }
 
-explore::MeasureOptions MeasureOptionsOf(const ExploreVerbOptions& options) {
-  explore::MeasureOptions measure;
-  measure.context = DefaultPlanContext();
-  measure.reuse = options.reuse;
-  measure.replay = !options.again;
-  return measure;
+explore::ExploreOptions ExploreOptionsOf(const ExploreVerbOptions& options) {
+  explore::ExploreOptions explore;
+  explore.measure.context = DefaultPlanContext();
+  explore.measure.reuse = options.reuse;
+  explore.measure.replay = !options.again;
+  explore.workers = options.workers;
+  explore.max_points = options.max_points;
+  explore.repeats = options.repeats;
+  explore.retries = options.retries;
+  return explore;
 }
 
 Status Run(const ExploreVerbOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(options.space));
   if (options.dry_run) {
-    return DryRun(options, space, MeasureOptionsOf(options));
+    return DryRun(space, options.store, ExploreOptionsOf(options));
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store));
   TellWhatDoesNotCount(space.space(), store->url());
-  explore::ExploreOptions explore_options;
-  explore_options.measure = MeasureOptionsOf(options);
-  explore_options.workers = options.workers;
-  explore_options.max_points = options.max_points;
-  explore_options.repeats = options.repeats;
-  explore_options.retries = options.retries;
   explore::ExploreSummary summary;
   {
     LiveProgress progress;
     const auto callbacks = MakeCallbacks(progress);
-    ASSAY_ASSIGN_OR_RETURN(summary, explore::Explore(space, *store, explore_options, callbacks));
+    ASSAY_ASSIGN_OR_RETURN(summary, explore::Explore(space, *store, ExploreOptionsOf(options), callbacks));
   }
   fmt::print("{}: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n",
              report::Count(static_cast<size_t>(space.size()), "point"), summary.measured, summary.replayed,
@@ -174,7 +171,8 @@ Action AddExplore(CLI::App& app) {
   app.add_option("--workers", options->workers, "Points at once; more than one shares the machine among them")
       ->check(WholeNumber(1, 1024))
       ->capture_default_str();
-  app.add_option("--max-points", options->max_points, "Measure at most so many points now; -1: all")
+  app.add_option("--max-points", options->max_points,
+                 "Measure at most so many points now, those included that a rule forbids; -1: all")
       ->check(WholeNumber(-1))
       ->capture_default_str();
   app.add_option("--repeats", options->repeats,

@@ -22,20 +22,24 @@ int64_t Finished(const ExploreSummary& summary) {
 
 }  // namespace
 
+ExploreOptions Completed(ExploreOptions options) {
+  options.workers = std::max(1, options.workers);
+  options.repeats = std::max(1, options.repeats);
+  options.measure.points_at_once = options.workers;
+  if (!options.measure.host) {
+    options.measure.host = std::make_shared<const Host>(Host::Look(/*look_for_gpus=*/true));
+  }
+  if (options.workers > 1 && options.measure.context.threads == 0) {
+    options.measure.context.threads = std::max<int64_t>(1, measure::UsableCores() / options.workers);
+  }
+  return options;
+}
+
 Exploration::Exploration(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                          const ExploreOptions& options, const ExploreCallbacks& callbacks)
-    : space_(space), store_(store), options_(options), callbacks_(callbacks) {
-  options_.workers = std::max(1, options_.workers);
-  options_.repeats = std::max(1, options_.repeats);
+    : space_(space), store_(store), options_(Completed(options)), callbacks_(callbacks) {
   summary_.operation_uid = RandomUid();
   options_.measure.operation_uid = summary_.operation_uid;
-  options_.measure.points_at_once = options_.workers;
-  if (!options_.measure.host) {
-    options_.measure.host = std::make_shared<const Host>(Host::Look(/*look_for_gpus=*/true));
-  }
-  if (options_.workers > 1 && options_.measure.context.threads == 0) {
-    options_.measure.context.threads = std::max<int64_t>(1, measure::UsableCores() / options_.workers);
-  }
 }
 
 Result<ExploreSummary> Exploration::Run() {

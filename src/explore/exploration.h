@@ -10,6 +10,10 @@
 
 namespace assay::explore {
 
+/// With what is taken from the machine where it is not said. What else changes how points are run here, and so what is
+/// replayed, is told to them: how many there are at once.
+ExploreOptions Completed(ExploreOptions options);
+
 /// Hands out the points of a space, takes their results, and decides when to stop. Run() is called once.
 class Exploration {
  public:

@@ -16,7 +16,7 @@ namespace assay::explore {
 struct ExploreOptions {
   MeasureOptions measure = {};
   int workers = 1;          ///< points at once; more than one shares the machine, so timings are less honest
-  int64_t max_points = -1;  ///< points to measure now, replays not counted; -1: all
+  int64_t max_points = -1;  ///< points to measure now, replays not counted, forbidden ones are; -1: all
   int retries = 0;          ///< of a failed point, within this operation
   /// Valid measurements that each point shall have. They are made in turns, A B C A B C, so that what the machine does
   /// meanwhile meets all points alike; what the store has already counts. Invalid points are not repeated.

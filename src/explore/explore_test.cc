@@ -33,18 +33,19 @@ class ExploreTest : public testing::ExploreFixture {
   }
 
   /// Two lengths x `batch_sizes`, one experiment.
-  experiment::BoundSpace Space(const std::string& batch_sizes = "1, 2", const std::string& model = "") {
+  experiment::BoundSpace Space(const std::string& batch_sizes = "1, 2", const std::string& model = "",
+                               const std::string& numbers_of_gpus = "0") {
     const std::string text = fmt::format(
         "entitySpace:\n"
         " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
-        " - {{identifier: number_gpus, propertyDomain: {{values: [0]}}}}\n"
+        " - {{identifier: number_gpus, propertyDomain: {{values: [{}]}}}}\n"
         " - {{identifier: model_max_length, propertyDomain: {{values: [64, 32]}}}}\n"
         " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
         "experiments:\n"
         " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
         "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n"
         "metadata: {{name: test}}\n",
-        model.empty() ? Path("model") : model, batch_sizes, Path("rows.jsonl"));
+        model.empty() ? Path("model") : model, numbers_of_gpus, batch_sizes, Path("rows.jsonl"));
     return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
   }
 
@@ -253,23 +254,69 @@ TEST_F(ExploreTest, ASurveySaysWhatIsMissing) {
   const experiment::BoundSpace space = Space();
   explore_.max_points = 1;
   Run(space);
+  explore_.max_points = -1;
   std::vector<Prospect> prospects;
-  const auto survey =
-      SurveySpace(space, *store_, explore_.measure, -1,
-                  [&](const experiment::BoundPoint&, Prospect prospect) { prospects.push_back(prospect); });
+  const auto survey = SurveySpace(space, *store_, explore_, [&](const experiment::BoundPoint&, Prospect prospect) {
+    prospects.push_back(prospect);
+  });
   ASSERT_TRUE(survey.ok()) << survey.status().message();
   EXPECT_EQ(survey->replayed, 1);
   EXPECT_EQ(survey->missing, 3);
   EXPECT_THAT(prospects, ElementsAre(Prospect::kReplay, Prospect::kMeasure, Prospect::kMeasure, Prospect::kMeasure));
   EXPECT_EQ(runs_, 1);
-  const auto first = SurveySpace(space, *store_, explore_.measure, 2);
+  explore_.max_points = 2;
+  const auto first = SurveySpace(space, *store_, explore_);
   EXPECT_EQ(first->missing, 2);
   EXPECT_EQ(first->not_looked_at, 1);
-  explore_.measure.wanted = 2;
-  EXPECT_EQ(SurveySpace(space, *store_, explore_.measure)->missing, 4);
-  explore_.measure.wanted = 1;
+  explore_.max_points = -1;
   explore_.measure.replay = false;
-  EXPECT_EQ(SurveySpace(space, *store_, explore_.measure)->missing, 4);
+  EXPECT_EQ(SurveySpace(space, *store_, explore_)->missing, 4);
+}
+
+/// A survey before each exploration: both must come upon the same points, in the same order.
+class SurveyTest : public ExploreTest {
+ protected:
+  void ExpectForeseen(const experiment::BoundSpace& space) {
+    std::vector<std::string> foreseen;
+    ASSERT_TRUE(SurveySpace(space, *store_, explore_, [&](const experiment::BoundPoint& point, Prospect prospect) {
+                  if (prospect != Prospect::kReplay) {
+                    foreseen.push_back(point.entity_id);
+                  }
+                }).ok());
+    std::vector<std::string> measured;
+    ExploreCallbacks callbacks;
+    callbacks.on_done = [&](const PointDone& done) {
+      if (done.result->source == Source::kMeasured) {
+        measured.push_back(done.point->entity_id);
+      }
+    };
+    Run(space, callbacks);
+    EXPECT_THAT(foreseen, SizeIs(explore_.max_points));
+    EXPECT_EQ(foreseen, measured);
+  }
+};
+
+TEST_F(SurveyTest, ForeseesTheRoundsOfRepeats) {
+  explore_.repeats = 2;
+  for (const int64_t max_points : {1, 2, 5}) {
+    explore_.max_points = max_points;
+    ExpectForeseen(Space());
+  }
+}
+
+TEST_F(SurveyTest, ForeseesThatForbiddenPointsCount) {
+  // One GPU is more than the rules allow without gpu_model.
+  const experiment::BoundSpace space = Space("1, 2", "", "1, 0");
+  explore_.max_points = 3;
+  explore_.repeats = 2;
+  ExpectForeseen(space);
+  ExpectForeseen(space);
+}
+
+TEST_F(SurveyTest, ForeseesWhatHoldsForSoManyWorkers) {
+  Run(Space());
+  explore_.workers = 2;
+  EXPECT_EQ(SurveySpace(Space(), *store_, explore_)->missing, 4);
 }
 
 TEST_F(ExploreTest, MeasuresAgainOnRequest) {

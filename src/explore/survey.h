@@ -6,30 +6,30 @@
 
 #include "base/status.h"
 #include "experiment/point.h"
-#include "explore/measure_point.h"
+#include "explore/explore.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::explore {
 
-/// What an exploration would do with one point, now.
+/// What an exploration would do with one point in one of its rounds, now.
 enum class Prospect {
-  kReplay,   ///< the store has as many measurements that hold here as are wanted
+  kReplay,   ///< the store has as many measurements that hold here as are wanted, or has them by then
   kForbid,   ///< a rule forbids it: it would be recorded as invalid without a run
   kMeasure,  ///< it would be run
 };
 
-/// Points by prospect.
+/// Points by prospect; each counts once for each of the repeats.
 struct Survey {
   int64_t replayed = 0;
   int64_t forbidden = 0;
   int64_t missing = 0;        ///< would be run
-  int64_t not_looked_at = 0;  ///< behind the last that would be run
+  int64_t not_looked_at = 0;  ///< behind the last that max_points allows
 };
 
-/// Looks at the points of `space` until `max_missing` would be run (-1: at all of them); `options` as for an
-/// exploration, `options.wanted` the repeats. `visit` may be empty. Ends early, with kAborted, on Ctrl-C.
+/// Goes through the points of `space` as an exploration with the same options would that finds all runs valid, and
+/// nobody else at work. `visit` may be empty. Ends early, with kAborted, on Ctrl-C.
 Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::SampleStore& store,
-                           const MeasureOptions& options, int64_t max_missing = -1,
+                           const ExploreOptions& options,
                            const std::function<void(const experiment::BoundPoint&, Prospect)>& visit = {});
 
 }  // namespace assay::explore
