@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/tokenizer/regex_cursor.h"
+#include "data/tokenizer/regex_search.h"
 #include "data/tokenizer/regex_syntax.h"
 #include "data/tokenizer/regex_unicode.h"
 #include "data/tokenizer/unicode.h"
@@ -83,6 +84,14 @@ RegexNode AnyNewline() {
   return RegexNode::Of(Kind::kAtomic, {AnyOf({both, RegexNode::Set(single)})});
 }
 
+bool IsAscii(const CodePointSet& set) {
+  return !set.empty() && set.ranges().back().last < 0x80;
+}
+RegexNode Sought(RegexNode node, bool sought) {
+  node.sought = sought;
+  return node;
+}
+
 bool FoldsToSeveral(const CodePointSet& set) {
   const auto foldings = MultipleFoldings();
   return std::any_of(foldings.begin(), foldings.end(),
@@ -110,8 +119,7 @@ class RegexParser {
     if (!cursor_.AtEnd()) {
       return Status::InvalidArgument("a ')' closes nothing");
     }
-    return MissesMatches(node, false) ? Status::Unsupported("'.*' behind an assertion at its beginning")
-                                      : Result<RegexNode>(std::move(node));
+    return AsSearched(std::move(node), names_groups_);
   }
 
  private:
@@ -206,10 +214,11 @@ class RegexParser {
 
   Result<RegexNode> Character(uint32_t code_point) {
     if (!options_.ignore_case) {
-      return RegexNode::Set(CodePointSet(code_point));
+      return Sought(RegexNode::Set(CodePointSet(code_point)), true);
     }
     folded_character_ = static_cast<char32_t>(FoldedCase(code_point));
-    return IgnoringCase(CodePointSet(code_point), false);
+    ASSAY_ASSIGN_OR_RETURN(RegexNode node, IgnoringCase(CodePointSet(code_point), false));
+    return Sought(std::move(node), true);
   }
 
   static Result<RegexNode> IgnoringCase(const CodePointSet& set, bool negated) {
@@ -220,7 +229,8 @@ class RegexParser {
     if (FoldsToSeveral(closed)) {
       return Status::Unsupported("a character that stands for several letters, its case ignored");
     }
-    return RegexNode::Set(std::move(closed));
+    const bool sought = IsAscii(closed);
+    return Sought(RegexNode::Set(std::move(closed)), sought);
   }
 
   Result<RegexNode> Brackets() {
@@ -229,7 +239,8 @@ class RegexParser {
     if (options_.ignore_case) {
       return IgnoringCase(set, negated);
     }
-    return RegexNode::Set(negated ? ~set : std::move(set));
+    const bool sought = !negated && IsAscii(set);
+    return Sought(RegexNode::Set(negated ? ~set : std::move(set)), sought);
   }
 
   Result<RegexNode> Escape() {
@@ -256,7 +267,11 @@ class RegexParser {
         break;
     }
     ASSAY_ASSIGN_OR_RETURN(RegexCharacters characters, cursor_.TakeEscape(false));
-    return characters.code_point ? Character(*characters.code_point) : RegexNode::Set(std::move(characters.set));
+    if (characters.code_point) {
+      return Character(*characters.code_point);
+    }
+    const bool sought = IsAscii(characters.set);
+    return Sought(RegexNode::Set(std::move(characters.set)), sought);
   }
 
   // `node`, past the character that stands for it.
@@ -272,8 +287,12 @@ class RegexParser {
     }
     const Options outside = options_;
     bool isolated = false;
+    const bool captures = !cursor_.Sees("?");
     Result<RegexNode> node = cursor_.Take("?") ? ExtendedGroup(&isolated) : Alternatives();
     options_ = outside;
+    if (node.ok()) {
+      node->grouped |= captures;
+    }
     if (!node.ok() || isolated || cursor_.Take(")")) {
       return node;
     }
@@ -304,6 +323,7 @@ class RegexParser {
         return Status::InvalidArgument(name ? "a group's name does not begin with a letter"
                                             : "a group's name has no end");
       }
+      names_groups_ = true;
       return Alternatives();
     }
     if (!cursor_.AtEnd() && std::string_view("~({WDSPyCIL").find(cursor_.Peek()) != std::string_view::npos) {
@@ -341,7 +361,9 @@ class RegexParser {
     if (!*isolated) {
       cursor_.Take(":");
     }
-    return Alternatives();
+    ASSAY_ASSIGN_OR_RETURN(RegexNode node, Alternatives());
+    node.grouped = true;
+    return node;
   }
 
   // {n}, {n,}, {,n} or {n,m}; anything else stands for itself, unless a number in it is too large.
@@ -427,40 +449,9 @@ class RegexParser {
     }
   }
 
-  // Oniguruma looks for what begins with '.*' at the beginnings of lines only, even where an assertion before it does
-  // not hold there and does further on.
-  static bool MissesMatches(const RegexNode& node, bool asserted) {
-    switch (node.kind) {
-      case Kind::kRepeat:
-        if (node.parts[0].any) {
-          return asserted && node.max == kUnlimited && node.greed != Greed::kLazy;
-        }
-        return MissesMatches(node.parts[0], asserted);
-      case Kind::kAtomic:
-        return MissesMatches(node.parts[0], asserted);
-      case Kind::kAlternatives:
-        return std::all_of(node.parts.begin(), node.parts.end(),
-                           [&](const RegexNode& part) { return MissesMatches(part, asserted); });
-      case Kind::kSequence: {
-        auto part = node.parts.begin();
-        for (; part != node.parts.end() && IsAssertion(*part); ++part) {
-          asserted = asserted || !IsBeginning(*part);
-        }
-        return part != node.parts.end() && MissesMatches(*part, asserted);
-      }
-      default:
-        return false;
-    }
-  }
-
-  // ^, \A or \G
-  static bool IsBeginning(const RegexNode& node) {
-    const Kind kind = node.kind == Kind::kAlternatives ? node.parts[0].kind : node.kind;
-    return kind == Kind::kTextBegin || kind == Kind::kSearchBegin;
-  }
-
   RegexCursor cursor_;
   Options options_;
+  bool names_groups_ = false;
   int depth_ = 0;
   char32_t folded_character_ = 0;  // of the atom just read, where it is one whose case is ignored
 };

@@ -36,6 +36,8 @@ struct RegexNode {
   uint32_t max = 0;
   Greed greed = Greed::kGreedy;
   bool any = false;      ///< of kSet: written as '.'
+  bool sought = false;   ///< of kSet: Oniguruma searches for it, a character or ASCII characters
+  bool grouped = false;  ///< in a group that captures or has options: repetitions around it are not joined with it
   bool behind = false;   ///< of kLookAround: what ends here
   bool negated = false;  ///< of kLookAround
 

@@ -65,6 +65,17 @@ TEST(Regex, EmptyMatchesAreWhereNoMatchEnded) {
   EXPECT_THAT(Matches("$", "é\n"), SizeIs(2));
 }
 
+TEST(Regex, WhatBeginsWithAnyNumberOfAnyIsFoundWhereOnigurumaLooks) {
+  EXPECT_THAT(Matches(R"(\B.*b)", "ab\ncab"), ElementsAre());
+  EXPECT_THAT(Matches(R"(x{0}\B.*b)", "ab\ncab"), ElementsAre());
+  EXPECT_THAT(Matches(R"((?:\A|\B).*b)", "ab cab\ncab"), ElementsAre("ab cab"));
+  EXPECT_THAT(Matches(R"(\B.*)", "abc"), ElementsAre("bc"));
+  EXPECT_THAT(Matches(R"(\B.*b(?!x))", "abb"), ElementsAre("bb"));
+  EXPECT_THAT(Matches(R"((?m)\B.*b)", "abb"), ElementsAre("bb"));
+  EXPECT_THAT(Matches(R"((?m)\B.*b)", "  abb"), ElementsAre("  abb"));
+  EXPECT_THAT(ErrorOf(R"((?=[a-c])\B.*b)"), HasSubstr("'.*' behind an assertion at its beginning, in a way that"));
+}
+
 TEST(Regex, LongRunsDoNotEndTheSearch) {
   std::string text;
   for (int i = 0; i < 50'000; ++i) {
