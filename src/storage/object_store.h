@@ -28,7 +28,8 @@ using MutableBytes = std::span<std::byte>;
 struct ObjectInfo {
   std::string key{};
   int64_t size = 0;
-  std::string etag{};     ///< as the store gives it, without quotes; changes with the content
+  /// As the store gives it, without quotes; changes with the content. Of a write, empty where the store names none.
+  std::string etag{};
   std::string version{};  ///< S3 version id, GCS generation; empty where there is none
   double modified = 0;    ///< seconds since 1970, UTC
   std::string storage_class{};

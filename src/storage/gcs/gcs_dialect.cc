@@ -189,7 +189,7 @@ Dialect::Read<ObjectInfo> GcsDialect::ReadCompleteUpload(const std::string& key,
   if (!info) {
     return {{}, UnreadableAnswer(answer)};
   }
-  // The body's etag is no generation; where the headers do not name that either, GcsStore asks for it.
+  // The body's etag is no generation; where the headers do not name that either, the upload asks for it.
   info->etag = info->version = answer.headers.Find("x-goog-generation").value_or("");
   info->checksum = GcsHeaderChecksum(answer);
   return {*std::move(info), std::nullopt};

@@ -139,45 +139,87 @@ TEST_F(GcsPublishTest, AServiceThatTakesAndDropsInTurnsIsNotFollowedForEver) {
   EXPECT_LT(server.chunks(), 10);
 }
 
-/// Takes parts of "k" and does not name the object that it makes of them; this stands then.
-Result<ObjectInfo> WriteInParts(const std::string& content, const std::string& standing) {
-  const auto crc32c = [](std::string_view text) {
+/// Takes parts of "k" and does not name the object that it makes of them.
+class NamelessGcs {
+ public:
+  explicit NamelessGcs(std::string standing) : standing_(std::move(standing)) {}
+
+  http::ServerResponse Answer(const http::RequestHead& head, std::string_view body) {
+    if (head.method == "PUT") {
+      http::ServerResponse part = http::TextResponse(200, "");
+      part.headers.Add("ETag", "\"part\"");
+      part.headers.Add("x-goog-hash", "crc32c=" + Crc32cOf(body));
+      return part;
+    }
+    if (head.method == "POST" && head.target.find("uploads") != std::string::npos) {
+      token_ = head.headers.Find("x-goog-meta-assay-write-token").value_or("");
+      return http::TextResponse(
+          200, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>");
+    }
+    if (head.method == "POST") {
+      return http::TextResponse(200, "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>");
+    }
+    return http::TextResponse(stat_status, stat_status == 200 ? Object() : "");
+  }
+
+  int stat_status = 200;
+  bool another_wrote = false;
+
+ private:
+  static std::string Crc32cOf(std::string_view text) {
     return ChecksumOf(ChecksumKind::kCrc32c, std::as_bytes(std::span(text))).Base64();
-  };
+  }
+  std::string Object() const {
+    return R"({"name":"k","generation":"7","metadata":{"assay-write-token":")" + (another_wrote ? "theirs" : token_) +
+           R"("},"size":")" + std::to_string(standing_.size()) + R"(","crc32c":")" + Crc32cOf(standing_) + "\"}";
+  }
+
+  const std::string standing_;
+  std::string token_;
+};
+
+Result<ObjectInfo> WriteInParts(NamelessGcs& gcs, const std::string& content) {
   StoreOptions options;
   options.part_bytes = 5 << 20;
   LyingStore lying(
-      "gs://b/",
-      [&](const http::RequestHead& head, std::string_view body) {
-        if (head.method == "PUT") {
-          http::ServerResponse part = http::TextResponse(200, "");
-          part.headers.Add("ETag", "\"part\"");
-          part.headers.Add("x-goog-hash", "crc32c=" + crc32c(body));
-          return part;
-        }
-        if (head.method == "POST") {
-          return http::TextResponse(
-              200, head.target.find("uploads") != std::string::npos
-                       ? "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
-                       : "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>");
-        }
-        return http::TextResponse(200, R"({"name":"k","generation":"7","size":")" + std::to_string(standing.size()) +
-                                           R"(","crc32c":")" + crc32c(standing) + "\"}");
-      },
-      options);
+      "gs://b/", [&](const http::RequestHead& head, std::string_view body) { return gcs.Answer(head, body); }, options);
   const Bytes buffers[] = {AsBytes(content)};
   return lying.store().Write("k", buffers, {});
 }
 
 TEST(GcsParts, WhatStandsIsComparedWhereTheAnswerNamesNothing) {
   const std::string content = RandomContent(6 << 20, 2);
-  const auto written = WriteInParts(content, content);
+  NamelessGcs same(content);
+  const auto written = WriteInParts(same, content);
   ASSERT_THAT(written.status(), IsOk());
   EXPECT_EQ(written->etag, "7");
   std::string other = content;
   other[5] ^= 1;
-  EXPECT_THAT(WriteInParts(content, other).status().message(), HasSubstr("published other content"));
-  EXPECT_THAT(WriteInParts(content, content + "x").status().message(), HasSubstr("published other content"));
+  NamelessGcs changed(other);
+  EXPECT_THAT(WriteInParts(changed, content).status().message(), HasSubstr("published other content"));
+  NamelessGcs longer(content + "x");
+  EXPECT_THAT(WriteInParts(longer, content).status().message(), HasSubstr("published other content"));
+}
+
+TEST(GcsParts, WhatAnotherWroteSinceIsNoDamage) {
+  const std::string content = RandomContent(6 << 20, 2);
+  NamelessGcs gcs("other");
+  gcs.another_wrote = true;
+  const auto written = WriteInParts(gcs, content);
+  ASSERT_THAT(written.status(), IsOk());
+  EXPECT_EQ(written->etag, "");
+  EXPECT_EQ(written->size, 6 << 20);
+}
+
+TEST(GcsParts, WhatWasPublishedAndCannotBeAskedForIsWritten) {
+  const std::string content = RandomContent(6 << 20, 2);
+  for (const int status : {403, 404, 500}) {
+    NamelessGcs gcs(content);
+    gcs.stat_status = status;
+    const auto written = WriteInParts(gcs, content);
+    ASSERT_THAT(written.status(), IsOk()) << status;
+    EXPECT_EQ(written->etag, "");
+  }
 }
 
 TEST(UploadSession, GoesToAnAddressAsSafeAsTheEndpoint) {

@@ -66,11 +66,8 @@ Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes
                                    const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), gcs_.traits()));
-  if (plan.parts == 1) {
+  if (plan.parts == 1 || (options.condition.kind == WriteCondition::Kind::kNone && TakesParts(key))) {
     return RemoteStore::Write(key, buffers, options);
-  }
-  if (options.condition.kind == WriteCondition::Kind::kNone && TakesParts(key)) {
-    return WithEtag(context(), RemoteStore::Write(key, buffers, options));
   }
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectWriter> writer, OpenWriter(key, options));
   for (const Bytes& buffer : buffers) {
@@ -87,8 +84,7 @@ Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& ke
   if (options.condition.kind != WriteCondition::Kind::kNone || !TakesParts(key)) {
     return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, key, options));
   }
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, RemoteStore::OpenWriter(key, options));
-  return WithEtag(context(), std::move(writer));
+  return RemoteStore::OpenWriter(key, options);
 }
 
 Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {

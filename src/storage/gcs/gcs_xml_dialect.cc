@@ -183,7 +183,7 @@ Outgoing GcsXmlDialect::CompleteUpload(const std::string& key, const std::string
 Dialect::Read<ObjectInfo> GcsXmlDialect::ReadCompleteUpload(const std::string& key,
                                                             const http::Response& answer) const {
   Read<ObjectInfo> info = S3Dialect::ReadCompleteUpload(key, answer);
-  // The body's etag is no generation; where the headers do not name that either, the store asks for it.
+  // The body's etag is no generation; where the headers do not name that either, the upload asks for it.
   TakeGeneration(answer, info.value);
   info.value.checksum = GcsHeaderChecksum(answer);
   return info;

@@ -20,7 +20,7 @@ Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const By
                                       const WriteOptions& write) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
   if (write.condition.kind == WriteCondition::Kind::kNone) {
-    return WithEtag(context(), WriteBuffers(context(), key, buffers, write));
+    return WriteBuffers(context(), key, buffers, write);
   }
   const int64_t most = dialect().traits().max_part_bytes;
   if (TotalBytes(buffers) > most) {
@@ -42,8 +42,7 @@ Result<std::unique_ptr<ObjectWriter>> GcsXmlStore::OpenWriter(const std::string&
     return std::unique_ptr<ObjectWriter>(
         std::make_unique<GatheringWriter>(*this, key, write, options().memory_budget_bytes));
   }
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, RemoteStore::OpenWriter(key, write));
-  return WithEtag(context(), std::move(writer));
+  return RemoteStore::OpenWriter(key, write);
 }
 
 std::vector<Status> GcsXmlStore::RemoveMany(std::span<const std::string> keys) {
@@ -54,16 +53,17 @@ Result<ObjectInfo> GcsXmlStore::Copy(const std::string& from, const std::string&
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(write.expected, source.checksum, Uri(to)));
-  const WriteOptions copy = CopyOptions(source, write);
+  const WriteOptions copy = WithToken(CopyOptions(source, write));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(copy, Uri(to)));
   ObjectInfo info;
   ASSAY_RETURN_IF_ERROR(CopyOnce(s3().address().bucket(), source, to, copy, info).status);
   info.checksum = info.checksum ? info.checksum : source.checksum;
-  return WithEtag(context(), info);
+  return info.etag.empty() ? AskPublished(context(), info, copy) : info;
 }
 
 Result<ObjectInfo> GcsXmlStore::ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
-                                            const WriteOptions& write) {
+                                            const WriteOptions& options) {
+  const WriteOptions write = WithToken(options);
   ObjectInfo info;
   const CallResult result = RunOne(
       context(), "compose", to, [&] { return xml_.Compose(sources, to, write); },
@@ -80,7 +80,7 @@ Result<ObjectInfo> GcsXmlStore::ComposeOnce(std::span<const ObjectInfo> sources,
     info.size += source.size;
   }
   info.checksum = info.checksum ? info.checksum : CombinedChecksum(sources);
-  return WithEtag(context(), info);
+  return info.etag.empty() ? AskPublished(context(), info, write) : info;
 }
 
 Result<ObjectInfo> GcsXmlStore::Compose(std::span<const std::string> from, const std::string& to,

@@ -59,8 +59,7 @@ Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
-  WriteOptions write = CopyOptions(source, options);
-  write.metadata = MetadataOf(write);
+  const WriteOptions write = WithToken(CopyOptions(source, options));
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(oci_.urls(), source, to, write));
   return copied ? Result<ObjectInfo>(*std::move(copied)) : CopyThrough(std::span(&source, 1), to, write);
 }
@@ -82,8 +81,7 @@ Result<std::optional<ObjectInfo>> OciStore::CopyFrom(ObjectStore& source, const 
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
-  WriteOptions write = CopyOptions(info, options);
-  write.metadata = MetadataOf(write);
+  const WriteOptions write = WithToken(CopyOptions(info, options));
   return CopyWithin(other->oci_.urls(), info, to, write);
 }
 
@@ -113,8 +111,7 @@ Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const OciUrls& from, cons
     const Failure failure = MakeFailure(FailureClass::kPrecondition, copied.code(), copied.message());
     return Some(OwnWriteOr(context(), {copied, failure}, to, options));
   }
-  ASSAY_RETURN_IF_ERROR(copied);
-  return Some(AskPublished(context(), {.key = to, .size = source.size, .checksum = source.checksum}));
+  return Some(AskPublished(context(), {.key = to, .size = source.size, .checksum = source.checksum}, options));
 }
 
 Status OciStore::WaitForCopy(const std::string& work_request, const std::string& to, CancelFlag cancel) {

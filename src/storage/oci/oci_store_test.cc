@@ -169,17 +169,25 @@ class CopyingOci {
     if (head.target.find("/workRequests/") != std::string::npos) {
       return http::TextResponse(200, R"({"status":")" + work_status + "\"}");
     }
-    answer.body = {http::BodyPiece::Text(head.target.ends_with("/from") ? "abc" : standing)};
-    answer.headers.Add("ETag", "e");
-    answer.headers.Add("opc-meta-assay-write-token", head.target.ends_with("/from") ? "" : token_);
-    return answer;
+    return Standing(head.target.ends_with("/from"));
   }
 
   int second_status = 202;  ///< of requests to copy whose answer is not lost
   std::string work_status = "COMPLETED";
   std::string standing = "abc";
+  int stat_status = 200;  ///< of "to"
+  bool another_wrote = false;
 
  private:
+  http::ServerResponse Standing(bool source) const {
+    http::ServerResponse answer;
+    answer.status = source ? 200 : stat_status;
+    answer.body = {http::BodyPiece::Text(source ? "abc" : standing)};
+    answer.headers.Add("ETag", "e");
+    answer.headers.Add("opc-meta-assay-write-token", source ? "" : another_wrote ? "theirs" : token_);
+    return answer;
+  }
+
   static constexpr std::string_view kToken = R"("opc-meta-assay-write-token":")";
   std::string token_{};
 };
@@ -205,10 +213,23 @@ TEST(OciStore, ACopyUnderAConditionWhoseAnswerWasLostIsOurs) {
 TEST(OciStore, ACopyThatIsNotTheSourcesIsAnError) {
   CopyingOci other;
   other.standing = "abcd";
-  EXPECT_THAT(CopyOn(other, WriteCondition::Kind::kNone).message(), HasSubstr("3 bytes were written, the store has 4"));
+  EXPECT_THAT(CopyOn(other, WriteCondition::Kind::kNone).message(), HasSubstr("3 bytes were sent, the store has 4"));
   CopyingOci failed;
+  failed.another_wrote = true;
   failed.work_status = "FAILED";
   EXPECT_THAT(CopyOn(failed, WriteCondition::Kind::kNone).message(), HasSubstr("ended as FAILED"));
+}
+
+TEST(OciStore, ACopyThatAnotherWroteOverOrThatCannotBeAskedForIsDone) {
+  CopyingOci other;
+  other.standing = "abcd";
+  other.another_wrote = true;
+  EXPECT_THAT(CopyOn(other, WriteCondition::Kind::kNone), IsOk());
+  for (const int status : {403, 404, 500}) {
+    CopyingOci silent;
+    silent.stat_status = status;
+    EXPECT_THAT(CopyOn(silent, WriteCondition::Kind::kNone), IsOk()) << status;
+  }
 }
 
 TEST(OpenOci, SaysWhatIsMissing) {

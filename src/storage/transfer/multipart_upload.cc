@@ -292,15 +292,26 @@ Result<ObjectInfo> MultipartUpload::Settle(const std::optional<Checksum>& whole,
   return settled;
 }
 
+Result<ObjectInfo> MultipartUpload::Prove(const std::optional<Checksum>& whole, ObjectInfo info) const {
+  const bool told = parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
+  if (told && !info.etag.empty()) {
+    return info;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<ObjectInfo> standing, CheckPublished(context_, PublicationOf(whole)));
+  if (standing && info.etag.empty()) {
+    info.etag = standing->etag;
+    info.version = standing->version;
+  }
+  return info;
+}
+
 Result<ObjectInfo> MultipartUpload::Publish(const std::optional<Checksum>& whole) {
   for (int completion = 1;; ++completion) {
     ObjectInfo info;
     const CallResult result = SendComplete(whole, info);
     refusal_ = result.failure;
     if (result.status.ok()) {
-      const bool told = parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
-      ASSAY_RETURN_IF_ERROR(told ? Status::Ok() : CheckPublished(context_, PublicationOf(whole)));
-      return info;
+      return Prove(whole, std::move(info));
     }
     if (!FailedWith(result, FailureClass::kInvalidPart) || completion == kCompletions ||
         !context_.dialect->traits().capabilities.resumable_uploads) {

@@ -69,6 +69,9 @@ class MultipartUpload {
   /// SettlePublish(), and whether the upload is kept.
   Result<ObjectInfo> Settle(const std::optional<Checksum>& whole, const CallResult& result);
   CallResult SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const;
+  /// Of an upload that was answered as published by `info`: asks what stands there where no answer has told a checksum,
+  /// or that one no etag.
+  Result<ObjectInfo> Prove(const std::optional<Checksum>& whole, ObjectInfo info) const;
   Result<ObjectInfo> Publish(const std::optional<Checksum>& whole);
 
   CallContext context_;

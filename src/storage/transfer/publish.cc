@@ -94,13 +94,13 @@ Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& 
   return **standing;
 }
 
-Status CheckPublished(const CallContext& context, const Publication& sent) {
-  const auto standing = StatObject(context, sent.key);
-  if (standing.status().code() == ErrorCode::kPermissionDenied) {
-    return Status::Ok();  // who may write need not be allowed to read
+Result<std::optional<ObjectInfo>> CheckPublished(const CallContext& context, const Publication& sent) {
+  auto standing = StatObject(context, sent.key);
+  if (!IsOurs(sent, standing)) {
+    return std::optional<ObjectInfo>();
   }
-  ASSAY_RETURN_IF_ERROR(standing.status());
-  return IsOurs(sent, standing) ? CompareStanding(context, sent, standing) : Status::Ok();
+  ASSAY_RETURN_IF_ERROR(CompareStanding(context, sent, standing));
+  return standing;
 }
 
 bool KeepsUpload(const WriteOptions& options, const Status& status, const std::optional<Failure>& failure) {

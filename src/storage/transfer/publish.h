@@ -38,9 +38,10 @@ std::optional<Failure> ComparePublished(const Checksum& sent, const std::optiona
 /// there. May ask the store.
 Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result);
 
-/// Of a write that the store says it has published, and whose checksum no answer has told: compares what was sent with
-/// what the store records, if it tells us, of what stands there, if that is ours. Asks the store.
-Status CheckPublished(const CallContext& context, const Publication& sent);
+/// Of a write that the store says it has published: what stands there, if that is ours (its token says so); an error
+/// where that is not what was sent. Nothing where nobody can tell any more, for the store does not say what stands
+/// there, or another has written or removed it since: the write counts as it was answered. Asks the store.
+Result<std::optional<ObjectInfo>> CheckPublished(const CallContext& context, const Publication& sent);
 
 /// Whether an upload that ended so is kept for another try (WriteOptions::journal): what the network ended can be gone
 /// on with; what was refused, given up or damaged cannot.

@@ -193,6 +193,19 @@ TEST(ScriptedUpload, OfWhichNoAnswerTellsAChecksumIsComparedWithWhatIsRecorded) 
   }
 }
 
+TEST(ScriptedUpload, ThatWasPublishedUnprovenAndCannotBeAskedForIsWritten) {
+  for (const int status : {403, 500}) {
+    ScriptedUpload upload([status](const http::RequestHead& head, http::ServerResponse& response) {
+      response.headers.Remove(kChecksumHeader);
+      if (head.method != "PUT" && head.method != "POST") {
+        response = OciError(status, "");
+      }
+    });
+    EXPECT_THAT(upload.Write(), IsOk()) << status;
+    EXPECT_EQ(upload.aborts(), 0);
+  }
+}
+
 TEST(ScriptedUpload, OfWhosePartNoEtagIsToldIsNotPublished) {
   ScriptedUpload upload([](const http::RequestHead& head, http::ServerResponse& response) {
     if (ScriptedUpload::IsPart(head)) {
