@@ -81,8 +81,14 @@ Status RemoveTree(const std::string& path) {
 class FolderPersistence : public Persistence {
  public:
   FolderPersistence(std::string root, FileDescriptor lock)
-      : root_(std::move(root)), lock_(std::move(lock)), data_(std::make_shared<DataFolder>(root_ + "/data")) {}
-  ~FolderPersistence() override { data_->keeps_files = true; }
+      : root_(std::move(root)),
+        lock_(std::move(lock)),
+        data_(std::make_shared<DataFolder>(root_ + "/data")),
+        found_data_(std::make_shared<DataFolder>(data_->path)) {}
+  ~FolderPersistence() override {
+    data_->keeps_files = true;
+    found_data_->keeps_files = true;
+  }
 
   Status Recover(RecoveredStore& found);
 
@@ -145,11 +151,12 @@ class FolderPersistence : public Persistence {
     return [this](const std::string& name, int64_t bytes) { return FindData(name, bytes); };
   }
   std::shared_ptr<const DataFile> FindData(const std::string& name, int64_t bytes);
-  Status RemoveJunk(RecoveredStore& found);
+  Status RemoveJunk(bool any_set_aside, RecoveredStore& found);
 
   const std::string root_;
-  FileDescriptor lock_;  ///< held: no second server may use the folder
-  std::shared_ptr<DataFolder> data_;
+  FileDescriptor lock_;                                           ///< held: no second server may use the folder
+  std::shared_ptr<DataFolder> data_;                              ///< of what is written from now on
+  std::shared_ptr<DataFolder> found_data_;                        ///< the same folder, of what was there at the start
   std::map<std::string, int64_t> present_;                        ///< sizes of what is in data/, while recovering
   std::map<std::string, std::shared_ptr<const DataFile>> named_;  ///< those that records name, while recovering
 };
@@ -170,7 +177,7 @@ std::shared_ptr<const DataFile> FolderPersistence::FindData(const std::string& n
   }
   std::shared_ptr<const DataFile>& file = named_[name];
   if (!file) {
-    file = std::make_shared<const DataFile>(data_, name);
+    file = std::make_shared<const DataFile>(found_data_, name);
   }
   return file;
 }
@@ -195,10 +202,13 @@ Status FolderPersistence::Recover(RecoveredStore& found) {
     ASSAY_RETURN_IF_ERROR(RecoverUploads(bucket, found));
     found.buckets.push_back(std::move(bucket));
   }
-  ASSAY_RETURN_IF_ERROR(RemoveJunk(found));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> set_aside, NamesIn(root_ + '/' + kDamaged));
+  ASSAY_RETURN_IF_ERROR(RemoveJunk(!set_aside.empty(), found));
   present_.clear();
   named_.clear();  // what records name that were set aside stays
   data_->keeps_files = false;
+  // Copies share content: what was found may be named by a record that was set aside as well.
+  found_data_->keeps_files = !set_aside.empty();
   return Status::Ok();
 }
 
@@ -316,16 +326,14 @@ Result<Upload> FolderPersistence::RecoverUpload(const std::string& folder, const
 }
 
 /// Of content that no record names, unless a record that was set aside may name it: then it is said how much stays.
-Status FolderPersistence::RemoveJunk(RecoveredStore& found) {
-  const std::string damaged = root_ + '/' + kDamaged;
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> set_aside, NamesIn(damaged));
+Status FolderPersistence::RemoveJunk(bool any_set_aside, RecoveredStore& found) {
   size_t kept = 0;
   for (const auto& [name, size] : present_) {
     const auto named = named_.find(name);
     if (named != named_.end() && named->second.use_count() > 1) {
       continue;
     }
-    if (!set_aside.empty()) {
+    if (any_set_aside) {
       ++kept;
       continue;
     }
@@ -333,8 +341,8 @@ Status FolderPersistence::RemoveJunk(RecoveredStore& found) {
   }
   if (kept > 0) {
     found.warnings.push_back("content in " + data_->path + " that no record names (" + std::to_string(kept) +
-                             (kept == 1 ? " file" : " files") + ") stays while there is anything in " + damaged +
-                             ": remove that folder when it is no longer needed");
+                             (kept == 1 ? " file" : " files") + ") stays while there is anything in " + root_ + '/' +
+                             kDamaged + ": remove that folder when it is no longer needed");
   }
   return Status::Ok();
 }

@@ -151,6 +151,29 @@ TEST_F(StoreOnDisk, SetsDamagedRecordsAsideAndServesTheRest) {
   EXPECT_EQ(DataFiles(), 2u);
 }
 
+TEST_F(StoreOnDisk, ContentOfARecordThatWasSetAsideStaysWhenItsCopyIsRemoved) {
+  {
+    auto store = Open();
+    store->CreateBucket("b", "r");
+    const ObjectRecord object = MakeObject(*store, "torn", "shared");
+    ASSERT_TRUE(store->Put("b", object, {}).ok());
+    ObjectRecord copy = object;
+    copy.key = "copy";
+    ASSERT_TRUE(store->Put("b", copy, {}).ok());
+  }
+  ASSERT_TRUE(WriteFileAtomically(root_ + "/buckets/b/objects/" + Sha256Hex("torn"), "{\"key\":").ok());
+  auto store = Open();
+  ASSERT_TRUE(store->Put("b", MakeObject(*store, "new", "new"), {}).ok());
+  EXPECT_EQ(DataFiles(), 2u);
+  ASSERT_TRUE(store->Remove("b", "new", {}).ok());
+  ASSERT_TRUE(store->Remove("b", "copy", {}).ok());
+  EXPECT_EQ(DataFiles(), 1u) << "what a record may name that was set aside stays, what was written since does not";
+  store.reset();
+  std::filesystem::remove_all(root_ + "/damaged");
+  EXPECT_TRUE(Open()->warnings().empty());
+  EXPECT_EQ(DataFiles(), 0u);
+}
+
 TEST_F(StoreOnDisk, ABucketWhoseRecordIsMissingKeepsItsObjects) {
   PutOne("kept");
   std::filesystem::remove(root_ + "/buckets/b/bucket.json");
