@@ -60,7 +60,9 @@ TEST(Headers, WhatIsNoHeaderIsRefusedBeforeAnythingIsSent) {
 TEST(Headers, ACopyThatIsAskedForInJsonCarriesOnWhatNoHeaderHolds) {
   std::string resource;
   LyingStore lying("gs://b/", [&resource](const http::RequestHead& head, std::string_view body) {
-    resource = body;
+    if (head.method == "POST") {
+      resource = body;
+    }
     return http::TextResponse(
         200, head.method == "POST"
                  ? R"({"done":true,"resource":{"name":"to","size":"1","generation":"2"}})"

@@ -40,6 +40,14 @@ Result<ObjectInfo> ComposeAll(std::vector<ObjectInfo> sources, const std::string
 
 }  // namespace
 
+ObjectInfo ConcatenationOf(std::span<const ObjectInfo> sources) {
+  ObjectInfo content = {.checksum = CombinedChecksum(sources)};
+  for (const ObjectInfo& source : sources) {
+    content.size += source.size;
+  }
+  return content;
+}
+
 Result<ObjectInfo> ComposeInGroups(ObjectStore& store, std::span<const std::string> from, const std::string& to,
                                    const WriteOptions& options, const ComposeRequest& request) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, store.Uri(to)));

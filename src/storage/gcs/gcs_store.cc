@@ -149,10 +149,10 @@ Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo
         options.cancel, deadline);
     if (!result.status.ok()) {
       refused = result.failure && result.failure->kind == FailureClass::kDenied;
-      return OwnWriteOr(context(), result, to, write);
+      return OwnWriteOr(context(), result, to, source, write);
     }
   }
-  return *std::move(rewrite.object);
+  return ProveCopy(context(), source, *std::move(rewrite.object), write);
 }
 
 Result<ObjectInfo> GcsStore::ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
@@ -165,7 +165,9 @@ Result<ObjectInfo> GcsStore::ComposeOnce(std::span<const ObjectInfo> sources, co
         return info ? std::nullopt : std::optional(UnreadableAnswer(answer));
       },
       options.cancel);
-  return result.status.ok() ? Result<ObjectInfo>(*std::move(info)) : OwnWriteOr(context(), result, to, options);
+  const ObjectInfo content = ConcatenationOf(sources);
+  return result.status.ok() ? ProveCopy(context(), content, *std::move(info), options)
+                            : OwnWriteOr(context(), result, to, content, options);
 }
 
 Result<ObjectInfo> GcsStore::Compose(std::span<const std::string> from, const std::string& to,

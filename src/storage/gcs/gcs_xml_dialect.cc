@@ -214,6 +214,7 @@ Outgoing GcsXmlDialect::Copy(const std::string& from_bucket, const std::string& 
 Dialect::Read<ObjectInfo> GcsXmlDialect::ReadCopy(const http::Response& answer) const {
   Read<ObjectInfo> info = S3Dialect::ReadCopy(answer);
   TakeGeneration(answer, info.value);
+  info.value.checksum = GcsHeaderChecksum(answer);
   return info;
 }
 

@@ -57,8 +57,7 @@ Result<ObjectInfo> GcsXmlStore::Copy(const std::string& from, const std::string&
   ASSAY_RETURN_IF_ERROR(CheckHeaders(copy, Uri(to)));
   ObjectInfo info;
   ASSAY_RETURN_IF_ERROR(CopyOnce(s3().address().bucket(), source, to, copy, info).status);
-  info.checksum = info.checksum ? info.checksum : source.checksum;
-  return info.etag.empty() ? AskPublished(context(), info, copy) : info;
+  return ProveCopy(context(), source, std::move(info), copy);
 }
 
 Result<ObjectInfo> GcsXmlStore::ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
@@ -73,14 +72,12 @@ Result<ObjectInfo> GcsXmlStore::ComposeOnce(std::span<const ObjectInfo> sources,
         return read.failure;
       },
       write.cancel);
+  const ObjectInfo content = ConcatenationOf(sources);
   if (!result.status.ok()) {
-    return OwnWriteOr(context(), result, to, write);
+    return OwnWriteOr(context(), result, to, content, write);
   }
-  for (const ObjectInfo& source : sources) {
-    info.size += source.size;
-  }
-  info.checksum = info.checksum ? info.checksum : CombinedChecksum(sources);
-  return info.etag.empty() ? AskPublished(context(), info, write) : info;
+  info.size = content.size;
+  return ProveCopy(context(), content, std::move(info), write);
 }
 
 Result<ObjectInfo> GcsXmlStore::Compose(std::span<const std::string> from, const std::string& to,

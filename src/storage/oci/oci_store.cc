@@ -103,15 +103,15 @@ Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const OciUrls& from, cons
     // Without the policy that lets the service act on the bucket it answers in one of these ways.
     const int status = result.failure ? result.failure->http_status : 0;
     const bool refused = status == 400 || status == 403 || status == 404 || status == 405 || status == 501;
-    return refused ? Result<std::optional<ObjectInfo>>(std::nullopt) : Some(OwnWriteOr(context(), result, to, options));
+    return refused ? Result<std::optional<ObjectInfo>>(std::nullopt) : Some(OwnWriteOr(context(), result, to, source, options));
   }
   const Status copied = WaitForCopy(work_request, to, options.cancel);
   if (!copied.ok()) {
     // What made it fail may be the object that an attempt before it has made, whose answer was lost.
     const Failure failure = MakeFailure(FailureClass::kPrecondition, copied.code(), copied.message());
-    return Some(OwnWriteOr(context(), {copied, failure}, to, options));
+    return Some(OwnWriteOr(context(), {copied, failure}, to, source, options));
   }
-  return Some(AskPublished(context(), {.key = to, .size = source.size, .checksum = source.checksum}, options));
+  return Some(ProveCopy(context(), source, {.key = to, .size = source.size}, options));
 }
 
 Status OciStore::WaitForCopy(const std::string& work_request, const std::string& to, CancelFlag cancel) {

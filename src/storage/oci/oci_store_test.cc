@@ -220,6 +220,13 @@ TEST(OciStore, ACopyThatIsNotTheSourcesIsAnError) {
   EXPECT_THAT(CopyOn(failed, WriteCondition::Kind::kNone).message(), HasSubstr("ended as FAILED"));
 }
 
+TEST(OciStore, ACopyWhoseAnswerWasLostAndThatIsNotTheSourcesIsAnError) {
+  CopyingOci refused;
+  refused.second_status = 412;
+  refused.standing = "abcd";
+  EXPECT_THAT(CopyOn(refused, WriteCondition::Kind::kAbsent).message(), HasSubstr("3 bytes were sent, the store has 4"));
+}
+
 TEST(OciStore, ACopyThatAnotherWroteOverOrThatCannotBeAskedForIsDone) {
   CopyingOci other;
   other.standing = "abcd";

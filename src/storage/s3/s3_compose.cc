@@ -70,7 +70,9 @@ Result<ObjectInfo> S3Compose::Run(std::span<const ObjectInfo> sources) {
     ASSAY_ASSIGN_OR_RETURN(auto bytes, ReadRanges(sources, parts.empty() ? ComposedPart() : parts.front()));
     return PutWhole(context_, to_, {Bytes(*bytes)}, options_);
   }
-  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options_.expected, ChecksumOfAll(sources), dialect_.Uri(to_)));
+  const std::optional<Checksum> whole = ChecksumOfAll(sources);
+  ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options_.expected, whole, dialect_.Uri(to_)));
+  options_.expected = whole;  // what the store tells of the parts is held against it before anything is published
   MultipartUpload upload(context_, to_, options_, ConnectionsOf(*context_.options));
   ASSAY_RETURN_IF_ERROR(upload.Begin());
   for (const ComposedPart& part : parts) {

@@ -194,7 +194,7 @@ Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to,
   }
   ObjectInfo info;
   ASSAY_RETURN_IF_ERROR(CopyOnce(s3_.address().bucket(), source, to, write, info).status);
-  return info;
+  return ProveCopy(context(), source, std::move(info), write);
 }
 
 Result<ObjectInfo> S3Store::ComposeOf(std::span<const ObjectInfo> sources, const std::string& to,
@@ -221,7 +221,7 @@ CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source
   if (result.status.ok()) {
     return result;
   }
-  Result<ObjectInfo> own = OwnWriteOr(context(), result, to, write);
+  Result<ObjectInfo> own = OwnWriteOr(context(), result, to, source, write);
   if (!own.ok()) {
     return {own.status(), result.failure};
   }
@@ -259,6 +259,7 @@ Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const s
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(result.status);
+  ASSAY_ASSIGN_OR_RETURN(copy, ProveCopy(context(), info, std::move(copy), write));
   return std::optional(std::move(copy));
 }
 

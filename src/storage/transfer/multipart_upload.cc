@@ -283,7 +283,7 @@ Status MultipartUpload::Reconcile(const Status& refused, const std::map<int, Upl
 }
 
 Publication MultipartUpload::PublicationOf(const std::optional<Checksum>& whole) const {
-  return {key_, token_, parts_.total_bytes(), [whole] { return whole; }};
+  return {.key = key_, .token = token_, .bytes = parts_.total_bytes(), .checksum = [whole] { return whole; }};
 }
 
 Result<ObjectInfo> MultipartUpload::Settle(const std::optional<Checksum>& whole, const CallResult& result) {

@@ -8,9 +8,19 @@
 namespace assay::storage {
 namespace {
 
-std::string TokenIn(const WriteOptions& options) {
+Publication PublicationOf(const std::string& key, const ObjectInfo& content, const WriteOptions& options) {
   const auto token = options.metadata.find(std::string(kWriteTokenName));
-  return token == options.metadata.end() ? std::string() : token->second;
+  return {.key = key,
+          .token = token == options.metadata.end() ? std::string() : token->second,
+          .bytes = content.size,
+          .checksum = [&content] { return content.checksum; }};
+}
+
+/// Whether what an answer tells of a copy settles what it holds: S3's etag of what was written in one request is made
+/// of the content, and where it is not, no two are the same.
+bool IsTold(const ObjectInfo& content, const ObjectInfo& copy) {
+  const bool by_checksum = content.checksum && copy.checksum && content.checksum->kind == copy.checksum->kind;
+  return !copy.etag.empty() && (by_checksum || copy.etag == content.etag);
 }
 
 }  // namespace
@@ -22,22 +32,24 @@ WriteOptions WithToken(WriteOptions options) {
 }
 
 Result<ObjectInfo> OwnWriteOr(const CallContext& context, const CallResult& result, const std::string& key,
-                              const WriteOptions& options) {
-  const std::string token = TokenIn(options);
-  if (token.empty() || !FailedWith(result, FailureClass::kPrecondition)) {
+                              const ObjectInfo& content, const WriteOptions& options) {
+  const Publication sent = PublicationOf(key, content, options);
+  if (sent.token.empty() || !FailedWith(result, FailureClass::kPrecondition)) {
     return result.status;
   }
-  return SettlePublish(context, {.key = key, .token = token}, result);
+  return SettlePublish(context, sent, result);
 }
 
-Result<ObjectInfo> AskPublished(const CallContext& context, const ObjectInfo& written, const WriteOptions& options) {
-  const Publication sent = {written.key, TokenIn(options), written.size, [&written] { return written.checksum; }};
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> standing, CheckPublished(context, sent));
-  if (!standing) {
-    return written;
+Result<ObjectInfo> ProveCopy(const CallContext& context, const ObjectInfo& content, ObjectInfo copy,
+                             const WriteOptions& options) {
+  Publication sent = PublicationOf(copy.key, content, options);
+  ASSAY_RETURN_IF_ERROR(CheckTold(context, sent, copy));
+  if (IsTold(content, copy)) {
+    return copy;
   }
-  standing->checksum = standing->checksum ? standing->checksum : written.checksum;
-  return *std::move(standing);
+  sent.etag = copy.etag;
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> standing, CheckPublished(context, sent));
+  return standing ? *std::move(standing) : copy;
 }
 
 }  // namespace assay::storage

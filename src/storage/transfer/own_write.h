@@ -1,4 +1,4 @@
-// What stands after a write whose answer was lost, or does not name the object.
+// What stands after a write that was made within the store: its answer was lost, or does not say what it holds.
 #pragma once
 
 #include <string>
@@ -13,15 +13,17 @@ namespace assay::storage {
 /// name the object that they leave.
 WriteOptions WithToken(WriteOptions options);
 
-/// Of a request that failed: the object that stands under `key` where it is what this very write left (its metadata
-/// holds the token of `options`), so that the request had been carried out; else the request's error. May ask the
-/// store.
+/// Of a request that failed and would have left an object of the size and the checksum (where known) of `content`: the
+/// object that stands under `key` where it is what this very write left (its metadata holds the token of `options`), so
+/// that the request had been carried out; else the request's error. May ask the store.
 Result<ObjectInfo> OwnWriteOr(const CallContext& context, const CallResult& result, const std::string& key,
-                              const WriteOptions& options);
+                              const ObjectInfo& content, const WriteOptions& options);
 
-/// Of a write that was answered as carried out, and whose metadata holds the token of `options`: what stands under the
-/// key of `written`. Where that is of another size or, as far as both are known, checksum, an error that names it.
-/// Where it is not that write's any more, or the store does not say, `written`.
-Result<ObjectInfo> AskPublished(const CallContext& context, const ObjectInfo& written, const WriteOptions& options);
+/// Of a request that was answered as carried out, and has made `copy` of what the store holds, which has the size, the
+/// checksum (where known) and the etag (of one object) of `content`: what is known of the copy. Where it has another
+/// size or checksum, an error that names it. Asks the store where the answer does not tell; where that does not say
+/// either, or another has written since, `copy`.
+Result<ObjectInfo> ProveCopy(const CallContext& context, const ObjectInfo& content, ObjectInfo copy,
+                             const WriteOptions& options);
 
 }  // namespace assay::storage

@@ -51,7 +51,11 @@ std::string DifferenceOf(const Publication& sent, const ObjectInfo& standing) {
 }
 
 bool IsOurs(const Publication& sent, const Result<std::optional<ObjectInfo>>& standing) {
-  return standing.ok() && standing->has_value() && WonEarlier(**standing, {{std::string(kWriteTokenName), sent.token}});
+  if (!standing.ok() || !standing->has_value()) {
+    return false;
+  }
+  const bool named = !sent.etag.empty() && (*standing)->etag == sent.etag;
+  return named || (!sent.token.empty() && WonEarlier(**standing, {{std::string(kWriteTokenName), sent.token}}));
 }
 
 Status CompareStanding(const CallContext& context, const Publication& sent,
@@ -101,6 +105,12 @@ Result<std::optional<ObjectInfo>> CheckPublished(const CallContext& context, con
   }
   ASSAY_RETURN_IF_ERROR(CompareStanding(context, sent, standing));
   return standing;
+}
+
+Status CheckTold(const CallContext& context, const Publication& sent, const ObjectInfo& told) {
+  const std::string difference = DifferenceOf(sent, told);
+  return difference.empty() ? Status::Ok()
+                            : DamagedStatus(context, sent.key, difference, StatObject(context, sent.key));
 }
 
 bool KeepsUpload(const WriteOptions& options, const Status& status, const std::optional<Failure>& failure) {

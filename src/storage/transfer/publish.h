@@ -16,6 +16,8 @@ struct Publication {
   std::string key{};
   /// In the object's metadata; empty: the write carries none.
   std::string token{};
+  /// As the answer named it; empty: it did not.
+  std::string etag{};
   std::optional<int64_t> bytes{};  ///< nothing where the content does not pass through here
   /// Of what was sent, where that is known; called where it is needed, for it may cost a pass.
   std::function<std::optional<Checksum>()> checksum{};
@@ -38,10 +40,13 @@ std::optional<Failure> ComparePublished(const Checksum& sent, const std::optiona
 /// there. May ask the store.
 Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result);
 
-/// Of a write that the store says it has published: what stands there, if that is ours (its token says so); an error
+/// Of a write that the store says it has published: what stands there, if that is ours (its token or etag says so); an error
 /// where that is not what was sent. Nothing where nobody can tell any more, for the store does not say what stands
 /// there, or another has written or removed it since: the write counts as it was answered. Asks the store.
 Result<std::optional<ObjectInfo>> CheckPublished(const CallContext& context, const Publication& sent);
+
+/// Likewise by what the answer itself says of the object. Asks the store only what stands there where that differs.
+Status CheckTold(const CallContext& context, const Publication& sent, const ObjectInfo& told);
 
 /// Whether an upload that ended so is kept for another try (WriteOptions::journal): what the network ended can be gone
 /// on with; what was refused, given up or damaged cannot.

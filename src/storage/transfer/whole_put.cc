@@ -45,7 +45,7 @@ std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& 
 Result<ObjectInfo> WholePut::Finish(const Status& run) {
   if (!result_.status.ok()) {
     const auto checksum = [this] { return ChecksumSource(pieces_, context_.dialect->traits().checksum).checksum(); };
-    return SettlePublish(context_, {key_, token_, bytes_, checksum}, result_);
+    return SettlePublish(context_, {.key = key_, .token = token_, .bytes = bytes_, .checksum = checksum}, result_);
   }
   ASSAY_RETURN_IF_ERROR(run);
   info_.key = key_;
