@@ -262,18 +262,39 @@ TEST(LyingDeletes, EveryKeyIsAccountedFor) {
   EXPECT_THAT(removed(all + "<Error><Key>c</Key></Error>"), ElementsAre(IsOk(), IsOk(), Not(IsOk())));
 }
 
-TEST(LyingDeletes, AKeyThatFailedJustThenIsRemovedAlone) {
+/// Of a store that has removed "a", never had "b", and is too busy for "c" in its first `busy` answers; `asked` gets the
+/// bodies of the requests.
+std::vector<Status> RemoveOfBusy(int busy, std::vector<std::string>& asked) {
   const std::vector<std::string> keys = {"a", "b", "c"};
-  LyingStore store("s3://b/", [](const http::RequestHead& head, std::string_view) {
-    return head.method == "DELETE"
-               ? http::TextResponse(204, "")
-               : http::TextResponse(200,
-                                    "<DeleteResult><Deleted><Key>a</Key></Deleted>"
-                                    "<Error><Key>b</Key><Code>NoSuchKey</Code></Error>"
-                                    "<Error><Key>c</Key><Code>SlowDown</Code></Error></DeleteResult>");
-  });
-  EXPECT_THAT(store.store().RemoveMany(keys), Each(IsOk()));
-  EXPECT_EQ(store.requests(), 2);
+  LyingStore store(
+      "s3://b/",
+      [&](const http::RequestHead& head, std::string_view body) {
+        asked.emplace_back(body);
+        const bool first = asked.size() == 1;
+        const bool too_busy = static_cast<int>(asked.size()) <= busy;
+        return http::TextResponse(
+            200, std::string("<DeleteResult>") + (first ? "<Deleted><Key>a</Key></Deleted>" : "") +
+                     (first ? "<Error><Key>b</Key><Code>NoSuchKey</Code></Error>" : "") +
+                     (too_busy ? "<Error><Key>c</Key><Code>SlowDown</Code></Error>" : "<Deleted><Key>c</Key></Deleted>") +
+                     "</DeleteResult>");
+      },
+      {}, 3);
+  return store.store().RemoveMany(keys);
+}
+
+TEST(LyingDeletes, KeysThatFailedJustThenAreNamedAgainTogether) {
+  std::vector<std::string> asked;
+  EXPECT_THAT(RemoveOfBusy(2, asked), Each(IsOk()));
+  ASSERT_EQ(asked.size(), 3u);
+  EXPECT_THAT(asked[1], AllOf(HasSubstr("<Key>c</Key>"), Not(HasSubstr("<Key>a</Key>"))));
+}
+
+TEST(LyingDeletes, AStoreThatStaysBusyIsNotAskedForEver) {
+  std::vector<std::string> asked;
+  const std::vector<Status> ends = RemoveOfBusy(100, asked);
+  EXPECT_THAT(ends, ElementsAre(IsOk(), IsOk(), HasCode(ErrorCode::kIo)));
+  EXPECT_THAT(ends[2].message(), HasSubstr("SlowDown"));
+  EXPECT_EQ(asked.size(), 3u);
 }
 
 }  // namespace

@@ -32,6 +32,36 @@ std::string SchemeOf(const std::string& uri) {
   return uri.substr(0, uri.find("://") + 3);
 }
 
+/// Of a batch: not removed yet, and nameable.
+bool IsLeft(const std::string& key, const std::optional<Status>& end) {
+  return !end && FitsXml(key);
+}
+
+std::vector<std::string> KeysLeft(std::span<const std::string> keys, std::span<const std::optional<Status>> ends) {
+  std::vector<std::string> left;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (IsLeft(keys[i], ends[i])) {
+      left.push_back(keys[i]);
+    }
+  }
+  return left;
+}
+
+/// Nothing where the key is gone.
+std::optional<Failure> FailureOf(const http::Response& answer, const DeleteOutcome& outcome) {
+  if (outcome.removed) {
+    return std::nullopt;
+  }
+  Failure failure = FailureOfS3Body(answer, {outcome.code, outcome.message, "", "", ""});
+  return failure.kind == FailureClass::kMissing ? std::nullopt : std::optional(std::move(failure));
+}
+
+/// The store could not remove a key just then: it is named again.
+bool IsJustThen(const Failure& failure) {
+  return failure.kind == FailureClass::kThrottle || failure.kind == FailureClass::kBusy ||
+         failure.store_code == "InternalError";
+}
+
 }  // namespace
 
 S3Store::S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
@@ -92,52 +122,48 @@ std::vector<Status> S3Store::WriteMany(std::span<const ObjectWrite> writes, cons
 std::optional<Failure> S3Store::TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
                                              std::span<const std::string> keys,
                                              std::span<std::optional<Status>> ends) const {
-  const std::set<std::string_view> asked(keys.begin(), keys.end());
-  std::map<std::string_view, std::optional<Status>> told;
+  const std::vector<std::string> left = KeysLeft(keys, ends);
+  const std::set<std::string_view> asked(left.begin(), left.end());
+  std::map<std::string_view, const DeleteOutcome*> told;
   for (const DeleteOutcome& outcome : outcomes) {
     if (!asked.contains(outcome.key)) {
       return UnreadableAnswer(answer, ContradictoryList("it tells of '" + outcome.key + "', which was not asked for"));
     }
-    told[outcome.key] = EndOf(answer, outcome);
+    told[outcome.key] = &outcome;
   }
+  std::optional<Failure> again;
   for (size_t i = 0; i < keys.size(); ++i) {
+    if (!asked.contains(keys[i])) {
+      continue;
+    }
     const auto of_key = told.find(keys[i]);
-    const Status untold = ContradictoryList("it does not say what became of this key");
-    if (of_key != told.end()) {
-      ends[i] = of_key->second;
-    } else if (FitsXml(keys[i])) {
-      ends[i] = DescribeFailure("remove", s3_.Uri(keys[i]), UnreadableAnswer(answer, untold), 1);
+    std::optional<Failure> failure =
+        of_key == told.end() ? UnreadableAnswer(answer, ContradictoryList("it does not say what became of this key"))
+                             : FailureOf(answer, *of_key->second);
+    if (failure && IsJustThen(*failure)) {
+      again = std::move(failure);
+    } else {
+      ends[i] = failure ? DescribeFailure("remove", s3_.Uri(keys[i]), *failure, 1) : Status::Ok();
     }
   }
-  return std::nullopt;
-}
-
-std::optional<Status> S3Store::EndOf(const http::Response& answer, const DeleteOutcome& outcome) const {
-  if (outcome.removed) {
-    return Status::Ok();
-  }
-  const Failure failure = FailureOfS3Body(answer, {outcome.code, outcome.message, "", "", ""});
-  if (failure.kind == FailureClass::kMissing) {
-    return Status::Ok();
-  }
-  const bool just_then =
-      failure.kind == FailureClass::kThrottle || failure.kind == FailureClass::kBusy || outcome.code == "InternalError";
-  return just_then ? std::nullopt : std::optional(DescribeFailure("remove", s3_.Uri(outcome.key), failure, 1));
+  return again;
 }
 
 std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys,
                                                std::span<std::optional<Status>> ends) {
   return std::make_unique<FunctionCall>(
       fmt::format("remove {} objects of which the first is", keys.size()), keys.front(),
-      [this, keys] { return s3_.RemoveBatch(keys); },
+      [this, keys, ends] { return s3_.RemoveBatch(KeysLeft(keys, ends)); },
       [this, keys, ends](http::Response& answer) -> std::optional<Failure> {
         const auto outcomes = ParseDeleteResult(answer.body);
         return outcomes ? TakeOutcomes(answer, *outcomes, keys, ends)
                         : std::optional(FailureOfS3Body(answer, ParseS3Error(answer.body)));
       },
-      [ends](const CallResult& result) {
-        if (!result.status.ok()) {
-          std::fill(ends.begin(), ends.end(), result.status);
+      [keys, ends](const CallResult& result) {
+        for (size_t i = 0; i < keys.size(); ++i) {
+          if (!result.status.ok() && IsLeft(keys[i], ends[i])) {
+            ends[i] = result.status;
+          }
         }
       });
 }

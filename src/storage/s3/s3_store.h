@@ -52,14 +52,13 @@ class S3Store : public RemoteStore {
   /// `other` without its decorators, where it is a bucket at the same address with the same options; else null.
   S3Store* Sibling(ObjectStore& other);
   Result<ObjectInfo> ComposeOf(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options);
-  /// Many keys in a request. Nothing for those that are to be removed alone: XML cannot name them, or the store could
-  /// not remove them just then.
+  /// Many keys in a request. Nothing for those that are to be removed alone, for XML cannot name them.
   std::vector<std::optional<Status>> RemoveTogether(std::span<const std::string> keys);
+  /// Each try names those that have no end yet.
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<std::optional<Status>> ends);
-  /// What the answer says of each key; a failure where it speaks of others.
+  /// What the answer says of each key that was left; a failure where it speaks of others, or some are to be tried again.
   std::optional<Failure> TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
                                       std::span<const std::string> keys, std::span<std::optional<Status>> ends) const;
-  std::optional<Status> EndOf(const http::Response& answer, const DeleteOutcome& outcome) const;
 
   const S3Dialect& s3_;
   ConditionProbe probe_;
