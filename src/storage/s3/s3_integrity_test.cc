@@ -164,8 +164,10 @@ TEST_F(S3IntegrityTest, AnAnswerThatWasCutIsNotTheObjectThatTheStoreTellsOf) {
 }
 
 TEST_F(S3IntegrityTest, AnObjectThatHasAnotherSizeThanTheCallerKnowsIsAnError) {
-  ScriptedS3 server([](const http::RequestHead& head, http::ServerResponse& response) {
+  std::atomic<int> reads = 0;
+  ScriptedS3 server([&reads](const http::RequestHead& head, http::ServerResponse& response) {
     DropChecksum(response);
+    reads += IsRead(head);
     if (!IsRead(head)) {
       response.head_content_length = 500;
     }
@@ -177,6 +179,7 @@ TEST_F(S3IntegrityTest, AnObjectThatHasAnotherSizeThanTheCallerKnowsIsAnError) {
   const ReadPiece piece = {0, Memory((*known)->size)};
   const ReadOptions options = {.if_match = (*known)->etag, .known = &**known};
   EXPECT_THAT(store_->Read("k", std::span(&piece, 1), options).status(), HasCode(ErrorCode::kIo));
+  EXPECT_EQ(reads, 1);
 }
 
 TEST_F(S3IntegrityTest, ManyReadsTellEachByteOnceAndKeepToTheVersion) {

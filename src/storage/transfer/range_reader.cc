@@ -58,6 +58,10 @@ void RangeReader::TakeHead(const RangeHead& head) {
   }
   info_ = head.info;
   etag_ = head.info.etag;
+  if (DiffersFromKnown()) {
+    waiting_.clear();
+    return;
+  }
   if (!whole_.empty()) {
     const ReadPiece rest{first_bytes_, whole_.subspan(std::min(whole_.size(), static_cast<size_t>(first_bytes_)))};
     waiting_ = PlanRanges(std::span(&rest, 1), part_bytes());
@@ -96,12 +100,16 @@ void RangeReader::AskForChecksum() {
       }));
 }
 
+bool RangeReader::DiffersFromKnown() const {
+  return options_.known != nullptr && options_.known->etag == etag_ && options_.known->size != info_.size;
+}
+
 Status RangeReader::CheckSizes() const {
   std::optional<int64_t> other = other_size_;
-  for (const ObjectInfo* told : {asked_ ? &*asked_ : nullptr, options_.known}) {
-    if (told != nullptr && told->etag == etag_ && told->size != info_.size) {
-      other = told->size;
-    }
+  if (DiffersFromKnown()) {
+    other = options_.known->size;
+  } else if (asked_ && asked_->size != info_.size) {
+    other = asked_->size;
   }
   return !other ? Status::Ok()
                 : Status::Io(fmt::format("cannot read {}: the store says that it has {} bytes and that it has {}",
@@ -129,7 +137,7 @@ bool RangeReader::PrepareAgain() {
     etag_.clear();
     return options_.if_match.empty() && asked_->size == info_.size;
   }
-  return true;
+  return !DiffersFromKnown();
 }
 
 Result<ObjectInfo> RangeReader::Run(const std::function<void()>& add_first) {

@@ -39,6 +39,8 @@ class RangeReader {
   void AskForChecksum();
   /// Whether the first range and those behind it are all of the object.
   bool CoversWhole() const;
+  /// The caller knows another size of this version: nothing more is asked of it.
+  bool DiffersFromKnown() const;
   /// Whether all that was said of the version that was read is of one object.
   Status CheckSizes() const;
   Status VerifyWhole() const;
