@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "http/server.h"
@@ -19,6 +20,7 @@
 namespace assay::storage {
 namespace {
 
+using testing::Each;
 using testing::HasSubstr;
 
 class CountingSigner : public Signer {
@@ -171,6 +173,32 @@ TEST_F(S3FaultsTest, ContentThatStaysWrongIsAnError) {
   const auto result = ReadWhole();
   EXPECT_EQ(result.status().code(), ErrorCode::kIo);
   EXPECT_THAT(result.status().message(), HasSubstr("crc64nvme"));
+}
+
+// Asked one by one, no question would come before the answer to the one before it has gone out.
+TEST_F(S3FaultsTest, ManyWritesThatWereRefusedAreAskedForAtATime) {
+  constexpr double kAnswerSeconds = 0.2;
+  std::mutex mutex;
+  std::vector<double> asked;  // guarded by mutex
+  ScriptedS3 server([&](const http::RequestHead& head, http::ServerResponse& response) {
+    if (head.method == "HEAD") {
+      const std::lock_guard lock(mutex);
+      asked.push_back(MonotonicSeconds());
+      response.delay_seconds = kAnswerSeconds;
+    }
+  });
+  server.SetContent("x");
+  Open(server);
+  std::vector<ObjectWrite> writes;
+  for (const char* key : {"a", "b", "c", "d"}) {
+    writes.push_back({key, {}});
+  }
+  WriteOptions options;
+  options.condition.kind = WriteCondition::Kind::kAbsent;
+  EXPECT_THAT(store_->WriteMany(writes, options), Each(HasCode(ErrorCode::kFailedPrecondition)));
+  ASSERT_EQ(asked.size(), writes.size());
+  const auto at_a_time = [](double one, double next) { return next - one < kAnswerSeconds; };
+  EXPECT_NE(std::ranges::adjacent_find(asked, at_a_time), asked.end());
 }
 
 TEST_F(S3FaultsTest, AnOutageSaysHowOftenItWasTried) {

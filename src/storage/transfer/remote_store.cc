@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/parallel.h"
 #include "storage/list_checks.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/many_reader.h"
@@ -164,13 +165,21 @@ std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, 
     }
   }
   const Status all = runner.RunAll();
+  std::vector<size_t> failed;
   for (size_t i = 0; i < writes.size(); ++i) {
-    if (puts[i]) {
+    if (puts[i] && !puts[i]->result().status.ok()) {
+      failed.push_back(i);
+    } else if (puts[i]) {
       statuses[i] = puts[i]->Finish(all).status();
     } else if (statuses[i].ok()) {
       statuses[i] = Write(writes[i].key, std::span(&writes[i].content, 1), options).status();
     }
   }
+  // Those that were refused ask the store what stands.
+  ParallelFor(static_cast<int64_t>(failed.size()), ConnectionsOf(options_), [&](int64_t n) {
+    const size_t i = failed[static_cast<size_t>(n)];
+    statuses[i] = puts[i]->Finish(all).status();
+  });
   return statuses;
 }
 
