@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "storage/store_checks.h"
@@ -40,6 +41,19 @@ bool DoesNotTake(const Failure& failure) {
   return failure.http_status == 501 || failure.http_status == 405 || (failure.http_status == 400 && of_condition);
 }
 
+Status NotTriedStatus(const WriteCondition& condition, std::string_view uri, const Status& why) {
+  return {why.code(), fmt::format("cannot {} {}: whether the store keeps conditions could not be tried: {} (set "
+                                  "conditional_writes to yes where it is known to keep them)",
+                                  VerbOf(condition), uri, why.message())};
+}
+
+/// What made a trial fail, and that its object could not be removed then.
+Status WithLeftover(const Status& failed, const CallResult& removed) {
+  return removed.status.ok() ? failed
+                             : Status(failed.code(), fmt::format("{}; what it has written may stay: {}",
+                                                                 failed.message(), removed.status.message()));
+}
+
 /// Nothing where the answer says neither.
 std::optional<bool> IsKept(const CallResult& again) {
   if (again.status.ok() || (again.failure && DoesNotTake(*again.failure))) {
@@ -63,13 +77,15 @@ Status ConditionProbe::Check(Publishing way, const WriteOptions& options, const 
   const std::string uri = context_.dialect->Uri(key);
   const std::lock_guard lock(mutex_);
   if (!kept_.contains(trial)) {
-    const std::string probe = ProbeKey(key);
-    const Status tried = Try(trial, probe, options.cancel);
+    const Status tried = Try(trial, ProbeKey(key), options.cancel);
     if (!tried.ok()) {
-      return {tried.code(), fmt::format("cannot {} {}: whether the store keeps conditions could not be tried: {} (set "
-                                        "conditional_writes to yes where it is known to keep them)",
-                                        VerbOf(options.condition), uri, tried.message())};
+      // Where a copy cannot be tried it goes another way, whose first write tells what stays.
+      untold_ = way == Publishing::kCopy && kept_.contains(trial) ? tried : Status::Ok();
+      return NotTriedStatus(options.condition, uri, tried);
     }
+  }
+  if (way != Publishing::kCopy && !untold_.ok()) {
+    return NotTriedStatus(options.condition, uri, std::exchange(untold_, Status::Ok()));
   }
   return kept_[trial] ? Status::Ok() : ConditionNotKeptStatus(options.condition, uri);
 }
@@ -81,16 +97,23 @@ Status ConditionProbe::Try(const Trial& trial, const std::string& probe, CancelF
   options.condition = {.kind = trial.second, .etag = kOtherEtag};
   const CallResult again = standing.ok() ? WriteAgain(trial.first, *standing, options) : CallResult{};
   // Also where the first write failed: it may have been carried out.
-  const CallResult removed =
-      RunOne(context_, "remove", probe, [&] { return context_.dialect->Remove(probe); }, nullptr, nullptr);
-  ASSAY_RETURN_IF_ERROR(standing.status());
+  const CallResult removed = Remove(probe);
+  if (!standing.ok()) {
+    return WithLeftover(standing.status(), removed);
+  }
   const std::optional<bool> kept = IsKept(again);
   if (!kept) {
-    return again.status;
+    return WithLeftover(again.status, removed);
   }
   // Also where the object stays: who may not remove it is told once, and leaves no other.
   kept_[trial] = *kept;
   return removed.status;
+}
+
+CallResult ConditionProbe::Remove(const std::string& probe) const {
+  CallResult removed =
+      RunOne(context_, "remove", probe, [&] { return context_.dialect->Remove(probe); }, nullptr, nullptr);
+  return FailedWith(removed, FailureClass::kMissing) ? CallResult{} : removed;
 }
 
 CallResult ConditionProbe::WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options) {

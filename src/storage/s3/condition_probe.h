@@ -36,12 +36,15 @@ class ConditionProbe {
 
   /// Notes in `kept_` what it finds.
   Status Try(const Trial& trial, const std::string& probe, CancelFlag cancel);
+  CallResult Remove(const std::string& probe) const;
   CallResult WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options);
 
   CallContext context_;
   Copy copy_;
   std::mutex mutex_;
   std::map<Trial, bool> kept_;  // guarded by mutex_
+  /// Of a trial of copies whose object stays, until a write has failed that says so.
+  Status untold_;  // guarded by mutex_
 };
 
 /// What a user is told of a condition that the store does not keep.

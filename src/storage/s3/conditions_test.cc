@@ -271,6 +271,30 @@ TEST(S3Conditions, AnObjectOfATrialThatStaysIsToldOnce) {
   EXPECT_THAT(kin.TakeRequests(), ElementsAre("PUT k"));
 }
 
+TEST(S3Conditions, ObjectsOfTrialsThatStayAreToldOfEachKindAndWay) {
+  Kin kin;
+  ASSERT_THAT(kin.Write("from", "content", {}), IsOk());
+  kin.denied = "DELETE";
+  const std::string large(6 << 20, 'x');
+  for (const Status& status :
+       {kin.Write("k", "first", Absent()), kin.Write("k", large, Absent()), kin.Write("k", "first", Matches("other")),
+        kin.store().Copy("from", "to", Absent()).status()}) {
+    EXPECT_THAT(status.message(), HasSubstr("cannot remove s3://b/.assay-condition-probe-"));
+  }
+  EXPECT_EQ(kin.contents().size(), 5u) << "what was copied from, and one object a trial";
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), IsOk());
+}
+
+TEST(S3Conditions, ATrialThatFailsNamesWhatItCouldNotRemove) {
+  Kin kin;
+  kin.denied = "DELETE";
+  kin.refused_status = 409;
+  kin.refused_body = "<Error><Code>OperationAborted</Code></Error>";
+  const Status status = kin.Write("k", "first", Absent());
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("OperationAborted"),
+                                      HasSubstr("may stay: cannot remove s3://b/.assay-condition-probe-")));
+}
+
 TEST(S3Conditions, AreNotTakenForKeptWhereTheTrialFailsForAnotherReason) {
   const std::pair<int, std::string> answers[] = {
       {409, "<Error><Code>OperationAborted</Code></Error>"},
