@@ -262,8 +262,8 @@ TEST(LyingDeletes, EveryKeyIsAccountedFor) {
   EXPECT_THAT(removed(all + "<Error><Key>c</Key></Error>"), ElementsAre(IsOk(), IsOk(), Not(IsOk())));
 }
 
-/// Of a store that has removed "a", never had "b", and is too busy for "c" in its first `busy` answers; `asked` gets the
-/// bodies of the requests.
+/// Of a store that has removed "a", never had "b", and is too busy for "c" in its first `busy` answers; `asked` gets
+/// the bodies of the requests.
 std::vector<Status> RemoveOfBusy(int busy, std::vector<std::string>& asked) {
   const std::vector<std::string> keys = {"a", "b", "c"};
   LyingStore store(
@@ -273,10 +273,11 @@ std::vector<Status> RemoveOfBusy(int busy, std::vector<std::string>& asked) {
         const bool first = asked.size() == 1;
         const bool too_busy = static_cast<int>(asked.size()) <= busy;
         return http::TextResponse(
-            200, std::string("<DeleteResult>") + (first ? "<Deleted><Key>a</Key></Deleted>" : "") +
-                     (first ? "<Error><Key>b</Key><Code>NoSuchKey</Code></Error>" : "") +
-                     (too_busy ? "<Error><Key>c</Key><Code>SlowDown</Code></Error>" : "<Deleted><Key>c</Key></Deleted>") +
-                     "</DeleteResult>");
+            200,
+            std::string("<DeleteResult>") + (first ? "<Deleted><Key>a</Key></Deleted>" : "") +
+                (first ? "<Error><Key>b</Key><Code>NoSuchKey</Code></Error>" : "") +
+                (too_busy ? "<Error><Key>c</Key><Code>SlowDown</Code></Error>" : "<Deleted><Key>c</Key></Deleted>") +
+                "</DeleteResult>");
       },
       {}, 3);
   return store.store().RemoveMany(keys);

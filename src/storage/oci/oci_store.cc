@@ -103,7 +103,8 @@ Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const OciUrls& from, cons
     // Without the policy that lets the service act on the bucket it answers in one of these ways.
     const int status = result.failure ? result.failure->http_status : 0;
     const bool refused = status == 400 || status == 403 || status == 404 || status == 405 || status == 501;
-    return refused ? Result<std::optional<ObjectInfo>>(std::nullopt) : Some(OwnWriteOr(context(), result, to, source, options));
+    return refused ? Result<std::optional<ObjectInfo>>(std::nullopt)
+                   : Some(OwnWriteOr(context(), result, to, source, options));
   }
   const Status copied = WaitForCopy(work_request, to, options.cancel);
   if (!copied.ok()) {

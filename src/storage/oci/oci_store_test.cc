@@ -224,7 +224,8 @@ TEST(OciStore, ACopyWhoseAnswerWasLostAndThatIsNotTheSourcesIsAnError) {
   CopyingOci refused;
   refused.second_status = 412;
   refused.standing = "abcd";
-  EXPECT_THAT(CopyOn(refused, WriteCondition::Kind::kAbsent).message(), HasSubstr("3 bytes were sent, the store has 4"));
+  EXPECT_THAT(CopyOn(refused, WriteCondition::Kind::kAbsent).message(),
+              HasSubstr("3 bytes were sent, the store has 4"));
 }
 
 TEST(OciStore, ACopyThatAnotherWroteOverOrThatCannotBeAskedForIsDone) {

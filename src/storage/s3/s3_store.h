@@ -56,7 +56,8 @@ class S3Store : public RemoteStore {
   std::vector<std::optional<Status>> RemoveTogether(std::span<const std::string> keys);
   /// Each try names those that have no end yet.
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<std::optional<Status>> ends);
-  /// What the answer says of each key that was left; a failure where it speaks of others, or some are to be tried again.
+  /// What the answer says of each key that was left; a failure where it speaks of others, or some are to be tried
+  /// again.
   std::optional<Failure> TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,
                                       std::span<const std::string> keys, std::span<std::optional<Status>> ends) const;
 

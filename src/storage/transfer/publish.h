@@ -40,9 +40,9 @@ std::optional<Failure> ComparePublished(const Checksum& sent, const std::optiona
 /// there. May ask the store.
 Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result);
 
-/// Of a write that the store says it has published: what stands there, if that is ours (its token or etag says so); an error
-/// where that is not what was sent. Nothing where nobody can tell any more, for the store does not say what stands
-/// there, or another has written or removed it since: the write counts as it was answered. Asks the store.
+/// Of a write that the store says it has published: what stands there, if that is ours (its token or etag says so); an
+/// error where that is not what was sent. Nothing where nobody can tell any more, for the store does not say what
+/// stands there, or another has written or removed it since: the write counts as it was answered. Asks the store.
 Result<std::optional<ObjectInfo>> CheckPublished(const CallContext& context, const Publication& sent);
 
 /// Likewise by what the answer itself says of the object. Asks the store only what stands there where that differs.
