@@ -102,6 +102,7 @@ class Client::Loop {
 
   // The rest belongs to the I/O thread.
   TokenBucket bucket_;
+  Received received_;
   EventLoop events_;
   std::deque<Submitted> waiting_;
   std::unordered_map<TransferId, EasyTransfer*> active_;
@@ -192,7 +193,7 @@ void Client::Loop::BeginWaiting() {
       continue;
     }
     if (idle_.empty()) {
-      transfers_.push_back(std::make_unique<EasyTransfer>(options_, bucket_));
+      transfers_.push_back(std::make_unique<EasyTransfer>(options_, bucket_, received_));
       idle_.push_back(transfers_.back().get());
     }
     EasyTransfer* transfer = idle_.back();
@@ -203,6 +204,7 @@ void Client::Loop::BeginWaiting() {
     active_[next.id] = transfer;
     events_.Add(transfer->handle());
   }
+  received_.transfers = active_.size();
 }
 
 void Client::Loop::Finished(EasyTransfer* transfer, CURLcode code) {

@@ -22,10 +22,10 @@ long Milliseconds(double seconds) {
   return seconds <= 0 ? 0 : std::max(1L, static_cast<long>(seconds * 1000));
 }
 
-/// Under a cap all transfers share what it lets through.
+/// Nothing is faster than a cap lets it be.
 double SlowestRate(const ClientOptions& options) {
-  const double share = static_cast<double>(options.bandwidth_bytes_per_s) / (2.0 * options.max_connections);
-  return options.bandwidth_bytes_per_s > 0 ? std::min(share, kMinBytesPerSecond) : kMinBytesPerSecond;
+  const double half = static_cast<double>(options.bandwidth_bytes_per_s) / 2;
+  return options.bandwidth_bytes_per_s > 0 ? std::min(half, kMinBytesPerSecond) : kMinBytesPerSecond;
 }
 
 std::span<const std::byte> AsBytes(const char* data, size_t size) {
@@ -34,12 +34,13 @@ std::span<const std::byte> AsBytes(const char* data, size_t size) {
 
 }  // namespace
 
-EasyTransfer::EasyTransfer(const ClientOptions& options, TokenBucket& bucket)
+EasyTransfer::EasyTransfer(const ClientOptions& options, TokenBucket& bucket, Received& received)
     : options_(options),
       bucket_(bucket),
+      received_(received),
       handle_(curl_easy_init()),
       direct_(!options.proxy.empty()),
-      trickle_(options.stall_timeout_seconds, SlowestRate(options)) {
+      trickle_(options.stall_timeout_seconds, SlowestRate(options), received) {
   SetFixedOptions();
 }
 
@@ -206,6 +207,7 @@ size_t EasyTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
 
 bool EasyTransfer::TakeBody(std::span<const std::byte> chunk) {
   response_.body_bytes += static_cast<int64_t>(chunk.size());
+  received_.bytes += chunk.size();
   if (!trickle_.Take(chunk, MonotonicSeconds())) {
     return GiveUp(TransportError::kStall, fmt::format("less than {} bytes a second of the answer came for {} seconds",
                                                       kMinBytesPerSecond, options_.stall_timeout_seconds));

@@ -17,7 +17,7 @@ namespace assay::http {
 /// Belongs to the I/O thread. Options that never change are set once; an transfer sets only its own.
 class EasyTransfer {
  public:
-  EasyTransfer(const ClientOptions& options, TokenBucket& bucket);
+  EasyTransfer(const ClientOptions& options, TokenBucket& bucket, Received& received);
   ~EasyTransfer();
   EasyTransfer(const EasyTransfer&) = delete;
   EasyTransfer& operator=(const EasyTransfer&) = delete;
@@ -62,6 +62,7 @@ class EasyTransfer {
 
   const ClientOptions& options_;
   TokenBucket& bucket_;
+  Received& received_;
   CURL* handle_;
   char error_text_[CURL_ERROR_SIZE] = {};
 
