@@ -59,8 +59,11 @@ class Kin {
     const Bytes buffers[] = {AsBytes(content)};
     return store_->Write(key, buffers, options).status();
   }
-  Status Stream(const std::string& key, const WriteOptions& options) {
-    return store_->OpenWriter(key, options).status();
+  Status Stream(const std::string& key, const std::string& content, const WriteOptions& options) {
+    const auto writer = store_->OpenWriter(key, options);
+    EXPECT_THAT(writer.status(), IsOk());
+    const Status written = (*writer)->Write(AsBytes(content));
+    return written.ok() ? (*writer)->Commit().status() : written;
   }
   /// Methods and keys of what was asked so far, with "-probe" for the rest of a probe's key.
   std::vector<std::string> TakeRequests() {
@@ -217,8 +220,9 @@ TEST(S3Conditions, AreRefusedWhereTheStoreWouldOverwrite) {
   ASSERT_THAT(kin.Write("from", "other", {}), IsOk());
   const std::string large(6 << 20, 'x');
   for (const WriteOptions& options : {Absent(), Matches("other")}) {
-    for (const Status& status : {kin.Write("k", "second", options), kin.Write("k", large, options),
-                                 kin.Stream("k", options), kin.store().Copy("from", "k", options).status()}) {
+    for (const Status& status :
+         {kin.Write("k", "second", options), kin.Write("k", large, options), kin.Stream("k", "second", options),
+          kin.Stream("k", large, options), kin.store().Copy("from", "k", options).status()}) {
       EXPECT_THAT(status, HasCode(ErrorCode::kUnsupported));
       EXPECT_THAT(status.message(), AllOf(HasSubstr("nothing was sent"), HasSubstr("conditional_writes")));
     }
@@ -245,6 +249,7 @@ TEST(S3Conditions, AreNotTriedWhereTheOptionSaysHowItIs) {
   Kin distrusted(ConditionalWrites::kNo);
   EXPECT_FALSE(distrusted.store().capabilities().conditional_create);
   EXPECT_THAT(distrusted.Write("k", "first", Absent()), HasCode(ErrorCode::kUnsupported));
+  EXPECT_THAT(distrusted.store().OpenWriter("k", Absent()).status(), HasCode(ErrorCode::kUnsupported));
   EXPECT_TRUE(distrusted.TakeRequests().empty());
 }
 
@@ -331,6 +336,9 @@ TEST(S3Conditions, SmallObjectsDoNotNeedThemOnParts) {
   kin.ignored = {"complete"};
   const std::vector<ObjectWrite> many = {{"k", AsBytes("a")}, {"l", AsBytes("b")}};
   EXPECT_THAT(kin.store().WriteMany(many, Absent()), ElementsAre(IsOk(), IsOk()));
+  EXPECT_THAT(kin.Stream("m", "c", Absent()), IsOk());
+  EXPECT_THAT(kin.Stream("n", std::string(6 << 20, 'x'), Absent()), HasCode(ErrorCode::kUnsupported));
+  EXPECT_FALSE(kin.contents().contains("n"));
 }
 
 TEST(S3Conditions, ALostAnswerOfACopyIsOurs) {

@@ -102,8 +102,10 @@ Result<ObjectInfo> S3Store::Write(const std::string& key, std::span<const Bytes>
 
 Result<std::unique_ptr<ObjectWriter>> S3Store::OpenWriter(const std::string& key, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-  ASSAY_RETURN_IF_ERROR(KeepsCondition({Publishing::kPut, Publishing::kComplete}, options, key));
-  return RemoteStore::OpenWriter(key, options);
+  ASSAY_RETURN_IF_ERROR(KeepsCondition({}, options, key));
+  return OpenStream(key, options, [this, key, options](bool in_parts) {
+    return KeepsCondition({in_parts ? Publishing::kComplete : Publishing::kPut}, options, key);
+  });
 }
 
 std::vector<Status> S3Store::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {

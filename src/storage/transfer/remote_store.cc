@@ -148,7 +148,12 @@ Result<ObjectInfo> RemoteStore::Write(const std::string& key, std::span<const By
 
 Result<std::unique_ptr<ObjectWriter>> RemoteStore::OpenWriter(const std::string& key, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-  return std::unique_ptr<ObjectWriter>(std::make_unique<StreamWriter>(context_, memory_, key, options));
+  return OpenStream(key, options);
+}
+
+std::unique_ptr<ObjectWriter> RemoteStore::OpenStream(const std::string& key, const WriteOptions& options,
+                                                      std::function<Status(bool in_parts)> may_send) {
+  return std::make_unique<StreamWriter>(context_, memory_, key, options, std::move(may_send));
 }
 
 std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {

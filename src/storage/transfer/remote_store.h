@@ -51,6 +51,10 @@ class RemoteStore : public ObjectStore {
   Result<http::Response> Call(std::string_view operation, const std::string& key, const std::function<Outgoing()>& make,
                               CancelFlag cancel = nullptr);
 
+  /// OpenWriter() of a write that was checked; `may_send` is StreamWriter's.
+  std::unique_ptr<ObjectWriter> OpenStream(const std::string& key, const WriteOptions& options,
+                                           std::function<Status(bool in_parts)> may_send = nullptr);
+
   /// Presign() for a store whose signer signs URLs.
   Result<std::string> PresignUrl(const std::string& key, std::string url, std::string_view method, int64_t seconds);
 

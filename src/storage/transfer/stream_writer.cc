@@ -12,8 +12,8 @@
 namespace assay::storage {
 
 StreamWriter::StreamWriter(const CallContext& context, MemoryBudget& memory, std::string key,
-                           const WriteOptions& options)
-    : context_(context), memory_(memory), key_(std::move(key)), options_(options) {
+                           const WriteOptions& options, MaySend may_send)
+    : context_(context), memory_(memory), key_(std::move(key)), options_(options), may_send_(std::move(may_send)) {
   // Parts give the whole's checksum when it is of the store's own kind.
   if (options_.expected && options_.expected->kind != context_.dialect->traits().checksum) {
     expected_stream_.emplace(options_.expected->kind);
@@ -77,6 +77,7 @@ Status StreamWriter::Fill(Bytes bytes) {
 Status StreamWriter::SendPart() {
   const DialectTraits& traits = context_.dialect->traits();
   if (!upload_) {
+    ASSAY_RETURN_IF_ERROR(may_send_ ? may_send_(true) : Status::Ok());
     upload_ = std::make_unique<MultipartUpload>(context_, key_, options_, ConnectionsOf(*context_.options));
     ASSAY_RETURN_IF_ERROR(upload_->Begin());
   }
@@ -122,6 +123,7 @@ Result<ObjectInfo> StreamWriter::Publish() {
   }
   Pieces last = {Bytes(current_.memory.get(), filled_)};
   if (!upload_) {
+    ASSAY_RETURN_IF_ERROR(may_send_ ? may_send_(false) : Status::Ok());
     return PutWhole(context_, key_, std::move(last), options_);
   }
   upload_->AddPart(std::move(last));

@@ -17,8 +17,12 @@ namespace assay::storage {
 /// An object that fits in one part is written in one request.
 class StreamWriter : public ObjectWriter {
  public:
+  /// Asked once it is known whether the object goes in parts, before anything is sent: an error ends the write.
+  using MaySend = std::function<Status(bool in_parts)>;
+
   /// `memory` must outlive it.
-  StreamWriter(const CallContext& context, MemoryBudget& memory, std::string key, const WriteOptions& options);
+  StreamWriter(const CallContext& context, MemoryBudget& memory, std::string key, const WriteOptions& options,
+               MaySend may_send = nullptr);
   ~StreamWriter() override;
 
   Status Write(Bytes bytes) override;
@@ -41,6 +45,7 @@ class StreamWriter : public ObjectWriter {
   MemoryBudget& memory_;
   std::string key_;
   WriteOptions options_;
+  MaySend may_send_;
   std::optional<ChecksumStream> expected_stream_;
   int64_t parts_ = 0;
   Buffer current_;
