@@ -201,7 +201,7 @@ TEST_F(MeasurePointTest, ARunThatDivergedIsInvalidAndNotRepeated) {
 
 TEST_F(MeasurePointTest, WhatARuleForbidsDependsOnTheProgramsAlone) {
   const samplestore::Measurement measurement = Measure(Point({{"number_gpus", "3"}, {"gpu_model", "X"}})).measurement;
-  EXPECT_EQ(measurement.depends_on, samplestore::Facts({{"commit", measurement.provenance.at("commit")}}));
+  EXPECT_EQ(measurement.depends_on, samplestore::Facts({{"judged_by", measurement.provenance.at("commit")}}));
 }
 
 TEST_F(MeasurePointTest, WhatOtherProgramsForbadeIsJudgedAgain) {
@@ -214,10 +214,13 @@ TEST_F(MeasurePointTest, WhatOtherProgramsForbadeIsJudgedAgain) {
   judged.entity_id = point.entity_id;
   judged.outcome = Outcome::kInvalid;
   for (const FoundBy found_by : {FoundBy::kRule, FoundBy::kPlan}) {
-    ASSERT_TRUE(store_->Remove({}).ok());
-    judged.depends_on = DependenciesOf({{"commit", "another"}}, found_by);
-    ASSERT_TRUE(store_->Append(judged).ok());
-    EXPECT_EQ(Measure(point).measurement.outcome, Outcome::kValid);
+    for (const Reuse reuse : AllReuses()) {
+      ASSERT_TRUE(store_->Remove({}).ok());
+      judged.depends_on = DependenciesOf({{"commit", "another"}}, found_by);
+      ASSERT_TRUE(store_->Append(judged).ok());
+      options_.reuse = reuse;
+      EXPECT_EQ(Measure(point).measurement.outcome, Outcome::kValid) << ToString(reuse);
+    }
   }
 }
 
@@ -298,8 +301,8 @@ TEST_F(ReuseTest, RanksThatAreTooManyAreSoForThisKindOfMachine) {
   const samplestore::Measurement measurement = Measure(*point).measurement;
   EXPECT_EQ(measurement.outcome, Outcome::kInvalid);
   EXPECT_THAT(measurement.reason, HasSubstr("too many"));
-  EXPECT_EQ(measurement.depends_on.at("machine"), measurement.provenance.at("machine"));
-  EXPECT_EQ(measurement.depends_on.at("commit"), measurement.provenance.at("commit"));
+  EXPECT_EQ(measurement.depends_on.at("judged_on"), measurement.provenance.at("machine"));
+  EXPECT_EQ(measurement.depends_on.at("judged_by"), measurement.provenance.at("commit"));
   EXPECT_FALSE(measurement.depends_on.contains("settings"));
 }
 

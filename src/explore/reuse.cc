@@ -18,7 +18,13 @@ void Take(const ProvenanceMap& from, std::initializer_list<const char*> names, F
   }
 }
 
-/// What beside the contents counts.
+void TakeAs(const char* name, const ProvenanceMap& from, const char* entry, Facts& facts) {
+  if (const auto found = from.find(entry); found != from.end()) {
+    facts[name] = found->second;
+  }
+}
+
+/// What beside the contents counts of a run.
 void TakeMachine(const ProvenanceMap& provenance, Reuse reuse, Facts& facts) {
   if (reuse != Reuse::kAnywhere) {
     Take(provenance, {samplestore::kMachine}, facts);
@@ -49,20 +55,25 @@ Facts ContentsHere(const experiment::BoundPoint& point, const experiment::PlanCo
 
 Facts Compared(Reuse reuse, const Facts& contents, const ProvenanceMap& provenance) {
   Facts facts = contents;
+  TakeAs(samplestore::kJudgedBy, provenance, samplestore::kCommit, facts);
+  TakeAs(samplestore::kJudgedOn, provenance, samplestore::kMachine, facts);
   TakeMachine(provenance, reuse, facts);
   return facts;
 }
 
 Facts DependenciesOf(const ProvenanceMap& provenance, FoundBy found_by) {
   Facts facts;
-  Take(provenance, {samplestore::kCommit}, facts);
-  if (found_by == FoundBy::kRule) {
-    return facts;
-  }
-  Take(provenance,
-       {samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash, samplestore::kMachine}, facts);
   if (found_by == FoundBy::kRun) {
-    Take(provenance, {samplestore::kLibtorch, samplestore::kSettings}, facts);
+    Take(provenance, {samplestore::kMachine, samplestore::kCommit, samplestore::kLibtorch, samplestore::kSettings},
+         facts);
+  } else {
+    TakeAs(samplestore::kJudgedBy, provenance, samplestore::kCommit, facts);
+  }
+  if (found_by == FoundBy::kPlan) {
+    TakeAs(samplestore::kJudgedOn, provenance, samplestore::kMachine, facts);
+  }
+  if (found_by != FoundBy::kRule) {
+    Take(provenance, {samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash}, facts);
   }
   return facts;
 }

@@ -11,7 +11,9 @@
 
 namespace assay::explore {
 
-/// How far a measurement is replayed. The contents of model and data must agree always.
+/// How far a run is replayed. The contents of model and data must agree always. What was judged without a run is
+/// replayed only by the programs that judged so, and on the kind of machine where that counted: to judge again costs
+/// nothing.
 enum class Reuse {
   kCommit,    ///< on the same kind of machine, by the same programs, libtorch and settings
   kMachine,   ///< on the same kind of machine, whatever the programs
@@ -36,7 +38,7 @@ enum class FoundBy {
 };
 
 /// What such an outcome depends on, of what `provenance` names. What was judged without a run is judged again by other
-/// programs, which costs nothing and may know better.
+/// programs, whatever the reuse: they may know better.
 samplestore::Facts DependenciesOf(const ProvenanceMap& provenance, FoundBy found_by = FoundBy::kRun);
 
 }  // namespace assay::explore

@@ -14,6 +14,10 @@ inline constexpr char kSettings[] = "settings";  ///< of the environment that ch
 inline constexpr char kModelHash[] = "model_hash";
 inline constexpr char kDataHash[] = "data_hash";
 inline constexpr char kTokenizerHash[] = "tokenizer_hash";
+/// Of a verdict without a run the same as kCommit and kMachine, under names of their own: such a verdict is compared
+/// with them even where runs are not. Provenance has no such entries.
+inline constexpr char kJudgedBy[] = "judged_by";
+inline constexpr char kJudgedOn[] = "judged_on";
 
 /// What holds here and now, by name. What it does not name is not compared.
 using Facts = std::map<std::string, std::string>;
