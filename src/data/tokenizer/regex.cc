@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,17 @@ void CollectSets(const RegexNode& node, std::vector<const CodePointSet*>* sets) 
   for (const RegexNode& part : node.parts) {
     CollectSets(part, sets);
   }
+}
+
+bool LooksAhead(const RegexNode& node) {
+  return (node.kind == Kind::kLookAround && !node.behind && !node.negated) ||
+         std::any_of(node.parts.begin(), node.parts.end(), LooksAhead);
+}
+
+// Before it matches, PCRE2 searches for a character that must come first and for one that must come after it. Of
+// (?=b)a?b it takes the one 'b' for both (10.42), and finds nothing in "b".
+uint32_t OptionsOf(const RegexNode& tree) {
+  return PCRE2_DOTALL | (LooksAhead(tree) ? PCRE2_NO_START_OPTIMIZE : 0);
 }
 
 // Writes a tree in PCRE2's syntax, over the symbols of an alphabet.
@@ -184,8 +196,8 @@ Result<Regex::Code> Regex::Code::Compile(std::string_view pattern, const RegexNo
   const std::string written = Writer(alphabet).Write(tree);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(written.data()), written.size(), PCRE2_DOTALL, &error,
-                                   &offset, nullptr);
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(written.data()), written.size(), OptionsOf(tree),
+                                   &error, &offset, nullptr);
   if (code == nullptr) {
     return Status::Unsupported(fmt::format("what PCRE2 cannot do: {}", Pcre2Message(error)));
   }

@@ -37,8 +37,8 @@ struct Traits {
   bool sought = false;                // characters that a search skips to
   bool sought_ahead = false;          // some of them in a look-ahead before characters are taken
   bool ends_text = false;
-  bool unsure = false;                 // that Oniguruma gathers the same
-  Holds holds = Holds::kEverywhere;    // of what takes none
+  bool unsure = false;                // that Oniguruma gathers the same
+  Holds holds = Holds::kEverywhere;   // of what takes none
   Holds before = Holds::kEverywhere;  // the '.*'
 };
 

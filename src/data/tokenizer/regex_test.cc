@@ -76,6 +76,11 @@ TEST(Regex, WhatBeginsWithAnyNumberOfAnyIsFoundWhereOnigurumaLooks) {
   EXPECT_THAT(ErrorOf(R"((?=[a-c])\B.*b)"), HasSubstr("'.*' behind an assertion at its beginning, in a way that"));
 }
 
+TEST(Regex, ALookAheadIsNotTakenForTheBeginningOfWhatMatches) {
+  EXPECT_THAT(Matches("(?=b)a?b", "b"), ElementsAre("b"));
+  EXPECT_THAT(Matches("(?=b).*?b", "xb"), ElementsAre("b"));
+}
+
 TEST(Regex, LongRunsDoNotEndTheSearch) {
   std::string text;
   for (int i = 0; i < 50'000; ++i) {
