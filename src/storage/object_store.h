@@ -183,6 +183,8 @@ struct Capabilities {
   bool resumable_uploads = false;
 };
 
+class FileStore;  // storage/file/file_store.h
+
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -229,6 +231,9 @@ class ObjectStore {
   /// Within the store, without the bytes passing through here. Where `options` names no content type or no
   /// metadata of its own, the copy has that of what it was copied from.
   virtual Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) = 0;
+  /// The store itself where its objects are files, whose bytes can be had where they lie; null for all others, and for
+  /// what stands around one.
+  virtual const FileStore* as_files() const { return nullptr; }
   /// The store that decorators stand around, through all of them; of others the store itself.
   virtual ObjectStore& undecorated() { return *this; }
   /// Whether `other` is a bucket of the same service and the same account, from which CopyFrom() can be tried.

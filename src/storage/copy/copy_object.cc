@@ -43,6 +43,15 @@ class UnchangedFile final : public UploadJournal {
   const MappedObject& file_;
 };
 
+/// Why a write of the file was refused, where that is the file's own fault: it is not what its checksum was made of.
+Status FindDamage(const MappedObject& mapped, const std::optional<Checksum>& recorded, const std::string& uri) {
+  if (!recorded) {
+    return Status::Ok();
+  }
+  const Checksum found = ChecksumOf(recorded->kind, mapped.bytes());
+  return found == *recorded ? Status::Ok() : ChecksumMismatchStatus("read", uri, *recorded, found);
+}
+
 /// From a file: sent from the mapped pages.
 Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, ObjectStore& target,
                               const std::string& to, const ObjectCopyOptions& options) {
@@ -58,11 +67,16 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
     write.journal = journal.get();
     write.resume = journal->earlier();
   }
+  const std::optional<Checksum> recorded = options.verify ? mapped.info().checksum : std::nullopt;
+  write.expected = write.expected ? write.expected : recorded;
   const Bytes content = mapped.bytes();
   Result<ObjectInfo> written = target.Write(to, std::span(&content, 1), write);
-  if (journal && (written.ok() || written.status().code() != ErrorCode::kIo)) {
+  const bool failed = written.status().code() == ErrorCode::kIo;
+  const Status damage = failed ? FindDamage(mapped, recorded, files.Uri(from)) : Status::Ok();
+  if (journal && (!failed || !damage.ok())) {
     journal->Remove();
   }
+  ASSAY_RETURN_IF_ERROR(damage);
   ASSAY_RETURN_IF_ERROR(written.status());
   return CopiedObject{*std::move(written), journal ? journal->resumed_bytes() : 0};
 }
@@ -189,10 +203,10 @@ Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, Ob
     }
     return CopiedObject{std::move(copied), 0};
   }
-  if (const auto* files = dynamic_cast<const FileStore*>(&source)) {
+  if (const auto* files = source.as_files()) {
     return SendFile(*files, from, target, to, options);
   }
-  if (const auto* files = dynamic_cast<const FileStore*>(&target)) {
+  if (const auto* files = target.as_files()) {
     return ReceiveFile(source, from, *files, to, options);
   }
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> within, target.CopyFrom(source, from, to, options.write));

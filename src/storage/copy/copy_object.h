@@ -23,9 +23,10 @@ struct CopiedObject {
 };
 
 /// Within one store, and between buckets of one service where the stores can tell, the store copies. A file is sent
-/// from where it lies, and one that is too large for one request can be gone on with after a crash; one that another
-/// program changes or cuts short meanwhile is an error. What becomes a file is received where it will lie, under no
-/// name until it is whole; from 32 MiB on that too can be gone on with, as long as the object stays the same.
+/// from where it lies, and compared with the checksum recorded of it before it is published; one that is too large for
+/// one request can be gone on with after a crash; one that another program changes or cuts short meanwhile is an error.
+/// What becomes a file is received where it will lie, under no name until it is whole; from 32 MiB on that too can be
+/// gone on with, as long as the object stays the same.
 /// Everything else streams through memory in windows of 32 MiB, checked against the source's checksum before it is
 /// published. Safe from several threads.
 Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, ObjectStore& target,

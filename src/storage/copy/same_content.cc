@@ -59,10 +59,10 @@ Result<bool> SameContent(ObjectStore& store_a, const ObjectInfo& a, ObjectStore&
   if (sum_a && sum_b && sum_a->kind == sum_b->kind) {
     return *sum_a == *sum_b;
   }
-  if (const auto* files = dynamic_cast<const FileStore*>(&store_a); files != nullptr && sum_b) {
+  if (const auto* files = store_a.as_files(); files != nullptr && sum_b) {
     return FileHasChecksum(*files, a.key, *sum_b, cancel);
   }
-  if (const auto* files = dynamic_cast<const FileStore*>(&store_b); files != nullptr && sum_a) {
+  if (const auto* files = store_b.as_files(); files != nullptr && sum_a) {
     return FileHasChecksum(*files, b.key, *sum_a, cancel);
   }
   return false;

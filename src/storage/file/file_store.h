@@ -60,6 +60,7 @@ class FileStore final : public ObjectStore {
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
   Status AbortUpload(const std::string& key, const std::string& upload_id) override;
 
+  const FileStore* as_files() const override { return this; }
   /// The object's bytes where they lie. NotFound when there is no such object.
   Result<MappedObject> Map(const std::string& key) const;
   /// A write of `size` bytes that `fill` puts where they will lie; it returns what it knows of their checksum. The
