@@ -147,8 +147,8 @@ Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, c
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   if (info.size >= kResumableBytes && !options.journal_folder.empty()) {
     const std::string id = Sha256Hex(source.Uri(from) + '\n' + to).substr(0, 32);
-    ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RangeJournal> journal, RangeJournal::Open(files.NotesPath(id), info));
-    if (journal) {
+    ASSAY_ASSIGN_OR_RETURN(StagedNotes notes, files.OpenNotes(id));
+    if (const std::unique_ptr<RangeJournal> journal = RangeJournal::Open(std::move(notes), info)) {
       return ReceiveRest(source, info, files, to, id, *journal, options);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -217,26 +218,25 @@ TEST_F(CopyTest, AJournalIsReadBackAndIgnoresATornLine) {
 TEST_F(CopyTest, ARangeJournalKnowsItsVersionAndWhatTheFileHolds) {
   const std::string content = Pattern(1000);
   const ObjectInfo object = {.key = "k", .size = 1000, .etag = "e1"};
-  const std::string path = folder_.path() + "/notes";
+  const std::string id(32, 'a');
+  const auto open = [&](const ObjectInfo& of) { return RangeJournal::Open(*files_.OpenNotes(id), of); };
   const auto range = [&content](int64_t offset, int64_t bytes) {
     return PartChecksum{offset, bytes,
                         ChecksumOf(ChecksumKind::kCrc32c,
                                    AsBytes(content).subspan(static_cast<size_t>(offset), static_cast<size_t>(bytes)))};
   };
   {
-    const auto journal = RangeJournal::Open(path, object);
-    ASSERT_TRUE(journal.ok() && *journal != nullptr);
-    (*journal)->Add(range(600, 400));
-    (*journal)->Add(range(0, 200));
-    (*journal)->Add(range(100, 200));
-    const auto other = RangeJournal::Open(path, object);
-    ASSERT_TRUE(other.ok());
-    EXPECT_EQ(*other, nullptr) << "held by the first";
+    const auto journal = open(object);
+    ASSERT_NE(journal, nullptr);
+    journal->Add(range(600, 400));
+    journal->Add(range(0, 200));
+    journal->Add(range(100, 200));
+    EXPECT_EQ(open(object), nullptr) << "held by the first";
   }
-  std::ofstream(path, std::ios::app) << "{\"offset\":300,\"by";
+  std::ofstream(folder_.path() + "/files/.assay/uploads/" + id + ".notes", std::ios::app) << "{\"offset\":300,\"by";
   const auto offsets = [&](const std::string& file) {
     std::vector<int64_t> found;
-    for (const PartChecksum& part : (*RangeJournal::Open(path, object))->Check(AsBytes(file))) {
+    for (const PartChecksum& part : open(object)->Check(AsBytes(file))) {
       found.push_back(part.offset);
     }
     return found;
@@ -246,8 +246,33 @@ TEST_F(CopyTest, ARangeJournalKnowsItsVersionAndWhatTheFileHolds) {
   damaged[700] ^= 1;
   EXPECT_THAT(offsets(damaged), ElementsAre(0));
   const ObjectInfo changed = {.key = "k", .size = 1000, .etag = "e2"};
-  EXPECT_THAT((*RangeJournal::Open(path, changed))->Check(AsBytes(content)), IsEmpty());
+  EXPECT_THAT(open(changed)->Check(AsBytes(content)), IsEmpty());
   EXPECT_THAT(offsets(content), IsEmpty()) << "forgotten";
+}
+
+// The notes on what has been received lie below the folder that was named: a link there leads nowhere.
+TEST_F(CopyTest, NotesAreNotWrittenThroughLinks) {
+  Put(one_, "k", Pattern(32 << 20));
+  const std::string outside = folder_.path() + "/outside";
+  std::filesystem::create_directory(outside);
+  std::ofstream(outside + "/theirs") << "theirs";
+  const std::string root = folder_.path() + "/files";
+  ObjectCopyOptions options;
+  options.journal_folder = folder_.path() + "/journals";
+  const auto expect_refused = [&](const std::string& why) {
+    const auto copied = CopyObject(one_, "k", files_, "k", options);
+    ASSERT_FALSE(copied.ok());
+    EXPECT_THAT(copied.status().message(), testing::HasSubstr(why));
+    EXPECT_EQ(*ReadFile(outside + "/theirs"), "theirs");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(outside), {}), 1);
+  };
+  std::filesystem::create_directories(root + "/.assay/uploads");
+  const std::string id = Sha256Hex(one_.Uri("k") + "\nk").substr(0, 32);
+  std::filesystem::create_symlink(outside + "/theirs", root + "/.assay/uploads/" + id + ".notes");
+  expect_refused(".notes is a symbolic link or no file");
+  std::filesystem::remove_all(root + "/.assay");
+  std::filesystem::create_directory_symlink(outside, root + "/.assay");
+  expect_refused(".assay is no folder or a symbolic link");
 }
 
 TEST_F(CopyTest, AFileThatIsCutShortReadsAsZerosAndIsNotPublished) {

@@ -41,8 +41,7 @@ class DamagedFileTest : public testing::TestWithParam<DamageCase> {
     const std::string uri = GetParam().target.empty() ? "file://" + folder_.path() + "/to/" : GetParam().target;
     target_ = OpenStore(uri, options)->store;
     options_.journal_folder = folder_.path() + "/journals";
-    options_.write.condition.kind =
-        GetParam().if_absent ? WriteCondition::Kind::kAbsent : WriteCondition::Kind::kNone;
+    options_.write.condition.kind = GetParam().if_absent ? WriteCondition::Kind::kAbsent : WriteCondition::Kind::kNone;
   }
 
   /// Written through the store, and then changed so that nothing but the checksum tells.

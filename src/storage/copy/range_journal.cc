@@ -5,13 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "storage/copy/checksum_json.h"
@@ -37,37 +34,35 @@ std::optional<PartChecksum> RangeFrom(const nlohmann::json& json) {
   return range;
 }
 
-/// Locked; invalid where another process holds the lock, or removed the file meanwhile.
-Result<FileDescriptor> OpenLocked(const std::string& path) {
-  ASSAY_RETURN_IF_ERROR(MakeDirectories(std::filesystem::path(path).parent_path()));
-  FileDescriptor file = OpenFile(path.c_str(), O_RDWR | O_CREAT | O_APPEND, 0600);
-  struct stat status;
-  if (!file.valid()) {
-    return ErrnoStatus(errno, "open", path);
+/// Nothing where it cannot be read: then there is nothing to go on with.
+std::string ReadAll(int fd) {
+  std::string text;
+  std::string block(size_t{64} << 10, '\0');
+  ssize_t got = 0;
+  while ((got = RetryOnSignal(
+              [&] { return ::pread(fd, block.data(), block.size(), static_cast<off_t>(text.size())); })) > 0) {
+    text.append(block, 0, static_cast<size_t>(got));
   }
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(file.get(), &status) != 0 || status.st_nlink == 0) {
-    file.Reset();
-  }
-  return file;
+  return got == 0 ? text : std::string();
 }
 
 }  // namespace
 
-Result<std::unique_ptr<RangeJournal>> RangeJournal::Open(const std::string& path, const ObjectInfo& object) {
-  ASSAY_ASSIGN_OR_RETURN(FileDescriptor file, OpenLocked(path));
-  if (!file.valid()) {
-    return std::unique_ptr<RangeJournal>();
+std::unique_ptr<RangeJournal> RangeJournal::Open(StagedNotes notes, const ObjectInfo& object) {
+  struct stat status;
+  if (::flock(notes.fd.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(notes.fd.get(), &status) != 0 ||
+      status.st_nlink == 0) {
+    return nullptr;
   }
-  std::unique_ptr<RangeJournal> journal(new RangeJournal(path, std::move(file)));
+  std::unique_ptr<RangeJournal> journal(new RangeJournal(std::move(notes)));
   journal->ReadEarlier(object);
   return journal;
 }
 
 void RangeJournal::ReadEarlier(const ObjectInfo& object) {
-  const Result<std::string> text = ReadFile(path_);
-  const std::vector<std::string> lines = text.ok() ? Split(*text, '\n') : std::vector<std::string>();
+  const std::vector<std::string> lines = Split(ReadAll(notes_.fd.get()), '\n');
   if (lines.empty() || nlohmann::json::parse(lines.front(), nullptr, false) != ObjectJson(object)) {
-    if (::ftruncate(file_.get(), 0) == 0) {
+    if (::ftruncate(notes_.fd.get(), 0) == 0) {
       Append(DumpJson(ObjectJson(object)));
     }
     return;
@@ -108,11 +103,11 @@ void RangeJournal::Add(const PartChecksum& range) {
 void RangeJournal::Append(const std::string& line) {
   // A journal that cannot be written (a full disk) costs a resumption, not the copy.
   const std::string text = line + '\n';
-  [[maybe_unused]] const bool written = WriteAll(file_.get(), std::as_bytes(std::span(text)));
+  [[maybe_unused]] const bool written = WriteAll(notes_.fd.get(), std::as_bytes(std::span(text)));
 }
 
 void RangeJournal::Remove() {
-  ::unlink(path_.c_str());
+  ::unlinkat(notes_.folder.get(), notes_.name.c_str(), 0);
 }
 
 }  // namespace assay::storage

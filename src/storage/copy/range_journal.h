@@ -3,10 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/file_descriptor.h"
-#include "base/status.h"
+#include "storage/file/staged_file.h"
 #include "storage/object_store.h"
 
 namespace assay::storage {
@@ -15,9 +15,9 @@ namespace assay::storage {
 /// (flock). Belongs to one thread.
 class RangeJournal {
  public:
-  /// The journal at `path` of that version of an object; what it says of another version is forgotten. Null where
-  /// another process holds it.
-  static Result<std::unique_ptr<RangeJournal>> Open(const std::string& path, const ObjectInfo& object);
+  /// The journal in `notes` of that version of an object; what it says of another version is forgotten. Null where
+  /// another process holds it, or has removed it meanwhile.
+  static std::unique_ptr<RangeJournal> Open(StagedNotes notes, const ObjectInfo& object);
 
   /// The ranges that an earlier run wrote down and that `memory` (the whole object's) still holds: their checksums are
   /// computed again, because a file need not have reached the disk when its journal did. In order, without overlaps.
@@ -27,12 +27,11 @@ class RangeJournal {
   void Remove();
 
  private:
-  RangeJournal(std::string path, FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  explicit RangeJournal(StagedNotes notes) : notes_(std::move(notes)) {}
   void ReadEarlier(const ObjectInfo& object);
   void Append(const std::string& line);
 
-  std::string path_;
-  FileDescriptor file_;
+  StagedNotes notes_;
   std::vector<PartChecksum> earlier_;
 };
 

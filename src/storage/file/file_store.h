@@ -73,7 +73,7 @@ class FileStore final : public ObjectStore {
   Result<ObjectInfo> WriteInPlaceAgain(const std::string& key, int64_t size, const std::string& id,
                                        const WriteOptions& options, const Fill& fill) const;
   /// A file for notes on what the unfinished file `id` holds.
-  std::string NotesPath(const std::string& id) const { return StagedNotesPath(options_.root, id); }
+  Result<StagedNotes> OpenNotes(const std::string& id) const { return OpenStagedNotes(options_.root, id); }
 
  private:
   class Writer;

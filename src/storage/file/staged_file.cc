@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -60,6 +61,21 @@ Result<FileDescriptor> MakeStaging(const std::string& root) {
   return folder;
 }
 
+/// The folder of uploads, in which `make` made something: it returns 0, or the error.
+Result<FileDescriptor> MakeInStaging(const std::string& root, const std::function<int(int folder)>& make) {
+  FileDescriptor folder;
+  int error = ENOENT;
+  // Another store cannot remove the empty folder between two steps for long.
+  for (int attempt = 0; attempt < 100 && error == ENOENT; ++attempt) {
+    ASSAY_ASSIGN_OR_RETURN(folder, MakeStaging(root));
+    error = folder.valid() ? make(folder.get()) : ENOENT;
+  }
+  if (error != 0) {
+    return ErrnoStatus(error, "write into folder", root + "/" + std::string(kOwnFolder));
+  }
+  return folder;
+}
+
 std::optional<std::string> ReadLink(int folder, const std::string& name) {
   std::string target(PATH_MAX, '\0');
   const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
@@ -79,26 +95,16 @@ bool IsUploadId(std::string_view text) {
 /// `flags` beside reading, writing and creating.
 Result<StagedFile> StagedFile::Open(const std::string& root, const std::string& key, std::string name, int flags) {
   const bool reopen = (flags & O_EXCL) == 0;
-  FileDescriptor folder;
-  int error = ENOENT;
-  // Another store cannot remove the empty folder between two steps for long.
-  for (int attempt = 0; attempt < 100 && error == ENOENT; ++attempt) {
-    ASSAY_ASSIGN_OR_RETURN(folder, MakeStaging(root));
-    if (folder.valid()) {
-      const bool linked = ::symlinkat(key.c_str(), folder.get(), KeyLinkOf(name).c_str()) == 0;
-      error = linked || (reopen && errno == EEXIST) ? 0 : errno;
-    }
-  }
-  const std::string where = root + "/" + std::string(kOwnFolder);
-  if (error != 0) {
-    return ErrnoStatus(error, "write into folder", where);
-  }
+  ASSAY_ASSIGN_OR_RETURN(FileDescriptor folder, MakeInStaging(root, [&](int made) {
+                           const bool linked = ::symlinkat(key.c_str(), made, KeyLinkOf(name).c_str()) == 0;
+                           return linked || (reopen && errno == EEXIST) ? 0 : errno;
+                         }));
   FileDescriptor fd(RetryOnSignal(
       [&] { return ::openat(folder.get(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666); }));
   if (!fd.valid()) {
-    error = errno;
+    const int error = errno;
     RemoveBoth(folder.get(), name);
-    return ErrnoStatus(error, "write into folder", where);
+    return ErrnoStatus(error, "write into folder", root + "/" + std::string(kOwnFolder));
   }
   return StagedFile(std::move(fd), std::move(folder), std::move(name));
 }
@@ -111,8 +117,21 @@ Result<StagedFile> StagedFile::Reopen(const std::string& root, const std::string
   return Open(root, key, id, 0);
 }
 
-std::string StagedNotesPath(const std::string& root, const std::string& id) {
-  return root + "/" + std::string(kOwnFolder) + "/" + kUploads + "/" + id + std::string(kNotesSuffix);
+Result<StagedNotes> OpenStagedNotes(const std::string& root, const std::string& id) {
+  StagedNotes notes;
+  notes.name = id + std::string(kNotesSuffix);
+  const auto open = [&notes](int folder) {
+    constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    notes.fd.Reset(RetryOnSignal([&] { return ::openat(folder, notes.name.c_str(), kFlags, 0600); }));
+    return notes.fd.valid() || errno == ELOOP ? 0 : errno;
+  };
+  ASSAY_ASSIGN_OR_RETURN(notes.folder, MakeInStaging(root, open));
+  struct stat status;
+  if (!notes.fd.valid() || ::fstat(notes.fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return Status::InvalidArgument("cannot write into " + root + ": " + std::string(kOwnFolder) + "/" + kUploads + "/" +
+                                   notes.name + " is a symbolic link or no file (remove it)");
+  }
+  return notes;
 }
 
 StagedFile::~StagedFile() {

@@ -44,8 +44,14 @@ class StagedFile {
   std::string name_;
 };
 
-/// Where notes on a file that can be reopened are kept; removed with it.
-std::string StagedNotesPath(const std::string& root, const std::string& id);
+/// A file for notes on one that can be reopened, beside it; removed with it.
+struct StagedNotes {
+  FileDescriptor fd;      ///< to read, and to append
+  FileDescriptor folder;  ///< it is in, for the *at calls
+  std::string name;       ///< there
+};
+/// Made where missing. An error where a link stands on the way, or in its place.
+Result<StagedNotes> OpenStagedNotes(const std::string& root, const std::string& id);
 
 Result<std::vector<UnfinishedUpload>> ListStaged(const std::string& root, const std::string& prefix);
 Status AbortStaged(const std::string& root, const std::string& key, const std::string& upload_id);
