@@ -24,6 +24,7 @@
 #include "report/cost_model.h"
 #include "report/estimate.h"
 #include "report/format.h"
+#include "report/results_table.h"
 #include "samplestore/dependencies.h"
 
 namespace assay::cli {
@@ -102,6 +103,9 @@ nlohmann::json ToJson(const report::Prediction& prediction) {
                          {"extrapolated", prediction.extrapolated},
                          {"objection", prediction.objection},
                          {"starved_runs", StarvedRuns(*prediction.line)}};
+  for (const char* key : {"weights", "tokenizer"}) {
+    json[key] = report::ProvenanceOf(*prediction.line->points.front()->runs.front(), key);
+  }
   if (prediction.memory_gib) {
     json["tensor_gib"] = *prediction.memory_gib;
   }
@@ -241,6 +245,7 @@ Status Run(const RecommendOptions& options) {
   const report::Prediction& best = predictions.front();
   const bool as_json = options.output == "json";
   if (!as_json) {
+    fmt::print("{}", report::ConstantsLine(results));
     PrintTable(predictions);
   }
   std::optional<samplestore::Measurement> measured;
@@ -265,7 +270,7 @@ Status Run(const RecommendOptions& options) {
 Action AddRecommend(CLI::App& app) {
   auto options = std::make_shared<RecommendOptions>();
   AddSelectionOptions(app, options->selection);
-  app.add_option("--memory-cap", options->memory_cap, "Tensor memory that there is, for example 4GiB")
+  app.add_option("--memory-cap,--memory-budget", options->memory_cap, "Tensor memory that there is, for example 4GiB")
       ->check(ByteSize())
       ->type_name("BYTES");
   app.add_option("--batch-size", options->batch_size, "The batch size asked for; 0: the best of each series")

@@ -44,12 +44,16 @@ Result<std::map<std::string, std::string>> ParseProperties(const std::vector<std
   return texts;
 }
 
-/// "weights random, tokenizer 0123456789ab": what the run stood on, as far as it got to know.
+/// "weights random, tokenizer /models/tiny, tokenizer content 0123456789ab": what the run stood on, as far as it got to
+/// know.
 std::string StoodOn(const samplestore::Measurement& m) {
   constexpr size_t kHashChars = 12;
   std::vector<std::string> parts;
-  for (const auto& [name, key] :
-       {std::pair("weights", "weights"), {"tokenizer", "tokenizer_hash"}, {"host", "host"}, {"commit", "commit"}}) {
+  for (const auto& [name, key] : {std::pair("weights", "weights"),
+                                  {"tokenizer", "tokenizer"},
+                                  {"tokenizer content", "tokenizer_hash"},
+                                  {"host", "host"},
+                                  {"commit", "commit"}}) {
     if (const auto found = m.provenance.find(key); found != m.provenance.end() && !found->second.empty()) {
       const bool hash = std::string_view(key).ends_with("_hash");
       parts.push_back(fmt::format("{} {}", name, hash ? found->second.substr(0, kHashChars) : found->second));

@@ -37,7 +37,7 @@ constexpr std::array kConditions = {
     Condition{"threads", "threads", Within::kPoint},
     Condition{"weights", "weights", Within::kAll},
     Condition{"model_hash", "model content", Within::kModel},
-    Condition{"tokenizer_hash", "tokenizer", Within::kModel},
+    Condition{"tokenizer_hash", "tokenizer content", Within::kModel},
     Condition{"data_hash", "data content", Within::kDataset},
 };
 

@@ -56,6 +56,8 @@ TEST(HtmlReportTest, HoldsEveryPartAndEveryChart) {
   EXPECT_THAT(html, HasSubstr("Example CPU 8481C @ 2.70GHz"));
   EXPECT_THAT(html, HasSubstr("2026-01-31 12:00:01 UTC to 2026-01-31 12:00:08 UTC"));
   EXPECT_THAT(html, HasSubstr("1fed3b0"));
+  EXPECT_THAT(html, HasSubstr("<dt>Weights</dt><dd>random</dd>"));
+  EXPECT_THAT(html, HasSubstr("<dt>Tokenizer</dt><dd>/share/tokenizers/assay-8k</dd>"));
 }
 
 TEST(HtmlReportTest, IsSigned) {

@@ -26,7 +26,7 @@ constexpr std::array kFacts = {
     Fact{"Host", "host"}, Fact{"CPU", "cpu"}, Fact{"Cores", "cores"}, Fact{"Memory", "memory"}, Fact{"GPU", "gpu"},
     Fact{"System", "os"}, Fact{"Device", "device"}, Fact{"Threads", "threads"}, Fact{"Kernels", "isa"},
     Fact{"libtorch", "libtorch"}, Fact{"assay", "version"}, Fact{"Commit", "commit"},
-    Fact{"Weights", "weights"}, Fact{"Data set", "dataset"},
+    Fact{"Weights", "weights"}, Fact{"Tokenizer", "tokenizer"}, Fact{"Data set", "dataset"},
 };
 // clang-format on
 

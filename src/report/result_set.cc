@@ -176,6 +176,7 @@ ResultSet::ResultSet(std::span<const Measurement> measurements) : measurements_(
   GroupRuns();
   FindVarying();
   StateWeights();
+  StateTokenizers();
   std::stable_sort(configurations_.begin(), configurations_.end(), [this](const auto& a, const auto& b) {
     for (const std::string& property : varying_) {
       if (ValueLess(a.At(property), b.At(property)) || ValueLess(b.At(property), a.At(property))) {
@@ -295,6 +296,19 @@ void ResultSet::StateWeights() {
       constants_.emplace_back("weights", std::move(weights));
       return;
     }
+  }
+}
+
+// Ids of another tokeniser mean other rows, and a folder without one is given this project's: which it was is said.
+void ResultSet::StateTokenizers() {
+  std::set<std::string> names;
+  for (const Measurement& run : measurements_) {
+    names.insert(ProvenanceOf(run, "tokenizer"));
+  }
+  names.erase("");
+  if (!names.empty()) {
+    constants_.emplace_back(names.size() == 1 ? "tokenizer" : "tokenizers",
+                            Join(std::vector<std::string>(names.begin(), names.end()), "; "));
   }
 }
 

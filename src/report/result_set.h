@@ -71,6 +71,7 @@ class ResultSet {
   void GroupRuns();
   void AddRun(const samplestore::Measurement& run, std::vector<size_t>& of_point);
   void StateWeights();
+  void StateTokenizers();
   void FindVarying();
   bool FollowsMethod(const std::string& property) const;
   void AddConstant(const std::string& property);

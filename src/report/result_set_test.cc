@@ -111,6 +111,14 @@ TEST(ResultSetTest, SaysWhetherWeightsWereRandom) {
   EXPECT_THAT(ResultSet(measurements).varying(), ElementsAre("batch_size", "weights"));
 }
 
+TEST(ResultSetTest, SaysWhichTokenizersWereUsed) {
+  std::vector<Measurement> measurements = {MakeValid({}), MakeValid({.model = "other"})};
+  EXPECT_THAT(ResultSet(measurements).constants(), Contains(Pair("tokenizer", "/share/tokenizers/assay-8k")));
+  measurements[1].provenance["tokenizer"] = "/models/other";
+  EXPECT_THAT(ResultSet(measurements).constants(),
+              Contains(Pair("tokenizers", "/models/other; /share/tokenizers/assay-8k")));
+}
+
 TEST(ResultSetTest, PathsAreCutToWhatTellsThemApart) {
   std::vector<Measurement> measurements = {MakeValid({.model = "/models/a/tiny/"}),
                                            MakeValid({.model = "/models/small"})};

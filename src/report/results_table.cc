@@ -24,16 +24,6 @@ using samplestore::Outcome;
 constexpr size_t kMaxValueChars = 36;
 constexpr size_t kMaxReasonChars = 72;
 
-std::string ConstantsLine(const ResultSet& results) {
-  std::vector<std::string> parts;
-  for (const auto& [name, value] : results.constants()) {
-    if (name != kMethod || results.varying().empty()) {
-      parts.push_back(fmt::format("{} {}", name, value));
-    }
-  }
-  return parts.empty() ? "" : fmt::format("All points: {}\n\n", Join(parts, ", "));
-}
-
 std::vector<std::string> Header(const ResultSet& results, const std::vector<Metric>& metrics, bool with_reason) {
   std::vector<std::string> header;
   for (const std::string& property : results.varying()) {
@@ -131,6 +121,16 @@ std::string Footer(const ResultSet& results, int64_t planned_points) {
 }
 
 }  // namespace
+
+std::string ConstantsLine(const ResultSet& results) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : results.constants()) {
+    if (name != kMethod || results.varying().empty()) {
+      parts.push_back(fmt::format("{} {}", name, value));
+    }
+  }
+  return parts.empty() ? "" : fmt::format("All points: {}\n\n", Join(parts, ", "));
+}
 
 std::string RenderResultsTable(std::span<const Measurement> measurements, int64_t planned_points) {
   if (measurements.empty()) {

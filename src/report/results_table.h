@@ -5,15 +5,19 @@
 #include <span>
 #include <string>
 
+#include "report/result_set.h"
 #include "samplestore/measurement.h"
 
 namespace assay::report {
 
 /// One row a measurement: what varies, machine and commit where they do, the outcome, the main targets with their units
 /// and interval, the reason of what is not valid (shortened). What all points share stands once, above, and whether the
-/// weights were random. `planned_points` of the space are told with how many were measured; 0: not known. Ends in a
-/// newline; says so when there is nothing.
+/// weights were random and which tokeniser was used. `planned_points` of the space are told with how many were
+/// measured; 0: not known. Ends in a newline; says so when there is nothing.
 std::string RenderResultsTable(std::span<const samplestore::Measurement> measurements, int64_t planned_points = 0);
+
+/// "All points: ...": what they share, and an empty line; empty where nothing is shared.
+std::string ConstantsLine(const ResultSet& results);
 
 /// RFC 4180, with a header and CRLF line ends. The columns are the union over all measurements, in an order that does
 /// not depend on the rows: identity, constitutive properties, target properties, provenance.*, each group sorted. A

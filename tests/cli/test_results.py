@@ -48,12 +48,18 @@ def copy_to_host(store, host, slower):
 
 
 def test_tables_say_that_weights_are_random(assay, explored, store, model, rows):
-    assert "weights random" in assay.ok("results", explored, "--store", store)
+    assert "weights random, tokenizer " in assay.ok("results", explored, "--store", store)
     table = assay.ok(
         *("run", FULL, "--store", store, "-p", f"model_name={model}", "-p", f"dataset_id={rows}"),
         *("-p", "model_max_length=16", "-p", "batch_size=1", "-p", "number_gpus=0", "-p", "max_steps=2"),
     )
-    assert "weights random, tokenizer " in table
+    assert "weights random, tokenizer none" in table
+
+
+def test_recommend_names_weights_and_tokenizer(assay, explored, store):
+    assert "weights random, tokenizer none" in assay.ok("recommend", explored, "--store", store)
+    (first, *_) = json.loads(assay.ok("recommend", explored, "--store", store, "--output", "json"))
+    assert (first["weights"], first["tokenizer"]) == ("random", "none")
 
 
 def test_results_count_the_points_of_the_space(assay, space, store):

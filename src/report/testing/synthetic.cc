@@ -38,6 +38,7 @@ Measurement Bare(const SyntheticPoint& point) {
                   {"libtorch", "2.13.0"},
                   {"commit", "1fed3b0"},
                   {"weights", "random"},
+                  {"tokenizer", "/share/tokenizers/assay-8k"},
                   {"model_hash", "9c1d0f"},
                   {"data_hash", "5e8a77"},
                   {"dataset", "austen-completion"}};
