@@ -88,6 +88,10 @@ void TellWhatDoesNotCount(const space::DiscoverySpace& space, const std::string&
     fmt::print(stderr, "{}: sampleStoreIdentifier '{}' does not count here: measurements are kept in {} (--store)\n",
                space.source, space.sample_store, store_url);
   }
+  if (!space.labels.empty()) {
+    fmt::print(stderr, "{}: metadata labels do not count here: measurements and reports do not bear them\n",
+               space.source);
+  }
   for (const space::ExperimentReference& experiment : space.experiments) {
     if (!experiment.actuator.empty() && experiment.actuator != kReferenceActuator) {
       fmt::print(stderr, "{}: actuatorIdentifier '{}' does not count here: {} is an experiment of assay's\n",

@@ -44,8 +44,8 @@ std::vector<int> GpusOf(const job::Plan& plan, const std::vector<measure::GpuInf
 /// Workers end with this process, whatever ends it.
 Result<job::RunRecord> RunWorker(const job::Plan& plan, const LaunchOptions& options);
 
-/// The record's end as a Status: ok when done; kOutOfMemory, kInvalidArgument, kFailedPrecondition when it diverged,
-/// kAborted, else kInternal.
+/// The record's end as a Status: ok when done; kOutOfMemory, kInvalidArgument, kAborted, else (it diverged, too)
+/// kInternal, a failed run.
 Status EndStatus(const job::RunRecord& record);
 
 }  // namespace assay::launch

@@ -118,6 +118,23 @@ def test_interrupted_exploration_measures_only_the_rest(assay, space, store):
     assert f"{4 - done} measured, {done} replayed" in explored(assay, space, store)
 
 
+def test_an_exploration_tells_what_of_the_space_does_not_count(assay, space, store, quick_worker):
+    text = space.read_text()
+    assert "does not count" not in assay("explore", space, "--store", store, "--max-points", 1).stderr
+    space.write_text(
+        "sampleStoreIdentifier: d1b9a2\nmetadata: { labels: { issue: '12' } }\n"
+        + text.replace("  - experimentIdentifier", "  - actuatorIdentifier: Others\n    experimentIdentifier")
+    )
+    said = assay("explore", space, "--store", store, "--max-points", 1).stderr
+    assert f"space.yaml: sampleStoreIdentifier 'd1b9a2' does not count here: measurements are kept in {store}" in said
+    assert "space.yaml: metadata labels do not count here" in said
+    assert "actuatorIdentifier 'Others' does not count here: finetune_full_benchmark-v1.0.0 is" in said
+    space.write_text(
+        text.replace("  - experimentIdentifier", "  - actuatorIdentifier: SFTTrainer\n    experimentIdentifier")
+    )
+    assert "does not count" not in assay("explore", space, "--store", store, "--max-points", 1).stderr
+
+
 def test_max_points(assay, space, store):
     assert "1 measured" in assay.ok("explore", space, "--store", store, "--max-points", 1)
 
