@@ -206,7 +206,8 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
   app.add_option("--number-ranks", options.plan.number_ranks, "Processes of this machine")
       ->check(WholeNumber(1, 4096))
       ->capture_default_str();
-  app.add_option("--memory-cap", options.memory_cap, "A rank's tensor memory beyond it is an out-of-memory outcome")
+  app.add_option("--memory-cap,--memory-budget", options.memory_cap,
+                 "A rank's tensor memory beyond it is an out-of-memory outcome")
       ->check(ByteSize())
       ->type_name("BYTES");
   app.add_option("--device", options.plan.device, "Where it runs")

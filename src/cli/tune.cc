@@ -216,7 +216,7 @@ void AddTrainingOptions(CLI::App& app, job::TunePlan& plan) {
          "without a value), auto (as few as fit the memory), or how many; without this option off")
       ->expected(0, 1)
       ->default_str("on")
-      ->type_name("[off|on|auto|N]")
+      ->option_text("[off|on|auto|N]")
       ->check([](const std::string& text) { return job::CheckpointedLayers(text).status().message(); });
   app.add_option("--loss-scale", plan.loss_scale,
                  "Of float16: auto (adapted when gradients overflow; off in other dtypes), off, or a number to stay at")
@@ -251,7 +251,7 @@ void AddMachineOptions(CLI::App& app, TuneOptions& options) {
   app.add_option("--threads", options.plan.threads, "CPU threads; 0: all")
       ->check(WholeNumber(0, 4096))
       ->capture_default_str();
-  app.add_option("--memory-budget", options.memory_budget,
+  app.add_option("--memory-cap,--memory-budget", options.memory_budget,
                  "Tensor memory beyond it is an out-of-memory outcome, for example 4GiB")
       ->check(ByteSize())
       ->type_name("BYTES");

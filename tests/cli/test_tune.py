@@ -38,6 +38,12 @@ def test_gradient_checkpointing_takes_a_number_of_layers(assay, model, rows, opt
     assert (result["checkpointed_layers"], result["layers"]) == (checkpointed, 2)
 
 
+def test_help_shows_no_default_that_is_none(assay):
+    text = assay.ok("tune", "--help")
+    assert "--gradient-checkpointing [off|on|auto|N]\n" in text and "=on" not in text
+    assert "without this option off" in " ".join(text.split())
+
+
 def test_gradient_checkpointing_names_what_it_takes(assay, model, rows):
     assert "off, on, auto or a number of layers" in assay.refused(
         *tune(model, rows, "--gradient-checkpointing", "some")
@@ -99,8 +105,9 @@ def test_text_rows_use_the_projects_tokeniser(assay, model, tmp_path):
     assert 0 < result["supervised_tokens"] < result["real_tokens"]
 
 
-def test_memory_budget_ends_in_one_line(assay, model, rows):
-    line = assay.refused(*tune(model, rows, "--memory-budget", "1MiB"), code=1)
+@pytest.mark.parametrize("option", ["--memory-cap", "--memory-budget"])
+def test_a_memory_cap_ends_in_one_line(assay, model, rows, option):
+    line = assay.refused(*tune(model, rows, option, "1MiB"), code=1)
     assert "memory" in line and "budget" in line
 
 
