@@ -1,7 +1,9 @@
 """assay doctor, help and version."""
 
 import json
+import signal
 import subprocess
+import time
 
 from conftest import BIN
 
@@ -9,6 +11,23 @@ from conftest import BIN
 def test_doctor_quick_describes_the_machine(assay):
     doctor = json.loads(assay.ok("doctor", "--quick", "--output", "json"))
     assert doctor["machine"]["usable_cores"] >= 1 and doctor["machine"]["memory_bytes"] > 0
+
+
+def test_an_interrupt_while_products_are_measured_is_one(assay, tmp_path):
+    started = tmp_path / "started"
+    worker = tmp_path / "worker"
+    worker.write_text(f"#!/bin/sh\n: > {started}\nexec sleep 60\n")
+    worker.chmod(0o755)
+    assay.env["ASSAY_WORKER"] = str(worker)
+    process = assay.start("doctor", "--folder", tmp_path)
+    for _ in range(600):
+        if started.exists() or process.poll() is not None:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "interrupted" in err.splitlines()[-1] and "by hand" not in err
 
 
 def test_version_names_libtorch(assay):

@@ -74,6 +74,13 @@ def test_failed_point_is_not_remembered(assay, model, rows, store, tmp_path):
     assert run(assay, store, FULL, point(missing, rows))["outcome"] == "valid"
 
 
+def test_a_mistake_in_run_is_told_once(assay, rows, store):
+    result = assay("run", FULL, *point("/no/such/model", rows), "--store", store)
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr.count("no/such/model: ") + result.stderr.count("no/such/model is") <= 1
+    assert len([line for line in result.stderr.splitlines() if line.startswith("assay run: ")]) == 1
+
+
 def explored(assay, space, store):
     out = assay.ok("explore", space, "--store", store)
     return out.splitlines()[-1]

@@ -5,9 +5,11 @@ import pathlib
 import random
 import signal
 import sqlite3
+import sys
 import time
 
 import pytest
+from conftest import BIN
 
 POINTS = 4
 
@@ -103,6 +105,39 @@ def test_a_run_during_which_its_controller_was_stopped_is_not_taken(assay, space
     process.communicate(timeout=60)
     assert rows(store, "select outcome from measurements") == [("failed",)]
     assert "stood still" in rows(store, "select json from documents")[0][0]
+
+
+# The kernel wakes stopped groups that lose their last parent of the session; who is in no such group sleeps on.
+WORKER_OF_ANOTHER_SESSION = """\
+#!{python}
+import os, sys
+os.setpgid(0, os.getpgid(os.getppid()))
+os.setsid()
+os.execv("{worker}", ["assay-worker", *sys.argv[1:]])
+"""
+
+
+def test_a_stopped_worker_ends_with_its_controller(assay, space, store, temporary, tmp_path):
+    """It cannot find its pipe closed: only the kernel's signal at its parent's death ends it."""
+    script = tmp_path / "worker"
+    script.write_text(WORKER_OF_ANOTHER_SESSION.format(python=sys.executable, worker=BIN / "assay-worker"))
+    script.chmod(0o755)
+    assay.env["ASSAY_WORKER"] = str(script)
+    space.write_text(space.read_text().replace("value: 2", "value: 10000", 1))
+    process = assay.start("explore", space, "--store", store)
+    assert wait_until(lambda: workers(temporary))
+    (worker,) = workers(temporary)
+    # The thread that watches the pipe is started after the signal was asked for.
+    assert wait_until(lambda: len(os.listdir(f"/proc/{worker}/task")) > 1)
+    os.kill(worker, signal.SIGSTOP)
+    assert wait_until(lambda: pathlib.Path(f"/proc/{worker}/stat").read_text().split()[2] == "T")
+    process.kill()
+    process.communicate(timeout=60)
+    try:
+        assert wait_until(lambda: not workers(temporary), seconds=10), "a stopped worker outlives its controller"
+    finally:
+        for left in workers(temporary):
+            os.kill(left, signal.SIGKILL)
 
 
 def test_a_second_explorer_takes_over_from_a_killed_one(assay, space, store, temporary):

@@ -1,6 +1,7 @@
 """What was measured, as tables and files tell it: of which machine, how much of the space, on what weights."""
 
 import json
+import pathlib
 import sqlite3
 import uuid
 
@@ -138,6 +139,37 @@ def test_an_exploration_says_whose_measurements_it_replays(assay, explored, stor
     assert (
         "waited for a processor for 4 s of 10 s, replayed: measured 20" in line and " on elsewhere by commit " in line
     )
+
+
+def test_an_exploration_says_that_it_waits_for_another(assay, space, store, gate):
+    space.write_text(space.read_text().replace("[16, 32]", "[16]").replace("[1, 2]", "[1]"))
+    first = assay.start("explore", space, "--store", store)
+    with gate.open("w"):
+        second = assay.start("explore", space, "--store", store)
+        said = [second.stderr.readline()]
+        while said[-1] and "waiting" not in said[-1]:
+            said.append(second.stderr.readline())
+        assert said[-1].startswith("[1/1] waiting: another process measures ")
+    out, err = second.communicate(timeout=60)
+    assert "1 point: 0 measured, 1 replayed" in out and " left" not in "".join(said) + err
+    first.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(("retries", "code", "outcomes"), [(0, 1, "0 measured"), (1, 0, "1 measured")])
+def test_what_failed_is_run_again_as_often_as_asked(assay, space, store, tmp_path, retries, code, outcomes):
+    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
+    once = f"import os\nif not os.path.exists('{tmp_path}/ran'):\n    open('{tmp_path}/ran', 'w')\n    os.kill(os.getpid(), 9)\n"
+    worker.write_text(worker.read_text().replace("import json", once + "import json", 1))
+    result = assay("explore", space, "--store", store, "--max-points", 1, "--retries", retries)
+    assert result.returncode == code and outcomes in result.stdout, result.stderr
+
+
+def test_models_are_listed_with_their_sizes(assay):
+    sizes = {model["name"]: model["parameters"] for model in json.loads(assay.ok("models", "--output", "json"))}
+    assert sizes["smollm2-135m"] == 134515008
+    assert 86e6 < sizes["google/vit-base-patch16-224"] < 87e6
+    (line,) = [line for line in assay.ok("models").splitlines() if line.startswith("smollm2-135m ")]
+    assert " 134.5 M " in line
 
 
 def test_a_commit_is_named_by_its_first_characters(assay, explored, store):

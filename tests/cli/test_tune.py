@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import struct
@@ -109,6 +110,12 @@ def test_text_rows_use_the_projects_tokeniser(assay, model, tmp_path):
 def test_a_memory_cap_ends_in_one_line(assay, model, rows, option):
     line = assay.refused(*tune(model, rows, option, "1MiB"), code=1)
     assert "memory" in line and "budget" in line
+
+
+def test_a_run_that_diverged_is_a_failed_run(assay, model, rows, quick_worker):
+    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
+    worker.write_text(worker.read_text().replace('kind="done", reason=""', 'kind="diverged", reason="the loss is NaN"'))
+    assert "the loss is NaN" in assay.refused(*tune(model, rows), code=1)
 
 
 def test_killed_worker_leaves_one_clear_line(assay, model, rows):
