@@ -15,6 +15,7 @@
 #include "storage/conformance.h"
 #include "storage/open.h"
 #include "storage/s3/s3_store.h"
+#include "storage/served_credentials.h"
 
 namespace assay::storage {
 namespace {
@@ -48,8 +49,9 @@ class HookedJournal : public UploadJournal {
   int sent_ = 0;
 };
 
-std::unique_ptr<objectserver::ObjectServer> StartServer(bool always_md5 = false) {
+std::unique_ptr<objectserver::ObjectServer> StartServer(bool always_md5 = false, std::string credentials_file = "") {
   objectserver::ServeOptions serve;
+  serve.credentials_file = std::move(credentials_file);
   serve.buckets = {kBucket};
   serve.always_md5 = always_md5;
   auto server = objectserver::ObjectServer::Start(serve);
@@ -78,14 +80,24 @@ std::string Get(ObjectStore& store, const std::string& key) {
   return read.ok() ? content : "error: " + read.status().message();
 }
 
+struct LatePartTarget {
+  const char* name;
+  const char* uri;
+  const char* encryption = "";
+  Access access = Access::kAnonymous;
+};
+
 /// Where etags are not made of the content, the copy of a part that lands last has another one than was told.
-class LatePartTest : public testing::TestWithParam<const char*> {
+class LatePartTest : public testing::TestWithParam<LatePartTarget> {
  protected:
   void Start(bool always_md5) {
-    server_ = StartServer(always_md5);
+    const bool anonymous = GetParam().access == Access::kAnonymous;
+    server_ = StartServer(always_md5, anonymous ? "" : credentials_.server_file());
+    credentials_.GiveToClients(server_->url(), GetParam().access);
     StoreOptions options = OptionsFor(*server_);
-    options.encryption = std::string_view(GetParam()).starts_with("s3") ? "aws:kms" : "";
-    auto opened = OpenStore(GetParam(), options);
+    options.encryption = GetParam().encryption;
+    options.anonymous = anonymous;
+    auto opened = OpenStore(GetParam().uri, options);
     ASSERT_THAT(opened.status(), IsOk());
     store_ = opened->store;
   }
@@ -113,11 +125,15 @@ class LatePartTest : public testing::TestWithParam<const char*> {
   }
 
   const std::string content_ = RandomContent(3 * kPartBytes + 1, 1);
+  ServedCredentials credentials_;
   std::unique_ptr<objectserver::ObjectServer> server_;
   std::shared_ptr<ObjectStore> store_;
 };
 
 TEST_P(LatePartTest, ACopyOfOurBytesIsNamedAsItStands) {
+  if (std::string_view(GetParam().uri).starts_with("gs")) {
+    GTEST_SKIP() << "Google lists parts by etags of their content alone: a copy of our bytes has the one that was told";
+  }
   Start(true);
   HookedJournal journal([this] { LandAgain(2); });
   EXPECT_THAT(Write(journal), IsOk());
@@ -144,8 +160,11 @@ TEST_P(LatePartTest, BytesThatAreNotOursAreNeverPublished) {
   EXPECT_THAT(server_->store().Uploads(kBucket), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Served, LatePartTest, testing::Values("s3://test/", "oci://test@assay/"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 2); });
+INSTANTIATE_TEST_SUITE_P(Served, LatePartTest,
+                         testing::Values(LatePartTarget{"s3", "s3://test/", "aws:kms"},
+                                         LatePartTarget{"oci", "oci://test@assay/"}, LatePartTarget{"gs", "gs://test/"},
+                                         LatePartTarget{"gs_with_hmac_keys", "gs://test/", "", Access::kHmacKeys}),
+                         [](const auto& info) { return info.param.name; });
 
 /// Of S3, with trouble at the request that completes an upload.
 class TroubledDialect : public S3Dialect {
