@@ -14,6 +14,14 @@ Result<std::string> TextOf(const YamlNode& map, std::string_view key) {
   return node.AsText();
 }
 
+Result<double> ExpiryOf(const YamlNode& map) {
+  if (!map.Has("expires")) {
+    return 0.0;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const YamlNode expires, map.Get("expires"));
+  return expires.AsNumber();
+}
+
 Status ReadKey(const YamlNode& node, std::map<std::string, storage::SigV4Secret, std::less<>>& keys) {
   ASSAY_RETURN_IF_ERROR(node.CheckKeys({"access_key_id", "secret_access_key", "session_token", "expires"}));
   ASSAY_ASSIGN_OR_RETURN(std::string id, TextOf(node, "access_key_id"));
@@ -22,20 +30,30 @@ Status ReadKey(const YamlNode& node, std::map<std::string, storage::SigV4Secret,
   if (node.Has("session_token")) {
     ASSAY_ASSIGN_OR_RETURN(secret.session_token, TextOf(node, "session_token"));
   }
-  if (node.Has("expires")) {
-    ASSAY_ASSIGN_OR_RETURN(const YamlNode expires, node.Get("expires"));
-    ASSAY_ASSIGN_OR_RETURN(secret.expires, expires.AsNumber());
-  }
+  ASSAY_ASSIGN_OR_RETURN(secret.expires, ExpiryOf(node));
   keys[std::move(id)] = std::move(secret);
   return Status::Ok();
 }
 
+Status ReadToken(const YamlNode& node, std::map<std::string, double, std::less<>>& tokens) {
+  if (!node.IsMap()) {
+    ASSAY_ASSIGN_OR_RETURN(std::string token, node.AsText());
+    tokens[std::move(token)] = 0;
+    return Status::Ok();
+  }
+  ASSAY_RETURN_IF_ERROR(node.CheckKeys({"token", "expires"}));
+  ASSAY_ASSIGN_OR_RETURN(std::string token, TextOf(node, "token"));
+  ASSAY_ASSIGN_OR_RETURN(tokens[std::move(token)], ExpiryOf(node));
+  return Status::Ok();
+}
+
 Result<OciKey> ReadOciKey(const YamlNode& node) {
-  ASSAY_RETURN_IF_ERROR(node.CheckKeys({"key_id", "public_key_file"}));
+  ASSAY_RETURN_IF_ERROR(node.CheckKeys({"key_id", "public_key_file", "expires"}));
   OciKey key;
   ASSAY_ASSIGN_OR_RETURN(key.key_id, TextOf(node, "key_id"));
   ASSAY_ASSIGN_OR_RETURN(const std::string path, TextOf(node, "public_key_file"));
   ASSAY_ASSIGN_OR_RETURN(key.public_key_pem, assay::ReadFile(path));
+  ASSAY_ASSIGN_OR_RETURN(key.expires, ExpiryOf(node));
   return key;
 }
 
@@ -76,8 +94,7 @@ Result<Credentials> Credentials::ReadFile(const std::string& path) {
   }
   ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> tokens, ItemsOf(root, "tokens"));
   for (const YamlNode& node : tokens) {
-    ASSAY_ASSIGN_OR_RETURN(std::string token, node.AsText());
-    credentials.tokens_.push_back(std::move(token));
+    ASSAY_RETURN_IF_ERROR(ReadToken(node, credentials.tokens_));
   }
   ASSAY_ASSIGN_OR_RETURN(const std::vector<YamlNode> accounts, ItemsOf(root, "service_accounts"));
   for (const YamlNode& node : accounts) {
@@ -97,8 +114,9 @@ std::optional<storage::SigV4Secret> Credentials::Find(std::string_view access_ke
   return found == keys_.end() ? std::nullopt : std::optional(found->second);
 }
 
-bool Credentials::KnowsToken(std::string_view token) const {
-  return std::ranges::find(tokens_, token) != tokens_.end();
+bool Credentials::KnowsToken(std::string_view token, double now) const {
+  const auto found = tokens_.find(token);
+  return found != tokens_.end() && (found->second == 0 || now < found->second);
 }
 
 const ServiceAccount* Credentials::FindServiceAccount(std::string_view client_email) const {
@@ -106,9 +124,9 @@ const ServiceAccount* Credentials::FindServiceAccount(std::string_view client_em
   return found == service_accounts_.end() ? nullptr : &*found;
 }
 
-const OciKey* Credentials::FindOciKey(std::string_view key_id) const {
+const OciKey* Credentials::FindOciKey(std::string_view key_id, double now) const {
   const auto found = std::ranges::find(oci_keys_, key_id, &OciKey::key_id);
-  return found == oci_keys_.end() ? nullptr : &*found;
+  return found == oci_keys_.end() || (found->expires > 0 && now >= found->expires) ? nullptr : &*found;
 }
 
 }  // namespace assay::objectserver

@@ -36,7 +36,7 @@ Status JudgeClaims(const nlohmann::json& claims, double now) {
 }  // namespace
 
 bool Tokens::Knows(std::string_view token) const {
-  if (credentials_.KnowsToken(token)) {
+  if (credentials_.KnowsToken(token, UnixSeconds())) {
     return true;
   }
   const std::lock_guard lock(mutex_);

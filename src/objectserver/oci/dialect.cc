@@ -235,7 +235,7 @@ class OciDialect : public Dialect {
       return std::nullopt;
     }
     const storage::OciKeyLookup lookup = [&](std::string_view key_id) -> std::optional<storage::RsaKey> {
-      const OciKey* known = context_.credentials->FindOciKey(key_id);
+      const OciKey* known = context_.credentials->FindOciKey(key_id, UnixSeconds());
       if (known == nullptr) {
         return std::nullopt;
       }
