@@ -7,16 +7,19 @@
 
 namespace assay::storage {
 
-GatheringWriter::GatheringWriter(ObjectStore& store, std::string key, WriteOptions options, int64_t limit_bytes)
-    : store_(store), key_(std::move(key)), options_(std::move(options)), limit_bytes_(limit_bytes) {}
+GatheringWriter::GatheringWriter(ObjectStore& store, MemoryBudget& budget, std::string key, WriteOptions options)
+    : store_(store), budget_bytes_(budget.bytes()), key_(std::move(key)), options_(std::move(options)), held_(budget) {}
 
 Status GatheringWriter::Write(Bytes bytes) {
-  gathered_ += static_cast<int64_t>(bytes.size());
-  if (gathered_ > limit_bytes_) {
-    return Status::Unsupported(
-        fmt::format("cannot write a stream of more than {} bytes to {}: it is written in one request (raise the memory "
-                    "budget, or write a file)",
-                    limit_bytes_, store_.Uri(key_)));
+  ASSAY_RETURN_IF_ERROR(broken_);
+  if (!held_.Take(static_cast<int64_t>(bytes.size()))) {
+    Abort();
+    broken_ = Status::Unsupported(
+        fmt::format("cannot write a stream to {}: it is written in one request, and until then in memory, of which the "
+                    "store's writers may hold {} bytes together (raise the memory budget, write fewer streams at a "
+                    "time, or write a file)",
+                    store_.Uri(key_), budget_bytes_));
+    return broken_;
   }
   memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes.size()));
   std::memcpy(memory_.back().get(), bytes.data(), bytes.size());
@@ -25,13 +28,19 @@ Status GatheringWriter::Write(Bytes bytes) {
 }
 
 Result<ObjectInfo> GatheringWriter::Commit() {
-  if (std::exchange(ended_, true)) {
-    return Status::Internal("a stream was to be committed after its end");
+  ASSAY_RETURN_IF_ERROR(broken_);
+  Result<ObjectInfo> result = store_.Write(key_, buffers_, options_);
+  Abort();
+  return result;
+}
+
+void GatheringWriter::Abort() {
+  if (broken_.ok()) {
+    broken_ = Status::FailedPrecondition("cannot write " + store_.Uri(key_) + ": the write has ended");
   }
-  if (gathered_ > limit_bytes_) {
-    return Status::Unsupported(fmt::format("cannot write {}: the stream was too long", store_.Uri(key_)));
-  }
-  return store_.Write(key_, buffers_, options_);
+  buffers_.clear();
+  memory_.clear();
+  held_.GiveBack();
 }
 
 }  // namespace assay::storage

@@ -20,13 +20,15 @@ size_t ChunkBytes(const StoreOptions& options) {
 
 }  // namespace
 
-ResumableWriter::ResumableWriter(const CallContext& context, const GcsDialect& dialect, std::string key,
-                                 const WriteOptions& options)
+ResumableWriter::ResumableWriter(const CallContext& context, const GcsDialect& dialect, MemoryBudget& budget,
+                                 std::string key, const WriteOptions& options)
     : context_(context),
       dialect_(dialect),
       key_(std::move(key)),
       options_(options),
-      chunk_bytes_(ChunkBytes(*context.options)) {
+      chunk_bytes_(ChunkBytes(*context.options)),
+      held_(budget) {
+  held_.TakeAnyway(static_cast<int64_t>(chunk_bytes_));
   if (options_.expected) {
     expected_.emplace(options_.expected->kind);
   }
@@ -91,6 +93,8 @@ Result<ObjectInfo> ResumableWriter::Commit() {
 
 void ResumableWriter::Abort() {
   upload_.reset();
+  gathered_ = {};
+  held_.GiveBack();
   if (broken_.ok()) {
     broken_ = Status::FailedPrecondition("cannot write " + dialect_.Uri(key_) + ": the write has ended");
   }

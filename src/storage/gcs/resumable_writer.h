@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "storage/gcs/upload_session.h"
+#include "storage/transfer/memory_budget.h"
 
 namespace assay::storage {
 
@@ -13,7 +14,9 @@ namespace assay::storage {
 /// the caller's memory.
 class ResumableWriter : public ObjectWriter {
  public:
-  ResumableWriter(const CallContext& context, const GcsDialect& dialect, std::string key, const WriteOptions& options);
+  /// Of `budget`, which the store's writers share, it holds a chunk in any case: it cannot do with less.
+  ResumableWriter(const CallContext& context, const GcsDialect& dialect, MemoryBudget& budget, std::string key,
+                  const WriteOptions& options);
   ~ResumableWriter() override { Abort(); }
 
   Status Write(Bytes bytes) override;
@@ -30,6 +33,7 @@ class ResumableWriter : public ObjectWriter {
   const std::string key_;
   const WriteOptions options_;
   const size_t chunk_bytes_;
+  HeldMemory held_;
   std::optional<ChecksumStream> expected_;
   std::vector<std::byte> gathered_;  // less than a chunk, or just one
   std::optional<UploadSession> upload_;

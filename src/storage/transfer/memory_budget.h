@@ -3,13 +3,17 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace assay::storage {
 
 /// Counts bytes. Thread-safe.
 class MemoryBudget {
  public:
-  explicit MemoryBudget(int64_t bytes) : left_(bytes) {}
+  explicit MemoryBudget(int64_t bytes) : bytes_(bytes), left_(bytes) {}
+
+  /// Of all together.
+  int64_t bytes() const { return bytes_; }
 
   /// False where less is left: then nothing is taken.
   bool Take(int64_t bytes) {
@@ -23,7 +27,33 @@ class MemoryBudget {
   void GiveBack(int64_t bytes) { left_ += bytes; }
 
  private:
+  const int64_t bytes_;
   std::atomic<int64_t> left_;
+};
+
+/// What one writer holds of a budget; given back with it. For one thread.
+class HeldMemory {
+ public:
+  /// `budget` is not owned.
+  explicit HeldMemory(MemoryBudget& budget) : budget_(budget) {}
+  HeldMemory(const HeldMemory&) = delete;
+  HeldMemory& operator=(const HeldMemory&) = delete;
+  ~HeldMemory() { GiveBack(); }
+
+  bool Take(int64_t bytes) {
+    const bool taken = budget_.Take(bytes);
+    held_ += taken ? bytes : 0;
+    return taken;
+  }
+  void TakeAnyway(int64_t bytes) {
+    budget_.TakeAnyway(bytes);
+    held_ += bytes;
+  }
+  void GiveBack() { budget_.GiveBack(std::exchange(held_, 0)); }
+
+ private:
+  MemoryBudget& budget_;
+  int64_t held_ = 0;
 };
 
 }  // namespace assay::storage

@@ -62,6 +62,8 @@ class RemoteStore : public ObjectStore {
   Signer& signer() { return *signer_; }
   const StoreOptions& options() const { return options_; }
   CallContext& context() { return context_; }
+  /// Of all writers of this store.
+  MemoryBudget& memory() { return memory_; }
 
  private:
   StoreOptions options_;
