@@ -14,8 +14,8 @@ namespace assay::storage {
 
 class GatheringWriter : public ObjectWriter {
  public:
-  /// `store` and `budget`, which it shares with the store's other writers, are not owned. A write that the budget has no
-  /// room for is an error: who waited for others, which hold theirs until they are committed, could wait for ever.
+  /// `store` and `budget`, which it shares with the store's other writers, are not owned. A write that the budget has
+  /// no room for is an error: who waited for others, which hold theirs until they are committed, could wait for ever.
   GatheringWriter(ObjectStore& store, MemoryBudget& budget, std::string key, WriteOptions options);
   Status Write(Bytes bytes) override;
   Result<ObjectInfo> Commit() override;
