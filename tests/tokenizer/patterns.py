@@ -71,6 +71,8 @@ REAL = {
 
 # What PCRE2 would understand otherwise, or not at all, and the rest of the syntax.
 SYNTAX = [
+    r"(?>.+?bc*)a",
+    r"(?>.??bc*)a",
     r"\p{Han}+",
     r"\p{Arabic}+|\p{Devanagari}+",
     r"\p{Hiragana}|\p{katakana}",
@@ -301,6 +303,9 @@ REFUSED = [
     (r"(?=[a-c])\B.*b", "'.*' behind an assertion"),
     (r"(?<n>\B.*b)", "'.*' behind an assertion"),
     (r"(?:a+?)*", "lazy"),
+    (r"(?:|ab|a){2}b", "a counted repetition of what may be empty"),
+    (r"(?:(?=b)b*){2,}", "a counted repetition of what may be empty"),
+    (r"(?:\b\w?){0,3}x", "a counted repetition of what may be empty"),
     (r"[a[b]-c]", "'-' beside a class"),
     (r"(?:(?:a{1000}){1000}){1000}", "too large"),
     ("(" * 300 + ")" * 300, "nested that deeply"),

@@ -16,7 +16,7 @@ TOOL = pathlib.Path(os.environ["ASSAY_BIN_DIR"]) / "tokenizer_tool"
 
 SMALL = [
     "世界。", "m² 10³ ¼ ½", "1000\u0301 1000", "0000 00000", "a\vb\n\x0bc", "\x0b", "١٢٣ १२ \u0903", "aaaa ab aab b abc ac d",
-    "ﬁ ﬆ ß ẞ ss SS st", "K k \u212a ſ s S", "σ ς Σ", "a\na", "a\n", "\n", "bcd ad d", "1.2" * 300, "ǅ ǆ Ǆ", "[a]b-c+,{}",
+    "ﬁ ﬆ ß ẞ ss SS st", "K k \u212a ſ s S", "σ ς Σ", "a\na", "a\n", "\n", "bcd ad d", "1.2" * 300, "ǅ ǆ Ǆ", "[a]b-c+,{}", "xbba",
     "e\u0301a", "'s 'S 'ſ", "\r\n\n\x85\u2028\u2029", "!$+^_`|~", "中A 😀é", "aB aC C cd aBd", "a{,} a{ a{1,2",
     "IMGIMGABCZ <sentinel:12>    \t", "12345678 1234567", "\u0378\ue000\U0010ffff",
 ]  # fmt: skip

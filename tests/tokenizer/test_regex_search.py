@@ -22,7 +22,7 @@ STRETCHES = [
 ]  # fmt: skip
 TAILS = [
     "", "b", "b", "c", "[ab]", "[é-ü]", r"\w", r"\wb", "(?=b)", "(?!b)", "(?:b|c)", r"(?:b|\w)", "b?", "b+", "$", r"\z", r"\Z",
-    "(?i:b)", "(?i:[é])", "[^b]", r"\h", r"\R", r"\d", r"\b", "[é]", r"(?<=b)", "bc", r"\n", "[[:xdigit:]]",
+    "(?i:b)", "(?i:[é])", "k", "s", "é", "世", "(?i:k)", "(?i:s)", "(?i:é)", "(?i:世)", "[^b]", r"\h", r"\R", r"\d", r"\b", "[é]", r"(?<=b)", "bc", r"\n", "[[:xdigit:]]",
 ]  # fmt: skip
 SHAPES = [
     "{p}{s}{t}", "{p}{s}{t}", "{p}{s}{t}", "(?m){p}{s}{t}", "(?:{p}{s}{t})+", "({p}{s}){t}", "{p}{s}{t}|{q}{s}{u}",
@@ -45,7 +45,7 @@ def same_as_library(wanted, texts, path):
         return None
     found = matches(wanted, texts, path)
     if isinstance(found, str):
-        assert REFUSAL in found or "PCRE2 cannot do" in found or "a lazy repetition" in found, found
+        assert REFUSAL in found or "PCRE2 cannot do" in found or "repetition" in found, found
         return False
     for ours, text in zip(found, texts, strict=True):
         assert ours == [piece for piece, _ in splitter.pre_tokenize_str(text)], (wanted, text)
@@ -54,7 +54,7 @@ def same_as_library(wanted, texts, path):
 
 def test_patterns_made_at_random(tmp_path):
     chooser = random.Random(7)
-    texts = ["".join(chooser.choices("aabbc\n\néx1 ", k=chooser.randrange(1, 12))) for _ in range(80)]
+    texts = ["".join(chooser.choices("aabbc\n\néx1 kKsſÉ世", k=chooser.randrange(1, 12))) for _ in range(80)]
     count = int(os.environ.get("ASSAY_REGEX_PATTERNS", "600"))
     outcomes = [same_as_library(pattern(chooser), texts, tmp_path / "texts") for _ in range(count)]
     assert outcomes.count(True) > 0.8 * (count - outcomes.count(None))

@@ -34,15 +34,16 @@ void CollectSets(const RegexNode& node, std::vector<const CodePointSet*>* sets) 
   }
 }
 
-bool LooksAhead(const RegexNode& node) {
-  return (node.kind == Kind::kLookAround && !node.behind && !node.negated) ||
-         std::any_of(node.parts.begin(), node.parts.end(), LooksAhead);
+bool MisleadsSearch(const RegexNode& node) {
+  return (node.kind == Kind::kLookAround && !node.behind && !node.negated) || node.kind == Kind::kAtomic ||
+         std::any_of(node.parts.begin(), node.parts.end(), MisleadsSearch);
 }
 
 // Before it matches, PCRE2 searches for a character that must come first and for one that must come after it. Of
-// (?=b)a?b it takes the one 'b' for both (10.42), and finds nothing in "b".
+// (?=b)a?b it takes the one 'b' for both (10.42), and finds nothing in "b"; of (?>.+?bc*)a its JIT finds nothing in
+// "xbba".
 uint32_t OptionsOf(const RegexNode& tree) {
-  return PCRE2_DOTALL | (LooksAhead(tree) ? PCRE2_NO_START_OPTIMIZE : 0);
+  return PCRE2_DOTALL | (MisleadsSearch(tree) ? PCRE2_NO_START_OPTIMIZE : 0);
 }
 
 // Writes a tree in PCRE2's syntax, over the symbols of an alphabet.

@@ -87,9 +87,44 @@ RegexNode AnyNewline() {
 bool IsAscii(const CodePointSet& set) {
   return !set.empty() && set.ranges().back().last < 0x80;
 }
+
+bool IsOne(const CodePointSet& set) {
+  return set.ranges().size() == 1 && set.ranges()[0].first == set.ranges()[0].last;
+}
+
 RegexNode Sought(RegexNode node, bool sought) {
   node.sought = sought;
   return node;
+}
+
+bool MayTakeNone(const RegexNode& node) {
+  switch (node.kind) {
+    case Kind::kSet:
+      return false;
+    case Kind::kAlternatives:
+      return std::any_of(node.parts.begin(), node.parts.end(), MayTakeNone);
+    case Kind::kRepeat:
+      return node.min == 0 || MayTakeNone(node.parts[0]);
+    case Kind::kSequence:
+    case Kind::kAtomic:
+      return std::all_of(node.parts.begin(), node.parts.end(), MayTakeNone);
+    default:
+      return true;
+  }
+}
+
+// Whether it has alternatives or assertions.
+bool Chooses(const RegexNode& node) {
+  switch (node.kind) {
+    case Kind::kSet:
+      return false;
+    case Kind::kSequence:
+    case Kind::kRepeat:
+    case Kind::kAtomic:
+      return std::any_of(node.parts.begin(), node.parts.end(), Chooses);
+    default:
+      return true;
+  }
 }
 
 bool FoldsToSeveral(const CodePointSet& set) {
@@ -218,7 +253,8 @@ class RegexParser {
     }
     folded_character_ = static_cast<char32_t>(FoldedCase(code_point));
     ASSAY_ASSIGN_OR_RETURN(RegexNode node, IgnoringCase(CodePointSet(code_point), false));
-    return Sought(std::move(node), true);
+    const bool sought = IsAscii(node.set) || IsOne(node.set);
+    return Sought(std::move(node), sought);
   }
 
   static Result<RegexNode> IgnoringCase(const CodePointSet& set, bool negated) {
@@ -416,17 +452,22 @@ class RegexParser {
       if (++count > kMaxDepth) {
         return Status::Unsupported("repetitions of repetitions that deep");
       }
-      ASSAY_RETURN_IF_ERROR(CheckRepeated(*node, greed));
+      ASSAY_RETURN_IF_ERROR(CheckRepeated(*node, *bounds, greed));
       *node = Repeat(std::move(*node), bounds->min, bounds->max, greed);
       *repeated = true;
     }
     return Status::Ok();
   }
 
-  // Oniguruma rewrites a repetition of a repetition, and where one of them is lazy into something else.
-  static Status CheckRepeated(const RegexNode& node, Greed greed) {
+  // Oniguruma rewrites a repetition of a repetition, and where one of them is lazy into something else. A round that
+  // takes nothing ends its repetitions, even where there were less than the least number; PCRE2 goes on.
+  static Status CheckRepeated(const RegexNode& node, const Bounds& bounds, Greed greed) {
     if (IsAssertion(node)) {
       return Status::InvalidArgument("a repetition repeats an assertion");
+    }
+    const bool counted = bounds.max > 1 && (bounds.min > 1 || bounds.max != kUnlimited);
+    if (counted && MayTakeNone(node) && Chooses(node)) {
+      return Status::Unsupported("a counted repetition of what may be empty");
     }
     const bool lazy = greed == Greed::kLazy || node.greed == Greed::kLazy;
     return node.kind == Kind::kRepeat && lazy ? Status::Unsupported("a lazy repetition within or around another")

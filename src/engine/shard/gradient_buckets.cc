@@ -124,6 +124,7 @@ void GradientBuckets::wait() {
 void GradientBuckets::step_over() {
   for (Bucket& bucket : buckets_) {
     bucket.averaged = false;
+    bucket.earlier.reset();
   }
 }
 
