@@ -102,7 +102,7 @@ class Run {
 
   Status CheckGate() const {
     const Comparison comparison = CompareWithReference();
-    const GateDifference allowed = GateTolerance(vit_.precision);
+    const GateDifference allowed = GateTolerance(vit_);
     const auto refuse = [&](std::string_view what, int64_t steps, double difference, double tolerance) {
       return Status::FailedPrecondition(
           fmt::format("the {} of the first {} steps differ from those of Torch DDP in fp32 on the same images by "
@@ -256,7 +256,7 @@ class Run {
     Set("final_loss", steps_.back().loss);
     if (!plan_.reference_steps.empty()) {
       const Comparison comparison = CompareWithReference();
-      const GateDifference allowed = GateTolerance(vit_.precision);
+      const GateDifference allowed = GateTolerance(vit_);
       SetCount("gated_steps", comparison.norms);
       Set("gate_relative_difference", comparison.largest.loss);
       Set("gate_tolerance", allowed.loss);
@@ -308,12 +308,21 @@ class Run {
 
 }  // namespace
 
-GateDifference GateTolerance(const std::string& precision) {
-  if (precision == "fp32") {
-    return {.loss = 1e-4, .grad_norm = 1e-3};
+GateDifference GateTolerance(const job::VitPlan& plan) {
+  constexpr GateDifference kFloat32 = {.loss = 1e-5, .grad_norm = 2e-5};
+  constexpr GateDifference kFloat16 = {.loss = 0.002, .grad_norm = 0.02};
+  constexpr GateDifference kBFloat16 = {.loss = 0.01, .grad_norm = 0.06};
+  constexpr GateDifference kFloat8 = {.loss = 0.05, .grad_norm = 0.2};
+  const auto uses = [&plan](std::string_view precision, std::string_view communicated) {
+    return plan.precision == precision || plan.knobs.communication_dtype == communicated;
+  };
+  if (uses("fp8", "float8")) {
+    return kFloat8;
   }
-  return precision == "fp8" ? GateDifference{.loss = 0.05, .grad_norm = 0.2}
-                            : GateDifference{.loss = 0.02, .grad_norm = 0.05};
+  if (uses("bf16", "bfloat16") || plan.precision == "amp_bf16") {
+    return kBFloat16;
+  }
+  return uses("fp16", "float16") || plan.precision == "amp_fp16" ? kFloat16 : kFloat32;
 }
 
 Result<Measured> MeasureVitPlugin(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {

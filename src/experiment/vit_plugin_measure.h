@@ -17,8 +17,9 @@ struct GateDifference {
   double grad_norm = 0;
 };
 
-/// What runs in `precision` may differ by from those in fp32 with everything on every rank; see
+/// What a run may differ by from one in fp32 with everything on every rank, by the coarsest type that it computes or
+/// communicates in: ten times what such runs were measured to (fp32: a hundred times, fp8: not measured); see
 /// docs/vit-plugins.md.
-GateDifference GateTolerance(const std::string& precision);
+GateDifference GateTolerance(const job::VitPlan& plan);
 
 }  // namespace assay::experiment

@@ -220,8 +220,8 @@ TEST_F(VitMeasureTest, LossesThatDoNotFollowTheReferenceMakeThePointInvalid) {
 }
 
 TEST_F(VitMeasureTest, GradientsThatDoNotFollowTheReferenceMakeThePointInvalid) {
-  const std::vector<std::pair<std::string, double>> factors = {{"fp32", 1.01},    {"bf16", 1.1},     {"fp16", 1.1},
-                                                               {"amp_bf16", 1.1}, {"amp_fp16", 1.1}, {"fp8", 1.3}};
+  const std::vector<std::pair<std::string, double>> factors = {{"fp32", 1.0001},   {"bf16", 1.07},     {"fp16", 1.03},
+                                                               {"amp_bf16", 1.07}, {"amp_fp16", 1.03}, {"fp8", 1.3}};
   for (const auto& [precision, factor] : factors) {
     std::get<job::VitPlan>(plan_.work).precision = precision;
     plan_.reference_steps = {{2.0, 3.0}, {1.9, 3.0}};
@@ -231,6 +231,12 @@ TEST_F(VitMeasureTest, GradientsThatDoNotFollowTheReferenceMakeThePointInvalid) 
     EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition) << precision;
     EXPECT_THAT(status.message(), HasSubstr("the gradient norms of the first 2 steps differ"));
   }
+  auto& plan = std::get<job::VitPlan>(plan_.work);
+  plan.precision = "fp32";
+  plan_.reference_steps[1].grad_norm = 3.0 / 1.01;
+  EXPECT_FALSE(MeasureVitPlugin(point_, plan_, Record({1, 1})).ok());
+  plan.knobs.communication_dtype = "float16";
+  EXPECT_TRUE(MeasureVitPlugin(point_, plan_, Record({1, 1})).ok());
 }
 
 TEST_F(VitMeasureTest, NothingIsHeldAgainstTheReferenceWhenTheFirstStepWasSkipped) {
