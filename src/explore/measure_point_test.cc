@@ -204,22 +204,64 @@ TEST_F(MeasurePointTest, WhatARuleForbidsDependsOnTheProgramsAlone) {
   EXPECT_EQ(measurement.depends_on, samplestore::Facts({{"judged_by", measurement.provenance.at("commit")}}));
 }
 
-TEST_F(MeasurePointTest, WhatOtherProgramsForbadeIsJudgedAgain) {
-  const experiment::BoundPoint point = Point();
-  samplestore::Measurement judged;
-  judged.uid = "by a rule that was wrong";
-  judged.experiment = point.experiment->id();
-  judged.parameterized_id = point.parameterized_id;
-  judged.entity = point.entity;
-  judged.entity_id = point.entity_id;
-  judged.outcome = Outcome::kInvalid;
+/// The store holds that a point was forbidden without a run.
+class VerdictTest : public MeasurePointTest {
+ protected:
+  static std::string Here(const char* name) {
+    return Host::Look(/*look_for_gpus=*/false).provenance(/*uses_gpus=*/false).at(name);
+  }
+
+  Outcome OutcomeAfter(const samplestore::Facts& depends_on, Reuse reuse) {
+    const experiment::BoundPoint point = Point();
+    samplestore::Measurement judged;
+    judged.uid = "forbidden";
+    judged.experiment = point.experiment->id();
+    judged.parameterized_id = point.parameterized_id;
+    judged.entity = point.entity;
+    judged.entity_id = point.entity_id;
+    judged.outcome = Outcome::kInvalid;
+    judged.depends_on = depends_on;
+    EXPECT_TRUE(store_->Remove({}).ok() && store_->Append(judged).ok());
+    options_.reuse = reuse;
+    return Measure(point).measurement.outcome;
+  }
+};
+
+TEST_F(VerdictTest, OfTheseProgramsOnThisMachineIsReplayed) {
+  const ProvenanceMap here = {{"commit", Here("commit")}, {"machine", Here("machine")}};
   for (const FoundBy found_by : {FoundBy::kRule, FoundBy::kPlan}) {
     for (const Reuse reuse : AllReuses()) {
-      ASSERT_TRUE(store_->Remove({}).ok());
-      judged.depends_on = DependenciesOf({{"commit", "another"}}, found_by);
-      ASSERT_TRUE(store_->Append(judged).ok());
-      options_.reuse = reuse;
-      EXPECT_EQ(Measure(point).measurement.outcome, Outcome::kValid) << ToString(reuse);
+      EXPECT_EQ(OutcomeAfter(DependenciesOf(here, found_by), reuse), Outcome::kInvalid) << ToString(reuse);
+    }
+  }
+}
+
+TEST_F(VerdictTest, OfOtherProgramsIsJudgedAgain) {
+  const ProvenanceMap there = {{"commit", "another"}, {"machine", Here("machine")}};
+  for (const FoundBy found_by : {FoundBy::kRule, FoundBy::kPlan}) {
+    for (const Reuse reuse : AllReuses()) {
+      EXPECT_EQ(OutcomeAfter(DependenciesOf(there, found_by), reuse), Outcome::kValid) << ToString(reuse);
+    }
+  }
+}
+
+TEST_F(VerdictTest, OfAnotherMachineIsJudgedAgainWhereTheMachineCounted) {
+  const ProvenanceMap there = {{"commit", Here("commit")}, {"machine", "another"}};
+  for (const Reuse reuse : AllReuses()) {
+    EXPECT_EQ(OutcomeAfter(DependenciesOf(there, FoundBy::kPlan), reuse), Outcome::kValid) << ToString(reuse);
+    EXPECT_EQ(OutcomeAfter(DependenciesOf(there, FoundBy::kRule), reuse), Outcome::kInvalid) << ToString(reuse);
+  }
+}
+
+// They kept verdicts as holding everywhere, or under the names that are compared of runs.
+TEST_F(VerdictTest, OfOlderProgramsIsJudgedAgain) {
+  const samplestore::Facts kept[] = {{},
+                                     {{"machine", Here("machine")}},
+                                     {{"commit", "another"}},
+                                     {{"commit", "another"}, {"machine", Here("machine")}}};
+  for (const samplestore::Facts& depends_on : kept) {
+    for (const Reuse reuse : AllReuses()) {
+      EXPECT_EQ(OutcomeAfter(depends_on, reuse), Outcome::kValid) << depends_on.size() << " " << ToString(reuse);
     }
   }
 }

@@ -28,6 +28,9 @@ Measurement Of(const MemoKey& key, Outcome outcome) {
   measurement.parameterized_id = key.parameterized_id;
   measurement.entity_id = key.entity_id;
   measurement.outcome = outcome;
+  if (outcome == Outcome::kInvalid) {
+    measurement.depends_on = {{kJudgedBy, "1"}};
+  }
   measurement.measured_at = UtcTimestamp();
   return measurement;
 }
@@ -156,7 +159,7 @@ TEST_F(ClaimsTest, APointIsClaimedUntilItHasAsManyValidMeasurementsAsWanted) {
 
 TEST_F(ClaimsTest, OnlyMeasurementsThatHoldHereCount) {
   Measurement elsewhere = Of(kKey, Outcome::kInvalid);
-  elsewhere.depends_on = {{"machine", "large"}, {"commit", "1"}};
+  elsewhere.depends_on = {{"machine", "large"}, {"commit", "1"}, {"libtorch", "2"}};
   ASSERT_TRUE(store_->Append(elsewhere).ok());
   EXPECT_TRUE(*store_->IsMeasured(kKey, 1, {{"machine", "large"}, {"commit", "1"}}));
   EXPECT_TRUE(*store_->IsMeasured(kKey, 1, {{"machine", "large"}}));
@@ -164,9 +167,22 @@ TEST_F(ClaimsTest, OnlyMeasurementsThatHoldHereCount) {
   EXPECT_EQ(Try("a", 1, {{"machine", "small"}}).result, ClaimResult::kClaimed);
   EXPECT_FALSE(store_->FindMeasured(kKey, {{"machine", "small"}})->has_value());
   EXPECT_TRUE(store_->FindMeasured(kKey, {})->has_value());
-  // What a rule forbids is so everywhere.
+  // What a rule forbids is so on every machine.
   ASSERT_TRUE(store_->Append(Of(kKey, Outcome::kInvalid)).ok());
   EXPECT_TRUE(*store_->IsMeasured(kKey, 1, {{"machine", "small"}}));
+}
+
+// Programs before this one kept what they forbade so; `here` may name none of it.
+TEST_F(ClaimsTest, AnInvalidMeasurementThatDoesNotSayWhatJudgedItHoldsNowhere) {
+  for (const Facts& depends_on : {Facts(), Facts{{"commit", "1"}}, Facts{{"machine", "large"}, {"commit", "1"}}}) {
+    Measurement judged = Of(kKey, Outcome::kInvalid);
+    judged.depends_on = depends_on;
+    ASSERT_TRUE(store_->Append(judged).ok());
+    EXPECT_FALSE(*store_->IsMeasured(kKey, 1, {}));
+    EXPECT_FALSE(*store_->IsMeasured(kKey, 1, depends_on));
+    EXPECT_FALSE(store_->FindMeasured(kKey, depends_on)->has_value());
+  }
+  EXPECT_EQ(ResultOf("a"), ClaimResult::kClaimed);
 }
 
 TEST_F(ClaimsTest, AFailureEndsTheClaimAndLeavesThePointOpen) {

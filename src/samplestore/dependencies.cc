@@ -37,6 +37,10 @@ bool Agrees(const Facts& depends_on, const Facts& here) {
   });
 }
 
+bool SaysWhatJudged(const Facts& depends_on) {
+  return depends_on.contains(kLibtorch) || depends_on.contains(kJudgedBy);
+}
+
 std::string MachineKind(const std::map<std::string, std::string>& provenance) {
   const std::string cores = EntryOf(provenance, "cores");
   if (cores.empty()) {

@@ -25,6 +25,11 @@ using Facts = std::map<std::string, std::string>;
 /// Whether what depends on `depends_on` holds where `here` does.
 bool Agrees(const Facts& depends_on, const Facts& here);
 
+/// Whether what is invalid, and depends on `depends_on`, says what found it so: a run, which has its libtorch, or the
+/// programs that judged without one. Verdicts of older programs do not say it, or say it by a name that is compared of
+/// runs alone: they hold nowhere, as to judge again costs nothing.
+bool SaysWhatJudged(const Facts& depends_on);
+
 /// "AMD EPYC 9B45, 2 cores, 23.5 GiB, 2 x NVIDIA H200" out of the provenance entries cpu, cores, memory and gpu: one
 /// name for all machines of a kind. Empty when they are not there.
 std::string MachineKind(const std::map<std::string, std::string>& provenance);

@@ -17,6 +17,14 @@ TEST(DependenciesTest, OnlyWhatHereNamesIsCompared) {
   EXPECT_FALSE(Agrees(depends_on, {{"machine", ""}}));
 }
 
+TEST(DependenciesTest, RunsAndVerdictsSayWhatJudgedAndOlderVerdictsDoNot) {
+  EXPECT_TRUE(SaysWhatJudged({{"machine", "a"}, {"commit", "1"}, {"libtorch", "2"}, {"model_hash", "h"}}));
+  EXPECT_TRUE(SaysWhatJudged({{"judged_by", "1"}}));
+  EXPECT_FALSE(SaysWhatJudged({}));
+  EXPECT_FALSE(SaysWhatJudged({{"commit", "1"}}));
+  EXPECT_FALSE(SaysWhatJudged({{"machine", "a"}, {"commit", "1"}, {"model_hash", "h"}}));
+}
+
 TEST(DependenciesTest, NamesKindsOfMachines) {
   EXPECT_EQ(MachineKind({}), "");
   EXPECT_EQ(MachineKind({{"cpu", "A"}, {"cores", "2"}, {"memory", "4.00 GiB"}, {"host", "h"}}), "A, 2 cores, 4.00 GiB");

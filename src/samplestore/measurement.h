@@ -31,7 +31,8 @@ struct Measurement {
   std::map<std::string, space::Value> properties;  ///< target property to value
   std::map<std::string, std::string> units;        ///< target property to unit
   std::map<std::string, std::string> provenance;   ///< host, CPU/GPU, libtorch, commit, model and data hashes, time
-  /// What the outcome holds for, by name (dependencies.h): "machine", "commit", "data_hash", ... Empty: everywhere.
+  /// What the outcome holds for, by name (dependencies.h): "machine", "commit", "data_hash", ... Empty: everywhere
+  /// what is valid, and nowhere what is invalid.
   std::map<std::string, std::string> depends_on;
   /// Series behind the values, for charts: "step_seconds", "loss", and sampled "time_s", "cpu_percent", "rss_bytes",
   /// ...

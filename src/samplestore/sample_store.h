@@ -108,7 +108,8 @@ class SampleStore {
   /// series.
   virtual Result<std::optional<Measurement>> FindMeasured(const MemoKey& key, const Facts& here = {}) = 0;
   /// Whether `key` is measured where `here` holds: it has `wanted` valid measurements, or its newest one that did not
-  /// fail is invalid. Only measurements that agree with `here` count.
+  /// fail is invalid. Only measurements that agree with `here` count, and of the invalid those that say what judged
+  /// them (SaysWhatJudged).
   virtual Result<bool> IsMeasured(const MemoKey& key, int64_t wanted, const Facts& here) = 0;
   /// The newest measurement of `key` with any outcome, with its series.
   virtual Result<std::optional<Measurement>> FindLatest(const MemoKey& key) = 0;

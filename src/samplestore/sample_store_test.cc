@@ -30,6 +30,9 @@ Measurement Make(const std::string& uid, int64_t batch_size, Outcome outcome, do
   measurement.entity = {{"batch_size", batch_size}, {"flash", batch_size > 4}, {"gpu_model", space::Value()}};
   measurement.entity_id = space::EntityId(measurement.entity);
   measurement.outcome = outcome;
+  if (outcome == Outcome::kInvalid) {
+    measurement.depends_on = {{kJudgedBy, "1"}};
+  }
   measurement.reason = outcome == Outcome::kValid ? "" : "because";
   measurement.properties = {{"speed", speed}, {"is_valid", int64_t{outcome == Outcome::kValid}}};
   measurement.units = {{"speed", "tokens/s"}};

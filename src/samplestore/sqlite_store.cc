@@ -36,6 +36,10 @@ Result<Measurement> ParseDocument(const Database& database, std::string_view tex
   return measurement.ok() ? std::move(measurement) : InStore(database, measurement.status());
 }
 
+bool Holds(bool is_invalid, const Facts& depends_on, const Facts& here) {
+  return (!is_invalid || SaysWhatJudged(depends_on)) && Agrees(depends_on, here);
+}
+
 std::string ParentOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
@@ -273,8 +277,8 @@ Result<SqliteStore::Known> SqliteStore::FindKnownInDocuments(const MemoKey& key,
       return known;
     }
     ASSAY_ASSIGN_OR_RETURN(const Measurement measurement, ParseDocument(database_, select.TextView(1)));
-    if (Agrees(measurement.depends_on, here)) {
-      const bool is_invalid = measurement.outcome == Outcome::kInvalid;
+    const bool is_invalid = measurement.outcome == Outcome::kInvalid;
+    if (Holds(is_invalid, measurement.depends_on, here)) {
       known = {select.Integer(0), is_invalid, known.valid + (is_invalid ? 0 : 1)};
     }
   }
@@ -299,7 +303,7 @@ Result<SqliteStore::Known> SqliteStore::FindKnown(const MemoKey& key, const Fact
     Facts depends_on;
   } row;
   const auto count = [&] {
-    if (row.id != 0 && Agrees(row.depends_on, here)) {
+    if (row.id != 0 && Holds(row.is_invalid, row.depends_on, here)) {
       known = {row.id, row.is_invalid, known.valid + (row.is_invalid ? 0 : 1)};
     }
   };

@@ -50,7 +50,7 @@ class SqliteStore : public SampleStore {
  private:
   using ColumnKey = std::pair<std::string, std::string>;  ///< kind and name
 
-  /// What the measurements of a key that agree with some facts say together; failed ones do not count.
+  /// What the measurements of a key that hold under some facts say together; failed ones do not count.
   struct Known {
     int64_t newest_id = 0;  ///< 0: there is none
     bool newest_is_invalid = false;
