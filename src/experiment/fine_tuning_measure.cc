@@ -40,17 +40,18 @@ Counts CountSteps(const std::vector<job::Step>& steps) {
 
 /// Of a micro-batch without loss the worker makes the forward pass alone: with such steps a run would be faster than
 /// the work that it is measured for.
-Status CheckAllTrained(const std::vector<job::Step>& measured, int64_t max_length) {
+Status CheckAllTrained(const std::vector<job::Step>& steps, int64_t warmup_steps, int64_t max_length) {
   int64_t forward_only = 0;
-  for (const job::Step& step : measured) {
-    forward_only += step.forward_only;
+  for (const job::Step& step : steps) {
+    // The reference's time has a first step in it that no warm-up was found for, though the exact times leave it out.
+    forward_only += step.step > warmup_steps ? step.forward_only : 0;
   }
   if (forward_only == 0) {
     return Status::Ok();
   }
   return Status::FailedPrecondition(fmt::format(
-      "{} of the measured steps' micro-batches bore no loss at model_max_length {}, so that their steps were "
-      "less than a training step: choose a larger model_max_length, or take such rows out",
+      "{} micro-batches after the warm-up bore no loss at model_max_length {}, so that their steps were less than a "
+      "training step: choose a larger model_max_length, or take such rows out",
       forward_only, max_length));
 }
 
@@ -68,7 +69,7 @@ class Run {
     if (const std::string divergence = DescribeDivergence(run.steps_); !divergence.empty()) {
       return Status::FailedPrecondition(divergence);
     }
-    ASSAY_RETURN_IF_ERROR(CheckAllTrained(run.measured_, run.tune_.model_max_length));
+    ASSAY_RETURN_IF_ERROR(CheckAllTrained(run.steps_, run.ended_->warmup_steps, run.tune_.model_max_length));
     return run;
   }
 
@@ -214,7 +215,12 @@ class Run {
   }
 
   void AddLearning() {
-    Set("initial_loss", steps_.front().loss);
+    // A step of the warm-up may have borne none: its loss of 0 says nothing.
+    const auto first_trained =
+        std::ranges::find_if(steps_, [](const job::Step& step) { return step.supervised_tokens > 0; });
+    if (first_trained != steps_.end()) {
+      Set("initial_loss", first_trained->loss);
+    }
     Set("final_loss", steps_.back().loss);
     // Of a step that the loss scaler skipped there is no norm; a run of such steps alone was refused.
     const auto last_update = std::find_if_not(steps_.rbegin(), steps_.rend(), std::mem_fn(&job::Step::skipped));

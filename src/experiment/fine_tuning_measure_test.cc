@@ -273,15 +273,28 @@ TEST_F(FineTuningMeasureTest, ARunThatTrainedNothingIsInvalid) {
   EXPECT_THAT(diverged.message(), HasSubstr("gradient norm of step 2 is inf"));
 }
 
-TEST_F(FineTuningMeasureTest, AMeasuredStepThatIsLessThanTrainingMakesThePointInvalid) {
-  job::RunRecord record = Record({1, 1, 1}, After(3));
-  std::get<job::Step>(record.events[2]).forward_only = 1;
-  EXPECT_EQ(Number(Values(record), "is_valid"), 1) << "the first step is not measured";
-  std::get<job::Step>(record.events[4]).forward_only = 2;
-  const Status status = MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, record).status();
-  EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition);
-  EXPECT_THAT(status.message(),
-              HasSubstr("2 of the measured steps' micro-batches bore no loss at model_max_length 25"));
+TEST_F(FineTuningMeasureTest, AStepAfterTheWarmUpThatIsLessThanTrainingMakesThePointInvalid) {
+  for (const size_t event : {2, 4}) {
+    job::RunRecord record = Record({1, 1, 1}, After(3));
+    std::get<job::Step>(record.events[event]).forward_only = 2;
+    const Status status = MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, record).status();
+    EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition) << "the reference's time has the first step in it, too";
+    EXPECT_THAT(status.message(), HasSubstr("2 micro-batches after the warm-up bore no loss at model_max_length 25"));
+  }
+}
+
+TEST_F(FineTuningMeasureTest, AStepOfTheWarmUpMayBearNoLoss) {
+  job::Ended ended = After(3);
+  ended.warmup_steps = 1;
+  ended.warmup_seconds = 1;
+  job::RunRecord record = Record({1, 1, 1}, ended);
+  auto& first = std::get<job::Step>(record.events[2]);
+  first.forward_only = 2;
+  first.supervised_tokens = 0;
+  first.loss = 0;
+  const auto values = Values(record);
+  EXPECT_EQ(Number(values, "is_valid"), 1);
+  EXPECT_DOUBLE_EQ(Number(values, "initial_loss"), 2.9) << "that of the first step that bore any";
 }
 
 TEST_F(FineTuningMeasureTest, FileOrderTokensWrapAround) {

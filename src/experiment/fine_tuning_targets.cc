@@ -59,7 +59,7 @@ const std::vector<TargetSpec>& ExactTargets() {
       {"warmup_steps", "steps", kExact, "steps that auto_stop_method left out; 0 without it"},
       {"warmup_seconds", "s", kExact, "their time"},
       {"train_runtime_total", "s", kExact, "T0"},
-      {"initial_loss", "", kExact, "loss of the first step, a mean over its supervised tokens"},
+      {"initial_loss", "", kExact, "loss of the first step that bore any, a mean over its supervised tokens"},
       {"final_loss", "", kExact, "loss of the last step"},
       {"final_grad_norm", "", kExact, "norm of all gradients in the last step that was not skipped for an overflow, before clipping"},
       {"parameters", "", kExact, "of the model with its adapter"},
