@@ -278,11 +278,13 @@ class SurveyTest : public ExploreTest {
  protected:
   void ExpectForeseen(const experiment::BoundSpace& space) {
     std::vector<std::string> foreseen;
-    ASSERT_TRUE(SurveySpace(space, *store_, explore_, [&](const experiment::BoundPoint& point, Prospect prospect) {
-                  if (prospect != Prospect::kReplay) {
-                    foreseen.push_back(point.entity_id);
-                  }
-                }).ok());
+    const auto survey =
+        SurveySpace(space, *store_, explore_, [&](const experiment::BoundPoint& point, Prospect prospect) {
+          if (prospect != Prospect::kReplay) {
+            foreseen.push_back(point.entity_id);
+          }
+        });
+    ASSERT_TRUE(survey.ok()) << survey.status().message();
     std::vector<std::string> measured;
     ExploreCallbacks callbacks;
     callbacks.on_done = [&](const PointDone& done) {
@@ -290,9 +292,13 @@ class SurveyTest : public ExploreTest {
         measured.push_back(done.point->entity_id);
       }
     };
-    Run(space, callbacks);
+    const ExploreSummary summary = Run(space, callbacks);
     EXPECT_THAT(foreseen, SizeIs(explore_.max_points));
     EXPECT_EQ(foreseen, measured);
+    EXPECT_EQ(survey->missing, summary.measured);
+    EXPECT_EQ(survey->forbidden, summary.invalid);
+    EXPECT_EQ(survey->replayed, summary.replayed);
+    EXPECT_EQ(survey->not_looked_at, summary.remaining);
   }
 };
 
@@ -304,12 +310,38 @@ TEST_F(SurveyTest, ForeseesTheRoundsOfRepeats) {
   }
 }
 
+TEST_F(SurveyTest, ForeseesWhatIsReplayedBehindTheLimit) {
+  Run(Space("2"));
+  explore_.max_points = 1;
+  ExpectForeseen(Space("1, 2"));
+}
+
 TEST_F(SurveyTest, ForeseesThatForbiddenPointsCount) {
-  // One GPU is more than the rules allow without gpu_model.
+  // One GPU is more than the rules allow without gpu_model: of eight points four are forbidden.
   const experiment::BoundSpace space = Space("1, 2", "", "1, 0");
-  explore_.max_points = 3;
   explore_.repeats = 2;
-  ExpectForeseen(space);
+  for (const int64_t max_points : {3, 10}) {
+    ASSERT_TRUE(store_->Remove({}).ok());
+    explore_.max_points = max_points;
+    ExpectForeseen(space);
+  }
+}
+
+// Its rule is newer than the measurement: the first round meets the measurement, the second the rule, the third its
+// verdict.
+TEST_F(SurveyTest, ForeseesTheVerdictOnAPointThatWasMeasured) {
+  const experiment::BoundSpace space = Space("1, 2", "", "1");
+  const experiment::BoundPoint point = space.At(0);
+  samplestore::Measurement measurement;
+  measurement.uid = "by older programs";
+  measurement.experiment = point.experiment->id();
+  measurement.parameterized_id = point.parameterized_id;
+  measurement.entity = point.entity;
+  measurement.entity_id = point.entity_id;
+  measurement.outcome = Outcome::kValid;
+  ASSERT_TRUE(store_->Append(measurement).ok());
+  explore_.repeats = 3;
+  explore_.max_points = 4;
   ExpectForeseen(space);
 }
 

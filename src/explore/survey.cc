@@ -6,18 +6,32 @@
 namespace assay::explore {
 namespace {
 
-/// `round` of the repeats, from 0. What the first one finds forbidden is not judged again by those behind it.
+/// Whether `round` of the repeats, from 0, would find `point` measured.
+Result<bool> IsReplayed(const experiment::BoundPoint& point, bool allowed, samplestore::SampleStore& store,
+                        const MeasureOptions& options, int64_t round) {
+  if (!options.replay) {
+    return false;
+  }
+  const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+  const samplestore::Facts here = FactsHere(point, options);
+  ASSAY_ASSIGN_OR_RETURN(const bool measured, store.IsMeasured(key, round + 1, here));
+  if (measured || allowed || round == 0) {
+    return measured;
+  }
+  // What is forbidden was judged by the first round that found it missing, and is invalid for those behind it.
+  ASSAY_ASSIGN_OR_RETURN(const bool measured_before, store.IsMeasured(key, round, here));
+  return !measured_before;
+}
+
 Result<Prospect> ProspectOf(const experiment::BoundPoint& point, samplestore::SampleStore& store,
                             const MeasureOptions& options, int64_t round) {
   const bool allowed = point.experiment->Check(point.complete).valid();
-  if (options.replay) {
-    ASSAY_ASSIGN_OR_RETURN(const bool measured, store.IsMeasured({point.parameterized_id, point.entity_id}, round + 1,
-                                                                 FactsHere(point, options)));
-    if (measured || (!allowed && round > 0)) {
-      return Prospect::kReplay;
-    }
-  }
-  return allowed ? Prospect::kMeasure : Prospect::kForbid;
+  ASSAY_ASSIGN_OR_RETURN(const bool replayed, IsReplayed(point, allowed, store, options, round));
+  return replayed ? Prospect::kReplay : allowed ? Prospect::kMeasure : Prospect::kForbid;
+}
+
+bool AtLimit(const Survey& survey, const ExploreOptions& options) {
+  return options.max_points >= 0 && survey.missing + survey.forbidden >= options.max_points;
 }
 
 }  // namespace
@@ -29,15 +43,15 @@ Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::Sam
   const int64_t total = space.size() * complete.repeats;
   Survey survey;
   for (int64_t number = 0; number < total; ++number) {
-    if (complete.max_points >= 0 && survey.missing + survey.forbidden >= complete.max_points) {
-      survey.not_looked_at = total - number;
-      break;
-    }
     if (InterruptRequested()) {
       return Status::Aborted("interrupted while the space was looked at");
     }
     const experiment::BoundPoint point = space.At(number % space.size());
     ASSAY_ASSIGN_OR_RETURN(const Prospect prospect, ProspectOf(point, store, complete.measure, number / space.size()));
+    if (prospect != Prospect::kReplay && AtLimit(survey, complete)) {
+      survey.not_looked_at = total - number;
+      break;
+    }
     ++(prospect == Prospect::kReplay   ? survey.replayed
        : prospect == Prospect::kForbid ? survey.forbidden
                                        : survey.missing);

@@ -23,11 +23,11 @@ struct Survey {
   int64_t replayed = 0;
   int64_t forbidden = 0;
   int64_t missing = 0;        ///< would be run
-  int64_t not_looked_at = 0;  ///< behind the last that max_points allows
+  int64_t not_looked_at = 0;  ///< from the first on that max_points allows no more
 };
 
-/// Goes through the points of `space` as an exploration with the same options would that finds all runs valid, and
-/// nobody else at work. `visit` may be empty. Ends early, with kAborted, on Ctrl-C.
+/// Goes through the points of `space` as an exploration with the same options would that finds valid what no rule
+/// forbids, and nobody else at work. `visit` may be empty. Ends early, with kAborted, on Ctrl-C.
 Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                            const ExploreOptions& options,
                            const std::function<void(const experiment::BoundPoint&, Prospect)>& visit = {});
