@@ -70,6 +70,13 @@ int64_t StarvedRuns(const report::CostLine& line) {
   return starved;
 }
 
+/// The first that the line stands on: it has two points with values at least, and others may have failed.
+const samplestore::Measurement& FirstRunOf(const report::CostLine& line) {
+  const auto point = std::ranges::find_if(
+      line.points, [](const report::Configuration* candidate) { return !candidate->CountedRuns().empty(); });
+  return *(*point)->CountedRuns().front();
+}
+
 std::string RemarkOn(const report::Prediction& prediction) {
   std::vector<std::string> remarks;
   if (!prediction.objection.empty()) {
@@ -104,7 +111,7 @@ nlohmann::json ToJson(const report::Prediction& prediction) {
                          {"objection", prediction.objection},
                          {"starved_runs", StarvedRuns(*prediction.line)}};
   for (const char* key : {"weights", "tokenizer"}) {
-    json[key] = report::ProvenanceOf(*prediction.line->points.front()->runs.front(), key);
+    json[key] = report::ProvenanceOf(FirstRunOf(*prediction.line), key);
   }
   if (prediction.memory_gib) {
     json["tensor_gib"] = *prediction.memory_gib;
@@ -112,9 +119,9 @@ nlohmann::json ToJson(const report::Prediction& prediction) {
   return json;
 }
 
-/// The recommended point: the line's own first one, with another batch size.
+/// The recommended point: that of the line's first run, with another batch size.
 Result<experiment::BoundPoint> PointOf(const report::Prediction& prediction) {
-  const samplestore::Measurement& measured = *prediction.line->points.front()->runs.front();
+  const samplestore::Measurement& measured = FirstRunOf(*prediction.line);
   ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(measured.experiment));
   space::Entity entity = measured.entity;
   entity[std::string(report::kBatchSizeProperty)] = std::llround(prediction.batch_size);

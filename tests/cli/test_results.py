@@ -57,6 +57,23 @@ def test_tables_say_that_weights_are_random(assay, explored, store, model, rows)
     assert "weights random, tokenizer none" in table
 
 
+def fail_first_run(assay, tmp_path):
+    """Before it says anything."""
+    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
+    once = f"import os\nif not os.path.exists('{tmp_path}/ran'):\n    open('{tmp_path}/ran', 'w')\n    os.kill(os.getpid(), 9)\n"
+    worker.write_text(worker.read_text().replace("import json", once + "import json", 1))
+
+
+def test_recommend_names_the_weights_of_runs_that_count(assay, space, store, tmp_path):
+    fail_first_run(assay, tmp_path)
+    assert assay("explore", space, "--store", store, "--max-points", 1).returncode == 1
+    with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
+        connection.execute("update documents set json = json_set(json, '$.measured_at', '2026-01-01T00:00:00Z')")
+    assay.ok("explore", space, "--store", store)
+    predictions = json.loads(assay.ok("recommend", "--experiment", FULL, "--store", store, "--output", "json"))
+    assert [prediction["weights"] for prediction in predictions] == ["random", "random"]
+
+
 def test_recommend_names_weights_and_tokenizer(assay, explored, store):
     assert "weights random, tokenizer none" in assay.ok("recommend", explored, "--store", store)
     (first, *_) = json.loads(assay.ok("recommend", explored, "--store", store, "--output", "json"))
@@ -157,9 +174,7 @@ def test_an_exploration_says_that_it_waits_for_another(assay, space, store, gate
 
 @pytest.mark.parametrize(("retries", "code", "outcomes"), [(0, 1, "0 measured"), (1, 0, "1 measured")])
 def test_what_failed_is_run_again_as_often_as_asked(assay, space, store, tmp_path, retries, code, outcomes):
-    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
-    once = f"import os\nif not os.path.exists('{tmp_path}/ran'):\n    open('{tmp_path}/ran', 'w')\n    os.kill(os.getpid(), 9)\n"
-    worker.write_text(worker.read_text().replace("import json", once + "import json", 1))
+    fail_first_run(assay, tmp_path)
     result = assay("explore", space, "--store", store, "--max-points", 1, "--retries", retries)
     assert result.returncode == code and outcomes in result.stdout, result.stderr
 
