@@ -168,6 +168,16 @@ TEST(HtmlReportTest, RunsThatWaitedForAProcessorAreMarked) {
   EXPECT_THAT(SectionOf(beside, "details"), HasSubstr("of 10.0 s; left out of the means</p>"));
 }
 
+TEST(HtmlReportTest, UseOfTheMachineIsThatOfARunThatCounts) {
+  const Measurement counted = MakeValid({.seed = 1});
+  Measurement starved = MakeValid({.seed = 2});
+  starved.provenance["starved"] = "waited for a processor for 4.00 s of 10.0 s";
+  const std::string of_counted = FigureOf(Render({counted}), "utilization");
+  EXPECT_NE(of_counted, "");
+  EXPECT_NE(of_counted, FigureOf(Render({starved}), "utilization"));
+  EXPECT_EQ(of_counted, FigureOf(Render({counted, starved}), "utilization"));
+}
+
 TEST(HtmlReportTest, TellsHowMuchOfTheSpaceWasMeasured) {
   const std::vector<Measurement> measurements = DemoSpace();
   ReportInput input;

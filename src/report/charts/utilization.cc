@@ -138,15 +138,24 @@ std::string DrawPanel(const Measurement& run, const std::vector<Band>& bands, do
   return std::move(svg).Finish();
 }
 
-// The last run that was sampled, of each configuration that has one; failed runs too, as they tell how it ended.
+// Those that its values are made of; without values, those that tell how it ended.
+std::vector<const Measurement*> RunsToShow(const Configuration& configuration) {
+  if (configuration.outcome == samplestore::Outcome::kValid) {
+    return configuration.CountedRuns();
+  }
+  std::vector<const Measurement*> runs = configuration.runs;
+  std::erase_if(runs, [&](const Measurement* run) { return run->outcome != configuration.outcome; });
+  return runs;
+}
+
+// The last run that was sampled, of each configuration that has one.
 std::vector<std::pair<const Configuration*, const Measurement*>> SampledRuns(const ResultSet& results) {
   std::vector<std::pair<const Configuration*, const Measurement*>> sampled;
   for (const Configuration& configuration : results.configurations()) {
-    const auto run = std::find_if(configuration.runs.rbegin(), configuration.runs.rend(), [&](const Measurement* m) {
-      return m->outcome == configuration.outcome && SeriesOf(*m, "time_s").size() > 1;
-    });
-    if (run != configuration.runs.rend()) {
-      sampled.emplace_back(&configuration, *run);
+    std::vector<const Measurement*> runs = RunsToShow(configuration);
+    std::erase_if(runs, [](const Measurement* run) { return SeriesOf(*run, "time_s").size() < 2; });
+    if (!runs.empty()) {
+      sampled.emplace_back(&configuration, runs.back());
     }
   }
   return sampled;
