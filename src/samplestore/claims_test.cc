@@ -1,10 +1,12 @@
 // Claims: of threads, of processes, of processes that died and of processes that stood still.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -143,6 +145,33 @@ TEST_F(ClaimsTest, AMeasurementThatTheStoreCannotKeepIsLoggedWhateverTheReason) 
   ASSERT_EQ(std::ranges::count(log, '\n'), 2);
   const auto kept = MeasurementFromJson(*ParseJson(log.substr(0, log.find('\n')), "log"));
   EXPECT_EQ(ToJson(*kept), ToJson(lost));
+}
+
+// As on a disk that is full, and then is not.
+TEST_F(ClaimsTest, AMeasurementThatTheLogCannotKeepLeavesNoHalfLine) {
+  ASSERT_TRUE(
+      Database::Open(directory_->path() + "/runs.db", Database::Access::kReadWrite)->Execute("DROP TABLE series").ok());
+  const auto refuse = [this] {
+    Measurement lost = Of(kKey, Outcome::kValid);
+    lost.series = {{"loss", {2, 1}}};
+    return store_->Append(lost);
+  };
+  ASSERT_FALSE(refuse().ok());
+  const std::string first = *ReadFile(store_->RefusedFile());
+  rlimit unlimited = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  const rlimit full = {.rlim_cur = first.size() + 10, .rlim_max = unlimited.rlim_max};
+  const auto on_full_disk = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  const Status status = refuse();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  std::signal(SIGXFSZ, on_full_disk);
+  EXPECT_THAT(status.message(), testing::HasSubstr("write a refused measurement to"));
+  EXPECT_EQ(*ReadFile(store_->RefusedFile()), first);
+  ASSERT_FALSE(refuse().ok());
+  const std::string log = *ReadFile(store_->RefusedFile());
+  EXPECT_TRUE(log.starts_with(first));
+  EXPECT_TRUE(ParseJson(log.substr(first.size()), "log").ok());
 }
 
 TEST_F(ClaimsTest, APointIsClaimedUntilItHasAsManyValidMeasurementsAsWanted) {

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <cerrno>
@@ -128,10 +130,20 @@ Result<AppendResult> SqliteStore::AddInTransaction(const Measurement& measuremen
 Status SqliteStore::LogRefused(const Measurement& measurement) {
   const std::string line = DumpJson(ToJson(measurement)) + "\n";
   const FileDescriptor log = OpenFile(RefusedFile().c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
-  if (!log.valid() || !WriteAll(log.get(), std::as_bytes(std::span(line)))) {
-    return ErrnoStatus(errno, "write a refused measurement to", RefusedFile());
+  const auto failure = [this] { return ErrnoStatus(errno, "write a refused measurement to", RefusedFile()); };
+  struct stat before = {};
+  // Others append, too: what they wrote must not be cut off with half a line of ours.
+  if (!log.valid() || RetryOnSignal([&] { return ::flock(log.get(), LOCK_EX); }) != 0 ||
+      ::fstat(log.get(), &before) != 0) {
+    return failure();
   }
-  return Status::Ok();
+  if (WriteAll(log.get(), std::as_bytes(std::span(line)))) {
+    return Status::Ok();
+  }
+  Status status = failure();
+  // The next line would go on where half of this one ends.
+  [[maybe_unused]] const int cut = ::ftruncate(log.get(), before.st_size);
+  return status;
 }
 
 Result<int64_t> SqliteStore::Remove(const MeasurementFilter& filter) {
