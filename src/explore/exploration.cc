@@ -104,7 +104,7 @@ Status Exploration::Handle(const Task& task) {
   if (task.again) {
     std::this_thread::sleep_for(kBusyPause);
   }
-  return ReserveMeasurement() ? Measure(task, point) : Status::Ok();
+  return ReserveMeasurement(task) ? Measure(task, point) : Status::Ok();
 }
 
 Status Exploration::Measure(const Task& task, const experiment::BoundPoint& point) {
@@ -168,10 +168,11 @@ MeasureOptions Exploration::OptionsFor(const Task& task) const {
   return options;
 }
 
-bool Exploration::ReserveMeasurement() {
+bool Exploration::ReserveMeasurement(const Task& task) {
   const std::lock_guard lock(mutex_);
   if (options_.max_points >= 0 && reserved_ >= options_.max_points) {
     limit_reached_ = true;
+    deferred_.push_back(task);
     return false;
   }
   ++reserved_;
@@ -181,6 +182,8 @@ bool Exploration::ReserveMeasurement() {
 void Exploration::ReturnReservation() {
   const std::lock_guard lock(mutex_);
   --reserved_;
+  // The thread that returns it goes on, and may use it for what was refused meanwhile.
+  limit_reached_ = false;
 }
 
 void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result) {

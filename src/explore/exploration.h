@@ -39,8 +39,9 @@ class Exploration {
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
   MeasureOptions OptionsFor(const Task& task) const;
 
-  /// False when max_points are being measured already.
-  bool ReserveMeasurement();
+  /// False when max_points are measured or being measured: nothing more is handed out then, unless a reservation is
+  /// returned, and `task` is deferred until then.
+  bool ReserveMeasurement(const Task& task);
   void ReturnReservation();
   void Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result);
   void Count(const PointResult& result);
@@ -61,7 +62,7 @@ class Exploration {
   mutable std::mutex callback_mutex_;  ///< held while a callback runs
   std::mutex mutex_;                   ///< guards all below
   int64_t next_task_ = 0;
-  std::deque<Task> deferred_;  ///< of points that somebody else was measuring
+  std::deque<Task> deferred_;  ///< of points that somebody else was measuring, or that max_points did not allow yet
   int64_t reserved_ = 0;       ///< measurements made or being made
   bool limit_reached_ = false;
   bool looked_for_common_mistake_ = false;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -225,6 +226,29 @@ TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
   EXPECT_EQ(busy, 1);
   EXPECT_EQ(summary.measured, 3);
   EXPECT_EQ(summary.replayed, 1);
+}
+
+// Of two threads one holds the only reservation, for a point that is not free, while the other one is refused.
+TEST_F(ExploreTest, AReservationThatWasNotUsedIsUsedForAnotherPoint) {
+  const experiment::BoundSpace space = Space("1");
+  std::map<samplestore::MemoKey, int64_t> claims;
+  for (int64_t index = 0; index < space.size(); ++index) {
+    const experiment::BoundPoint point = space.At(index);
+    const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+    claims[key] = store_->TryClaim(key, "other", 60, 1)->fence;
+  }
+  explore_.workers = 2;
+  explore_.max_points = 1;
+  ExploreCallbacks callbacks;
+  callbacks.on_start = [](const PointStart&) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  callbacks.on_busy = [&](const PointStart&) {
+    for (const auto& [key, fence] : claims) {
+      EXPECT_TRUE(store_->ReleaseClaim(key, fence).ok());
+    }
+  };
+  const ExploreSummary summary = Run(space, callbacks);
+  EXPECT_EQ(summary.measured, 1);
+  EXPECT_EQ(summary.remaining, 1);
 }
 
 // Its process was stopped while it ran, and another one has measured the point meanwhile.
