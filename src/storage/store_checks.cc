@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "http/message.h"
 
 namespace assay::storage {
+namespace {
+
+constexpr std::string_view kMismatchWords = ": the content is damaged, its ";
+/// Summed between two looks at the cancel flag.
+constexpr size_t kSummedBytes = size_t{8} << 20;
+
+}  // namespace
 
 Status CheckFileKey(std::string_view key, std::string_view uri) {
   if (key.empty()) {
@@ -108,8 +117,13 @@ Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag,
 Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,
                               const Checksum& found) {
   return Status::Io(fmt::format(
-      "cannot {} {}: the content is damaged, its {} is {} and not {} ({})", verb, uri, NameOf(found.kind), found.Hex(),
+      "cannot {} {}{}{} is {} and not {} ({})", verb, uri, kMismatchWords, NameOf(found.kind), found.Hex(),
       expected.Hex(), verb == "read" ? "read it again; if that fails too, restore the object" : "write it again"));
+}
+
+bool IsChecksumMismatch(const Status& status) {
+  // A status has no more than a code and words, and the code is that of all failures of disks and networks.
+  return status.code() == ErrorCode::kIo && status.message().find(kMismatchWords) != std::string::npos;
 }
 
 Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb) {
@@ -131,16 +145,23 @@ Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const
   return infos;
 }
 
-Status CheckExpected(const std::optional<Checksum>& expected, std::span<const Bytes> content, std::string_view uri) {
-  if (!expected.has_value()) {
+Status CheckExpected(const WriteOptions& options, std::span<const Bytes> content, std::string_view uri) {
+  if (!options.expected) {
     return Status::Ok();
   }
-  ChecksumStream stream(expected->kind);
-  for (const Bytes& buffer : content) {
-    stream.Update(buffer);
+  ChecksumStream stream(options.expected->kind);
+  for (Bytes rest : content) {
+    while (!rest.empty()) {
+      if (IsCancelled(options.cancel)) {
+        return CancelledStatus("write", uri);
+      }
+      const Bytes block = rest.first(std::min(rest.size(), kSummedBytes));
+      stream.Update(block);
+      rest = rest.subspan(block.size());
+    }
   }
   const Checksum found = stream.Finish();
-  return found == *expected ? Status::Ok() : ChecksumMismatchStatus("write", uri, *expected, found);
+  return found == *options.expected ? Status::Ok() : ChecksumMismatchStatus("write", uri, *options.expected, found);
 }
 
 std::optional<Checksum> CombinedChecksum(std::span<const ObjectInfo> objects) {

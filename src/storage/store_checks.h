@@ -40,6 +40,8 @@ Status ConditionFailedStatus(const WriteCondition& condition, std::string_view u
 Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag, std::string_view found_etag);
 Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,
                               const Checksum& found);
+/// Whether that is what `status` says.
+bool IsChecksumMismatch(const Status& status);
 
 /// What the store says of an object that must exist, or MissingObjectStatus(verb, ...).
 Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb);
@@ -47,8 +49,8 @@ Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std:
 Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
                                              std::string_view verb);
 
-/// Fails when `expected` names a checksum and `content` has another.
-Status CheckExpected(const std::optional<Checksum>& expected, std::span<const Bytes> content, std::string_view uri);
+/// Fails when `options` expect a checksum and `content` has another, or the write is cancelled meanwhile.
+Status CheckExpected(const WriteOptions& options, std::span<const Bytes> content, std::string_view uri);
 
 /// The CRC32C of the objects' concatenation, when all of them have one.
 std::optional<Checksum> CombinedChecksum(std::span<const ObjectInfo> objects);

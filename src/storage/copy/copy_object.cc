@@ -1,5 +1,7 @@
 #include "storage/copy/copy_object.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -43,20 +45,35 @@ class UnchangedFile final : public UploadJournal {
   const MappedObject& file_;
 };
 
-/// Why a write of the file was refused, where that is the file's own fault: it is not what its checksum was made of.
-Status FindDamage(const MappedObject& mapped, const std::optional<Checksum>& recorded, const std::string& uri) {
-  if (!recorded) {
-    return Status::Ok();
+/// Unless the caller knows it, the content of `file` is to be what its own checksum was made of.
+WriteOptions SendOptions(const ObjectInfo& file, const ObjectCopyOptions& options) {
+  WriteOptions write = CopyOptions(file, options.write);
+  if (options.verify && !write.expected) {
+    write.expected = file.checksum;
   }
-  const Checksum found = ChecksumOf(recorded->kind, mapped.bytes());
-  return found == *recorded ? Status::Ok() : ChecksumMismatchStatus("read", uri, *recorded, found);
+  return write;
+}
+
+Status DamagedFileStatus(const std::string& uri, const Status& found) {
+  return Status::Io(
+      fmt::format("cannot read {}: the content is damaged (read it again; if that fails too, restore the object): {}",
+                  uri, found.message()));
+}
+
+/// Nothing is left to go on with, here or in the store: what this run began has an end of its own.
+void Forget(PartJournal& journal, ObjectStore& target, const std::string& to) {
+  if (const ResumableUpload* left = journal.untouched()) {
+    // Best effort: what cannot be aborted now stays in the list of unfinished uploads.
+    [[maybe_unused]] const Status aborted = target.AbortUpload(to, left->upload_id);
+  }
+  journal.Remove();
 }
 
 /// From a file: sent from the mapped pages.
 Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, ObjectStore& target,
                               const std::string& to, const ObjectCopyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const MappedObject mapped, files.Map(from));
-  WriteOptions write = CopyOptions(mapped.info(), options.write);
+  WriteOptions write = SendOptions(mapped.info(), options);
   std::unique_ptr<PartJournal> journal;
   if (!options.journal_folder.empty() && target.capabilities().resumable_uploads) {
     ASSAY_ASSIGN_OR_RETURN(journal, PartJournal::Open(options.journal_folder, mapped, files.Uri(from), target.Uri(to)));
@@ -67,16 +84,16 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
     write.journal = journal.get();
     write.resume = journal->earlier();
   }
-  const std::optional<Checksum> recorded = options.verify ? mapped.info().checksum : std::nullopt;
-  write.expected = write.expected ? write.expected : recorded;
   const Bytes content = mapped.bytes();
   Result<ObjectInfo> written = target.Write(to, std::span(&content, 1), write);
-  const bool failed = written.status().code() == ErrorCode::kIo;
-  const Status damage = failed ? FindDamage(mapped, recorded, files.Uri(from)) : Status::Ok();
-  if (journal && (!failed || !damage.ok())) {
-    journal->Remove();
+  const bool differs = IsChecksumMismatch(written.status());
+  if (journal && (differs || written.status().code() != ErrorCode::kIo)) {
+    Forget(*journal, target, to);
   }
-  ASSAY_RETURN_IF_ERROR(damage);
+  if (differs) {
+    ASSAY_RETURN_IF_ERROR(mapped.CheckUnchanged());
+    return options.write.expected ? written.status() : DamagedFileStatus(files.Uri(from), written.status());
+  }
   ASSAY_RETURN_IF_ERROR(written.status());
   return CopiedObject{*std::move(written), journal ? journal->resumed_bytes() : 0};
 }

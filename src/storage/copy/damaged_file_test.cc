@@ -1,22 +1,31 @@
 // A file that has rotted on the disk is not sent on: its recorded checksum is compared before anything is published.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/files.h"
 #include "objectserver/server.h"
+#include "storage/auth/anonymous_signer.h"
 #include "storage/copy/copy_object.h"
+#include "storage/decorator/forwarding_store.h"
 #include "storage/file/file_store.h"
+#include "storage/gcs/gcs_store.h"
 #include "storage/open.h"
+#include "storage/s3/s3_store.h"
 
 namespace assay::storage {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 constexpr int64_t kPartBytes = int64_t{5} << 20;
 
@@ -33,28 +42,43 @@ class DamagedFileTest : public testing::TestWithParam<DamageCase> {
     objectserver::ServeOptions serve;
     serve.buckets = {"test"};
     server_ = *objectserver::ObjectServer::Start(serve);
-    StoreOptions options;
-    options.endpoint = server_->url();
-    options.region = "us-east-1";
-    options.anonymous = true;
-    options.part_bytes = kPartBytes;
+    store_options_.endpoint = server_->url();
+    store_options_.region = "us-east-1";
+    store_options_.anonymous = true;
+    store_options_.part_bytes = kPartBytes;
     const std::string uri = GetParam().target.empty() ? "file://" + folder_.path() + "/to/" : GetParam().target;
-    target_ = OpenStore(uri, options)->store;
+    target_ = OpenStore(uri, store_options_)->store;
     options_.journal_folder = folder_.path() + "/journals";
     options_.write.condition.kind = GetParam().if_absent ? WriteCondition::Kind::kAbsent : WriteCondition::Kind::kNone;
   }
 
-  /// Written through the store, and then changed so that nothing but the checksum tells.
-  void PutDamaged() {
+  /// Written through the store.
+  void Put() {
     const std::string content(static_cast<size_t>(GetParam().in_parts ? 2 * kPartBytes + 1 : 100), '0');
     const Bytes bytes = std::as_bytes(std::span(content));
     ASSERT_TRUE(files_.Write("k", std::span(&bytes, 1), {}).ok());
+  }
+  /// Changed so that nothing but the checksum tells; with `later` so that the time does.
+  void Damage(std::chrono::seconds later = {}) {
     const std::string path = folder_.path() + "/from/k";
     const auto time = std::filesystem::last_write_time(path);
     std::fstream(path, std::ios::in | std::ios::out) << "1";
-    std::filesystem::last_write_time(path, time);
+    std::filesystem::last_write_time(path, time + later);
+  }
+  Status Copy() { return CopyObject(files_, "k", *target_, "k", options_).status(); }
+  bool HasJournal() const {
+    return FileExists(options_.journal_folder) && !std::filesystem::is_empty(options_.journal_folder);
+  }
+  void ExpectDamageAndNothingLeft() {
+    const Status status = Copy();
+    EXPECT_EQ(status.code(), ErrorCode::kIo);
+    EXPECT_THAT(status.message(), HasSubstr("cannot read " + files_.Uri("k") + ": the content is damaged"));
+    EXPECT_FALSE((*target_->Stat("k")).has_value());
+    EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+    EXPECT_FALSE(HasJournal());
   }
 
+  StoreOptions store_options_;
   TemporaryDirectory folder_ = *TemporaryDirectory::Create("assay-damaged");
   FileStore files_{{folder_.path() + "/from", false}};
   std::unique_ptr<objectserver::ObjectServer> server_;
@@ -63,20 +87,42 @@ class DamagedFileTest : public testing::TestWithParam<DamageCase> {
 };
 
 TEST_P(DamagedFileTest, IsNotSentOn) {
-  PutDamaged();
-  const auto copied = CopyObject(files_, "k", *target_, "k", options_);
-  ASSERT_FALSE(copied.ok());
-  EXPECT_EQ(copied.status().code(), ErrorCode::kIo);
-  EXPECT_THAT(copied.status().message(), HasSubstr("cannot read " + files_.Uri("k") + ": the content is damaged"));
-  EXPECT_FALSE((*target_->Stat("k")).has_value());
-  EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
-  EXPECT_TRUE(!FileExists(options_.journal_folder) || std::filesystem::is_empty(options_.journal_folder));
+  Put();
+  Damage();
+  ExpectDamageAndNothingLeft();
 }
 
 TEST_P(DamagedFileTest, IsSentOnByWhoDoesNotWantToKnow) {
-  PutDamaged();
+  Put();
+  Damage();
   options_.verify = false;
-  EXPECT_TRUE(CopyObject(files_, "k", *target_, "k", options_).ok());
+  EXPECT_TRUE(Copy().ok());
+}
+
+/// Does something just before a write.
+class HookedStore final : public ForwardingStore {
+ public:
+  HookedStore(std::shared_ptr<ObjectStore> inner, std::function<void()> hook)
+      : ForwardingStore(std::move(inner)), hook_(std::move(hook)) {}
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
+                           const WriteOptions& options) override {
+    hook_();
+    return ForwardingStore::Write(key, buffers, options);
+  }
+
+ private:
+  const std::function<void()> hook_;
+};
+
+TEST_P(DamagedFileTest, OneThatWasWrittenMeanwhileHasChanged) {
+  Put();
+  target_ = std::make_shared<HookedStore>(target_, [this] { Damage(std::chrono::seconds(1)); });
+  const Status status = Copy();
+  EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("cannot read " + files_.Uri("k") + ": it changed"));
+  EXPECT_FALSE((*target_->Stat("k")).has_value());
+  EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+  EXPECT_FALSE(HasJournal());
 }
 
 INSTANTIATE_TEST_SUITE_P(Copy, DamagedFileTest,
@@ -85,6 +131,80 @@ INSTANTIATE_TEST_SUITE_P(Copy, DamagedFileTest,
                                          DamageCase{"gs", "gs://test/"}, DamageCase{"gs_parts", "gs://test/", true},
                                          DamageCase{"gs_session", "gs://test/", true, true},
                                          DamageCase{"oci_parts", "oci://test@assay/", true}),
+                         [](const auto& info) { return info.param.name; });
+
+/// Of a bucket to which no second part comes while `cut`.
+template <typename Base>
+class CutOff final : public Base {
+ public:
+  template <typename... Arguments>
+  explicit CutOff(const std::atomic<bool>& cut, Arguments&&... arguments)
+      : Base(std::forward<Arguments>(arguments)...), cut_(cut) {}
+  Outgoing PutPart(const std::string& key, const std::string& upload_id, int number,
+                   ChecksumSource& body) const override {
+    Outgoing outgoing = Base::PutPart(key, upload_id, number, body);
+    if (cut_ && number == 2) {
+      outgoing.request.url = "http://127.0.0.1:1/";
+    }
+    return outgoing;
+  }
+
+ private:
+  const std::atomic<bool>& cut_;
+};
+
+class CutOffUploadTest : public DamagedFileTest {
+ protected:
+  void SetUp() override {
+    DamagedFileTest::SetUp();
+    store_options_.max_attempts = 1;
+    auto nobody = std::make_unique<AnonymousSigner>();
+    if (GetParam().name == "s3") {
+      auto address = S3Address::Make("test", server_->url(), "us-east-1", store_options_);
+      ASSERT_TRUE(address.ok());
+      auto dialect = std::make_unique<CutOff<S3Dialect>>(cut_, *std::move(address), "us-east-1", store_options_);
+      target_ = std::make_shared<S3Store>(std::move(dialect), std::move(nobody), store_options_);
+    } else {
+      auto dialect = std::make_unique<CutOff<GcsDialect>>(cut_, GcsUrls(server_->url(), "test"), store_options_);
+      target_ = std::make_shared<GcsStore>(std::move(dialect), std::move(nobody), store_options_);
+    }
+  }
+
+  std::atomic<bool> cut_ = true;
+};
+
+TEST_P(CutOffUploadTest, OfAFileThatRotsThenEndsWithItsJournal) {
+  Put();
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  EXPECT_THAT(*target_->ListUploads(""), SizeIs(1));
+  EXPECT_TRUE(HasJournal());
+  Damage();
+  cut_ = false;
+  ExpectDamageAndNothingLeft();
+}
+
+TEST_P(CutOffUploadTest, OfAFileThatHadRottenIsNeverLeftWithoutItsJournal) {
+  Put();
+  Damage();
+  // S3's checksum is another: for it the file is compared before anything is sent.
+  EXPECT_THAT(Copy().message(), HasSubstr(GetParam().name == "s3" ? "damaged" : "cannot write part 2 of gs://test/k"));
+  EXPECT_EQ((*target_->ListUploads("")).empty(), !HasJournal());
+  cut_ = false;
+  ExpectDamageAndNothingLeft();
+}
+
+TEST_P(CutOffUploadTest, EndsWithItsJournalWhereTheNextIsCancelled) {
+  Put();
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  const std::atomic<bool> cancel = true;
+  options_.write.cancel = &cancel;
+  EXPECT_EQ(Copy().code(), ErrorCode::kAborted);
+  EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+  EXPECT_FALSE(HasJournal());
+}
+
+INSTANTIATE_TEST_SUITE_P(Copy, CutOffUploadTest,
+                         testing::Values(DamageCase{"s3", "s3://test/", true}, DamageCase{"gs", "gs://test/", true}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

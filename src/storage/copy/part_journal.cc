@@ -81,6 +81,7 @@ void PartJournal::ReadEarlier() {
 }
 
 void PartJournal::OnBegin(const ResumableUpload& upload) {
+  begun_ = true;
   // Parts that the store does not have are forgotten with the old text.
   if (::ftruncate(file_.get(), 0) != 0) {
     return;

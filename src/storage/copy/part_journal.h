@@ -23,6 +23,8 @@ class PartJournal final : public UploadJournal {
 
   /// What an earlier run left; null: nothing.
   const ResumableUpload* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
+  /// Likewise, where this run has not come to it (OnBegin): as it was left, so it stands.
+  const ResumableUpload* untouched() const { return begun_ ? nullptr : earlier(); }
   /// The bytes of its finished parts that the store still had.
   int64_t resumed_bytes() const { return resumed_bytes_; }
 
@@ -43,6 +45,7 @@ class PartJournal final : public UploadJournal {
   FileDescriptor file_;
   const MappedObject& source_;
   std::optional<ResumableUpload> earlier_;
+  bool begun_ = false;
   int64_t resumed_bytes_ = 0;
 };
 

@@ -173,7 +173,7 @@ Result<ObjectInfo> FileStore::WriteWith(const std::string& key, std::span<const 
   }
   const Checksum checksum = MakeCrc32c(crc);
   if (options.expected.has_value() && options.expected->kind != ChecksumKind::kCrc32c) {
-    ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, buffers, Uri(key)));
+    ASSAY_RETURN_IF_ERROR(CheckExpected(options, buffers, Uri(key)));
   } else if (options.expected.has_value() && *options.expected != checksum) {
     return ChecksumMismatchStatus("write", Uri(key), *options.expected, checksum);
   }

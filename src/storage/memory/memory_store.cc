@@ -192,7 +192,7 @@ Result<ObjectInfo> MemoryStore::Write(const std::string& key, std::span<const By
 
 Result<ObjectInfo> MemoryStore::Publish(const std::string& key, std::span<const Bytes> buffers,
                                         const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, buffers, Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckExpected(options, buffers, Uri(key)));
   auto object = std::make_shared<Object>();
   object->info = {.key = key,
                   .size = TotalBytes(buffers),

@@ -59,7 +59,7 @@ Result<ObjectInfo> WriteBuffers(const CallContext& context, const std::string& k
     return PutWhole(context, key, walk.Next(total), options);
   }
   if (options.expected && options.expected->kind != traits.checksum) {
-    ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, buffers, context.dialect->Uri(key)));
+    ASSAY_RETURN_IF_ERROR(CheckExpected(options, buffers, context.dialect->Uri(key)));
   }
   MultipartUpload upload(context, key, options, plan.connections);
   ASSAY_RETURN_IF_ERROR(upload.Begin());

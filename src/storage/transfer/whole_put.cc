@@ -58,7 +58,7 @@ Result<ObjectInfo> WholePut::Finish(const Status& run) {
 
 Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, Pieces pieces,
                             const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckExpected(options.expected, pieces, context.dialect->Uri(key)));
+  ASSAY_RETURN_IF_ERROR(CheckExpected(options, pieces, context.dialect->Uri(key)));
   WholePut put(context, key, std::move(pieces), options);
   CallRunner runner(context, {.in_flight = 1, .cancel = options.cancel});
   runner.Add(put.MakeCall());
