@@ -72,7 +72,8 @@ Result<ObjectInfo> S3Compose::Run(std::span<const ObjectInfo> sources) {
   }
   const std::optional<Checksum> whole = ChecksumOfAll(sources);
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options_.expected, whole, dialect_.Uri(to_)));
-  options_.expected = whole;  // what the store tells of the parts is held against it before anything is published
+  // What the store tells of the parts is held against it before anything is published, else what stands then.
+  options_.expected = whole;
   MultipartUpload upload(context_, to_, options_, ConnectionsOf(*context_.options));
   ASSAY_RETURN_IF_ERROR(upload.Begin());
   for (const ComposedPart& part : parts) {

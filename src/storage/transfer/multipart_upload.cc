@@ -185,7 +185,7 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
           part.failure = FailureWithoutEtag(part.value);
         }
         if (!part.failure) {
-          parts_.Set({number, bytes, part.value.etag, part.value.checksum}, true);
+          parts_.Set({number, bytes, part.value.etag, part.value.checksum}, part.value.checksum.has_value());
         }
         return part.failure;
       },
@@ -283,7 +283,8 @@ Status MultipartUpload::Reconcile(const Status& refused, const std::map<int, Upl
 }
 
 Publication MultipartUpload::PublicationOf(const std::optional<Checksum>& whole) const {
-  return {.key = key_, .token = token_, .bytes = parts_.total_bytes(), .checksum = [whole] { return whole; }};
+  const std::optional<Checksum> known = whole ? whole : options_.expected;
+  return {.key = key_, .token = token_, .bytes = parts_.total_bytes(), .checksum = [known] { return known; }};
 }
 
 Result<ObjectInfo> MultipartUpload::Settle(const std::optional<Checksum>& whole, const CallResult& result) {

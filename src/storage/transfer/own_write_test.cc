@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "storage/lying_store.h"
 
@@ -21,6 +22,17 @@ struct Told {
   std::string Crc64() const { return ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(content)).Base64(); }
 };
 
+/// The answer to HEAD.
+http::ServerResponse Tell(const Told& told) {
+  http::ServerResponse response;
+  response.headers.Add("ETag", told.etag);
+  if (told.checksum) {
+    response.headers.Add("x-amz-checksum-crc64nvme", told.Crc64());
+  }
+  response.head_content_length = static_cast<int64_t>(told.content.size());
+  return response;
+}
+
 /// Copies "from" to "to": what it tells of the first, in the answer, and (where it tells) of what stands then.
 struct CopyingS3 {
   http::ServerResponse Answer(const http::RequestHead& head) {
@@ -35,14 +47,7 @@ struct CopyingS3 {
     if (!of_source && !standing) {
       return http::TextResponse(403, "");
     }
-    const Told& told = of_source ? source : *standing;
-    http::ServerResponse response;
-    response.headers.Add("ETag", told.etag);
-    if (told.checksum) {
-      response.headers.Add("x-amz-checksum-crc64nvme", told.Crc64());
-    }
-    response.head_content_length = static_cast<int64_t>(told.content.size());
-    return response;
+    return Tell(of_source ? source : *standing);
   }
 
   Told source;
@@ -92,6 +97,54 @@ TEST(S3Copy, ThatAnotherWroteOverOrThatCannotBeAskedForIsDone) {
   EXPECT_THAT(CopyOn(s3), IsOk());
   s3.standing = Told{.content = "another", .etag = "g", .checksum = true};
   EXPECT_THAT(CopyOn(s3), IsOk());
+}
+
+/// Puts "to" together of "a" and "b", of whose copies it tells no checksum; what it tells of these, and (where it
+/// tells) of what stands then.
+struct ComposingS3 {
+  http::ServerResponse Answer(const http::RequestHead& head) {
+    if (head.method == "PUT") {
+      return http::TextResponse(200, "<CopyPartResult><ETag>p</ETag></CopyPartResult>");
+    }
+    if (head.method == "POST" && head.target.ends_with("uploads=")) {
+      token = head.headers.Find("x-amz-meta-assay-write-token").value_or("");
+      return http::TextResponse(
+          200, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>");
+    }
+    if (head.method == "POST") {
+      return http::TextResponse(200,
+                                "<CompleteMultipartUploadResult><ETag>whole</ETag></CompleteMultipartUploadResult>");
+    }
+    const bool of_source = !head.target.ends_with("/to");
+    if (!of_source && !standing) {
+      return http::TextResponse(403, "");
+    }
+    http::ServerResponse response = Tell(of_source ? source : *standing);
+    response.headers.Add("x-amz-meta-assay-write-token", token);
+    return response;
+  }
+
+  Told source = {.content = std::string(5 * kMiB, 'a'), .checksum = true};
+  std::optional<Told> standing;
+  std::string token;
+};
+
+Status ComposeOn(ComposingS3& s3) {
+  LyingStore store("s3://b/", [&s3](const http::RequestHead& head, std::string_view) { return s3.Answer(head); });
+  const std::vector<std::string> sources = {"a", "b"};
+  return store.store().Compose(sources, "to", {}).status();
+}
+
+TEST(S3Compose, OfWhosePartsNoChecksumIsToldIsComparedWithWhatStands) {
+  ComposingS3 s3;
+  EXPECT_THAT(ComposeOn(s3), IsOk()) << "what stands is not told";
+  s3.standing = Told{.content = s3.source.content + s3.source.content, .checksum = true};
+  EXPECT_THAT(ComposeOn(s3), IsOk());
+  s3.standing->content.back() = 'b';
+  EXPECT_THAT(ComposeOn(s3).message(), HasSubstr("published other content: crc64nvme"));
+  s3.standing = Told{.content = s3.source.content};
+  EXPECT_THAT(ComposeOn(s3).message(),
+              HasSubstr("published other content: 10485760 bytes were sent, the store has 5242880"));
 }
 
 /// Copies "from" of three bytes; the service says that it has made an object of `made`.

@@ -20,7 +20,7 @@ class UploadParts {
  public:
   /// A new part's number. `pieces` as long as its bytes can be sent again; empty where they cannot.
   int Add(int64_t bytes, Pieces pieces);
-  /// The store has taken it. `recorded`: it said the same checksum.
+  /// The store has taken it. `recorded`: it said its checksum, which is that of what was sent, if anything was.
   void Set(UploadedPart part, bool recorded);
 
   int64_t total_bytes() const { return total_bytes_; }
@@ -31,7 +31,7 @@ class UploadParts {
   /// To be named by the request that completes the upload, with the checksums that the store said too: one that knows
   /// none refuses them.
   std::vector<UploadedPart> Named() const;
-  /// Whether the store said of each part the checksum that it was sent with.
+  /// Whether the store said the checksum of each part.
   bool all_recorded() const;
   /// Of the whole, where those of the parts give it.
   std::optional<Checksum> Combined() const;
