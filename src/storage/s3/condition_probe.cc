@@ -49,9 +49,19 @@ Status NotTriedStatus(const WriteCondition& condition, std::string_view uri, con
 
 /// What made a trial fail, and that its object could not be removed then.
 Status WithLeftover(const Status& failed, const CallResult& removed) {
-  return removed.status.ok() ? failed
-                             : Status(failed.code(), fmt::format("{}; what it has written may stay: {}",
-                                                                 failed.message(), removed.status.message()));
+  if (failed.ok() || removed.status.ok()) {
+    return failed.ok() ? removed.status : failed;
+  }
+  return {failed.code(),
+          fmt::format("{}; what it has written may stay: {}", failed.message(), removed.status.message())};
+}
+
+/// Both, where both are errors.
+Status Joined(const Status& first, const Status& second) {
+  if (first.ok() || second.ok()) {
+    return first.ok() ? second : first;
+  }
+  return {second.code(), fmt::format("{}; {}", first.message(), second.message())};
 }
 
 /// Nothing where the answer says neither.
@@ -76,16 +86,12 @@ Status ConditionProbe::Check(Publishing way, const WriteOptions& options, const 
   const Trial trial(way, options.condition.kind);
   const std::string uri = context_.dialect->Uri(key);
   const std::lock_guard lock(mutex_);
-  if (!kept_.contains(trial)) {
-    const Status tried = Try(trial, ProbeKey(key), options.cancel);
-    if (!tried.ok()) {
-      // Where a copy cannot be tried it goes another way, whose first write tells what stays.
-      untold_ = way == Publishing::kCopy && kept_.contains(trial) ? tried : Status::Ok();
-      return NotTriedStatus(options.condition, uri, tried);
-    }
+  Status tried = kept_.contains(trial) ? Status::Ok() : Try(trial, ProbeKey(key), options.cancel);
+  if (way != Publishing::kCopy) {
+    tried = Joined(std::exchange(untold_, Status::Ok()), tried);
   }
-  if (way != Publishing::kCopy && !untold_.ok()) {
-    return NotTriedStatus(options.condition, uri, std::exchange(untold_, Status::Ok()));
+  if (!tried.ok()) {
+    return NotTriedStatus(options.condition, uri, tried);
   }
   return kept_[trial] ? Status::Ok() : ConditionNotKeptStatus(options.condition, uri);
 }
@@ -98,16 +104,19 @@ Status ConditionProbe::Try(const Trial& trial, const std::string& probe, CancelF
   const CallResult again = standing.ok() ? WriteAgain(trial.first, *standing, options) : CallResult{};
   // Also where the first write failed: it may have been carried out.
   const CallResult removed = Remove(probe);
-  if (!standing.ok()) {
-    return WithLeftover(standing.status(), removed);
-  }
-  const std::optional<bool> kept = IsKept(again);
-  if (!kept) {
-    return WithLeftover(again.status, removed);
-  }
+  const Status& end = standing.ok() ? again.status : standing.status();
+  const std::optional<bool> kept = standing.ok() ? IsKept(again) : std::nullopt;
+  const bool copies = trial.first == Publishing::kCopy;
+  const bool never = copies && end.code() == ErrorCode::kPermissionDenied;
   // Also where the object stays: who may not remove it is told once, and leaves no other.
-  kept_[trial] = *kept;
-  return removed.status;
+  if (kept || never) {
+    kept_[trial] = kept.value_or(false);
+  }
+  const Status tried = WithLeftover(kept ? Status::Ok() : end, removed);
+  if (copies && !removed.status.ok()) {
+    untold_ = Joined(untold_, tried);
+  }
+  return tried;
 }
 
 CallResult ConditionProbe::Remove(const std::string& probe) const {

@@ -28,13 +28,14 @@ class ConditionProbe {
   /// Ok where conditions of that kind are kept on that way: the store has refused the write as one whose condition does
   /// not hold. Unsupported where they are not: it has written, or said that it does not know them. Another error where
   /// it says neither, or the object of the trial, which lies beside `key`, could not be removed again. Tried once: what
-  /// was found is remembered.
+  /// was found is remembered, and that copies may not be made for a trial: then they are not known to keep conditions.
+  /// A copy that is refused here goes another way, so what its trial has left is told by the first check of that.
   Status Check(Publishing way, const WriteOptions& options, const std::string& key);
 
  private:
   using Trial = std::pair<Publishing, WriteCondition::Kind>;
 
-  /// Notes in `kept_` what it finds.
+  /// Notes in `kept_` what it finds, and in `untold_` what a copy leaves.
   Status Try(const Trial& trial, const std::string& probe, CancelFlag cancel);
   CallResult Remove(const std::string& probe) const;
   CallResult WriteAgain(Publishing way, const ObjectInfo& standing, const WriteOptions& options);
@@ -43,7 +44,7 @@ class ConditionProbe {
   Copy copy_;
   std::mutex mutex_;
   std::map<Trial, bool> kept_;  // guarded by mutex_
-  /// Of a trial of copies whose object stays, until a write has failed that says so.
+  /// Of trials of copies whose objects stay, until a write has failed that says so.
   Status untold_;  // guarded by mutex_
 };
 

@@ -29,6 +29,7 @@ class Kin {
  public:
   std::set<std::string> ignored{};  ///< "put", "complete", "copy"
   std::string denied{};             ///< the method that is refused for objects of probes
+  bool copies_denied = false;       ///< of objects of probes
   int lost_answers = 0;             ///< of copies, once they were made
   int refused_status = 0;           ///< of writes under a condition that does not hold; 0: what S3 answers
   std::string refused_body{};
@@ -126,6 +127,9 @@ class Kin {
     const std::string token(head.headers.Find("x-amz-meta-assay-write-token").value_or(""));
     const auto from = head.headers.Find("x-amz-copy-source");
     const bool of_upload = head.target.find("uploadId=") != std::string::npos;
+    if (copies_denied && from && probe != std::string::npos) {
+      return http::TextResponse(403, "<Error><Code>AccessDenied</Code></Error>");
+    }
     if (head.method == "PUT" && from && !of_upload) {
       http::ServerResponse answer = Store(head, key, objects_[KeyOf(std::string(*from))].content, "copy", token);
       if (answer.status == 200 && probe == std::string::npos && lost_answers-- > 0) {
@@ -288,6 +292,33 @@ TEST(S3Conditions, ObjectsOfTrialsThatStayAreToldOfEachKindAndWay) {
   }
   EXPECT_EQ(kin.contents().size(), 5u) << "what was copied from, and one object a trial";
   EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), IsOk());
+}
+
+TEST(S3Conditions, WhatTheTrialOfACopyLeavesIsToldWithWhatThatOfTheOtherWayLeaves) {
+  for (const bool copies_denied : {false, true}) {
+    Kin kin;
+    ASSERT_THAT(kin.Write("from", "content", {}), IsOk());
+    kin.denied = "DELETE";
+    kin.copies_denied = copies_denied;
+    const std::string message = kin.store().Copy("from", "to", Absent()).status().message();
+    auto left = kin.contents();
+    EXPECT_EQ(left.erase("from"), 1u);
+    EXPECT_EQ(left.size(), 2u) << "one object a trial";
+    for (const auto& [key, content] : left) {
+      EXPECT_THAT(message, HasSubstr("cannot remove s3://b/" + key));
+    }
+  }
+}
+
+TEST(S3Conditions, CopiesThatMayNotBeTriedAreTriedOnce) {
+  Kin kin;
+  ASSERT_THAT(kin.Write("from", "content", {}), IsOk());
+  kin.copies_denied = true;
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), IsOk());
+  EXPECT_THAT(kin.TakeRequests(), Contains("PUT -probe"));
+  EXPECT_THAT(kin.store().Copy("from", "beside", Absent()).status(), IsOk());
+  EXPECT_THAT(kin.TakeRequests(), Not(Contains(HasSubstr("-probe"))));
+  EXPECT_EQ(kin.contents()["beside"], "content");
 }
 
 TEST(S3Conditions, ATrialThatFailsNamesWhatItCouldNotRemove) {
