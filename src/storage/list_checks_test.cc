@@ -17,6 +17,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 ListPage PageOf(const std::vector<std::string>& keys, const std::vector<std::string>& prefixes = {}) {
   ListPage page;
@@ -294,8 +295,21 @@ TEST(LyingDeletes, AStoreThatStaysBusyIsNotAskedForEver) {
   std::vector<std::string> asked;
   const std::vector<Status> ends = RemoveOfBusy(100, asked);
   EXPECT_THAT(ends, ElementsAre(IsOk(), IsOk(), HasCode(ErrorCode::kIo)));
-  EXPECT_THAT(ends[2].message(), HasSubstr("SlowDown"));
+  EXPECT_THAT(ends[2].message(),
+              AllOf(StartsWith("cannot remove s3://b/c: "), HasSubstr("SlowDown"), HasSubstr("3 attempts")));
   EXPECT_EQ(asked.size(), 3u);
+}
+
+TEST(LyingDeletes, ARequestThatIsRefusedIsToldOfEachKeyByItsOwnName) {
+  LyingStore store("s3://b/", [](const http::RequestHead&, std::string_view) {
+    return http::TextResponse(403, "<Error><Code>AccessDenied</Code></Error>");
+  });
+  const std::vector<std::string> keys = {"a", "b"};
+  const std::vector<Status> ends = store.store().RemoveMany(keys);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    EXPECT_THAT(ends[i], HasCode(ErrorCode::kPermissionDenied));
+    EXPECT_THAT(ends[i].message(), StartsWith("cannot remove s3://b/" + keys[i] + ": 403 AccessDenied"));
+  }
 }
 
 }  // namespace

@@ -161,10 +161,10 @@ std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys
         return outcomes ? TakeOutcomes(answer, *outcomes, keys, ends)
                         : std::optional(FailureOfS3Body(answer, ParseS3Error(answer.body)));
       },
-      [keys, ends](const CallResult& result) {
+      [this, keys, ends](const CallResult& result) {
         for (size_t i = 0; i < keys.size(); ++i) {
           if (!result.status.ok() && IsLeft(keys[i], ends[i])) {
-            ends[i] = result.status;
+            ends[i] = DescribeFailure("remove", s3_.Uri(keys[i]), *result.failure, result.attempts);
           }
         }
       });

@@ -338,7 +338,7 @@ void CallRunner::FailOrRetry(Entry& entry) {
   }
   const Status status = DescribeFailure(entry.call->operation(), context_.dialect->Uri(entry.call->key()), failure,
                                         entry.history.attempts);
-  Finish(entry, {status, failure});
+  Finish(entry, {status, failure, entry.history.attempts});
 }
 
 void CallRunner::Finish(Entry& entry, CallResult result) {

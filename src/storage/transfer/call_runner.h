@@ -51,6 +51,7 @@ struct Attempt {
 struct CallResult {
   Status status;
   std::optional<Failure> failure;  ///< set with an error
+  int attempts = 1;                ///< that `failure` is the end of
 };
 
 /// A request with what happens to its answer. Its members are called on the thread that drives the runner.
