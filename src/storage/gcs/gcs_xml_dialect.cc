@@ -47,7 +47,10 @@ std::string ComposeDocument(std::span<const ObjectInfo> sources) {
   for (const ObjectInfo& source : sources) {
     pugi::xml_node component = root.append_child("Component");
     component.append_child("Name").text().set(source.key.c_str());
-    component.append_child("Generation").text().set(source.etag.c_str());
+    // An object of our own, made on the way to one of many sources, need not have told its generation.
+    if (!source.etag.empty()) {
+      component.append_child("Generation").text().set(source.etag.c_str());
+    }
   }
   std::ostringstream text;
   document.save(text, "", pugi::format_raw);

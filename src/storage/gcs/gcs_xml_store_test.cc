@@ -98,5 +98,17 @@ TEST(GcsXmlStore, ComposesMoreThanOneRequestMay) {
   EXPECT_EQ(listed->objects.size(), sources.size() + 1) << "those between are removed";
 }
 
+TEST(GcsXmlStore, ComposesWhatHasToldNoGeneration) {
+  const StoreOptions options;
+  const auto address = S3Address::Make("test", "http://127.0.0.1:1", "auto", options);
+  ASSERT_THAT(address.status(), IsOk());
+  const std::vector<ObjectInfo> sources = {{.key = "a", .etag = "7"}, {.key = "b"}};
+  const Outgoing outgoing = GcsXmlDialect(*address, options).Compose(sources, "to", {});
+  std::string document(static_cast<size_t>(outgoing.source->bytes()), '?');
+  outgoing.source->Read(std::as_writable_bytes(std::span(document)));
+  EXPECT_THAT(document, HasSubstr("<Component><Name>a</Name><Generation>7</Generation></Component>"
+                                  "<Component><Name>b</Name></Component>"));
+}
+
 }  // namespace
 }  // namespace assay::storage
