@@ -77,7 +77,7 @@ class EndedCredentialsTest : public testing::Test {
     EXPECT_TRUE(read == content);
   }
 
-  const double end_ = WallClockSeconds() + 1;
+  const double end_ = WallClockSeconds() + 5;  // a busy machine has begun the upload by then
   const TemporaryDirectory folder_ = *TemporaryDirectory::Create("assay-keys");
   std::unique_ptr<objectserver::ObjectServer> server_;
   StoreOptions options_;
