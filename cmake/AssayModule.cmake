@@ -25,7 +25,7 @@ function(assay_module name)
     if("${arg_LINKS}" MATCHES "assay_torch|engine_")
       assay_use_torch_header(${target}_test)
     else()
-      assay_compile_quickly(${target}_test)
+      assay_use_test_header(${target}_test)
     endif()
     add_test(NAME ${name} COMMAND ${target}_test)
     # Waiting threads of OpenMP must not spin while another test runs on the same cores.
@@ -47,6 +47,34 @@ endfunction()
 # assay_compile_quickly(TARGET): half the time of a release build, which goes into optimising templates.
 function(assay_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
+endfunction()
+
+# assay_use_test_header(TARGET): for tests without libtorch, half of whose compile time was gmock's headers. In a fuzz
+# build tests do without the counters that steer a fuzzer.
+function(assay_use_test_header target)
+  if(NOT TARGET assay_test_pch)
+    add_library(assay_test_pch OBJECT ${CMAKE_SOURCE_DIR}/src/test_pch.cc)
+    target_link_libraries(assay_test_pch PUBLIC GTest::gmock)
+    target_precompile_headers(assay_test_pch PRIVATE <gmock/gmock.h>)
+    set_target_properties(assay_test_pch PROPERTIES PCH_INSTANTIATE_TEMPLATES ON)
+    # Else the header's time is part of it, and no compiler cache knows what uses it again.
+    target_compile_options(
+      assay_test_pch
+      PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>"
+    )
+    _assay_compile_test(assay_test_pch)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM assay_test_pch)
+  _assay_compile_test(${target})
+endfunction()
+
+# What a precompiled header and its users must agree on. Programs would be compiled with -fPIE.
+function(_assay_compile_test target)
+  assay_compile_quickly(${target})
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+  if(ASSAY_BUILD_FUZZ)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=fuzzer-no-link>)
+  endif()
 endfunction()
 
 # assay_use_torch_header(TARGET): for targets that link libtorch, directly or through another engine module.

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import sqlite3
+import threading
 import uuid
 
 import pytest
@@ -163,9 +164,12 @@ def test_an_exploration_says_that_it_waits_for_another(assay, space, store, gate
     first = assay.start("explore", space, "--store", store)
     with gate.open("w"):
         second = assay.start("explore", space, "--store", store)
+        too_late = threading.Timer(60, second.kill)
+        too_late.start()
         said = [second.stderr.readline()]
         while said[-1] and "waiting" not in said[-1]:
             said.append(second.stderr.readline())
+        too_late.cancel()
         assert said[-1].startswith("[1/1] waiting: another process measures ")
     out, err = second.communicate(timeout=60)
     assert "1 point: 0 measured, 1 replayed" in out and " left" not in "".join(said) + err
