@@ -102,7 +102,8 @@ def vit_lines(arguments):
     options = ["--model", model_dir, "--data", data_file, "--steps", "4", *VIT_ROW.options]
     turns = in_turns(arguments, lambda bin_dir: run_vit.run([bin_dir / "bench_vit_step", *options]))
     for before, after in turns:
-        run_vit.loss_difference(VIT_ROW, after, before)
+        # A build of long ago tells no gradient norm: then the losses alone are compared.
+        run_vit.differences(VIT_ROW, after, {"first_grad_norm": after["first_grad_norm"], **before})
     return [
         line(f"vit {VIT_ROW.name}", "images/s", [tuple(VIT_ROW.batch / run["seconds"] for run in t) for t in turns])
     ]
@@ -118,27 +119,36 @@ def version_of(bin_dir):
     return run_vit.process.run([bin_dir / "assay", "--version"], {}).stdout.strip()
 
 
-def main():
-    arguments = parse_arguments()
-    arguments.data_dir = arguments.data_dir.resolve()
-    arguments.data_dir.mkdir(parents=True, exist_ok=True)
-    load, table = machine.load_average(), []
-    for name in arguments.selected:
-        print(f"==> {name}", flush=True)
-        table += lines_of(name, arguments)
+def report(table, load, arguments):
     before, after = (version_of(bin_dir) for bin_dir in arguments.builds)
-    page.publish(
+    return (
         f"# Two builds of assay in turns\n\n{machine.cpu_name()}, load before {load:.2f}. Before: {before}. After:"
         f" {after}. Rates, medians over {arguments.turns} turns; the ratio's interval is a bootstrap over turns: one that"
         " holds 1.00 shows no difference.\n\n"
-        f"    {machine.command_line('builds')}\n\n{markdown_table(HEADER, table)}\n",
-        arguments.output_dir,
-        "builds",
+        f"    {machine.command_line('builds')}\n\n{markdown_table(HEADER, table)}\n"
     )
 
 
+def main():
+    """A row that fails keeps no other row from the page."""
+    arguments = parse_arguments()
+    arguments.data_dir = arguments.data_dir.resolve()
+    arguments.data_dir.mkdir(parents=True, exist_ok=True)
+    load, table, failed = machine.load_average(), [], False
+    for name in arguments.selected:
+        print(f"==> {name}", flush=True)
+        try:
+            lines = lines_of(name, arguments)
+        except (Failed, losses.Differ, RuntimeError) as error:
+            print(f"    {error}", file=sys.stderr, flush=True)
+            lines = [[name, f"failed: {str(error).splitlines()[0]}", *[""] * (len(HEADER) - 2)]]
+            failed = True
+        for cells in lines:
+            print("    " + "  ".join(cells), flush=True)
+        table += lines
+    page.publish(report(table, load, arguments), arguments.output_dir, "builds")
+    return 1 if failed else 0
+
+
 if __name__ == "__main__":
-    try:
-        main()
-    except (Failed, losses.Differ, RuntimeError) as error:
-        sys.exit(f"script/bench: {error}")
+    sys.exit(main())
