@@ -12,6 +12,8 @@ function(assay_module name)
   target_link_libraries(${target} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS})
   if("${arg_LINKS}" MATCHES "assay_torch|engine_")
     assay_use_torch_header(${target})
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    _assay_use_common_header(${target})
   endif()
   if(arg_NOT_HOT)
     assay_compile_quickly(${target})
@@ -22,10 +24,11 @@ function(assay_module name)
     set_target_properties(${target}_test PROPERTIES UNITY_BUILD OFF)
     target_link_libraries(${target}_test PRIVATE ${target} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${target}_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    assay_compile_quickly(${target}_test)
     if("${arg_LINKS}" MATCHES "assay_torch|engine_")
       assay_use_torch_header(${target}_test)
     else()
-      assay_use_test_header(${target}_test)
+      _assay_use_test_header(${target}_test)
     endif()
     add_test(NAME ${name} COMMAND ${target}_test)
     # Waiting threads of OpenMP must not spin while another test runs on the same cores.
@@ -49,32 +52,54 @@ function(assay_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
 endfunction()
 
-# assay_use_test_header(TARGET): for tests without libtorch, half of whose compile time was gmock's headers. In a fuzz
-# build tests do without the counters that steer a fuzzer.
-function(assay_use_test_header target)
-  if(NOT TARGET assay_test_pch)
-    add_library(assay_test_pch OBJECT ${CMAKE_SOURCE_DIR}/src/test_pch.cc)
-    target_link_libraries(assay_test_pch PUBLIC GTest::gmock)
-    target_precompile_headers(assay_test_pch PRIVATE <gmock/gmock.h>)
-    set_target_properties(assay_test_pch PROPERTIES PCH_INSTANTIATE_TEMPLATES ON)
-    # Else the header's time is part of it, and no compiler cache knows what uses it again.
-    target_compile_options(
-      assay_test_pch
-      PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>"
-    )
-    _assay_compile_test(assay_test_pch)
+# _assay_header(NAME HEADERS ... [OPTIONS ...] [LINKS ...]): a precompiled header, for targets that are compiled alike.
+function(_assay_header name)
+  cmake_parse_arguments(arg "" "" "OPTIONS;HEADERS;LINKS" ${ARGN})
+  if(TARGET ${name})
+    return()
   endif()
-  target_precompile_headers(${target} REUSE_FROM assay_test_pch)
-  _assay_compile_test(${target})
+  add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/src/precompiled.cc)
+  target_link_libraries(${name} PUBLIC ${arg_LINKS})
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+  set_target_properties(${name} PROPERTIES PCH_INSTANTIATE_TEMPLATES ON)
+  # Else the header's time is part of it, and no compiler cache knows again what uses it.
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
 
-# What a precompiled header and its users must agree on. Programs would be compiled with -fPIE.
-function(_assay_compile_test target)
-  assay_compile_quickly(${target})
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+# Of modules without libtorch, where clang compiles them; GCC, which loads a precompiled header whole, gains nothing.
+function(_assay_use_common_header target)
+  _assay_header(
+    assay_common_pch
+    HEADERS
+      <algorithm>
+      <filesystem>
+      <fmt/format.h>
+      <fstream>
+      <functional>
+      <map>
+      <memory>
+      <nlohmann/json.hpp>
+      <optional>
+      <set>
+      <string>
+      <vector>
+    LINKS assay_fmt nlohmann_json::nlohmann_json
+  )
+  target_precompile_headers(${target} REUSE_FROM assay_common_pch)
+endfunction()
+
+# Of tests without libtorch, half of whose compile time was gmock's headers. They are compiled as libraries are, with
+# -fPIC, and in a fuzz build without the counters that steer a fuzzer.
+function(_assay_use_test_header target)
+  set(options $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
   if(ASSAY_BUILD_FUZZ)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=fuzzer-no-link>)
+    list(APPEND options $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=fuzzer-no-link>)
   endif()
+  _assay_header(assay_test_pch OPTIONS ${options} HEADERS <gmock/gmock.h> LINKS GTest::gmock)
+  assay_compile_quickly(assay_test_pch)
+  target_compile_options(${target} PRIVATE ${options})
+  target_precompile_headers(${target} REUSE_FROM assay_test_pch)
 endfunction()
 
 # assay_use_torch_header(TARGET): for targets that link libtorch, directly or through another engine module.

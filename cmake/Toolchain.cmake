@@ -46,6 +46,7 @@ if(ASSAY_BUILD_FUZZ)
     -fsanitize=fuzzer-no-link,address,undefined
     -fno-sanitize=function
     -fno-sanitize-recover=undefined
+    -fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/sanitizer-ignorelist.txt
   )
   add_link_options(-fsanitize=address,undefined)
 endif()

@@ -67,6 +67,6 @@ target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-unus
 
 # What is waiting to be instantiated at the end of a precompiled header is instantiated in every file that uses it, so
 # it holds what most files need and no more.
-add_library(assay_torch_pch OBJECT ${CMAKE_SOURCE_DIR}/src/engine/torch_pch.cc)
+add_library(assay_torch_pch OBJECT ${CMAKE_SOURCE_DIR}/src/precompiled.cc)
 target_link_libraries(assay_torch_pch PUBLIC assay_torch)
 target_precompile_headers(assay_torch_pch PRIVATE <ATen/ATen.h> <string> <vector> <functional>)

@@ -95,6 +95,7 @@ make_venv() {
 }
 
 # setup_python NAME...: the pinned packages of tools/requirements-NAME.txt; a stamp of the list's hash skips what stands.
+# They are compiled when they are imported: most of their modules never are.
 setup_python() {
     [ -x "$venv/bin/python" ] || step "Making the virtual environment .venv" make_venv
     local name list stamp
@@ -102,7 +103,7 @@ setup_python() {
         list=$root/tools/requirements-$name.txt
         stamp=$venv/.requirements-$name.sha256
         if ! sha256sum --status --check "$stamp" 2>/dev/null; then
-            step "Installing Python packages ($name)" "$venv/bin/pip" install --disable-pip-version-check -r "$list"
+            step "Installing Python packages ($name)" "$venv/bin/pip" install --disable-pip-version-check --no-compile -r "$list"
             sha256sum "$list" >"$stamp"
         fi
     done

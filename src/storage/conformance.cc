@@ -1,7 +1,6 @@
 #include "storage/conformance.h"
 
 #include <cstring>
-#include <random>
 
 #include "storage/store_checks.h"
 
@@ -27,9 +26,12 @@ std::map<std::string, std::string> UserMetadata(const ObjectInfo& info) {
 
 std::string RandomContent(int64_t bytes, uint64_t seed) {
   std::string content(static_cast<size_t>(bytes), '\0');
-  std::mt19937_64 random(seed);
-  for (size_t at = 0; at < content.size(); at += sizeof(uint64_t)) {
-    const uint64_t word = random();
+  // Marsaglia's xorshift: quick without optimisation too, where most tests would wait for a larger generator.
+  uint64_t word = 0x9e3779b97f4a7c15 * (seed + 1);
+  for (size_t at = 0; at < content.size(); at += sizeof(word)) {
+    word ^= word << 13;
+    word ^= word >> 7;
+    word ^= word << 17;
     std::memcpy(content.data() + at, &word, std::min(sizeof(word), content.size() - at));
   }
   return content;

@@ -1,0 +1,1 @@
+// Carries a precompiled header that others reuse; holds no code.

@@ -1,1 +1,0 @@
-// Carries the precompiled header of gmock that every test without libtorch reuses; holds no code.
