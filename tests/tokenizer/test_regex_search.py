@@ -18,7 +18,8 @@ ASSERTIONS = [
 STRETCHES = [
     ".*", ".*", ".*", ".+", ".{2,}", ".{0,}", "(?:.?)*", "(.?)*", "(?:.+)?", "(.+)?", "(.*)+", "(?:.*)+", "(.)*", "(?m:.)*",
     "(?m:.*)", "(?m:.*)", "(?m:.+)", "(?m:.?)+", ".*+", "(?>.*)", r"\N*", r"\O*", "(?:.{1})+", ".*?", ".{0,3}", "(?:.*|.+)",
-    "(?:.*){2}", "(?:.+){0,2}", r"(?:\B.*)",
+    "(?:.*){2}", "(?:.+){0,2}", r"(?:\B.*)", "(?:.??c?){2}", "(?:a??c?){0,3}", "(?:c?a?+){2}", "(?:c?a?+){0,3}", "(?:a.*?){2}",
+    "(?:a.??){0,3}", "(?:b.?+){2}", "(?:.b?+){0,3}", "(?:(?>a?)b?){2}",
 ]  # fmt: skip
 TAILS = [
     "", "b", "b", "c", "[ab]", "[é-ü]", r"\w", r"\wb", "(?=b)", "(?!b)", "(?:b|c)", r"(?:b|\w)", "b?", "b+", "$", r"\z", r"\Z",
@@ -29,7 +30,10 @@ SHAPES = [
     "{p}{s}{t}|{q}{r}{u}", "(?:{p}|{q}){s}{t}", "{p}{q}{s}{t}", "(?<n>{p}{s}){t}", "(?:{p}{s}{t})?", "(?i){p}{s}{t}", "(?:{p}(?:{q}{s})){t}",
 ]  # fmt: skip
 
-REFUSAL = "uses '.*' behind an assertion at its beginning, in a way that cannot be told, which is not supported"
+REFUSALS = [
+    "uses '.*' behind an assertion at its beginning, in a way that cannot be told, which is not supported",
+    "PCRE2 cannot do", "a lazy repetition within or around another", "a counted repetition of what may be empty",
+]  # fmt: skip
 
 
 def pattern(chooser):
@@ -45,7 +49,7 @@ def same_as_library(wanted, texts, path):
         return None
     found = matches(wanted, texts, path)
     if isinstance(found, str):
-        assert REFUSAL in found or "PCRE2 cannot do" in found or "repetition" in found, found
+        assert any(refusal in found for refusal in REFUSALS), found
         return False
     for ours, text in zip(found, texts, strict=True):
         assert ours == [piece for piece, _ in splitter.pre_tokenize_str(text)], (wanted, text)
@@ -57,4 +61,4 @@ def test_patterns_made_at_random(tmp_path):
     texts = ["".join(chooser.choices("aabbc\n\néx1 kKsſÉ世", k=chooser.randrange(1, 12))) for _ in range(80)]
     count = int(os.environ.get("ASSAY_REGEX_PATTERNS", "600"))
     outcomes = [same_as_library(pattern(chooser), texts, tmp_path / "texts") for _ in range(count)]
-    assert outcomes.count(True) > 0.8 * (count - outcomes.count(None))
+    assert outcomes.count(True) > 0.65 * (count - outcomes.count(None))

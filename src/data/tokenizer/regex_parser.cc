@@ -113,14 +113,15 @@ bool MayTakeNone(const RegexNode& node) {
   }
 }
 
-// Whether it has alternatives or assertions.
+// Whether it may take nothing where it could take something, unless all that follows fails: it has alternatives,
+// assertions, or parts that are lazy, possessive or atomic.
 bool Chooses(const RegexNode& node) {
   switch (node.kind) {
     case Kind::kSet:
       return false;
-    case Kind::kSequence:
     case Kind::kRepeat:
-    case Kind::kAtomic:
+      return node.greed != Greed::kGreedy || Chooses(node.parts[0]);
+    case Kind::kSequence:
       return std::any_of(node.parts.begin(), node.parts.end(), Chooses);
     default:
       return true;
