@@ -55,16 +55,18 @@ Result<ExploreSummary> Exploration::Run() {
   summary_.seconds = MonotonicSeconds() - start;
   summary_.interrupted = InterruptRequested();
   summary_.remaining = total() - Finished(summary_);
-  const Result<ExploreSummary> result = error_.ok() ? Result<ExploreSummary>(summary_) : Result<ExploreSummary>(error_);
-  ASSAY_RETURN_IF_ERROR(store_.FinishOperation(summary_.operation_uid, ExitState(result)));
-  return result;
+  const Status finished = store_.FinishOperation(summary_.operation_uid, ExitState());
+  // What ended the operation comes first: a store that failed fails here too.
+  ASSAY_RETURN_IF_ERROR(error_);
+  ASSAY_RETURN_IF_ERROR(finished);
+  return summary_;
 }
 
-std::string_view Exploration::ExitState(const Result<ExploreSummary>& result) const {
+std::string_view Exploration::ExitState() const {
   if (summary_.interrupted) {
     return "interrupted";
   }
-  return result.ok() && result->failed == 0 && result->stopped_by.ok() ? "success" : "fail";
+  return error_.ok() && summary_.failed == 0 && summary_.stopped_by.ok() ? "success" : "fail";
 }
 
 void Exploration::Work() {

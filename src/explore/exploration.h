@@ -52,7 +52,7 @@ class Exploration {
             const experiment::BoundPoint& point) const;
   void Defer(const Task& task);
   void StopWith(const Status& status);
-  std::string_view ExitState(const Result<ExploreSummary>& result) const;
+  std::string_view ExitState() const;
 
   const experiment::BoundSpace& space_;
   samplestore::SampleStore& store_;

@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <map>
 #include <set>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "explore/space_measurements.h"
 #include "explore/survey.h"
 #include "explore/testing.h"
+#include "samplestore/sqlite_database.h"
 
 namespace assay::explore {
 namespace {
@@ -167,6 +167,16 @@ TEST_F(ExploreTest, AWorkerThatCannotStartEndsTheOperation) {
   EXPECT_EQ((*store_->ListOperations())[0].exit_state, "fail");
 }
 
+TEST_F(ExploreTest, WhatEndedTheOperationIsToldAndNotThatItsEndCannotBeNoted) {
+  explore_.measure.runner = [this](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
+    using samplestore::Database;
+    EXPECT_TRUE(
+        Database::Open(Path("runs.db"), Database::Access::kReadWrite)->Execute("DROP TABLE operations").ok());
+    return Status::NotFound("cannot start a worker");
+  };
+  EXPECT_EQ(Explore(Space(), *store_, explore_, {}).status().message(), "cannot start a worker");
+}
+
 TEST_F(ExploreTest, SeveralWorkersShareThePoints) {
   explore_.workers = 3;
   std::set<int64_t> threads;
@@ -228,26 +238,32 @@ TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
   EXPECT_EQ(summary.replayed, 1);
 }
 
-// Of two threads one holds the only reservation, for a point that is not free, while the other one is refused.
+// Of two threads one holds the only reservation, for a point that is not free, while the other one is refused. Then the
+// refused point is free, and the one that is looked at again is not.
 TEST_F(ExploreTest, AReservationThatWasNotUsedIsUsedForAnotherPoint) {
   const experiment::BoundSpace space = Space("1");
-  std::map<samplestore::MemoKey, int64_t> claims;
+  std::vector<samplestore::MemoKey> keys;
+  std::vector<int64_t> fences;
   for (int64_t index = 0; index < space.size(); ++index) {
     const experiment::BoundPoint point = space.At(index);
-    const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
-    claims[key] = store_->TryClaim(key, "other", 60, 1)->fence;
+    keys.push_back({point.parameterized_id, point.entity_id});
+    fences.push_back(store_->TryClaim(keys.back(), "other", 60, 1)->fence);
   }
   explore_.workers = 2;
   explore_.max_points = 1;
+  int64_t busy = -1;
+  std::vector<int64_t> measured;
   ExploreCallbacks callbacks;
   callbacks.on_start = [](const PointStart&) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
-  callbacks.on_busy = [&](const PointStart&) {
-    for (const auto& [key, fence] : claims) {
-      EXPECT_TRUE(store_->ReleaseClaim(key, fence).ok());
-    }
+  callbacks.on_busy = [&](const PointStart& start) {
+    const bool is_first = busy < 0;
+    busy = is_first ? start.index : busy;
+    const int64_t freed = is_first ? 1 - busy : busy;  // the busy one too if it is tried again, so that the test ends
+    EXPECT_TRUE(store_->ReleaseClaim(keys[freed], fences[freed]).ok());
   };
+  callbacks.on_done = [&](const PointDone& done) { measured.push_back(done.index); };
   const ExploreSummary summary = Run(space, callbacks);
-  EXPECT_EQ(summary.measured, 1);
+  EXPECT_THAT(measured, ElementsAre(1 - busy));
   EXPECT_EQ(summary.remaining, 1);
 }
 
