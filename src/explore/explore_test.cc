@@ -170,8 +170,7 @@ TEST_F(ExploreTest, AWorkerThatCannotStartEndsTheOperation) {
 TEST_F(ExploreTest, WhatEndedTheOperationIsToldAndNotThatItsEndCannotBeNoted) {
   explore_.measure.runner = [this](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
     using samplestore::Database;
-    EXPECT_TRUE(
-        Database::Open(Path("runs.db"), Database::Access::kReadWrite)->Execute("DROP TABLE operations").ok());
+    EXPECT_TRUE(Database::Open(Path("runs.db"), Database::Access::kReadWrite)->Execute("DROP TABLE operations").ok());
     return Status::NotFound("cannot start a worker");
   };
   EXPECT_EQ(Explore(Space(), *store_, explore_, {}).status().message(), "cannot start a worker");

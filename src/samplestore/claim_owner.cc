@@ -78,8 +78,7 @@ bool ProcessIsGone(std::string_view stat, int kill_error, std::string_view start
 
 bool OwnerIsGone(std::string_view owner) {
   const std::vector<std::string> parts = PartsOf(owner);
-  return !parts.empty() && parts[1] == ProcessSpace() &&
-         ProcessIsGone(StatOf(parts[2]), KillError(parts[2]), parts[3]);
+  return !parts.empty() && parts[1] == ProcessSpace() && ProcessIsGone(StatOf(parts[2]), KillError(parts[2]), parts[3]);
 }
 
 bool ClaimCounts(std::string_view owner, std::string_view epoch, double expires_at, const LeaseClock& clock) {
