@@ -4,6 +4,7 @@ import pathlib
 from types import SimpleNamespace
 
 import run_builds
+from harness import page
 
 BEFORE, AFTER = pathlib.Path("before"), pathlib.Path("after")
 
@@ -33,3 +34,20 @@ def test_a_ratio_above_one_says_that_the_new_build_is_faster():
 
 def test_fewer_than_three_turns_have_no_interval():
     assert run_builds.line("a row", "MiB/s", [(100, 100)])[-1] == ""
+
+
+def test_a_row_that_fails_keeps_no_other_from_the_page(monkeypatch, tmp_path):
+    def lines_of(name, arguments):
+        if name == "full":
+            raise run_builds.losses.Differ("losses differ")
+        return [[name, "steps/s", "1", "2", "2.00", ""]]
+
+    published = []
+    monkeypatch.setattr(run_builds, "lines_of", lines_of)
+    monkeypatch.setattr(run_builds, "version_of", str)
+    monkeypatch.setattr(page, "publish", lambda text, *_: published.append(text))
+    options = ["--bin-dir", "a", "--before", "b", "--rows", "lora,full,vit", "--data-dir", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["builds", *options])
+    assert run_builds.main() == 1
+    (text,) = published
+    assert "failed: losses differ" in text and text.count("2.00") == 2

@@ -10,8 +10,16 @@ def made(norm=3.0, loss=6.9):
 
 
 def test_losses_and_the_first_gradient_norm_must_agree():
-    assert run_vit.loss_difference(ROW, made(), made(norm=3.01, loss=6.91)) == pytest.approx(0.01 / 6.91)
-    with pytest.raises(losses.Differ, match="losses differ by"):
-        run_vit.loss_difference(ROW, made(), made(loss=7.1))
-    with pytest.raises(losses.Differ, match="gradient norms of the first step differ by 6.000%"):
-        run_vit.loss_difference(ROW, made(norm=3.18), made())
+    found = run_vit.differences(ROW, made(), made(norm=3.0005, loss=6.91))
+    assert found == pytest.approx((0.01 / 6.91, 0.0005 / 3.0005))
+    with pytest.raises(losses.Differ, match="losses differ by 7"):
+        run_vit.differences(ROW, made(), made(loss=7.5))
+    with pytest.raises(losses.Differ, match="gradient norms of the first step differ by 1.00e-03, at most 3.25e-04"):
+        run_vit.differences(ROW, made(norm=3.003), made())
+
+
+@pytest.mark.parametrize("mode", ["fp32", "amp", "bf16"])
+def test_a_gradient_that_is_one_percent_too_long_is_noticed(mode):
+    row = run_vit.Row("row", 8, mode)
+    with pytest.raises(losses.Differ, match="gradient norms"):
+        run_vit.differences(row, made(norm=3.03), made())
