@@ -58,6 +58,13 @@ int64_t SkippedSteps(const std::vector<job::Step>& steps) {
   return std::count_if(steps.begin(), steps.end(), [](const job::Step& step) { return step.skipped; });
 }
 
+/// Of the steps that bore any.
+std::string DescribeLoss(std::vector<job::Step> steps) {
+  std::erase_if(steps, [](const job::Step& step) { return step.supervised_tokens == 0; });
+  return steps.empty() ? "none: no step had supervised tokens"
+                       : fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss);
+}
+
 /// Empty when the loss was never scaled.
 std::string DescribeLossScale(const std::vector<job::Step>& steps) {
   const auto scaled = [](const job::Step& step) { return step.loss_scale != 1; };
@@ -159,7 +166,7 @@ std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& rec
   }
   if (!steps.empty()) {
     table.AddRow({"steps", fmt::format("{}", steps.size())});
-    table.AddRow({"loss", fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss)});
+    table.AddRow({"loss", DescribeLoss(steps)});
     if (const std::string scale = DescribeLossScale(steps); !scale.empty()) {
       table.AddRow({"loss scale", scale});
     }

@@ -232,10 +232,19 @@ class Run {
   void AddSeries() {
     values_.series = record_.samples;
     values_.series["step_seconds"] = Column(steps_, &job::Step::seconds);
-    values_.series["loss"] = Column(steps_, &job::Step::loss);
+    values_.series["loss"] = Losses();
     values_.series["grad_norm"] = Column(steps_, &job::Step::grad_norm);
     values_.series["step_real_tokens"] = Column(steps_, &job::Step::real_tokens);
     values_.series["step_padded_tokens"] = Column(steps_, &job::Step::padded_tokens);
+  }
+
+  /// Of each step; not a number where it bore none.
+  std::vector<double> Losses() const {
+    std::vector<double> losses;
+    for (const job::Step& step : steps_) {
+      losses.push_back(step.supervised_tokens > 0 ? step.loss : std::nan(""));
+    }
+    return losses;
   }
 
   const RunPlan& plan_;

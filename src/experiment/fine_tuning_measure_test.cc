@@ -295,6 +295,9 @@ TEST_F(FineTuningMeasureTest, AStepOfTheWarmUpMayBearNoLoss) {
   const auto values = Values(record);
   EXPECT_EQ(Number(values, "is_valid"), 1);
   EXPECT_DOUBLE_EQ(Number(values, "initial_loss"), 2.9) << "that of the first step that bore any";
+  const auto measured = MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, record);
+  EXPECT_THAT(measured->series.at("loss"),
+              ::testing::ElementsAre(::testing::IsNan(), ::testing::DoubleEq(2.9), ::testing::DoubleEq(2.8)));
 }
 
 TEST_F(FineTuningMeasureTest, FileOrderTokensWrapAround) {

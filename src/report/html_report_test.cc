@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "report/testing/synthetic.h"
 
 namespace assay::report {
@@ -40,6 +42,15 @@ std::string FigureOf(const std::string& html, const std::string& id) {
 std::string SectionOf(const std::string& html, const std::string& id) {
   const size_t begin = html.find("<section id=\"" + id + "\"");
   return begin == std::string::npos ? "" : html.substr(begin, html.find("</section>", begin) - begin);
+}
+
+// In the warm-up a row may be cut before its first supervised token.
+TEST(HtmlReportTest, AStepWithoutLossIsNoPointOfTheCurve) {
+  Measurement measurement = DemoSpace().front();
+  measurement.series["loss"] = {std::nan(""), 3, 2};
+  const std::string figure = FigureOf(Render({measurement}), "loss");
+  EXPECT_THAT(figure, HasSubstr("loss 3 at step 2, 2 at step 3"));
+  EXPECT_THAT(figure, Not(HasSubstr("nan")));
 }
 
 TEST(HtmlReportTest, HoldsEveryPartAndEveryChart) {

@@ -40,10 +40,12 @@ std::vector<double> RunningMean(std::span<const double> values, size_t window) {
     const size_t begin = i < half ? 0 : i - half;
     const size_t end = std::min(values.size(), i + half + 1);
     double sum = 0;
+    size_t count = 0;
     for (size_t j = begin; j < end; ++j) {
-      sum += values[j];
+      sum += std::isfinite(values[j]) ? values[j] : 0;
+      count += std::isfinite(values[j]) ? 1 : 0;
     }
-    means[i] = sum / static_cast<double>(end - begin);
+    means[i] = count == 0 ? std::nan("") : sum / static_cast<double>(count);
   }
   return means;
 }

@@ -12,7 +12,8 @@ namespace assay::report {
 /// stay, so that no peak is lost. Points that are not finite are dropped; the shorter of x and y counts.
 std::vector<std::pair<double, double>> Thin(std::span<const double> x, std::span<const double> y, size_t max_points);
 
-/// Mean over a centred window of `window` values, shorter at the ends.
+/// Mean over a centred window of `window` values, shorter at the ends. Values that are not
+/// finite are left out; where there are no others, the mean is not a number.
 std::vector<double> RunningMean(std::span<const double> values, size_t window);
 
 }  // namespace assay::report

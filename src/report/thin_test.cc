@@ -34,5 +34,11 @@ TEST(RunningMeanTest, IsCentredAndShorterAtTheEnds) {
   EXPECT_THAT(RunningMean(std::vector<double>{1, 2, 3, 4}, 3), ::testing::ElementsAre(1.5, 2, 3, 3.5));
 }
 
+TEST(RunningMeanTest, LeavesHolesOut) {
+  const double hole = std::nan("");
+  EXPECT_THAT(RunningMean(std::vector<double>{hole, 2, 4, hole, hole, hole}, 3),
+              ::testing::ElementsAre(2, 3, 3, 4, ::testing::IsNan(), ::testing::IsNan()));
+}
+
 }  // namespace
 }  // namespace assay::report

@@ -112,6 +112,15 @@ def test_a_memory_cap_ends_in_one_line(assay, model, rows, option):
     assert "memory" in line and "budget" in line
 
 
+def test_the_table_tells_the_loss_of_steps_that_bore_any(assay, quick_worker, model, rows):
+    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
+    text = worker.read_text().replace("loss=3.0", "loss=[0.0, 3.0, 2.0][i]")
+    worker.write_text(text.replace("supervised_tokens=10 * rows", "supervised_tokens=10 * rows if i else 0"))
+    assert "3.0000 at first, 2.0000 at last" in assay.ok(*tune(model, rows))
+    worker.write_text(text.replace("supervised_tokens=10 * rows", "supervised_tokens=0"))
+    assert "none: no step had supervised tokens" in assay.ok(*tune(model, rows))
+
+
 def test_a_run_that_diverged_is_a_failed_run(assay, model, rows, quick_worker):
     worker = pathlib.Path(assay.env["ASSAY_WORKER"])
     worker.write_text(worker.read_text().replace('kind="done", reason=""', 'kind="diverged", reason="the loss is NaN"'))

@@ -69,17 +69,21 @@ void DrawCurve(Markup& svg, std::span<const double> loss, std::string_view css_c
 void DrawConfiguration(Markup& svg, const Configuration& configuration, const ResultSet& results, const Extent& extent,
                        const LinearScale& x, const LinearScale& y) {
   const std::vector<double>& loss = LossOf(configuration);
-  if (loss.empty()) {
+  // A step of the warm-up may have borne none.
+  const std::vector<std::pair<double, double>> points = Thin(StepNumbers(loss.size()), loss, loss.size());
+  if (points.empty()) {
     return;
   }
+  const auto [first_step, first_loss] = points.front();
+  const auto [last_step, last_loss] = points.back();
   OpenPoint(svg, configuration.index,
-            fmt::format("{}\nloss {:.4g} at step 1, {:.4g} at step {}", results.Label(configuration), loss.front(),
-                        loss.back(), loss.size()));
+            fmt::format("{}\nloss {:.4g} at step {:.0f}, {:.4g} at step {:.0f}", results.Label(configuration),
+                        first_loss, first_step, last_loss, last_step));
   if (extent.smoothed && loss.size() > kMinWindow) {
     DrawCurve(svg, loss, "line faint", x, y);
     DrawCurve(svg, RunningMean(loss, std::max(kMinWindow, loss.size() / kSmoothFraction)), "line", x, y);
-  } else if (loss.size() == 1) {
-    DrawMarker(svg, 0, x(1), y(loss.front()));
+  } else if (points.size() == 1) {
+    DrawMarker(svg, 0, x(first_step), y(first_loss));
   } else {
     DrawCurve(svg, loss, "line", x, y);
   }
