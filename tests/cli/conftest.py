@@ -1,10 +1,13 @@
 """Runs `assay` as a user does: in a home of its own, on a tiny model, with the output caught."""
 
+import contextlib
+import errno
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -121,14 +124,37 @@ def quick_worker(assay, tmp_path):
 
 @pytest.fixture
 def gate(assay, quick_worker, tmp_path):
-    """A pipe at which every run waits before it says that it is loaded: open from then on until it is closed."""
+    """A pipe at which every run waits before it says that it is loaded, until `with gate(process)` ends."""
     path = tmp_path / "gate"
     os.mkfifo(path)
     worker = pathlib.Path(assay.env["ASSAY_WORKER"])
     text = worker.read_text()
     assert text.count('say("loaded"') == 1
     worker.write_text(text.replace('say("loaded"', f'open("{path}").read()\nsay("loaded"'))
-    return path
+
+    @contextlib.contextmanager
+    def held(process):
+        """From when a run of `process` waits at the gate."""
+        end = time.monotonic() + 60
+        while (pipe := open_to_write(path)) is None:
+            assert process.poll() is None and time.monotonic() < end, "no run comes to the gate"
+            time.sleep(0.02)
+        try:
+            yield
+        finally:
+            os.close(pipe)
+
+    return held
+
+
+def open_to_write(path):
+    """None where nobody reads from it."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return None
 
 
 @pytest.fixture

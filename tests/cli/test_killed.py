@@ -98,7 +98,7 @@ def test_nothing_is_left_and_nothing_is_lost(assay, space, store, temporary, end
 
 def test_a_run_during_which_its_controller_was_stopped_is_not_taken(assay, space, store, gate):
     process = assay.start("explore", space, "--store", store, "--max-points", 1)
-    with gate.open("w"):
+    with gate(process):
         process.send_signal(signal.SIGSTOP)
         time.sleep(2.5)  # more than a controller may be away
         process.send_signal(signal.SIGCONT)

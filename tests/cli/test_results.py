@@ -125,7 +125,7 @@ def test_recommend_and_run_print_one_document(assay, explored, store):
 def test_recommend_says_when_another_process_measures_the_answer(assay, explored, store, gate):
     answer = ["recommend", explored, "--store", store, "--batch-size", 3, "--run", "--output", "json"]
     first = assay.start(*answer)
-    with gate.open("w"):
+    with gate(first):
         second = assay.refused(*answer)
     assert "is being measured by another process" in second
     out, err = first.communicate(timeout=60)
@@ -162,7 +162,7 @@ def test_an_exploration_says_whose_measurements_it_replays(assay, explored, stor
 def test_an_exploration_says_that_it_waits_for_another(assay, space, store, gate):
     space.write_text(space.read_text().replace("[16, 32]", "[16]").replace("[1, 2]", "[1]"))
     first = assay.start("explore", space, "--store", store)
-    with gate.open("w"):
+    with gate(first):
         second = assay.start("explore", space, "--store", store)
         too_late = threading.Timer(60, second.kill)
         too_late.start()
