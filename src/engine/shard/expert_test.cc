@@ -9,6 +9,9 @@
 
 #include "base/files.h"
 #include "engine/comm/local_communicator.h"
+#include "engine/comm/shm/shm_communicator.h"
+#include "engine/comm/testing.h"
+#include "engine/shard/shard_engine.h"
 #include "engine/shard/test_training.h"
 
 namespace assay::engine {

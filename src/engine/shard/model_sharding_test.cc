@@ -9,10 +9,15 @@
 
 #include "engine/adapter/lora.h"
 #include "engine/comm/local_communicator.h"
+#include "engine/comm/shm/shm_communicator.h"
+#include "engine/comm/testing.h"
+#include "engine/kernels/gradient_rule.h"
 #include "engine/model/config.h"
 #include "engine/model/decoder.h"
 #include "engine/model/random_parameter.h"
 #include "engine/model/vit.h"
+#include "engine/shard/full_weights.h"
+#include "engine/shard/shard_engine.h"
 #include "engine/shard/test_training.h"
 
 namespace assay::engine {

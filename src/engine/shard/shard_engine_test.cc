@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "engine/comm/local_communicator.h"
+#include "engine/comm/shm/shm_communicator.h"
+#include "engine/comm/testing.h"
+#include "engine/shard/full_weights.h"
 #include "engine/shard/test_training.h"
 
 namespace assay::engine {

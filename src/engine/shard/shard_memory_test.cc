@@ -5,6 +5,7 @@
 
 #include "engine/comm/local_communicator.h"
 #include "engine/kernels/memory.h"
+#include "engine/shard/shard_engine.h"
 #include "engine/shard/test_training.h"
 
 namespace assay::engine {

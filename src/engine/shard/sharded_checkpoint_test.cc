@@ -12,7 +12,10 @@
 #include <thread>
 
 #include "base/files.h"
+#include "engine/comm/shm/shm_communicator.h"
+#include "engine/comm/testing.h"
 #include "engine/model/status_error.h"
+#include "engine/shard/shard_engine.h"
 #include "engine/shard/test_training.h"
 
 namespace assay::engine {

@@ -2,23 +2,17 @@
 #pragma once
 
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/comm/communicator.h"
 #include "engine/comm/mesh.h"
-#include "engine/comm/shm/shm_communicator.h"
-#include "engine/comm/testing.h"
-#include "engine/kernels/gradient_rule.h"
-#include "engine/shard/full_weights.h"
+#include "engine/optim/optimizer.h"
 #include "engine/shard/mesh_groups.h"
-#include "engine/shard/shard_engine.h"
-#include "engine/shard/sharded_checkpoint.h"
+#include "engine/shard/policy.h"
 #include "engine/shard/test_model.h"
 
 namespace assay::engine::testing {
@@ -48,49 +42,10 @@ struct Course {
   std::vector<std::string> unused;
 };
 
-inline double learning_rate(int64_t step) {
-  return 1e-2 / (1.0 + 0.1 * static_cast<double>(step));
-}
+double learning_rate(int64_t step);
 
 /// One rank, no engine: the whole batch by libtorch's own accumulation and the unsharded optimiser.
-inline Course train_alone(const Setting& setting) {
-  TestModel model(setting.model);
-  std::vector<NamedTensor> trainable;
-  for (const NamedTensor& p : model.parameters()) {
-    if (p.second.requires_grad()) {
-      trainable.push_back(p);
-    }
-  }
-  const auto optimizer = make_optimizer("adamw_torch", trainable, setting.optimizer);
-  Course course;
-  for (int64_t step = setting.first_step; step < setting.steps; ++step) {
-    double loss_sum = 0;
-    for (int64_t part = 0; part < kMicroBatches; ++part) {
-      const auto batch = test_batch(setting.model, step, part);
-      model.use_unused(setting.use_differs && part < kMicroBatches / 2);
-      const at::Tensor loss = model.loss(batch.ids_T, batch.targets_T) / static_cast<double>(kMicroBatches);
-      loss.backward();
-      loss_sum += loss.item<double>();
-    }
-    std::vector<at::Tensor> gradients;
-    for (const auto& [name, tensor] : trainable) {
-      if (tensor.grad().defined()) {
-        gradients.push_back(tensor.grad());
-      }
-    }
-    const at::Tensor stats = gradient_stats(gradients);
-    optimizer->step(learning_rate(step), {.max_norm = setting.max_norm, .stats = stats});
-    course.losses.push_back(loss_sum);
-    course.norms.push_back(gradient_norm(stats));
-    for (const auto& [name, tensor] : trainable) {
-      tensor.mutable_grad() = at::Tensor();
-    }
-  }
-  for (const auto& [name, tensor] : model.parameters()) {
-    course.weights[name] = tensor.detach();
-  }
-  return course;
-}
+Course train_alone(const Setting& setting);
 
 /// The groups of one rank for a policy.
 struct RankGroups {
@@ -116,65 +71,11 @@ struct RankGroups {
 };
 
 /// One rank's part: its share of the micro-batches of each step.
-inline Course train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting) {
-  TestModelOptions options = setting.model;
-  options.seed += static_cast<uint64_t>(world.rank());  // the engine spreads rank 0's weights
-  RankGroups groups(world, policy.split, setting.expert_ranks);
-  TestModel model(options, groups.expert_place());
-  ShardEngine engine(model, policy, groups.groups, setting.optimizer);
-  if (!setting.load_from.empty()) {
-    load_sharded(engine, setting.load_from);
-  }
-  const int64_t own = kMicroBatches / world.size();
-  Course course;
-  for (int64_t step = setting.first_step; step < setting.steps; ++step) {
-    at::Tensor loss_sum = at::zeros({1}, at::kDouble);
-    for (int64_t i = 0; i < own; ++i) {
-      const int64_t part = world.rank() * own + i;
-      const auto batch = test_batch(setting.model, step, part);
-      model.use_unused(setting.use_differs && part < kMicroBatches / 2);
-      const at::Tensor loss = model.loss(batch.ids_T, batch.targets_T) / static_cast<double>(own);
-      engine.backward(loss, i + 1 == own, setting.no_sync);
-      loss_sum += loss.item<double>();
-    }
-    world.all_reduce(loss_sum, ReduceOp::kAverage, "loss")->wait();
-    engine.step(learning_rate(step), setting.max_norm);
-    course.losses.push_back(loss_sum.item<double>());
-    course.norms.push_back(engine.last_step().gradient_norm);
-  }
-  if (!setting.save_to.empty()) {
-    save_sharded(engine, setting.save_to);
-  }
-  for (const auto& [name, tensor] : full_weights(engine)) {
-    course.weights[name] = tensor;
-  }
-  course.unused = engine.unused_parameters();
-  return course;
-}
+Course train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting);
 
 /// What rank 0 saw. All ranks must end with the same weights, to the bit.
-inline Course train_sharded(int ranks, const ShardPolicy& policy, const Setting& setting) {
-  auto group = make_thread_group(ranks);
-  std::vector<Course> courses(ranks);
-  run_ranks(group, [&](Communicator& world) { courses[world.rank()] = train_rank(world, policy, setting); });
-  for (int rank = 1; rank < ranks; ++rank) {
-    for (const auto& [name, tensor] : courses[0].weights) {
-      EXPECT_TRUE(at::equal(tensor, courses[rank].weights.at(name))) << name << " of rank " << rank;
-    }
-  }
-  return courses[0];
-}
+Course train_sharded(int ranks, const ShardPolicy& policy, const Setting& setting);
 
-inline void expect_same_course(const Course& got, const Course& want) {
-  for (size_t i = 0; i < want.losses.size(); ++i) {
-    EXPECT_NEAR(got.losses[i], want.losses[i], 1e-5) << "loss of step " << i;
-    EXPECT_NEAR(got.norms[i] / want.norms[i], 1.0, 1e-6 * static_cast<double>(i + 1)) << "norm of step " << i;
-  }
-  ASSERT_EQ(got.weights.size(), want.weights.size());
-  for (const auto& [name, tensor] : want.weights) {
-    const double error = (got.weights.at(name) - tensor).norm().item<double>();
-    EXPECT_LE(error, 1e-4 * tensor.norm().item<double>()) << name;
-  }
-}
+void expect_same_course(const Course& got, const Course& want);
 
 }  // namespace assay::engine::testing
