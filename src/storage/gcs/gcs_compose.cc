@@ -23,6 +23,10 @@ Result<std::vector<ObjectInfo>> ComposeGroups(std::span<const ObjectInfo> source
     const auto group = sources.subspan(begin, std::min(kSourcesPerCompose, sources.size() - begin));
     made.push_back(fmt::format("{}.compose-{}", to.substr(0, 900), RandomUid()));
     ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, request(group, made.back(), plain));
+    if (!object.checksum) {
+      // What comes of these all is compared with it.
+      object.checksum = CombinedChecksum(group);
+    }
     composed.push_back(std::move(object));
   }
   return composed;

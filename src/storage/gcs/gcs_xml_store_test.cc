@@ -5,6 +5,8 @@
 #include "storage/auth/sigv4_signer.h"
 #include "storage/auth/time_format.h"
 #include "storage/conformance.h"
+#include "storage/gcs/gcs_compose.h"
+#include "storage/memory/memory_store.h"
 #include "storage/served_store.h"
 
 namespace assay::storage {
@@ -96,6 +98,25 @@ TEST(GcsXmlStore, ComposesMoreThanOneRequestMay) {
   const auto listed = under.store().List({});
   ASSERT_THAT(listed.status(), IsOk());
   EXPECT_EQ(listed->objects.size(), sources.size() + 1) << "those between are removed";
+}
+
+TEST(ComposeInGroups, KnowsTheChecksumOfGroupsThatTellNone) {
+  MemoryStore store("test");
+  std::vector<std::string> sources;
+  std::string content;
+  for (int i = 0; i < 40; ++i) {
+    sources.push_back("part " + std::to_string(i));
+    const Bytes bytes = AsBytes(sources.back());
+    ASSERT_THAT(store.Write(sources.back(), std::span(&bytes, 1), {}).status(), IsOk());
+    content += sources.back();
+  }
+  ObjectInfo last;
+  const auto compose = [&last](std::span<const ObjectInfo> from, const std::string& to, const WriteOptions&) {
+    last = ConcatenationOf(from);
+    return Result<ObjectInfo>(ObjectInfo{.key = to, .size = last.size});
+  };
+  ASSERT_THAT(ComposeInGroups(store, sources, "whole", {}, compose).status(), IsOk());
+  EXPECT_EQ(last.checksum, ChecksumOf(ChecksumKind::kCrc32c, AsBytes(content)));
 }
 
 TEST(GcsXmlStore, ComposesWhatHasToldNoGeneration) {
