@@ -321,6 +321,18 @@ TEST(S3Conditions, CopiesThatMayNotBeTriedAreTriedOnce) {
   EXPECT_EQ(kin.contents()["beside"], "content");
 }
 
+TEST(S3Conditions, CopiesAreTriedAgainWhereTheTrialWasRefusedBeforeTheCopy) {
+  Kin kin;
+  ASSERT_THAT(kin.Write("from", "content", {}), IsOk());
+  kin.denied = "PUT";
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), HasCode(ErrorCode::kPermissionDenied));
+  kin.denied = "";
+  EXPECT_THAT(kin.store().Copy("from", "to", Absent()).status(), IsOk());
+  kin.TakeRequests();
+  EXPECT_THAT(kin.store().Copy("from", "beside", Absent()).status(), IsOk());
+  EXPECT_THAT(kin.TakeRequests(), ElementsAre("HEAD from", "PUT beside", "HEAD beside")) << "no read";
+}
+
 TEST(S3Conditions, ATrialThatFailsNamesWhatItCouldNotRemove) {
   Kin kin;
   kin.denied = "DELETE";
