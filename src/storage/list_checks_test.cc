@@ -300,6 +300,19 @@ TEST(LyingDeletes, AStoreThatStaysBusyIsNotAskedForEver) {
   EXPECT_EQ(asked.size(), 3u);
 }
 
+TEST(LyingDeletes, ADeadlineIsToldOfEachKeyByItsOwnName) {
+  StoreOptions options;
+  options.deadline_seconds = 0.1;
+  LyingStore store(
+      "s3://b/", [](const http::RequestHead&, std::string_view) { return http::TextResponse(503, ""); }, options, 100);
+  const std::vector<std::string> keys = {"a", "b"};
+  const std::vector<Status> ends = store.store().RemoveMany(keys);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    EXPECT_THAT(ends[i], HasCode(ErrorCode::kIo));
+    EXPECT_THAT(ends[i].message(), StartsWith("cannot remove s3://b/" + keys[i] + ": the deadline of the operation"));
+  }
+}
+
 TEST(LyingDeletes, ARequestThatIsRefusedIsToldOfEachKeyByItsOwnName) {
   LyingStore store("s3://b/", [](const http::RequestHead&, std::string_view) {
     return http::TextResponse(403, "<Error><Code>AccessDenied</Code></Error>");

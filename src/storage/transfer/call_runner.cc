@@ -17,6 +17,11 @@ constexpr double kIdleSeconds = 10;
 /// Second copies of slow requests: at most one in so many, so that a store in trouble is not asked twice for all.
 constexpr int64_t kLaunchesPerReissue = 20;
 
+/// Of calls that end because others did.
+Failure FailureOfEnd(const Status& end) {
+  return MakeFailure(FailureClass::kPermanent, end.code(), end.message());
+}
+
 }  // namespace
 
 /// An attempt on its way.
@@ -52,7 +57,8 @@ CallRunner::CallRunner(const CallContext& context, Limits limits)
 }
 
 CallRunner::~CallRunner() {
-  GiveUp(Status::Aborted("the operation was given up"));
+  const Status end = Status::Aborted("the operation was given up");
+  GiveUp(end, FailureOfEnd(end));
 }
 
 void CallRunner::Add(std::unique_ptr<StoreCall> call) {
@@ -93,7 +99,8 @@ Status CallRunner::RunBelow(int count) {
 
 bool CallRunner::GiveUpIfStopped() {
   if (limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed)) {
-    GiveUp(Status::Aborted("interrupted"));
+    const Status end = Status::Aborted("interrupted");
+    GiveUp(end, FailureOfEnd(end));
     return true;
   }
   if (limits_.deadline > 0 && MonotonicSeconds() >= limits_.deadline) {
@@ -104,13 +111,14 @@ bool CallRunner::GiveUpIfStopped() {
     if (late != nullptr && late->last_failure) {
       failure.message += " (before that: " + late->last_failure->store_code + " " + late->last_failure->message + ")";
     }
-    GiveUp(DescribeFailure(what, uri, failure, late == nullptr ? 1 : std::max(1, late->history.attempts)));
+    const Status end = DescribeFailure(what, uri, failure, late == nullptr ? 1 : std::max(1, late->history.attempts));
+    GiveUp(end, std::move(failure));
     return true;
   }
   return false;
 }
 
-void CallRunner::GiveUp(Status status) {
+void CallRunner::GiveUp(Status status, Failure why) {
   if (stopped_.ok()) {
     stopped_ = std::move(status);
   }
@@ -135,7 +143,7 @@ void CallRunner::GiveUp(Status status) {
   const EntryList left = std::move(entries_);
   entries_.clear();
   for (const auto& entry : left) {
-    entry->call->Done({stopped_, MakeFailure(FailureClass::kPermanent, stopped_.code(), stopped_.message())});
+    entry->call->Done({stopped_, why});
   }
 }
 
@@ -346,7 +354,7 @@ void CallRunner::Finish(Entry& entry, CallResult result) {
   entries_.erase(entry.place);
   owned->call->Done(result);
   if (!result.status.ok() && limits_.stop_at_failure && stopped_.ok()) {
-    GiveUp(result.status);
+    GiveUp(result.status, FailureOfEnd(result.status));
   }
 }
 

@@ -119,7 +119,8 @@ class CallRunner {
   void Finish(Entry& entry, CallResult result);
   void ReissueSlow();
   bool GiveUpIfStopped();
-  void GiveUp(Status status);
+  /// `why`: without the name of a call, which is told of each.
+  void GiveUp(Status status, Failure why);
 
   CallContext context_;
   Limits limits_;
