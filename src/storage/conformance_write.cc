@@ -332,5 +332,14 @@ TEST_P(ObjectStoreConformance, WritesManyWithAStatusEach) {
   }
 }
 
+TEST_P(ObjectStoreConformance, ComparesManyWithWhatIsExpected) {
+  const std::vector<ObjectWrite> writes = {{"same", AsBytes("content")}, {"other", AsBytes("another")}};
+  const std::vector<Status> statuses =
+      store().WriteMany(writes, {.expected = ChecksumOf(ChecksumKind::kCrc32c, AsBytes("content"))});
+  EXPECT_THAT(statuses, testing::ElementsAre(IsOk(), HasCode(ErrorCode::kIo)));
+  EXPECT_EQ(Get("same"), "content");
+  EXPECT_FALSE(Exists("other"));
+}
+
 }  // namespace
 }  // namespace assay::storage

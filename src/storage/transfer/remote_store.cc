@@ -163,8 +163,13 @@ std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, 
   CallRunner runner(context_,
                     {.in_flight = ConnectionsOf(options_), .cancel = options.cancel, .stop_at_failure = false});
   for (size_t i = 0; i < writes.size(); ++i) {
-    statuses[i] = CheckWrite(writes[i].key, options, Uri(writes[i].key));
-    if (statuses[i].ok() && static_cast<int64_t>(writes[i].content.size()) <= part_bytes) {
+    const std::string uri = Uri(writes[i].key);
+    const bool small = static_cast<int64_t>(writes[i].content.size()) <= part_bytes;
+    statuses[i] = CheckWrite(writes[i].key, options, uri);
+    if (small && statuses[i].ok()) {
+      statuses[i] = CheckExpected(options, std::span(&writes[i].content, 1), uri);
+    }
+    if (small && statuses[i].ok()) {
       puts[i] = std::make_unique<WholePut>(context_, writes[i].key, Pieces{writes[i].content}, options);
       runner.Add(puts[i]->MakeCall());
     }
