@@ -175,6 +175,7 @@ void MultipartUpload::Progress(const CallResult& result, int64_t bytes) const {
 }
 
 void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read) {
+  remote_ = true;
   const int number = parts_.Add(bytes, {});
   runner_->Add(std::make_unique<FunctionCall>(
       fmt::format("copy part {} of", number), key_,
@@ -283,7 +284,9 @@ Status MultipartUpload::Reconcile(const Status& refused, const std::map<int, Upl
 }
 
 Publication MultipartUpload::PublicationOf(const std::optional<Checksum>& whole) const {
-  const std::optional<Checksum> known = whole ? whole : options_.expected;
+  // What the store has told of its own copies is proven by nothing.
+  const bool by_parts = whole && !(remote_ && options_.expected);
+  const std::optional<Checksum> known = by_parts ? whole : options_.expected;
   return {.key = key_, .token = token_, .bytes = parts_.total_bytes(), .checksum = [known] { return known; }};
 }
 
@@ -293,9 +296,16 @@ Result<ObjectInfo> MultipartUpload::Settle(const std::optional<Checksum>& whole,
   return settled;
 }
 
+bool MultipartUpload::IsTold(const std::optional<Checksum>& whole, const ObjectInfo& info) const {
+  if (remote_) {
+    // Complete() has compared the two where they are of one kind.
+    return whole && options_.expected && options_.expected->kind == whole->kind;
+  }
+  return parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
+}
+
 Result<ObjectInfo> MultipartUpload::Prove(const std::optional<Checksum>& whole, ObjectInfo info) const {
-  const bool told = parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
-  if (told && !info.etag.empty()) {
+  if (IsTold(whole, info) && !info.etag.empty()) {
     return info;
   }
   ASSAY_ASSIGN_OR_RETURN(const std::optional<ObjectInfo> standing, CheckPublished(context_, PublicationOf(whole)));

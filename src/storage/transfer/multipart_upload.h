@@ -69,6 +69,8 @@ class MultipartUpload {
   /// SettlePublish(), and whether the upload is kept.
   Result<ObjectInfo> Settle(const std::optional<Checksum>& whole, const CallResult& result);
   CallResult SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const;
+  /// Whether the answers have told checksums of what was to be published.
+  bool IsTold(const std::optional<Checksum>& whole, const ObjectInfo& info) const;
   /// Of an upload that was answered as published by `info`: asks what stands there where no answer has told a checksum,
   /// or that one no etag.
   Result<ObjectInfo> Prove(const std::optional<Checksum>& whole, ObjectInfo info) const;
@@ -82,6 +84,7 @@ class MultipartUpload {
   std::string upload_id_;  ///< empty: nothing to abort
   std::unique_ptr<CallRunner> runner_;
   UploadParts parts_;
+  bool remote_ = false;               ///< some of the parts are the store's own copies
   std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished, as the store lists them
   bool keep_ = false;                 ///< for another try
   std::optional<Failure> refusal_;

@@ -104,7 +104,7 @@ TEST(S3Copy, ThatAnotherWroteOverOrThatCannotBeAskedForIsDone) {
 struct ComposingS3 {
   http::ServerResponse Answer(const http::RequestHead& head) {
     if (head.method == "PUT") {
-      return http::TextResponse(200, "<CopyPartResult><ETag>p</ETag></CopyPartResult>");
+      return http::TextResponse(200, "<CopyPartResult><ETag>p</ETag>" + told_of_parts + "</CopyPartResult>");
     }
     if (head.method == "POST" && head.target.ends_with("uploads=")) {
       token = head.headers.Find("x-amz-meta-assay-write-token").value_or("");
@@ -126,6 +126,7 @@ struct ComposingS3 {
 
   Told source = {.content = std::string(5 * kMiB, 'a'), .checksum = true};
   std::optional<Told> standing;
+  std::string told_of_parts;
   std::string token;
 };
 
@@ -145,6 +146,18 @@ TEST(S3Compose, OfWhosePartsNoChecksumIsToldIsComparedWithWhatStands) {
   s3.standing = Told{.content = s3.source.content};
   EXPECT_THAT(ComposeOn(s3).message(),
               HasSubstr("published other content: 10485760 bytes were sent, the store has 5242880"));
+}
+
+TEST(S3Compose, OfWhosePartsAnotherKindOfChecksumIsToldIsComparedWithWhatStands) {
+  ComposingS3 s3;
+  s3.told_of_parts =
+      "<ChecksumCRC32C>" + ChecksumOf(ChecksumKind::kCrc32c, AsBytes(s3.source.content)).Base64() + "</ChecksumCRC32C>";
+  s3.standing = Told{.content = s3.source.content + s3.source.content, .checksum = true};
+  EXPECT_THAT(ComposeOn(s3), IsOk());
+  s3.standing->content.back() = 'b';
+  EXPECT_THAT(ComposeOn(s3).message(), HasSubstr("published other content: crc64nvme"));
+  s3.standing = Told{.content = s3.source.content};
+  EXPECT_THAT(ComposeOn(s3).message(), HasSubstr("10485760 bytes were sent, the store has 5242880"));
 }
 
 /// Copies "from" of three bytes; the service says that it has made an object of `made`.
