@@ -139,6 +139,27 @@ TEST_F(GcsPublishTest, AServiceThatTakesAndDropsInTurnsIsNotFollowedForEver) {
   EXPECT_LT(server.chunks(), 10);
 }
 
+TEST_F(GcsPublishTest, ContentThatChangesWhileItIsSentIsNotWhatWasExpected) {
+  std::string content = content_;
+  std::string changed = content_;
+  changed.back() ^= 1;
+  ResumableOnlyGcs server(changed, false);
+  StoreOptions options;
+  options.endpoint = server.url();
+  options.anonymous = true;
+  options.part_bytes = 256 << 10;
+  const auto store = OpenGcs("bucket", options);
+  ASSERT_THAT(store.status(), IsOk());
+  const Bytes bytes = AsBytes(content);
+  const auto writer = (*store)->OpenWriter("k", {.condition = {WriteCondition::Kind::kAbsent, ""},
+                                                 .expected = ChecksumOf(ChecksumKind::kCrc32c, bytes),
+                                                 .progress = [&](int64_t) { content.back() = changed.back(); }});
+  ASSERT_THAT(writer.status(), IsOk());
+  EXPECT_THAT((*writer)->Write(bytes), IsOk());
+  const auto written = (*writer)->Commit();
+  EXPECT_THAT(written.status().message(), HasSubstr("cannot write gs://bucket/k: the content is damaged"));
+}
+
 /// Takes parts of "k" and does not name the object that it makes of them.
 class NamelessGcs {
  public:

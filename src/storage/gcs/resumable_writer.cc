@@ -29,8 +29,8 @@ ResumableWriter::ResumableWriter(const CallContext& context, const GcsDialect& d
       chunk_bytes_(ChunkBytes(*context.options)),
       held_(budget) {
   held_.TakeAnyway(static_cast<int64_t>(chunk_bytes_));
-  if (options_.expected) {
-    expected_.emplace(options_.expected->kind);
+  if (options_.expected && options_.expected->kind != ChecksumKind::kCrc32c) {
+    sum_.emplace(options_.expected->kind);
   }
 }
 
@@ -42,9 +42,6 @@ Status ResumableWriter::Write(Bytes bytes) {
 }
 
 Status ResumableWriter::Take(Bytes bytes) {
-  if (expected_) {
-    expected_->Update(bytes);
-  }
   while (gathered_.size() + bytes.size() > chunk_bytes_) {
     // Something always stays for the last chunk, which alone may be of any length.
     if (gathered_.empty()) {
@@ -63,25 +60,40 @@ Status ResumableWriter::Take(Bytes bytes) {
 }
 
 Status ResumableWriter::SendChunk(Bytes chunk) {
+  // Of chunks that the service has from an earlier try, nothing but their sums is made.
+  if (IsCancelled(options_.cancel)) {
+    return CancelledStatus("write", dialect_.Uri(key_));
+  }
   if (!upload_) {
     upload_.emplace(context_, dialect_, key_, options_);
     ASSAY_RETURN_IF_ERROR(upload_->Begin());
     upload_->TellJournal(static_cast<int64_t>(chunk_bytes_));
   }
+  if (sum_) {
+    sum_->Update(chunk);
+  }
   return upload_->Append(chunk);
 }
 
+Checksum ResumableWriter::Sum() {
+  if (!sum_) {
+    return upload_->ChecksumWith(gathered_);
+  }
+  sum_->Update(gathered_);
+  return sum_->Finish();
+}
+
 Result<ObjectInfo> ResumableWriter::Publish() {
-  if (expected_) {
-    const Checksum found = expected_->Finish();
+  if (!upload_) {
+    return PutWhole(context_, key_, {Bytes(gathered_)}, options_);
+  }
+  if (options_.expected) {
+    const Checksum found = Sum();
     if (found != *options_.expected) {
       return ChecksumMismatchStatus("write", dialect_.Uri(key_), *options_.expected, found);
     }
   }
-  if (upload_) {
-    return upload_->Finish(gathered_);
-  }
-  return PutWhole(context_, key_, {Bytes(gathered_)}, options_);
+  return upload_->Finish(gathered_);
 }
 
 Result<ObjectInfo> ResumableWriter::Commit() {

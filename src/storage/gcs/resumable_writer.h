@@ -26,6 +26,8 @@ class ResumableWriter : public ObjectWriter {
  private:
   Status Take(Bytes bytes);
   Status SendChunk(Bytes chunk);
+  /// Of all bytes; once.
+  Checksum Sum();
   Result<ObjectInfo> Publish();
 
   const CallContext& context_;
@@ -34,8 +36,8 @@ class ResumableWriter : public ObjectWriter {
   const WriteOptions options_;
   const size_t chunk_bytes_;
   HeldMemory held_;
-  std::optional<ChecksumStream> expected_;
-  std::vector<std::byte> gathered_;  // less than a chunk, or just one
+  std::optional<ChecksumStream> sum_;  // of the chunks, where it is expected of another kind than the session's
+  std::vector<std::byte> gathered_;    // less than a chunk, or just one
   std::optional<UploadSession> upload_;
   Status broken_;  // why nothing more can be written
 };

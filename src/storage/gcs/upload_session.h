@@ -38,6 +38,8 @@ class UploadSession {
   void TellJournal(int64_t chunk_bytes) const;
   /// Sends bytes of which there are a multiple of 256 KiB.
   Status Append(Bytes bytes);
+  /// The CRC32C of what it was given and of `rest` behind that.
+  Checksum ChecksumWith(Bytes rest) const { return MakeCrc32c(Crc32c(crc32c_, rest)); }
   /// Sends the rest and publishes the object. The service compares the CRC32C of all bytes before it does.
   Result<ObjectInfo> Finish(Bytes rest);
   void Abort();
