@@ -12,7 +12,8 @@
 namespace assay::storage {
 namespace {
 
-constexpr std::string_view kMismatchWords = ": the content is damaged, its ";
+constexpr std::string_view kMismatchWords = ": the content is damaged, ";
+constexpr std::string_view kMismatchEnd = " (";
 /// Summed between two looks at the cancel flag.
 constexpr size_t kSummedBytes = size_t{8} << 20;
 
@@ -116,14 +117,21 @@ Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag,
 
 Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,
                               const Checksum& found) {
-  return Status::Io(fmt::format(
-      "cannot {} {}{}{} is {} and not {} ({})", verb, uri, kMismatchWords, NameOf(found.kind), found.Hex(),
-      expected.Hex(), verb == "read" ? "read it again; if that fails too, restore the object" : "write it again"));
+  return Status::Io(
+      fmt::format("cannot {} {}{}its {} is {} and not {}{}{})", verb, uri, kMismatchWords, NameOf(found.kind),
+                  found.Hex(), expected.Hex(), kMismatchEnd,
+                  verb == "read" ? "read it again; if that fails too, restore the object" : "write it again"));
 }
 
-bool IsChecksumMismatch(const Status& status) {
-  // A status has no more than a code and words, and the code is that of all failures of disks and networks.
-  return status.code() == ErrorCode::kIo && status.message().find(kMismatchWords) != std::string::npos;
+std::optional<std::string> ChecksumMismatchOf(const Status& status, std::string_view verb, std::string_view uri) {
+  // A status has no more than a code and words, and the code is that of all failures of disks and networks. What a
+  // store says stands further behind.
+  const std::string begin = fmt::format("cannot {} {}{}", verb, uri, kMismatchWords);
+  if (status.code() != ErrorCode::kIo || !status.message().starts_with(begin)) {
+    return std::nullopt;
+  }
+  const std::string rest = status.message().substr(begin.size());
+  return rest.substr(0, rest.find(kMismatchEnd));
 }
 
 Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb) {

@@ -15,10 +15,13 @@ TEST(CheckExpected, TellsAMismatchFromOtherFailures) {
   EXPECT_THAT(CheckExpected(options, pieces, "s3://b/k"), IsOk());
   const Status mismatch = CheckExpected(options, std::span(pieces).first(1), "s3://b/k");
   EXPECT_THAT(mismatch, HasCode(ErrorCode::kIo));
-  EXPECT_TRUE(IsChecksumMismatch(mismatch));
-  EXPECT_TRUE(IsChecksumMismatch(mismatch.WithContext("within")));
-  EXPECT_FALSE(IsChecksumMismatch(Status::Ok()));
-  EXPECT_FALSE(IsChecksumMismatch(Status::Io("the connection was reset")));
+  const Checksum found = ChecksumOf(ChecksumKind::kCrc32c, pieces[0]);
+  EXPECT_EQ(ChecksumMismatchOf(mismatch, "write", "s3://b/k"),
+            "its crc32c is " + found.Hex() + " and not " + options.expected->Hex());
+  EXPECT_EQ(ChecksumMismatchOf(Status::Ok(), "write", "s3://b/k"), std::nullopt);
+  EXPECT_EQ(ChecksumMismatchOf(Status::Io("the connection was reset"), "write", "s3://b/k"), std::nullopt);
+  const Status outage = Status::Io("cannot write s3://b/k: 503 SlowDown: " + mismatch.message());
+  EXPECT_EQ(ChecksumMismatchOf(outage, "write", "s3://b/k"), std::nullopt);
 }
 
 TEST(CheckExpected, EndsWhereTheWriteIsCancelled) {

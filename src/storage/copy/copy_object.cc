@@ -54,10 +54,10 @@ WriteOptions SendOptions(const ObjectInfo& file, const ObjectCopyOptions& option
   return write;
 }
 
-Status DamagedFileStatus(const std::string& uri, const Status& found) {
+Status DamagedFileStatus(const std::string& uri, const std::string& difference) {
   return Status::Io(
-      fmt::format("cannot read {}: the content is damaged (read it again; if that fails too, restore the object): {}",
-                  uri, found.message()));
+      fmt::format("cannot read {}: the content is damaged, {} (read it again; if that fails too, restore the object)", uri,
+                  difference));
 }
 
 /// Nothing is left to go on with, here or in the store: what this run began has an end of its own.
@@ -86,13 +86,13 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
   }
   const Bytes content = mapped.bytes();
   Result<ObjectInfo> written = target.Write(to, std::span(&content, 1), write);
-  const bool differs = IsChecksumMismatch(written.status());
+  const std::optional<std::string> differs = ChecksumMismatchOf(written.status(), "write", target.Uri(to));
   if (journal && (differs || written.status().code() != ErrorCode::kIo)) {
     Forget(*journal, target, to);
   }
   if (differs) {
     ASSAY_RETURN_IF_ERROR(mapped.CheckUnchanged());
-    return options.write.expected ? written.status() : DamagedFileStatus(files.Uri(from), written.status());
+    return options.write.expected ? written.status() : DamagedFileStatus(files.Uri(from), *differs);
   }
   ASSAY_RETURN_IF_ERROR(written.status());
   return CopiedObject{*std::move(written), journal ? journal->resumed_bytes() : 0};

@@ -25,6 +25,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr int64_t kPartBytes = int64_t{5} << 20;
@@ -73,6 +74,7 @@ class DamagedFileTest : public testing::TestWithParam<DamageCase> {
     const Status status = Copy();
     EXPECT_EQ(status.code(), ErrorCode::kIo);
     EXPECT_THAT(status.message(), HasSubstr("cannot read " + files_.Uri("k") + ": the content is damaged"));
+    EXPECT_THAT(status.message(), Not(HasSubstr("write it again")));
     EXPECT_FALSE((*target_->Stat("k")).has_value());
     EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
     EXPECT_FALSE(HasJournal());
