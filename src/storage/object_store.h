@@ -107,6 +107,8 @@ class UploadJournal {
   /// what was sent is not of one version. Every store asks; where an object goes in one request, on a thread of the
   /// store.
   virtual Status BeforePublish() = 0;
+  /// The upload was given up, and the store says that it holds nothing of it any more.
+  virtual void OnGone() {}
   /// False: nothing is written down, so an upload that fails is aborted whatever ended it.
   virtual bool remembers() const { return true; }
 };

@@ -14,6 +14,7 @@
 #include "storage/file/file_store.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/checksum_parts.h"
+#include "storage/transfer/multipart_upload.h"
 #include "storage/transfer/whole_check.h"
 
 namespace assay::storage {
@@ -56,17 +57,28 @@ WriteOptions SendOptions(const ObjectInfo& file, const ObjectCopyOptions& option
 
 Status DamagedFileStatus(const std::string& uri, const std::string& difference) {
   return Status::Io(
-      fmt::format("cannot read {}: the content is damaged, {} (read it again; if that fails too, restore the object)", uri,
-                  difference));
+      fmt::format("cannot read {}: the content is damaged, {} (read it again; if that fails too, restore the object)",
+                  uri, difference));
 }
 
-/// Nothing is left to go on with, here or in the store: what this run began has an end of its own.
-void Forget(PartJournal& journal, ObjectStore& target, const std::string& to) {
-  if (const ResumableUpload* left = journal.untouched()) {
-    // Best effort: what cannot be aborted now stays in the list of unfinished uploads.
-    [[maybe_unused]] const Status aborted = target.AbortUpload(to, left->upload_id);
+/// Ends what an earlier run left, where nobody will go on with it. Whether nothing of it is left.
+bool EndEarlier(const ResumableUpload& left, ObjectStore& target, const std::string& to) {
+  if (!IsInParts(left)) {
+    // A session of GCS ends by itself; its address is a secret, and goes to nobody.
+    return true;
   }
-  journal.Remove();
+  const Status aborted = target.AbortUpload(to, left.upload_id);
+  return aborted.ok() || aborted.code() == ErrorCode::kNotFound;
+}
+
+/// After a write that ended with `end`: the journal stays as long as its upload may. What this run began it has given
+/// up itself. What it has not come to stays where it was only refused: that says nothing of the upload.
+void EndJournal(PartJournal& journal, const Status& end, bool differs, ObjectStore& target, const std::string& to) {
+  const ResumableUpload* left = journal.untouched();
+  const bool over = end.ok() || (left != nullptr && (differs || end.code() == ErrorCode::kAborted));
+  if (journal.empty() || (over && (left == nullptr || EndEarlier(*left, target, to)))) {
+    journal.Remove();
+  }
 }
 
 /// From a file: sent from the mapped pages.
@@ -87,8 +99,8 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
   const Bytes content = mapped.bytes();
   Result<ObjectInfo> written = target.Write(to, std::span(&content, 1), write);
   const std::optional<std::string> differs = ChecksumMismatchOf(written.status(), "write", target.Uri(to));
-  if (journal && (differs || written.status().code() != ErrorCode::kIo)) {
-    Forget(*journal, target, to);
+  if (journal) {
+    EndJournal(*journal, written.status(), differs.has_value(), target, to);
   }
   if (differs) {
     ASSAY_RETURN_IF_ERROR(mapped.CheckUnchanged());

@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "base/files.h"
+#include "http/server.h"
 #include "objectserver/server.h"
 #include "storage/auth/anonymous_signer.h"
 #include "storage/copy/copy_object.h"
+#include "storage/copy/part_journal.h"
 #include "storage/decorator/forwarding_store.h"
 #include "storage/file/file_store.h"
 #include "storage/gcs/gcs_store.h"
@@ -135,24 +137,37 @@ INSTANTIATE_TEST_SUITE_P(Copy, DamagedFileTest,
                                          DamageCase{"oci_parts", "oci://test@assay/", true}),
                          [](const auto& info) { return info.param.name; });
 
-/// Of a bucket to which no second part comes while `cut`.
+/// While it is set, a second part goes to `url`; and so does what gives an upload up, where that is `deaf`.
+struct Cut {
+  std::atomic<bool> set = true;
+  std::string url = "http://127.0.0.1:1/";
+  bool deaf = false;
+};
+
+/// Of a bucket that is cut off so.
 template <typename Base>
 class CutOff final : public Base {
  public:
   template <typename... Arguments>
-  explicit CutOff(const std::atomic<bool>& cut, Arguments&&... arguments)
-      : Base(std::forward<Arguments>(arguments)...), cut_(cut) {}
+  explicit CutOff(const Cut& cut, Arguments&&... arguments) : Base(std::forward<Arguments>(arguments)...), cut_(cut) {}
   Outgoing PutPart(const std::string& key, const std::string& upload_id, int number,
                    ChecksumSource& body) const override {
     Outgoing outgoing = Base::PutPart(key, upload_id, number, body);
-    if (cut_ && number == 2) {
-      outgoing.request.url = "http://127.0.0.1:1/";
+    if (cut_.set && number == 2) {
+      outgoing.request.url = cut_.url;
+    }
+    return outgoing;
+  }
+  Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const override {
+    Outgoing outgoing = Base::AbortUpload(key, upload_id);
+    if (cut_.set && cut_.deaf) {
+      outgoing.request.url = cut_.url;
     }
     return outgoing;
   }
 
  private:
-  const std::atomic<bool>& cut_;
+  const Cut& cut_;
 };
 
 class CutOffUploadTest : public DamagedFileTest {
@@ -160,6 +175,7 @@ class CutOffUploadTest : public DamagedFileTest {
   void SetUp() override {
     DamagedFileTest::SetUp();
     store_options_.max_attempts = 1;
+    store_options_.connections = 1;
     auto nobody = std::make_unique<AnonymousSigner>();
     if (GetParam().name == "s3") {
       auto address = S3Address::Make("test", server_->url(), "us-east-1", store_options_);
@@ -172,7 +188,21 @@ class CutOffUploadTest : public DamagedFileTest {
     }
   }
 
-  std::atomic<bool> cut_ = true;
+  void ExpectThatItStays() {
+    EXPECT_THAT(*target_->ListUploads(""), SizeIs(1));
+    EXPECT_TRUE(HasJournal());
+  }
+  /// Nothing is sent twice.
+  void ExpectThatItIsGoneOnWith() {
+    cut_.set = false;
+    const auto copied = CopyObject(files_, "k", *target_, "k", options_);
+    ASSERT_TRUE(copied.ok()) << copied.status().message();
+    EXPECT_GE(copied->resumed_bytes, kPartBytes);
+    EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+    EXPECT_FALSE(HasJournal());
+  }
+
+  Cut cut_;
 };
 
 TEST_P(CutOffUploadTest, OfAFileThatRotsThenEndsWithItsJournal) {
@@ -181,7 +211,7 @@ TEST_P(CutOffUploadTest, OfAFileThatRotsThenEndsWithItsJournal) {
   EXPECT_THAT(*target_->ListUploads(""), SizeIs(1));
   EXPECT_TRUE(HasJournal());
   Damage();
-  cut_ = false;
+  cut_.set = false;
   ExpectDamageAndNothingLeft();
 }
 
@@ -191,7 +221,7 @@ TEST_P(CutOffUploadTest, OfAFileThatHadRottenIsNeverLeftWithoutItsJournal) {
   // S3's checksum is another: for it the file is compared before anything is sent.
   EXPECT_THAT(Copy().message(), HasSubstr(GetParam().name == "s3" ? "damaged" : "cannot write part 2 of gs://test/k"));
   EXPECT_EQ((*target_->ListUploads("")).empty(), !HasJournal());
-  cut_ = false;
+  cut_.set = false;
   ExpectDamageAndNothingLeft();
 }
 
@@ -202,6 +232,73 @@ TEST_P(CutOffUploadTest, EndsWithItsJournalWhereTheNextIsCancelled) {
   options_.write.cancel = &cancel;
   EXPECT_EQ(Copy().code(), ErrorCode::kAborted);
   EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+  EXPECT_FALSE(HasJournal());
+}
+
+TEST_P(CutOffUploadTest, OutlivesTheNextIfThatIsRefused) {
+  Put();
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  options_.write.metadata = {{"no header", ""}};
+  EXPECT_EQ(Copy().code(), ErrorCode::kInvalidArgument);
+  ExpectThatItStays();
+  options_.write.metadata.clear();
+  const auto elsewhere = *objectserver::ObjectServer::Start({});
+  store_options_.endpoint = elsewhere->url();
+  const auto right = std::exchange(target_, OpenStore(GetParam().target, store_options_)->store);
+  EXPECT_EQ(Copy().code(), ErrorCode::kNotFound) << "there is no such bucket";
+  target_ = right;
+  ExpectThatItStays();
+  ExpectThatItIsGoneOnWith();
+}
+
+TEST_P(CutOffUploadTest, KeepsItsJournalWhereItCannotBeGivenUp) {
+  const auto denying = *http::Server::Start(
+      {}, http::WholeBody([](const http::RequestHead&, std::string_view) { return http::TextResponse(403, ""); },
+                          2 * kPartBytes));
+  cut_.url = denying->url() + "/";
+  Put();
+  // That the service takes parts is found out, where it must be, by an upload that is given up.
+  ASSERT_TRUE(target_->OpenWriter("k", {}).ok());
+  cut_.deaf = true;
+  EXPECT_EQ(Copy().code(), ErrorCode::kPermissionDenied);
+  ExpectThatItStays();
+  ExpectThatItIsGoneOnWith();
+}
+
+TEST_P(CutOffUploadTest, IsNotLeftBehindByAWriteUnderACondition) {
+  Put();
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  cut_.set = false;
+  options_.write.condition.kind = WriteCondition::Kind::kAbsent;
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+  EXPECT_FALSE(HasJournal());
+}
+
+/// Counts the uploads to be given up.
+class AbortCounter final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Status AbortUpload(const std::string& key, const std::string& upload_id) override {
+    ++aborts;
+    return ForwardingStore::AbortUpload(key, upload_id);
+  }
+  int aborts = 0;
+};
+
+TEST_P(CutOffUploadTest, AnAddressOfASessionGoesToNobody) {
+  Put();
+  {
+    const auto mapped = files_.Map("k");
+    const auto journal = PartJournal::Open(options_.journal_folder, *mapped, files_.Uri("k"), target_->Uri("k"));
+    (*journal)->OnBegin({"https://store/secret", "token", kPartBytes, {}, "session of https://store 0"});
+  }
+  const auto counter = std::make_shared<AbortCounter>(target_);
+  target_ = counter;
+  const std::atomic<bool> cancel = true;
+  options_.write.cancel = &cancel;
+  EXPECT_EQ(Copy().code(), ErrorCode::kAborted);
+  EXPECT_EQ(counter->aborts, 0);
   EXPECT_FALSE(HasJournal());
 }
 

@@ -82,6 +82,8 @@ void PartJournal::ReadEarlier() {
 
 void PartJournal::OnBegin(const ResumableUpload& upload) {
   begun_ = true;
+  // Nothing to go on with: what it is of stands already.
+  gone_ = upload.upload_id.empty();
   // Parts that the store does not have are forgotten with the old text.
   if (::ftruncate(file_.get(), 0) != 0) {
     return;

@@ -24,13 +24,16 @@ class PartJournal final : public UploadJournal {
   /// What an earlier run left; null: nothing.
   const ResumableUpload* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
   /// Likewise, where this run has not come to it (OnBegin): as it was left, so it stands.
-  const ResumableUpload* untouched() const { return begun_ ? nullptr : earlier(); }
+  const ResumableUpload* untouched() const { return begun_ || gone_ ? nullptr : earlier(); }
+  /// Whether no upload stands of which it tells.
+  bool empty() const { return gone_ || (!begun_ && !earlier_); }
   /// The bytes of its finished parts that the store still had.
   int64_t resumed_bytes() const { return resumed_bytes_; }
 
   void OnBegin(const ResumableUpload& upload) override;
   void OnPart(const UploadedPart& part) override;
   Status BeforePublish() override { return source_.CheckUnchanged(); }
+  void OnGone() override { gone_ = true; }
 
   /// The upload is over: nothing is left to go on with.
   void Remove();
@@ -46,6 +49,7 @@ class PartJournal final : public UploadJournal {
   const MappedObject& source_;
   std::optional<ResumableUpload> earlier_;
   bool begun_ = false;
+  bool gone_ = false;
   int64_t resumed_bytes_ = 0;
 };
 

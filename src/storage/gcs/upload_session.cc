@@ -31,8 +31,8 @@ std::string RangeOf(int64_t begin, int64_t end, bool last) {
 }
 
 /// Whether a session has ended: not known, expired, or cancelled.
-bool IsGone(const Failure& failure) {
-  return failure.http_status == 404 || failure.http_status == 410 || failure.http_status == 499;
+bool IsGone(int http_status) {
+  return http_status == 404 || http_status == 410 || http_status == 499;
 }
 
 /// Of "Range: bytes=0-99"; 0 where there is none: nothing was kept.
@@ -77,9 +77,16 @@ void UploadSession::TakeToken() {
 Status UploadSession::Begin() {
   TakeToken();
   if (options_.resume != nullptr && options_.resume->terms == Terms()) {
-    ASSAY_RETURN_IF_ERROR(Fail(BeginAgain()));
+    const Status again = BeginAgain();
+    // One that could not be asked for may stand as it was left.
+    keep_ = !again.ok() && again.code() != ErrorCode::kAborted;
+    ASSAY_RETURN_IF_ERROR(again);
   }
-  return session_.empty() ? BeginNew() : Status::Ok();
+  if (session_.empty()) {
+    ASSAY_RETURN_IF_ERROR(BeginNew());
+    GiveUpEarlier(context_, key_, options_);
+  }
+  return Status::Ok();
 }
 
 void UploadSession::TellJournal(int64_t chunk_bytes) const {
@@ -104,7 +111,7 @@ Status UploadSession::BeginAgain() {
       sent_ = completed_ ? completed_->size : step.committed;
       return Status::Ok();
     }
-    if (IsGone(*step.failure)) {
+    if (IsGone(step.failure->http_status)) {
       session_.clear();
       return Status::Ok();
     }
@@ -297,8 +304,13 @@ void UploadSession::Abort() {
   http::Transfer transfer;
   transfer.request.method = "DELETE";
   transfer.request.url = std::exchange(session_, {});
+  transfer.total_timeout_seconds = kAbortSeconds;
   // Best effort: a session that stays ends by itself after a week, and holds nothing that is visible or billed.
-  [[maybe_unused]] const http::Outcome outcome = context_.client->Run(std::move(transfer));
+  const http::Outcome outcome = context_.client->Run(std::move(transfer));
+  const int http_status = outcome.ok() ? outcome.response.status : 0;
+  if (options_.journal != nullptr && (http_status / 100 == 2 || IsGone(http_status))) {
+    options_.journal->OnGone();
+  }
 }
 
 }  // namespace assay::storage

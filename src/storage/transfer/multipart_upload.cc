@@ -20,8 +20,6 @@
 namespace assay::storage {
 namespace {
 
-/// How long giving an upload up may take: whoever waits for that has failed already.
-constexpr double kAbortSeconds = 15;
 /// Second copies of parts may land until the upload is completed, so that more than one look may be needed.
 constexpr int kCompletions = 4;
 constexpr std::string_view kPartsTerms = "parts ";
@@ -53,10 +51,35 @@ std::string UploadTerms(const WriteOptions& write, const StoreOptions& store) {
       DumpJson({write.content_type, write.metadata, store.storage_class, store.encryption, store.encryption_key_id}));
 }
 
+bool IsInParts(const ResumableUpload& upload) {
+  return upload.terms.starts_with(kPartsTerms);
+}
+
 bool GoesOn(const CallContext& context, const WriteOptions& options) {
   const bool publishable =
       options.condition.kind == WriteCondition::Kind::kNone || context.dialect->traits().parts_take_conditions;
   return options.resume != nullptr && publishable && options.resume->terms == PartsTerms(context, options);
+}
+
+CallResult AbortParts(const CallContext& context, const std::string& key, const std::string& upload_id) {
+  return RunOne(
+      context, "abort the upload of", key, [&] { return context.dialect->AbortUpload(key, upload_id); }, nullptr,
+      nullptr, MonotonicSeconds() + kAbortSeconds);
+}
+
+void GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id,
+                 const WriteOptions& options) {
+  const CallResult aborted = AbortParts(context, key, upload_id);
+  const bool gone = aborted.status.ok() || FailedWith(aborted, FailureClass::kMissing);
+  if (gone && options.journal != nullptr) {
+    options.journal->OnGone();
+  }
+}
+
+void GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options) {
+  if (options.resume != nullptr && IsInParts(*options.resume)) {
+    GiveUpParts(context, key, options.resume->upload_id, options);
+  }
 }
 
 MultipartUpload::MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options,
@@ -68,16 +91,18 @@ MultipartUpload::~MultipartUpload() {
 }
 
 Status MultipartUpload::Begin() {
-  if (GoesOn(context_, options_)) {
+  const bool goes_on = GoesOn(context_, options_);
+  if (goes_on) {
     // Also where it is gone: it may have been completed before anybody could be told.
     options_.write_token = options_.resume->write_token;
     ASSAY_RETURN_IF_ERROR(BeginAgain());
-  } else if (options_.resume != nullptr && options_.resume->terms.starts_with(kPartsTerms)) {
-    GiveUp(options_.resume->upload_id);
   }
   token_ = TokenOf(options_);
   if (upload_id_.empty()) {
     ASSAY_RETURN_IF_ERROR(BeginNew());
+  }
+  if (!goes_on) {
+    GiveUpEarlier(context_, key_, options_);
   }
   runner_ =
       std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
@@ -358,14 +383,7 @@ void MultipartUpload::Abort() {
   if (upload_id_.empty() || keep_) {
     return;
   }
-  GiveUp(std::exchange(upload_id_, {}));
-}
-
-void MultipartUpload::GiveUp(const std::string& upload_id) {
-  // Best effort: what cannot be aborted now stays in the list of unfinished uploads.
-  [[maybe_unused]] const CallResult result = RunOne(
-      context_, "abort the upload of", key_, [&] { return context_.dialect->AbortUpload(key_, upload_id); }, nullptr,
-      nullptr, MonotonicSeconds() + kAbortSeconds);
+  GiveUpParts(context_, key_, std::exchange(upload_id_, {}), options_);
 }
 
 }  // namespace assay::storage

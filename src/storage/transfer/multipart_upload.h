@@ -17,8 +17,22 @@ namespace assay::storage {
 
 /// A digest of what a store is told of an object when its upload begins, for ResumableUpload::terms.
 std::string UploadTerms(const WriteOptions& write, const StoreOptions& store);
+/// Whether that is an upload in parts: stores may have other kinds, whose terms begin otherwise.
+bool IsInParts(const ResumableUpload& upload);
 /// Whether an upload in parts that begins now goes on with WriteOptions::resume.
 bool GoesOn(const CallContext& context, const WriteOptions& options);
+
+/// How long giving an upload up may take: whoever waits for that has failed already.
+inline constexpr double kAbortSeconds = 15;
+/// Gives an upload in parts up, within kAbortSeconds.
+CallResult AbortParts(const CallContext& context, const std::string& key, const std::string& upload_id);
+/// Likewise, and tells the journal of `options` where nothing is left of it. Best effort: what cannot be aborted now
+/// stays in the list of unfinished uploads.
+void GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id,
+                 const WriteOptions& options);
+/// Likewise of WriteOptions::resume, if that is one. Once a write that does not go on with it has begun, not before:
+/// one that is refused may come again as the first did.
+void GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options);
 
 /// One write in parts. Nothing is visible before Complete(); the destructor aborts what was not completed, unless it is
 /// kept for another try (WriteOptions::journal). Belongs to one thread.
@@ -57,7 +71,6 @@ class MultipartUpload {
   CallResult ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
   /// Whether the store has part `number`, and it is of just these bytes.
   bool TakeHeld(int number, const Pieces& pieces, int64_t bytes);
-  void GiveUp(const std::string& upload_id);
   Status CheckBeforePublish();
   void Progress(const CallResult& result, int64_t bytes) const;
   void SendPart(int number, Pieces pieces, bool may_reissue, std::function<void(const CallResult&)> done);

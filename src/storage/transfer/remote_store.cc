@@ -239,7 +239,7 @@ std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys) {
 }
 
 Status RemoteStore::AbortUpload(const std::string& key, const std::string& upload_id) {
-  return RunOne(context_, "abort the upload of", key, [&] { return dialect_->AbortUpload(key, upload_id); }).status;
+  return AbortParts(context_, key, upload_id).status;
 }
 
 }  // namespace assay::storage
