@@ -387,7 +387,10 @@ TEST_F(SurveyTest, ForeseesTheVerdictOnAPointThatWasMeasured) {
 TEST_F(SurveyTest, ForeseesWhatHoldsForSoManyWorkers) {
   Run(Space());
   explore_.workers = 2;
-  EXPECT_EQ(SurveySpace(Space(), *store_, explore_)->missing, 4);
+  for (const Reuse reuse : AllReuses()) {
+    explore_.measure.reuse = reuse;
+    EXPECT_EQ(SurveySpace(Space(), *store_, explore_)->missing, 4) << ToString(reuse);
+  }
 }
 
 TEST_F(ExploreTest, MeasuresAgainOnRequest) {

@@ -32,6 +32,7 @@ ProvenanceMap ProvenanceHere(const experiment::BoundPoint& point, const MeasureO
   ProvenanceMap provenance =
       options.host ? options.host->provenance(uses_gpus) : Host::Look(uses_gpus).provenance(uses_gpus);
   provenance[samplestore::kSettings] = DescribeSettings(options.context.threads, options.points_at_once);
+  provenance[samplestore::kPointsAtOnce] = std::to_string(options.points_at_once);
   return provenance;
 }
 

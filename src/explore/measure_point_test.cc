@@ -270,7 +270,8 @@ TEST_F(MeasurePointTest, ARunDependsOnItsMachineItsProgramsAndWhatItReads) {
   for (const auto& record : {testing::DoneRun(), EndedRun(job::RunEnd::kOutOfMemory, "out of memory")}) {
     options_.replay = false;
     const samplestore::Measurement measurement = MeasureWith(record).measurement;
-    for (const char* name : {"machine", "commit", "libtorch", "settings", "model_hash", "data_hash"}) {
+    for (const char* name :
+         {"machine", "commit", "libtorch", "settings", "points_at_once", "model_hash", "data_hash"}) {
       EXPECT_EQ(measurement.depends_on.at(name), measurement.provenance.at(name)) << name;
     }
   }
@@ -312,6 +313,15 @@ TEST_F(ReuseTest, AnotherCommitsResultIsReplayedOnlyOnRequest) {
     EXPECT_EQ(SourceWith(Reuse::kMachine), Source::kReplayed) << name;
     EXPECT_EQ(SourceWith(Reuse::kAnywhere), Source::kReplayed) << name;
   }
+}
+
+TEST_F(ReuseTest, WhatSharedTheMachineWithOthersIsNoResultOfOneAlone) {
+  StoreMeasuredWhere("points_at_once", "8");
+  for (const Reuse reuse : AllReuses()) {
+    EXPECT_EQ(SourceWith(reuse), Source::kMeasured) << ToString(reuse);
+  }
+  options_.points_at_once = 8;
+  EXPECT_EQ(SourceWith(Reuse::kMachine), Source::kReplayed);
 }
 
 TEST_F(ReuseTest, EditedDataOrAnEditedModelIsMeasuredAnew) {

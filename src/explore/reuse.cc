@@ -26,6 +26,8 @@ void TakeAs(const char* name, const ProvenanceMap& from, const char* entry, Fact
 
 /// What beside the contents counts of a run.
 void TakeMachine(const ProvenanceMap& provenance, Reuse reuse, Facts& facts) {
+  // One of eight at once has not the speed of one alone, on whatever machine.
+  Take(provenance, {samplestore::kPointsAtOnce}, facts);
   if (reuse != Reuse::kAnywhere) {
     Take(provenance, {samplestore::kMachine}, facts);
   }
@@ -64,7 +66,9 @@ Facts Compared(Reuse reuse, const Facts& contents, const ProvenanceMap& provenan
 Facts DependenciesOf(const ProvenanceMap& provenance, FoundBy found_by) {
   Facts facts;
   if (found_by == FoundBy::kRun) {
-    Take(provenance, {samplestore::kMachine, samplestore::kCommit, samplestore::kLibtorch, samplestore::kSettings},
+    Take(provenance,
+         {samplestore::kMachine, samplestore::kCommit, samplestore::kLibtorch, samplestore::kSettings,
+          samplestore::kPointsAtOnce},
          facts);
   } else {
     TakeAs(samplestore::kJudgedBy, provenance, samplestore::kCommit, facts);

@@ -11,7 +11,8 @@
 
 namespace assay::explore {
 
-/// How far a run is replayed. The contents of model and data must agree always. What was judged without a run is
+/// How far a run is replayed. The contents of model and data, and how many points share the machine, must agree always.
+/// What was judged without a run is
 /// replayed only by the programs that judged so, and on the kind of machine where that counted: to judge again costs
 /// nothing.
 enum class Reuse {

@@ -7,10 +7,11 @@
 namespace assay::samplestore {
 
 /// Names of Measurement::depends_on. Provenance has entries of the same names.
-inline constexpr char kMachine[] = "machine";    ///< processor, cores, memory and GPUs, as MachineKind() says
-inline constexpr char kLibtorch[] = "libtorch";  ///< its version
-inline constexpr char kCommit[] = "commit";      ///< of the programs
-inline constexpr char kSettings[] = "settings";  ///< of the environment that change a run's speed
+inline constexpr char kMachine[] = "machine";              ///< processor, cores, memory and GPUs, as MachineKind() says
+inline constexpr char kLibtorch[] = "libtorch";            ///< its version
+inline constexpr char kCommit[] = "commit";                ///< of the programs
+inline constexpr char kSettings[] = "settings";            ///< of the environment that change a run's speed
+inline constexpr char kPointsAtOnce[] = "points_at_once";  ///< that share the machine
 inline constexpr char kModelHash[] = "model_hash";
 inline constexpr char kDataHash[] = "data_hash";
 inline constexpr char kTokenizerHash[] = "tokenizer_hash";
