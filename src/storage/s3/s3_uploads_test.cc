@@ -214,11 +214,16 @@ TEST(S3UploadsTest, ManyWritersKeepToOneBudget) {
   options.memory_budget_bytes = kBudgetParts * kPartBytes;
   const auto store = OpenSmallParts(options);
   const std::string content = RandomContent(10 * kPartBytes, 1);
-  std::vector<std::thread> threads;
+  // One that is opened while others hold all of it takes its first part all the same.
+  std::vector<std::unique_ptr<ObjectWriter>> writers;
   for (int i = 0; i < kWriters; ++i) {
     auto writer = store->OpenWriter("k", {});
     ASSERT_THAT(writer.status(), IsOk());
-    threads.emplace_back([&content, writer = std::move(*writer)] {
+    writers.push_back(*std::move(writer));
+  }
+  std::vector<std::thread> threads;
+  for (auto& opened : writers) {
+    threads.emplace_back([&content, writer = std::move(opened)] {
       EXPECT_THAT(writer->Write(AsBytes(content)), IsOk());
       EXPECT_THAT(writer->Commit().status(), IsOk());
     });
