@@ -71,11 +71,11 @@ enum class AppendResult {
   kRefused,  ///< the claim had passed to somebody else, or ended: the measurement is in the log of refused ones
 };
 
-/// One run of `explore` (or of `run`) over points; kept for the record.
+/// One run of `explore` over points; kept for the record.
 struct Operation {
   std::string uid;
-  std::string kind;   ///< explore | run
-  std::string space;  ///< name or file of the space, or the experiment
+  std::string kind;   ///< explore
+  std::string space;  ///< name or file of the space
   std::string started_at;
   std::string finished_at;  ///< empty while it runs, or when it was killed
   std::string exit_state;   ///< success | fail | interrupted; empty while it runs
@@ -105,7 +105,7 @@ class SampleStore {
   virtual Result<int64_t> Remove(const MeasurementFilter& filter) = 0;
 
   /// The newest measurement of `key` that counts as measured (valid or invalid) and agrees with `here`, with its
-  /// series.
+  /// series. Invalid ones that do not say what judged them (SaysWhatJudged) are left out.
   virtual Result<std::optional<Measurement>> FindMeasured(const MemoKey& key, const Facts& here = {}) = 0;
   /// Whether `key` is measured where `here` holds: it has `wanted` valid measurements, or its newest one that did not
   /// fail is invalid. Only measurements that agree with `here` count, and of the invalid those that say what judged
