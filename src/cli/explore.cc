@@ -124,6 +124,7 @@ Result<std::unique_ptr<samplestore::SampleStore>> OpenToLook(const std::string& 
 Status DryRun(const experiment::BoundSpace& space, const std::string& store_url,
               const explore::ExploreOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(store_url));
+  TellWhatDoesNotCount(space.space(), store_url.empty() ? samplestore::DefaultStoreUrl() : store_url);
   const auto print = [](const experiment::BoundPoint& point, explore::Prospect prospect) {
     if (prospect == explore::Prospect::kMeasure) {
       fmt::print("{}  {}\n", point.parameterized_id, point.entity_id);

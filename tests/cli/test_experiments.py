@@ -133,6 +133,9 @@ def test_an_exploration_tells_what_of_the_space_does_not_count(assay, space, sto
         + text.replace("  - experimentIdentifier", "  - actuatorIdentifier: Others\n    experimentIdentifier")
     )
     said = assay("explore", space, "--store", store, "--max-points", 1).stderr
+    assert [line for line in said.splitlines() if "not count" in line] == assay(
+        "explore", space, "--store", store, "--dry-run"
+    ).stderr.splitlines()
     assert f"space.yaml: sampleStoreIdentifier 'd1b9a2' does not count here: measurements are kept in {store}" in said
     assert "space.yaml: metadata labels do not count here" in said
     assert "actuatorIdentifier 'Others' does not count here: finetune_full_benchmark-v1.0.0 is" in said
