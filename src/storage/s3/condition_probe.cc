@@ -107,7 +107,8 @@ Status ConditionProbe::Try(const Trial& trial, const std::string& probe, CancelF
   const Status& end = standing.ok() ? again.status : standing.status();
   const std::optional<bool> kept = standing.ok() ? IsKept(again) : std::nullopt;
   const bool copies = trial.first == Publishing::kCopy;
-  const bool never = copies && FailedWith(again, FailureClass::kDenied);
+  // The store's own answer, not that of who hands out credentials.
+  const bool never = copies && FailedWith(again, FailureClass::kDenied) && again.failure->http_status != 0;
   // Also where the object stays: who may not remove it is told once, and leaves no other.
   if (kept || never) {
     kept_[trial] = kept.value_or(false);

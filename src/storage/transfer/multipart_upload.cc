@@ -322,11 +322,9 @@ Result<ObjectInfo> MultipartUpload::Settle(const std::optional<Checksum>& whole,
 }
 
 bool MultipartUpload::IsTold(const std::optional<Checksum>& whole, const ObjectInfo& info) const {
-  if (remote_) {
-    // Complete() has compared the two where they are of one kind.
-    return whole && options_.expected && options_.expected->kind == whole->kind;
-  }
-  return parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
+  const bool told = parts_.all_recorded() || (whole && info.checksum && info.checksum->kind == whole->kind);
+  // Of copies Complete() has compared it with the sources where the two are of one kind.
+  return told && (!remote_ || (whole && options_.expected && options_.expected->kind == whole->kind));
 }
 
 Result<ObjectInfo> MultipartUpload::Prove(const std::optional<Checksum>& whole, ObjectInfo info) const {
