@@ -137,11 +137,13 @@ INSTANTIATE_TEST_SUITE_P(Copy, DamagedFileTest,
                                          DamageCase{"oci_parts", "oci://test@assay/", true}),
                          [](const auto& info) { return info.param.name; });
 
-/// While it is set, a second part goes to `url`; and so does what gives an upload up, where that is `deaf`.
+/// While it is set, a second part goes to `url`; and so does what gives an upload up, where that is `deaf`. Where it is
+/// `secret`, what lists the parts goes there.
 struct Cut {
   std::atomic<bool> set = true;
   std::string url = "http://127.0.0.1:1/";
   bool deaf = false;
+  bool secret = false;
 };
 
 /// Of a bucket that is cut off so.
@@ -154,6 +156,13 @@ class CutOff final : public Base {
                    ChecksumSource& body) const override {
     Outgoing outgoing = Base::PutPart(key, upload_id, number, body);
     if (cut_.set && number == 2) {
+      outgoing.request.url = cut_.url;
+    }
+    return outgoing;
+  }
+  Outgoing ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const override {
+    Outgoing outgoing = Base::ListParts(key, upload_id, page);
+    if (cut_.secret) {
       outgoing.request.url = cut_.url;
     }
     return outgoing;
@@ -263,6 +272,19 @@ TEST_P(CutOffUploadTest, KeepsItsJournalWhereItCannotBeGivenUp) {
   EXPECT_EQ(Copy().code(), ErrorCode::kPermissionDenied);
   ExpectThatItStays();
   ExpectThatItIsGoneOnWith();
+}
+
+TEST_P(CutOffUploadTest, WhosePartsMayNotBeListedGivesWayToAnother) {
+  Put();
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  const auto denying = *http::Server::Start(
+      {}, http::WholeBody([](const http::RequestHead&, std::string_view) { return http::TextResponse(403, ""); }, 0));
+  cut_.url = denying->url() + "/";
+  cut_.set = false;
+  cut_.secret = true;
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+  EXPECT_FALSE(HasJournal());
 }
 
 TEST_P(CutOffUploadTest, IsNotLeftBehindByAWriteUnderACondition) {

@@ -111,7 +111,8 @@ Status UploadSession::BeginAgain() {
       sent_ = completed_ ? completed_->size : step.committed;
       return Status::Ok();
     }
-    if (IsGone(step.failure->http_status)) {
+    // One that may not be asked about ends by itself; what is written now needs another.
+    if (IsGone(step.failure->http_status) || IsRefusal(*step.failure)) {
       session_.clear();
       return Status::Ok();
     }
@@ -124,9 +125,12 @@ Status UploadSession::BeginNew() {
   const CallResult result = RunOne(
       context_, "begin the upload of", key_, [&] { return dialect_.BeginResumable(key_, options_, token_); },
       [&](http::Response& answer) -> std::optional<Failure> {
-        session_ = answer.headers.Find("location").value_or("");
-        return IsSessionOf(dialect_.urls().endpoint(), session_) ? std::nullopt
-                                                                 : std::optional(UnreadableAnswer(answer));
+        std::string address(answer.headers.Find("location").value_or(""));
+        if (!IsSessionOf(dialect_.urls().endpoint(), address)) {
+          return UnreadableAnswer(answer);
+        }
+        session_ = std::move(address);
+        return std::nullopt;
       },
       options_.cancel, deadline_);
   if (!result.status.ok()) {

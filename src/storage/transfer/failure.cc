@@ -140,6 +140,12 @@ Failure FailureOfStatus(int http_status) {
   return failure;
 }
 
+bool IsRefusal(const Failure& failure) {
+  const bool lasting = failure.kind == FailureClass::kDenied || failure.kind == FailureClass::kMissing ||
+                       failure.kind == FailureClass::kPrecondition || failure.kind == FailureClass::kPermanent;
+  return failure.http_status >= 400 && lasting;
+}
+
 Failure FailureOfTransport(const http::Outcome& outcome) {
   Failure failure;
   failure.code = ErrorCode::kIo;

@@ -51,6 +51,9 @@ struct Failure {
 Failure FailureOfStatus(int http_status);
 Failure FailureOfTransport(const http::Outcome& outcome);
 
+/// Whether the store itself refuses: it answered, and will answer so again.
+bool IsRefusal(const Failure& failure);
+
 /// What a store's own code means.
 struct StoreCodeRow {
   std::string_view code;

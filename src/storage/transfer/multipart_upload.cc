@@ -91,18 +91,18 @@ MultipartUpload::~MultipartUpload() {
 }
 
 Status MultipartUpload::Begin() {
-  const bool goes_on = GoesOn(context_, options_);
-  if (goes_on) {
+  bool gone = false;
+  if (GoesOn(context_, options_)) {
     // Also where it is gone: it may have been completed before anybody could be told.
     options_.write_token = options_.resume->write_token;
-    ASSAY_RETURN_IF_ERROR(BeginAgain());
+    ASSAY_ASSIGN_OR_RETURN(gone, BeginAgain());
   }
   token_ = TokenOf(options_);
   if (upload_id_.empty()) {
     ASSAY_RETURN_IF_ERROR(BeginNew());
-  }
-  if (!goes_on) {
-    GiveUpEarlier(context_, key_, options_);
+    if (!gone) {
+      GiveUpEarlier(context_, key_, options_);
+    }
   }
   runner_ =
       std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
@@ -142,12 +142,15 @@ CallResult MultipartUpload::ListParts(const std::string& upload_id, std::map<int
   return result;
 }
 
-Status MultipartUpload::BeginAgain() {
+Result<bool> MultipartUpload::BeginAgain() {
   const std::string& upload_id = options_.resume->upload_id;
   std::map<int, UploadedPart> listed;
   const CallResult result = ListParts(upload_id, listed);
   if (FailedWith(result, FailureClass::kMissing)) {
-    return Status::Ok();
+    return true;
+  }
+  if (result.failure && IsRefusal(*result.failure)) {
+    return false;
   }
   ASSAY_RETURN_IF_ERROR(result.status);
   for (const UploadedPart& part : options_.resume->parts) {
@@ -159,7 +162,7 @@ Status MultipartUpload::BeginAgain() {
     }
   }
   upload_id_ = upload_id;
-  return Status::Ok();
+  return false;
 }
 
 bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) {

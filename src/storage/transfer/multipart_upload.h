@@ -65,8 +65,9 @@ class MultipartUpload {
 
  private:
   Status BeginNew();
-  /// Fills `held_`; no upload id where the store does not know that upload any more.
-  Status BeginAgain();
+  /// Fills `held_`. No upload id where there is nothing to go on with: the store does not know that upload any more
+  /// (true: it is gone), or does not let us ask.
+  Result<bool> BeginAgain();
   /// All parts that the store holds of `upload_id`, by their numbers.
   CallResult ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
   /// Whether the store has part `number`, and it is of just these bytes.
