@@ -59,14 +59,24 @@ Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
   if (!options.upload_id.empty() && uploads.empty()) {
     return Status::NotFound(fmt::format("{} has no unfinished upload {}", place.uri, options.upload_id));
   }
+  Status first;
   for (const auto& upload : uploads) {
-    if (!options.dry_run) {
-      ASSAY_RETURN_IF_ERROR(place.store->AbortUpload(upload.key, upload.upload_id));
+    const Status aborted = options.dry_run ? Status::Ok() : place.store->AbortUpload(upload.key, upload.upload_id);
+    if (aborted.ok()) {
+      fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(upload.key)),
+                 Escaped(upload.upload_id));
+      continue;
     }
-    fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(upload.key)),
-               Escaped(upload.upload_id));
+    first = first.ok() ? aborted : first;
+    if (uploads.size() > 1) {
+      fmt::print(stderr, "assay object: {}\n", OneLine(aborted.message()));
+    }
+    // What one upload is refused says nothing of the next; a store that is out of reach is so for all.
+    if (aborted.code() == ErrorCode::kIo) {
+      break;
+    }
   }
-  return Status::Ok();
+  return first.ok() || uploads.size() == 1 ? first : first.WithContext("not every upload was aborted");
 }
 
 Status Run(const UploadsOptions& options) {

@@ -45,6 +45,7 @@ struct StoreOptions {
   double connect_timeout_seconds = 10;
   double stall_timeout_seconds = 20;  ///< no byte moved for so long
   double deadline_seconds = 0;        ///< of a whole operation with its retries; 0: none
+  double give_up_seconds = 15;        ///< of giving up an upload that failed: whoever waits for that has failed already
   int max_attempts = 8;               ///< of one request
   bool verify_tls = true;
   std::string ca_file;

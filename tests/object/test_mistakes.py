@@ -263,6 +263,40 @@ def test_a_page_in_place_of_the_store_is_no_object(cli, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+class HeldStore(http.server.BaseHTTPRequestHandler):
+    """Has three unfinished uploads, of which one may not be aborted."""
+
+    def do_GET(self):
+        upload = "<Upload><Key>{0}</Key><UploadId>of-{0}</UploadId><Initiated>2026-01-01T00:00:00Z</Initiated></Upload>"
+        uploads = "".join(upload.format(key) for key in "abc")
+        self.answer(
+            200, f"<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>{uploads}</ListMultipartUploadsResult>"
+        )
+
+    def do_DELETE(self):
+        self.answer(403 if self.path.startswith("/test/a?") else 204, "")
+
+    def answer(self, status, body):
+        self.send_response_only(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_upload_that_may_not_be_aborted_keeps_no_other(cli):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), HeldStore) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        ended = cli.run("uploads", "s3://test", "--abort", AWS_ENDPOINT_URL=url, code=2)
+        server.shutdown()
+    assert ended.stdout.decode().splitlines() == ["abort: s3://test/b of-b", "abort: s3://test/c of-c"]
+    lines = ended.stderr.decode().splitlines()
+    assert len(lines) == 2 and "s3://test/a" in lines[0] and "not every upload was aborted" in lines[1], lines
+
+
 def test_faulty_server_ends_right(serve, make_cli, tmp_path):
     profile = tmp_path / "faults.yaml"
     profile.write_text("faults:\n  - {fault: return, status: 503, rate: 0.05}\n  - {fault: reset, rate: 0.05}\n")

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -137,13 +138,12 @@ INSTANTIATE_TEST_SUITE_P(Copy, DamagedFileTest,
                                          DamageCase{"oci_parts", "oci://test@assay/", true}),
                          [](const auto& info) { return info.param.name; });
 
-/// While it is set, a second part goes to `url`; and so does what gives an upload up, where that is `deaf`. Where it is
-/// `secret`, what lists the parts goes there.
+/// Where requests go that should go to the bucket; nowhere else where empty.
 struct Cut {
-  std::atomic<bool> set = true;
-  std::string url = "http://127.0.0.1:1/";
-  bool deaf = false;
-  bool secret = false;
+  std::atomic<bool> set = true;             ///< or nothing but the lists of parts goes elsewhere
+  std::string url = "http://127.0.0.1:1/";  ///< of a second part
+  std::string abort_url{};                  ///< of what gives an upload up
+  std::string list_url{};                   ///< of lists of parts
 };
 
 /// Of a bucket that is cut off so.
@@ -162,15 +162,15 @@ class CutOff final : public Base {
   }
   Outgoing ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const override {
     Outgoing outgoing = Base::ListParts(key, upload_id, page);
-    if (cut_.secret) {
-      outgoing.request.url = cut_.url;
+    if (!cut_.list_url.empty()) {
+      outgoing.request.url = cut_.list_url;
     }
     return outgoing;
   }
   Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const override {
     Outgoing outgoing = Base::AbortUpload(key, upload_id);
-    if (cut_.set && cut_.deaf) {
-      outgoing.request.url = cut_.url;
+    if (cut_.set && !cut_.abort_url.empty()) {
+      outgoing.request.url = cut_.abort_url;
     }
     return outgoing;
   }
@@ -185,6 +185,10 @@ class CutOffUploadTest : public DamagedFileTest {
     DamagedFileTest::SetUp();
     store_options_.max_attempts = 1;
     store_options_.connections = 1;
+    Open();
+  }
+
+  void Open() {
     auto nobody = std::make_unique<AnonymousSigner>();
     if (GetParam().name == "s3") {
       auto address = S3Address::Make("test", server_->url(), "us-east-1", store_options_);
@@ -197,6 +201,10 @@ class CutOffUploadTest : public DamagedFileTest {
     }
   }
 
+  static std::unique_ptr<http::Server> Denying() {
+    const auto deny = [](const http::RequestHead&, std::string_view) { return http::TextResponse(403, ""); };
+    return *http::Server::Start({}, http::WholeBody(deny, 2 * kPartBytes));
+  }
   void ExpectThatItStays() {
     EXPECT_THAT(*target_->ListUploads(""), SizeIs(1));
     EXPECT_TRUE(HasJournal());
@@ -261,14 +269,12 @@ TEST_P(CutOffUploadTest, OutlivesTheNextIfThatIsRefused) {
 }
 
 TEST_P(CutOffUploadTest, KeepsItsJournalWhereItCannotBeGivenUp) {
-  const auto denying = *http::Server::Start(
-      {}, http::WholeBody([](const http::RequestHead&, std::string_view) { return http::TextResponse(403, ""); },
-                          2 * kPartBytes));
+  const auto denying = Denying();
   cut_.url = denying->url() + "/";
   Put();
   // That the service takes parts is found out, where it must be, by an upload that is given up.
   ASSERT_TRUE(target_->OpenWriter("k", {}).ok());
-  cut_.deaf = true;
+  cut_.abort_url = cut_.url;
   EXPECT_EQ(Copy().code(), ErrorCode::kPermissionDenied);
   ExpectThatItStays();
   ExpectThatItIsGoneOnWith();
@@ -277,14 +283,34 @@ TEST_P(CutOffUploadTest, KeepsItsJournalWhereItCannotBeGivenUp) {
 TEST_P(CutOffUploadTest, WhosePartsMayNotBeListedGivesWayToAnother) {
   Put();
   EXPECT_EQ(Copy().code(), ErrorCode::kIo);
-  const auto denying = *http::Server::Start(
-      {}, http::WholeBody([](const http::RequestHead&, std::string_view) { return http::TextResponse(403, ""); }, 0));
-  cut_.url = denying->url() + "/";
+  const auto denying = Denying();
   cut_.set = false;
-  cut_.secret = true;
+  cut_.list_url = denying->url() + "/";
   EXPECT_TRUE(Copy().ok());
   EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
   EXPECT_FALSE(HasJournal());
+}
+
+TEST_P(CutOffUploadTest, IsGivenUpInTimeWhereTheStoreDoesNotAnswer) {
+  std::promise<void> over;
+  const auto silent =
+      *http::Server::Start({}, http::WholeBody(
+                                   [end = over.get_future().share()](const http::RequestHead&, std::string_view) {
+                                     end.wait();
+                                     return http::TextResponse(503, "");
+                                   },
+                                   0));
+  store_options_.give_up_seconds = 0.1;
+  store_options_.stall_timeout_seconds = 1e6;
+  Open();
+  Put();
+  ASSERT_TRUE(target_->OpenWriter("k", {}).ok());
+  const auto denying = Denying();
+  cut_.url = denying->url() + "/";
+  cut_.abort_url = silent->url() + "/";
+  EXPECT_EQ(Copy().code(), ErrorCode::kPermissionDenied);
+  over.set_value();
+  ExpectThatItStays();
 }
 
 TEST_P(CutOffUploadTest, IsNotLeftBehindByAWriteUnderACondition) {

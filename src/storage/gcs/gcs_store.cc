@@ -15,6 +15,7 @@
 #include "storage/s3/s3_xml.h"
 #include "storage/s3/xml_uploads.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/multipart_upload.h"
 #include "storage/transfer/own_write.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/single_call.h"
@@ -49,8 +50,7 @@ bool GcsStore::TakesParts(const std::string& key) {
   const auto begun = Call("begin the upload of", key, [&] { return gcs_.CreateUpload(key, plain, ""); });
   const auto upload = begun.ok() ? ParseUploadId(begun->body) : std::nullopt;
   if (upload) {
-    // One that cannot be removed now is seen among the unfinished uploads.
-    [[maybe_unused]] const Status aborted = AbortUpload(key, *upload);
+    GiveUpParts(context(), key, *upload);
   }
   const ErrorCode code = begun.status().code();
   const bool unknown =

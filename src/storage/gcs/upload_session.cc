@@ -84,20 +84,19 @@ Status UploadSession::Begin() {
   }
   if (session_.empty()) {
     ASSAY_RETURN_IF_ERROR(BeginNew());
-    GiveUpEarlier(context_, key_, options_);
   }
   return Status::Ok();
 }
 
 void UploadSession::TellJournal(int64_t chunk_bytes) const {
-  if (options_.journal == nullptr) {
-    return;
+  if (options_.journal != nullptr) {
+    ResumableUpload upload{session_, token_, chunk_bytes, {}, Terms()};
+    if (sent_ > 0) {
+      upload.parts.push_back({.number = 1, .bytes = sent_});
+    }
+    options_.journal->OnBegin(upload);
   }
-  ResumableUpload upload{session_, token_, chunk_bytes, {}, Terms()};
-  if (sent_ > 0) {
-    upload.parts.push_back({.number = 1, .bytes = sent_});
-  }
-  options_.journal->OnBegin(upload);
+  GiveUpEarlier(context_, key_, options_);
 }
 
 Status UploadSession::BeginAgain() {
@@ -308,7 +307,7 @@ void UploadSession::Abort() {
   http::Transfer transfer;
   transfer.request.method = "DELETE";
   transfer.request.url = std::exchange(session_, {});
-  transfer.total_timeout_seconds = kAbortSeconds;
+  transfer.total_timeout_seconds = context_.options->give_up_seconds;
   // Best effort: a session that stays ends by itself after a week, and holds nothing that is visible or billed.
   const http::Outcome outcome = context_.client->Run(std::move(transfer));
   const int http_status = outcome.ok() ? outcome.response.status : 0;

@@ -61,24 +61,16 @@ bool GoesOn(const CallContext& context, const WriteOptions& options) {
   return options.resume != nullptr && publishable && options.resume->terms == PartsTerms(context, options);
 }
 
-CallResult AbortParts(const CallContext& context, const std::string& key, const std::string& upload_id) {
-  return RunOne(
+bool GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id) {
+  const CallResult aborted = RunOne(
       context, "abort the upload of", key, [&] { return context.dialect->AbortUpload(key, upload_id); }, nullptr,
-      nullptr, MonotonicSeconds() + kAbortSeconds);
-}
-
-void GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id,
-                 const WriteOptions& options) {
-  const CallResult aborted = AbortParts(context, key, upload_id);
-  const bool gone = aborted.status.ok() || FailedWith(aborted, FailureClass::kMissing);
-  if (gone && options.journal != nullptr) {
-    options.journal->OnGone();
-  }
+      nullptr, MonotonicSeconds() + context.options->give_up_seconds);
+  return aborted.status.ok() || FailedWith(aborted, FailureClass::kMissing);
 }
 
 void GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options) {
   if (options.resume != nullptr && IsInParts(*options.resume)) {
-    GiveUpParts(context, key, options.resume->upload_id, options);
+    GiveUpParts(context, key, options.resume->upload_id);
   }
 }
 
@@ -91,18 +83,14 @@ MultipartUpload::~MultipartUpload() {
 }
 
 Status MultipartUpload::Begin() {
-  bool gone = false;
   if (GoesOn(context_, options_)) {
     // Also where it is gone: it may have been completed before anybody could be told.
     options_.write_token = options_.resume->write_token;
-    ASSAY_ASSIGN_OR_RETURN(gone, BeginAgain());
+    ASSAY_RETURN_IF_ERROR(BeginAgain());
   }
   token_ = TokenOf(options_);
   if (upload_id_.empty()) {
     ASSAY_RETURN_IF_ERROR(BeginNew());
-    if (!gone) {
-      GiveUpEarlier(context_, key_, options_);
-    }
   }
   runner_ =
       std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
@@ -142,15 +130,12 @@ CallResult MultipartUpload::ListParts(const std::string& upload_id, std::map<int
   return result;
 }
 
-Result<bool> MultipartUpload::BeginAgain() {
+Status MultipartUpload::BeginAgain() {
   const std::string& upload_id = options_.resume->upload_id;
   std::map<int, UploadedPart> listed;
   const CallResult result = ListParts(upload_id, listed);
-  if (FailedWith(result, FailureClass::kMissing)) {
-    return true;
-  }
   if (result.failure && IsRefusal(*result.failure)) {
-    return false;
+    return Status::Ok();
   }
   ASSAY_RETURN_IF_ERROR(result.status);
   for (const UploadedPart& part : options_.resume->parts) {
@@ -162,7 +147,7 @@ Result<bool> MultipartUpload::BeginAgain() {
     }
   }
   upload_id_ = upload_id;
-  return false;
+  return Status::Ok();
 }
 
 bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) {
@@ -186,14 +171,16 @@ bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) 
 }
 
 void MultipartUpload::TellJournal(int64_t part_bytes) const {
-  if (options_.journal == nullptr) {
-    return;
+  if (options_.journal != nullptr) {
+    ResumableUpload upload{upload_id_, token_, part_bytes, {}, PartsTerms(context_, options_)};
+    for (const auto& [number, part] : held_) {
+      upload.parts.push_back(part);
+    }
+    options_.journal->OnBegin(upload);
   }
-  ResumableUpload upload{upload_id_, token_, part_bytes, {}, PartsTerms(context_, options_)};
-  for (const auto& [number, part] : held_) {
-    upload.parts.push_back(part);
+  if (options_.resume != nullptr && options_.resume->upload_id != upload_id_) {
+    GiveUpEarlier(context_, key_, options_);
   }
-  options_.journal->OnBegin(upload);
 }
 
 void MultipartUpload::Progress(const CallResult& result, int64_t bytes) const {
@@ -384,7 +371,10 @@ void MultipartUpload::Abort() {
   if (upload_id_.empty() || keep_) {
     return;
   }
-  GiveUpParts(context_, key_, std::exchange(upload_id_, {}), options_);
+  const bool gone = GiveUpParts(context_, key_, std::exchange(upload_id_, {}));
+  if (gone && options_.journal != nullptr) {
+    options_.journal->OnGone();
+  }
 }
 
 }  // namespace assay::storage

@@ -22,16 +22,11 @@ bool IsInParts(const ResumableUpload& upload);
 /// Whether an upload in parts that begins now goes on with WriteOptions::resume.
 bool GoesOn(const CallContext& context, const WriteOptions& options);
 
-/// How long giving an upload up may take: whoever waits for that has failed already.
-inline constexpr double kAbortSeconds = 15;
-/// Gives an upload in parts up, within kAbortSeconds.
-CallResult AbortParts(const CallContext& context, const std::string& key, const std::string& upload_id);
-/// Likewise, and tells the journal of `options` where nothing is left of it. Best effort: what cannot be aborted now
-/// stays in the list of unfinished uploads.
-void GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id,
-                 const WriteOptions& options);
-/// Likewise of WriteOptions::resume, if that is one. Once a write that does not go on with it has begun, not before:
-/// one that is refused may come again as the first did.
+/// Gives an upload in parts up, within StoreOptions::give_up_seconds. Whether nothing is left of it: what cannot be
+/// aborted now stays in the list of unfinished uploads.
+bool GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id);
+/// Likewise of WriteOptions::resume, if that is one. Once the journal tells of a write that does not go on with it, not
+/// before: one that is refused may come again as the first did.
 void GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options);
 
 /// One write in parts. Nothing is visible before Complete(); the destructor aborts what was not completed, unless it is
@@ -65,9 +60,9 @@ class MultipartUpload {
 
  private:
   Status BeginNew();
-  /// Fills `held_`. No upload id where there is nothing to go on with: the store does not know that upload any more
-  /// (true: it is gone), or does not let us ask.
-  Result<bool> BeginAgain();
+  /// Fills `held_`. No upload id where there is nothing to go on with: the store does not know that upload any more, or
+  /// does not let us ask.
+  Status BeginAgain();
   /// All parts that the store holds of `upload_id`, by their numbers.
   CallResult ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
   /// Whether the store has part `number`, and it is of just these bytes.

@@ -239,7 +239,7 @@ std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys) {
 }
 
 Status RemoteStore::AbortUpload(const std::string& key, const std::string& upload_id) {
-  return AbortParts(context_, key, upload_id).status;
+  return Call("abort the upload of", key, [&] { return dialect_->AbortUpload(key, upload_id); }).status();
 }
 
 }  // namespace assay::storage
