@@ -13,11 +13,17 @@ if(CCACHE_PROGRAM)
   )
 endif()
 
-find_program(MOLD_PROGRAM mold)
-if(MOLD_PROGRAM)
-  # Without RELRO: where thread-local data of a byte comes first, mold 1.10 lets that segment begin on a page that is
-  # not mapped, and the program does not start.
-  add_link_options(-fuse-ld=mold -Wl,-z,norelro)
+# Both link several times faster than the compiler's own choice.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  find_program(LLD_PROGRAM NAMES ld.lld ld.lld-19)
+  if(LLD_PROGRAM)
+    add_link_options(-fuse-ld=lld)
+  endif()
+else()
+  find_program(GOLD_PROGRAM ld.gold)
+  if(GOLD_PROGRAM)
+    add_link_options(-fuse-ld=gold)
+  endif()
 endif()
 
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wno-unused-parameter>")

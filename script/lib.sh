@@ -139,7 +139,7 @@ configure_with_clang() {
     local folder=$1
     shift
     setup_system
-    command -v clang++-19 >/dev/null || step "Installing clang" install_clang
+    { command -v clang++-19 && command -v ld.lld-19; } >/dev/null || step "Installing clang" install_clang
     setup_python torch test
     step "Configuring ${folder#"$root"/}" cmake -S "$root" -B "$folder" -G Ninja \
         -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -gline-tables-only" \
