@@ -222,14 +222,7 @@ TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
     if (++busy > 1) {
       return;
     }
-    samplestore::Measurement measurement;
-    measurement.uid = "from elsewhere";
-    measurement.experiment = point.experiment->id();
-    measurement.parameterized_id = key.parameterized_id;
-    measurement.entity = point.entity;
-    measurement.entity_id = key.entity_id;
-    measurement.outcome = Outcome::kValid;
-    EXPECT_TRUE(OpenStore()->AppendClaimed(measurement, claim.fence).ok());
+    EXPECT_TRUE(OpenStore()->AppendClaimed(testing::MeasurementOf(point, "from elsewhere"), claim.fence).ok());
   };
   const ExploreSummary summary = Run(space, callbacks);
   EXPECT_EQ(busy, 1);
@@ -370,15 +363,7 @@ TEST_F(SurveyTest, ForeseesThatForbiddenPointsCount) {
 // verdict.
 TEST_F(SurveyTest, ForeseesTheVerdictOnAPointThatWasMeasured) {
   const experiment::BoundSpace space = Space("1, 2", "", "1");
-  const experiment::BoundPoint point = space.At(0);
-  samplestore::Measurement measurement;
-  measurement.uid = "by older programs";
-  measurement.experiment = point.experiment->id();
-  measurement.parameterized_id = point.parameterized_id;
-  measurement.entity = point.entity;
-  measurement.entity_id = point.entity_id;
-  measurement.outcome = Outcome::kValid;
-  ASSERT_TRUE(store_->Append(measurement).ok());
+  ASSERT_TRUE(store_->Append(testing::MeasurementOf(space.At(0), "by older programs")).ok());
   explore_.repeats = 3;
   explore_.max_points = 4;
   ExpectForeseen(space);

@@ -213,13 +213,7 @@ class VerdictTest : public MeasurePointTest {
 
   Outcome OutcomeAfter(const samplestore::Facts& depends_on, Reuse reuse) {
     const experiment::BoundPoint point = Point();
-    samplestore::Measurement judged;
-    judged.uid = "forbidden";
-    judged.experiment = point.experiment->id();
-    judged.parameterized_id = point.parameterized_id;
-    judged.entity = point.entity;
-    judged.entity_id = point.entity_id;
-    judged.outcome = Outcome::kInvalid;
+    samplestore::Measurement judged = testing::MeasurementOf(point, "forbidden", Outcome::kInvalid);
     judged.depends_on = depends_on;
     EXPECT_TRUE(store_->Remove({}).ok() && store_->Append(judged).ok());
     options_.reuse = reuse;

@@ -32,15 +32,9 @@ experiment::BoundSpace Space(const std::string& lengths = "values: [64, 32]") {
 
 class SpaceMeasurementsTest : public testing::ExploreFixture {
  protected:
-  void Add(const experiment::BoundPoint& point, std::string uid, std::string host, Outcome outcome,
+  void Add(const experiment::BoundPoint& point, const std::string& uid, std::string host, Outcome outcome,
            std::string commit = "a1", std::map<std::string, std::string> conditions = {}) {
-    Measurement measurement;
-    measurement.uid = std::move(uid);
-    measurement.experiment = point.experiment->id();
-    measurement.parameterized_id = point.parameterized_id;
-    measurement.entity = point.entity;
-    measurement.entity_id = point.entity_id;
-    measurement.outcome = outcome;
+    Measurement measurement = testing::MeasurementOf(point, uid, outcome);
     measurement.provenance = {{"host", std::move(host)}, {"commit", std::move(commit)}};
     measurement.provenance.merge(conditions);
     ASSERT_TRUE(store_->Append(measurement).ok());

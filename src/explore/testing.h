@@ -51,6 +51,19 @@ inline job::RunRecord EndedRun(job::RunEnd end, const std::string& reason) {
   return record;
 }
 
+/// Of `point`, as a store would hold it from an earlier run.
+inline samplestore::Measurement MeasurementOf(const experiment::BoundPoint& point, const std::string& uid,
+                                              samplestore::Outcome outcome = samplestore::Outcome::kValid) {
+  samplestore::Measurement measurement;
+  measurement.uid = uid;
+  measurement.experiment = point.experiment->id();
+  measurement.parameterized_id = point.parameterized_id;
+  measurement.entity = point.entity;
+  measurement.entity_id = point.entity_id;
+  measurement.outcome = outcome;
+  return measurement;
+}
+
 class ExploreFixture : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -54,7 +54,7 @@ Course train_alone(const Setting& setting) {
   return course;
 }
 
-Course train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting) {
+ShardedCourse train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting) {
   TestModelOptions options = setting.model;
   options.seed += static_cast<uint64_t>(world.rank());  // the engine spreads rank 0's weights
   RankGroups groups(world, policy.split, setting.expert_ranks);
@@ -64,7 +64,7 @@ Course train_rank(Communicator& world, const ShardPolicy& policy, const Setting&
     load_sharded(engine, setting.load_from);
   }
   const int64_t own = kMicroBatches / world.size();
-  Course course;
+  ShardedCourse course;
   for (int64_t step = setting.first_step; step < setting.steps; ++step) {
     at::Tensor loss_sum = at::zeros({1}, at::kDouble);
     for (int64_t i = 0; i < own; ++i) {
@@ -90,9 +90,9 @@ Course train_rank(Communicator& world, const ShardPolicy& policy, const Setting&
   return course;
 }
 
-Course train_sharded(int ranks, const ShardPolicy& policy, const Setting& setting) {
+ShardedCourse train_sharded(int ranks, const ShardPolicy& policy, const Setting& setting) {
   auto group = make_thread_group(ranks);
-  std::vector<Course> courses(ranks);
+  std::vector<ShardedCourse> courses(ranks);
   run_ranks(group, [&](Communicator& world) { courses[world.rank()] = train_rank(world, policy, setting); });
   for (int rank = 1; rank < ranks; ++rank) {
     for (const auto& [name, tensor] : courses[0].weights) {
@@ -100,18 +100,6 @@ Course train_sharded(int ranks, const ShardPolicy& policy, const Setting& settin
     }
   }
   return courses[0];
-}
-
-void expect_same_course(const Course& got, const Course& want) {
-  for (size_t i = 0; i < want.losses.size(); ++i) {
-    EXPECT_NEAR(got.losses[i], want.losses[i], 1e-5) << "loss of step " << i;
-    EXPECT_NEAR(got.norms[i] / want.norms[i], 1.0, 1e-6 * static_cast<double>(i + 1)) << "norm of step " << i;
-  }
-  ASSERT_EQ(got.weights.size(), want.weights.size());
-  for (const auto& [name, tensor] : want.weights) {
-    const double error = (got.weights.at(name) - tensor).norm().item<double>();
-    EXPECT_LE(error, 1e-4 * tensor.norm().item<double>()) << name;
-  }
 }
 
 }  // namespace assay::engine::testing

@@ -13,6 +13,7 @@
 #include "engine/optim/optimizer.h"
 #include "engine/shard/mesh_groups.h"
 #include "engine/shard/policy.h"
+#include "engine/shard/test_course.h"
 #include "engine/shard/test_model.h"
 
 namespace assay::engine::testing {
@@ -34,11 +35,8 @@ struct Setting {
   std::string save_to = {};
 };
 
-/// What a run shows.
-struct Course {
-  std::vector<double> losses;
-  std::vector<double> norms;
-  std::map<std::string, at::Tensor> weights;
+/// What a run by a strategy shows.
+struct ShardedCourse : Course {
   std::vector<std::string> unused;
 };
 
@@ -71,11 +69,9 @@ struct RankGroups {
 };
 
 /// One rank's part: its share of the micro-batches of each step.
-Course train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting);
+ShardedCourse train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting);
 
 /// What rank 0 saw. All ranks must end with the same weights, to the bit.
-Course train_sharded(int ranks, const ShardPolicy& policy, const Setting& setting);
-
-void expect_same_course(const Course& got, const Course& want);
+ShardedCourse train_sharded(int ranks, const ShardPolicy& policy, const Setting& setting);
 
 }  // namespace assay::engine::testing

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "engine/model/status_error.h"
 #include "engine/shard/full_weights.h"
 #include "engine/shard/tensor_parallel.h"
+#include "engine/shard/test_course.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/pipeline.h"
 #include "engine/train/vit_strategy.h"
@@ -52,18 +52,15 @@ ImageBatch images_of(int64_t step, int64_t first, int64_t count) {
   return {pixels.narrow(0, first, count), labels.narrow(0, first, count)};
 }
 
-struct Course {
-  std::vector<double> losses;
-  std::vector<double> norms;
+struct HybridCourse : testing::Course {
   std::vector<bool> skipped;
-  std::map<std::string, at::Tensor> weights;
   at::Tensor logits;  ///< after training
 };
 
-Course train_alone(int64_t steps) {
+HybridCourse train_alone(int64_t steps) {
   Vit model(small_config(), [](const ParameterSpec& spec) { return initial(spec).requires_grad_(); }, at::kFloat);
   const auto optimizer = make_optimizer("adamw_torch", model.parameters(), kOptimizer);
-  Course course;
+  HybridCourse course;
   for (int64_t step = 0; step < steps; ++step) {
     const ImageBatch batch = images_of(step, 0, kImages);
     const at::Tensor loss = model.loss(batch.pixels_BCHW, batch.labels_B);
@@ -122,10 +119,10 @@ class RankOfMesh {
     pipeline_ = std::make_unique<Pipeline>(*model_, groups_.pipeline(), groups_.pipeline_back());
   }
 
-  Course train(int64_t steps) {
+  HybridCourse train(int64_t steps) {
     const int64_t micro_batches = job::MicroBatches(plan_);
     const int64_t images = plan_.batch_size / micro_batches;
-    Course course;
+    HybridCourse course;
     for (int64_t step = 0; step < steps; ++step) {
       PipelineUse use;
       const double loss = pipeline_->train(
@@ -171,14 +168,14 @@ class RankOfMesh {
 };
 
 /// What rank 0 saw, with the logits of a rank that has them. All ranks must agree on norms and skipped steps.
-Course train_on(const job::VitPlan& plan, int64_t steps, int64_t checkpointed_layers = 0) {
+HybridCourse train_on(const job::VitPlan& plan, int64_t steps, int64_t checkpointed_layers = 0) {
   const auto group = make_thread_group(static_cast<int>(plan.number_ranks));
-  std::vector<Course> courses(group.size());
+  std::vector<HybridCourse> courses(group.size());
   testing::run_ranks(group, [&](Communicator& world) {
     RankOfMesh rank(plan, world, checkpointed_layers);
     courses[static_cast<size_t>(world.rank())] = rank.train(steps);
   });
-  for (const Course& course : courses) {
+  for (const HybridCourse& course : courses) {
     EXPECT_THAT(course.norms, Pointwise(NanSensitiveDoubleEq(), courses[0].norms));
     EXPECT_EQ(course.skipped, courses[0].skipped);
     if (course.logits.defined()) {
@@ -205,19 +202,9 @@ INSTANTIATE_TEST_SUITE_P(Meshes, HybridParallel,
                                               info.param.tensor);
                          });
 
-void expect_same_course(const Course& got, const Course& want) {
-  for (size_t i = 0; i < want.losses.size(); ++i) {
-    EXPECT_NEAR(got.losses[i], want.losses[i], 1e-5) << "loss of step " << i;
-    EXPECT_NEAR(got.norms[i] / want.norms[i], 1.0, 1e-6 * static_cast<double>(i + 1)) << "norm of step " << i;
-  }
-  ASSERT_EQ(got.weights.size(), want.weights.size());
-  for (const auto& [name, tensor] : want.weights) {
-    // A softmax does not see the bias of its keys: Adam makes steps out of what rounding leaves of a zero gradient.
-    if (!name.ends_with("key.bias")) {
-      const double error = (got.weights.at(name) - tensor).norm().item<double>();
-      EXPECT_LE(error, 1e-4 * tensor.norm().item<double>()) << name;
-    }
-  }
+void expect_same_course(const HybridCourse& got, const HybridCourse& want) {
+  // A softmax does not see the bias of its keys: Adam makes steps out of what rounding leaves of a zero gradient.
+  testing::expect_same_course(got, want, "key.bias");
   EXPECT_LE((got.logits - want.logits).abs().max().item<double>(), 1e-3);
 }
 
@@ -240,12 +227,12 @@ TEST_P(HybridParallel, ShardsOptimizerStatesOverDataRanks) {
 
 TEST_P(HybridParallel, SixteenBitPrecisionsStayClose) {
   constexpr int64_t kSteps = 5;
-  const Course want = train_alone(kSteps);
+  const HybridCourse want = train_alone(kSteps);
   for (const char* precision : {"bf16", "amp_fp16"}) {
     job::VitPlan rounded = plan();
     rounded.precision = precision;
     rounded.loss_scale = 1024;
-    const Course got = train_on(rounded, kSteps);
+    const HybridCourse got = train_on(rounded, kSteps);
     for (size_t i = 0; i < want.losses.size(); ++i) {
       EXPECT_NEAR(got.losses[i] / want.losses[i], 1.0, 0.02) << precision << ", step " << i;
     }
@@ -256,7 +243,7 @@ TEST_P(HybridParallel, AllRanksSkipAStepThatOverflows) {
   job::VitPlan overflowing = plan();
   overflowing.precision = "amp_fp16";
   overflowing.loss_scale = 1e9;
-  const Course course = train_on(overflowing, 2);
+  const HybridCourse course = train_on(overflowing, 2);
   EXPECT_TRUE(course.skipped[0]);
   EXPECT_TRUE(at::equal(course.weights.at("classifier.weight"), initial({"classifier.weight", {3, 32}})));
 }
