@@ -48,6 +48,7 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view text) {
   }
   stat.own_cpu_seconds = (field[14] + field[15]) / ticks_per_second;
   stat.children_cpu_seconds = (field[16] + field[17]) / ticks_per_second;
+  stat.virtual_bytes = field[23];
   stat.rss_bytes = field[24] * page_bytes;
   return stat;
 }

@@ -33,7 +33,10 @@ struct ProcessStat {
   char state = 0;
   double own_cpu_seconds = 0;       ///< user and system, of all its threads
   double children_cpu_seconds = 0;  ///< of the children that ended and were waited for
+  double virtual_bytes = 0;         ///< 0 for one that has given its memory back, on its way to a zombie
   double rss_bytes = 0;
+
+  bool lives() const { return state != 'Z' && state != 'X' && virtual_bytes > 0; }
 };
 
 /// Nothing for a text that is no stat line.

@@ -18,7 +18,7 @@ ProcessTree::Member::Member(pid_t pid) : stat_("/proc/" + std::to_string(pid) + 
 
 std::optional<ProcessStat> ProcessTree::Member::Read() {
   auto stat = ParseProcessStat(stat_.Read());
-  if (!stat || stat->state == 'Z' || stat->state == 'X') {
+  if (!stat || !stat->lives()) {
     return std::nullopt;
   }
   // The stat file counts in ticks of 10 ms, too coarse for a sample of 100 ms; the process's clock counts nanoseconds.

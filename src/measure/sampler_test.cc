@@ -20,6 +20,8 @@
 namespace assay::measure {
 namespace {
 
+using ::testing::Each;
+using ::testing::Gt;
 using ::testing::SizeIs;
 
 constexpr double kMib = 1048576;
@@ -210,6 +212,27 @@ TEST(SamplerTest, AVanishedProcessEndsTheSeries) {
   EXPECT_GT(series.rss_process_bytes.back(), 0);
 }
 
+// A process that is killed gives its memory back before it is a zombie, and takes its time where it has much.
+TEST(SamplerTest, AProcessThatGivesItsMemoryBackLivesNoMore) {
+  int answers[2];
+  ASSERT_EQ(::pipe(answers), 0);
+  const Child child([&] {
+    const std::string memory(256 << 20, 'x');
+    static_cast<void>(::write(answers[1], memory.data(), 1));
+    SleepFor(60);
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(answers[0], &byte, 1), 1);
+  Sampler sampler({.hz = 2000, .nvml = nullptr, .gpus = {}});
+  sampler.Start(child.pid());
+  ::kill(child.pid(), SIGKILL);
+  siginfo_t info;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_THAT(sampler.Stop().rss_process_bytes, Each(Gt(256 * kMib)));
+  ::close(answers[0]);
+  ::close(answers[1]);
+}
+
 TEST(SamplerTest, NoProcessGivesNoSamples) {
   EXPECT_EQ(SampleFor(1 << 30, 0.01).size(), 0);
   Sampler never_started;
@@ -279,6 +302,8 @@ TEST(ProcessStatTest, ReadsTheFieldsAfterAnyName) {
   EXPECT_DOUBLE_EQ(stat->own_cpu_seconds, 300 / ticks);
   EXPECT_DOUBLE_EQ(stat->children_cpu_seconds, 40 / ticks);
   EXPECT_EQ(stat->rss_bytes, 25.0 * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(stat->virtual_bytes, 1000000);
+  EXPECT_TRUE(stat->lives());
   EXPECT_FALSE(ParseProcessStat("").has_value());
   EXPECT_FALSE(ParseProcessStat("7 (a").has_value());
 }
