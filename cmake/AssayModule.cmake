@@ -25,7 +25,7 @@ function(assay_module name)
     target_link_libraries(${target}_test PRIVATE ${target} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${target}_test PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     if("${arg_LINKS}" MATCHES "assay_torch|engine_")
-      assay_use_torch_header(${target}_test)
+      assay_use_torch_test_header(${target}_test)
     else()
       _assay_use_test_header(${target}_test)
     endif()
@@ -107,4 +107,19 @@ endfunction()
 function(assay_use_torch_header target)
   target_precompile_headers(${target} REUSE_FROM assay_torch_pch)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+endfunction()
+
+# assay_use_torch_test_header(TARGET): likewise for tests and their programs, which are compiled quickly.
+function(assay_use_torch_test_header target)
+  set(options $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
+  _assay_header(
+    assay_torch_test_pch
+    OPTIONS ${options}
+    HEADERS <ATen/ATen.h> <string> <vector> <functional> <gmock/gmock.h>
+    LINKS assay_torch GTest::gmock
+  )
+  assay_compile_quickly(assay_torch_test_pch)
+  assay_compile_quickly(${target})
+  target_compile_options(${target} PRIVATE ${options})
+  target_precompile_headers(${target} REUSE_FROM assay_torch_test_pch)
 endfunction()
