@@ -235,12 +235,13 @@ struct Subprocess::State {
            info.si_pid == pid;
   }
 
+  // Of a child that has ended, or was killed: nobody waits long for the lock.
   Status Reap() {
     int wait_status = 0;
     rusage usage = {};
+    const std::lock_guard lock(mutex);
     const pid_t reaped = RetryOnSignal([&] { return ::wait4(pid, &wait_status, 0, &usage); });
     const int error = errno;
-    const std::lock_guard lock(mutex);
     end = ToProcessEnd(wait_status, usage);
     return reaped == pid ? Status::Ok() : ErrnoStatus(error, "wait for", fmt::format("process {}", pid));
   }

@@ -105,11 +105,14 @@ Status ReadIds(const json& array, const char* key, bool allow_masked, std::vecto
                                                  element.dump(-1, ' ', false, json::error_handler_t::replace),
                                                  ids.size()));
     }
+    // Beyond int64_t a number comes back as another one.
+    const bool too_large = element.is_number_unsigned() && element.get<uint64_t>() > INT32_MAX;
     const auto id = element.get<int64_t>();
     const bool masked = allow_masked && id == kMaskedLabel;
-    if ((id < 0 && !masked) || id > INT32_MAX) {
-      return Status::InvalidArgument(fmt::format("'{}' has {} at position {}; expected a token id from 0{}", key, id,
-                                                 ids.size(), allow_masked ? ", or -100 for a masked token" : ""));
+    if (too_large || (id < 0 && !masked)) {
+      return Status::InvalidArgument(fmt::format("'{}' has {} at position {}; expected a token id from 0{}", key,
+                                                 element.dump(), ids.size(),
+                                                 allow_masked ? ", or -100 for a masked token" : ""));
     }
     ids.push_back(static_cast<int32_t>(id));
   }

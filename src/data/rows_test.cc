@@ -101,6 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRow{R"({"input_ids": [-100]})", "'input_ids' has -100 at position 0"},
         BadRow{R"({"input_ids": [4294967296]})", "'input_ids' has 4294967296 at position 0"},
         BadRow{R"({"input_ids": [1, 2], "labels": [1]})", "the row has 1 labels for 2 input_ids; expected as many"},
+        BadRow{R"({"input_ids": [1], "labels": [18446744073709551516]})",
+               "'labels' has 18446744073709551516 at position 0; expected a token id from 0, or -100"},
         BadRow{R"({"input_ids": [1], "labels": [-1]})",
                "'labels' has -1 at position 0; expected a token id from 0, or -100"}));
 

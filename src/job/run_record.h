@@ -47,7 +47,7 @@ struct RunRecord {
   double overhead_seconds = 0;  ///< wall time that was neither load nor training
   /// Time in which the worker or its controller was stopped or frozen, or the machine suspended; 0: none was seen.
   double stood_still_seconds = 0;
-  double cpu_wait_seconds = 0;  ///< that the worker's main thread was ready to run, but had no processor
+  double cpu_wait_seconds = 0;  ///< that a rank's main thread was ready to run, but had no processor: the longest
 };
 
 /// The first event of type T, or nullptr.

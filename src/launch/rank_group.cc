@@ -9,6 +9,7 @@
 namespace assay::launch {
 Status RankGroup::Start(int ranks, const std::function<SubprocessOptions(int rank)>& child_of,
                         RankProcess::Callbacks callbacks, double clock_start) {
+  on_tick_ = callbacks.on_tick;
   for (int rank = 0; rank < ranks; ++rank) {
     auto process = std::make_unique<RankProcess>();
     ASSAY_RETURN_IF_ERROR(
@@ -40,9 +41,23 @@ Status RankGroup::Wait(const Patience& patience) {
       others.emplace_back([&, rank] { results[rank] = WaitFor(*ranks_[rank], patience); });
     }
     results[0] = WaitFor(*ranks_[0], patience);
+    TickUntilAllEnd();
   }
   const auto failed = std::find_if(results.begin(), results.end(), [](const Status& status) { return !status.ok(); });
   return failed == results.end() ? Status::Ok() : *failed;
+}
+
+/// Whoever cancels a run may have to do so after rank 0 has ended.
+void RankGroup::TickUntilAllEnd() {
+  constexpr std::chrono::milliseconds kTick(100);
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, kTick, [this] { return all_reaped(); })) {
+    lock.unlock();
+    if (on_tick_) {
+      on_tick_();
+    }
+    lock.lock();
+  }
 }
 
 Status RankGroup::WaitFor(RankProcess& rank, const Patience& patience) {
@@ -57,7 +72,7 @@ Status RankGroup::WaitFor(RankProcess& rank, const Patience& patience) {
 }
 
 void RankGroup::EndOthers(std::unique_lock<std::mutex>& lock, const Patience& patience) {
-  const auto all_reaped = [this] { return reaped_.size() == ranks_.size(); };
+  const auto everyone = [this] { return all_reaped(); };
   const auto signal_others = [this](int signal) {
     for (const auto& rank : ranks_) {
       if (std::find(reaped_.begin(), reaped_.end(), rank.get()) == reaped_.end()) {
@@ -65,10 +80,10 @@ void RankGroup::EndOthers(std::unique_lock<std::mutex>& lock, const Patience& pa
       }
     }
   };
-  if (!ended_.wait_for(lock, std::chrono::duration<double>(patience.own_end_seconds), all_reaped)) {
+  if (!ended_.wait_for(lock, std::chrono::duration<double>(patience.own_end_seconds), everyone)) {
     signal_others(SIGTERM);
   }
-  if (!ended_.wait_for(lock, std::chrono::duration<double>(patience.grace_seconds), all_reaped)) {
+  if (!ended_.wait_for(lock, std::chrono::duration<double>(patience.grace_seconds), everyone)) {
     signal_others(SIGKILL);
   }
 }

@@ -17,7 +17,8 @@ namespace assay::launch {
 /// Start, then Wait, from one thread.
 class RankGroup {
  public:
-  /// Starts `ranks` processes as `child_of(rank)` says; `callbacks` are for rank 0 alone.
+  /// Starts `ranks` processes as `child_of(rank)` says; `callbacks` are rank 0's, and on_tick goes on until all ranks
+  /// have ended.
   Status Start(int ranks, const std::function<SubprocessOptions(int rank)>& child_of, RankProcess::Callbacks callbacks,
                double clock_start);
 
@@ -26,8 +27,8 @@ class RankGroup {
     double grace_seconds;    ///< between SIGTERM and SIGKILL
   };
 
-  /// Blocks until every process has been reaped. When one fails, the others are ended too. Rank 0's callbacks come from
-  /// the calling thread.
+  /// Blocks until every process has been reaped. When one fails, the others are ended too. Callbacks come from the
+  /// calling thread.
   Status Wait(const Patience& patience);
 
   /// Sends `signal` to every rank that still runs. From any thread, once Start has returned.
@@ -42,8 +43,11 @@ class RankGroup {
  private:
   Status WaitFor(RankProcess& rank, const Patience& patience);
   void EndOthers(std::unique_lock<std::mutex>& lock, const Patience& patience);
+  void TickUntilAllEnd();
+  bool all_reaped() const { return reaped_.size() == ranks_.size(); }
 
   std::vector<std::unique_ptr<RankProcess>> ranks_;
+  std::function<void()> on_tick_;
   std::mutex mutex_;
   std::condition_variable ended_;
   std::vector<const RankProcess*> reaped_;  // protected by mutex_

@@ -51,6 +51,14 @@ class RanksTest : public testing::Test {
   LaunchOptions options_;
 };
 
+TEST_F(RanksTest, ARunIsCancelledAfterRank0HasEndedToo) {
+  options_.cancelled = [this] { return File("ended") != ""; };
+  const job::RunRecord record = Run("if [ $RANK = 0 ]; then " + Print(job::Ended{}) + "(sleep 0.3; echo x > " +
+                                    directory_->path() + "/ended) >/dev/null 2>&1 & exit 0; fi; exec sleep 60");
+  EXPECT_LT(record.wall_seconds, 30);
+  EXPECT_NE(record.end, job::RunEnd::kDone);
+}
+
 TEST_F(RanksTest, EveryRankKnowsItself) {
   const job::RunRecord record = Run("env > " + directory_->path() + "/$RANK\n" + Print(job::Ended{}));
   EXPECT_EQ(record.end, job::RunEnd::kDone) << record.reason;

@@ -49,10 +49,10 @@ std::optional<Mount> FindMount(std::string_view mountinfo, std::string_view cont
 
 // `group` as seen from the mount: without the part of its path that is above the mount's root.
 std::string Below(const std::string& group, const std::string& root) {
-  if (root != "/" && group.starts_with(root)) {
+  if (group == root || (root != "/" && group.starts_with(root + "/"))) {
     return group.substr(root.size());
   }
-  return group == "/" ? "" : group;
+  return group;
 }
 
 std::optional<double> ReadNumber(const std::string& path) {
@@ -74,6 +74,28 @@ double FolderQuota(const std::string& folder, bool version2) {
   const auto quota = ReadNumber(folder + "/cpu.cfs_quota_us");
   const auto period = ReadNumber(folder + "/cpu.cfs_period_us");
   return quota && period && *quota > 0 && *period > 0 ? *quota / *period : 0;
+}
+
+// Version 1 says "no limit" by a number near the largest.
+constexpr double kNoLimit = 1e18;
+
+double FolderLimit(const std::string& folder, bool version2) {
+  const auto limit = ReadNumber(folder + (version2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  return std::min(kNoLimit, limit.value_or(kNoLimit));
+}
+
+std::string UsageFile(const std::string& folder, bool version2) {
+  return folder + (version2 ? "/memory.current" : "/memory.usage_in_bytes");
+}
+
+// Of the memory in use, what holds files can be given back.
+double HeldBytes(const std::string& folder, bool version2) {
+  const auto text = ReadFile(folder + "/memory.stat");
+  const std::string stat = text.ok() ? *text : "";
+  const char* active = version2 ? "active_file" : "total_active_file";
+  const char* inactive = version2 ? "inactive_file" : "total_inactive_file";
+  const double used = ReadNumber(UsageFile(folder, version2)).value_or(0);
+  return used - NumberAfter(stat, active) - NumberAfter(stat, inactive);
 }
 
 }  // namespace
@@ -121,12 +143,9 @@ Cgroup FindCgroup(pid_t pid, std::string_view controller) {
 }
 
 int64_t MemoryLimitBytes(const Cgroup& memory) {
-  // Version 1 says "no limit" by a number near the largest.
-  constexpr double kNoLimit = 1e18;
   double tightest = kNoLimit;
   for (const std::string& folder : memory.folders) {
-    const auto limit = ReadNumber(folder + (memory.version2 ? "/memory.max" : "/memory.limit_in_bytes"));
-    tightest = std::min(tightest, limit.value_or(kNoLimit));
+    tightest = std::min(tightest, FolderLimit(folder, memory.version2));
   }
   return tightest < kNoLimit ? static_cast<int64_t>(tightest) : 0;
 }
@@ -142,20 +161,21 @@ double CpuQuota(const Cgroup& cpu) {
   return tightest;
 }
 
-int64_t CachedFileBytes(const Cgroup& memory) {
+std::optional<int64_t> MemoryLeftBytes(const Cgroup& memory) {
+  std::optional<int64_t> least;
   for (const std::string& folder : memory.folders) {
-    if (const auto text = ReadFile(folder + "/memory.stat"); text.ok()) {
-      const char* active = memory.version2 ? "active_file" : "total_active_file";
-      const char* inactive = memory.version2 ? "inactive_file" : "total_inactive_file";
-      return static_cast<int64_t>(NumberAfter(*text, active) + NumberAfter(*text, inactive));
+    const double limit = FolderLimit(folder, memory.version2);
+    if (limit < kNoLimit) {
+      const auto left = static_cast<int64_t>(std::clamp(limit - HeldBytes(folder, memory.version2), 0.0, limit));
+      least = std::min(least.value_or(left), left);
     }
   }
-  return 0;
+  return least;
 }
 
 std::string MemoryUsageFile(const Cgroup& memory) {
   for (const std::string& folder : memory.folders) {
-    const std::string file = folder + (memory.version2 ? "/memory.current" : "/memory.usage_in_bytes");
+    const std::string file = UsageFile(folder, memory.version2);
     if (FileExists(file)) {
       return file;
     }

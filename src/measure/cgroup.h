@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,9 @@ Cgroup FindCgroup(pid_t pid, std::string_view controller);
 int64_t MemoryLimitBytes(const Cgroup& memory);
 /// Cores that the tightest CPU quota allows; 0: no limit.
 double CpuQuota(const Cgroup& cpu);
-/// Of the group's memory in use, what holds files and can be given back; 0 where it does not tell.
-int64_t CachedFileBytes(const Cgroup& memory);
+/// What the group and those above it leave of their limits, of which files in memory can be given back: the least;
+/// nothing where none has a limit. Groups beside this one use up what an upper one allows.
+std::optional<int64_t> MemoryLeftBytes(const Cgroup& memory);
 /// The file that holds the group's memory in use; empty: none.
 std::string MemoryUsageFile(const Cgroup& memory);
 

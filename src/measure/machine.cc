@@ -146,10 +146,8 @@ void DescribeMemory(MachineInfo& machine) {
   const int64_t limit = MemoryLimitBytes(cgroup);
   if (limit > 0 && limit < machine.memory_bytes) {
     machine.memory_limit_bytes = limit;
-    const std::string usage = TrimmedFile(MemoryUsageFile(cgroup));
-    const int64_t held = std::atoll(usage.c_str()) - CachedFileBytes(cgroup);
-    const int64_t left = std::clamp<int64_t>(limit - held, 0, limit);
-    machine.memory_available_bytes = std::min(machine.memory_available_bytes, left);
+    machine.memory_available_bytes =
+        std::min(machine.memory_available_bytes, MemoryLeftBytes(cgroup).value_or(machine.memory_available_bytes));
   }
 }
 

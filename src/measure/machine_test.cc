@@ -135,11 +135,33 @@ TEST_F(CgroupTest, ContainerGroupsAreFoundAtTheMount) {
 }
 
 TEST_F(CgroupTest, CachedFilesCanBeGivenBack) {
+  Write("/job/memory.max", "10000\n");
+  Write("/job/memory.current", "7000\n");
   Write("/job/memory.stat", "anon 900\nfile 500\ninactive_file 300\nactive_file 100\nshmem 100\n");
-  EXPECT_EQ(CachedFileBytes({.folders = {Path("/job")}, .version2 = true}), 400);
-  Write("/job/memory.stat", "cache 500\ntotal_inactive_file 3000\ntotal_active_file 1000\n");
-  EXPECT_EQ(CachedFileBytes({.folders = {Path("/job")}, .version2 = false}), 4000);
-  EXPECT_EQ(CachedFileBytes({}), 0);
+  EXPECT_EQ(MemoryLeftBytes({.folders = {Path("/job")}, .version2 = true}), 10000 - 7000 + 400);
+  Write("/old/memory.limit_in_bytes", "10000\n");
+  Write("/old/memory.usage_in_bytes", "7000\n");
+  Write("/old/memory.stat", "cache 500\ntotal_inactive_file 3000\ntotal_active_file 1000\n");
+  EXPECT_EQ(MemoryLeftBytes({.folders = {Path("/old")}, .version2 = false}), 10000 - 7000 + 4000);
+  EXPECT_EQ(MemoryLeftBytes({}), std::nullopt);
+}
+
+TEST_F(CgroupTest, GroupsBesideThisOneUseUpWhatAnUpperOneAllows) {
+  Write("/slice/memory.max", "32000\n");
+  Write("/slice/memory.current", "27000\n");
+  Write("/slice/job/memory.max", "max\n");
+  Write("/slice/job/memory.current", "2000\n");
+  const Cgroup job = {.folders = {Path("/slice/job"), Path("/slice"), Path("")}, .version2 = true};
+  EXPECT_EQ(MemoryLeftBytes(job), 5000);
+  Write("/slice/job/memory.max", "4000\n");
+  EXPECT_EQ(MemoryLeftBytes(job), 2000);
+}
+
+// "/ab" is not below "/a".
+TEST_F(CgroupTest, APathThatBeginsAlikeIsNoGroupAbove) {
+  Write("/ab/c/memory.max", "3000\n");
+  const Cgroup group = FindCgroup("0::/ab/c\n", MountLine("/a", "cgroup2 cgroup2 rw"), "memory");
+  EXPECT_THAT(group.folders, ElementsAre(Path("/ab/c"), Path("/ab"), Path("")));
 }
 
 TEST_F(CgroupTest, NoneIsNoLimit) {

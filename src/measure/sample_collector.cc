@@ -67,11 +67,13 @@ SampleCollector::SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr
     : tree_(pids),
       io_(ProcPath(pids.front(), "io")),
       status_(ProcPath(pids.front(), "status")),
-      schedstat_(ProcPath(pids.front(), "schedstat")),
       meminfo_("/proc/meminfo"),
       system_stat_("/proc/stat"),
       cgroup_memory_(OpenIfNamed(MemoryUsageFile(FindCgroup(pids.front(), "memory")))),
       nvml_(std::move(nvml)) {
+  for (const pid_t pid : pids) {
+    schedstats_.emplace_back(ProcPath(pid, "schedstat"));
+  }
   for (const int index : nvml_ != nullptr ? gpus : std::vector<int>()) {
     series_.gpus.emplace_back().index = index;
     first_energy_joules_.push_back(nvml_->Read(index).energy_joules);
@@ -88,7 +90,7 @@ bool SampleCollector::Collect(double time_s, bool refresh_slow) {
   const double interval_s = time_s - LastOr(series_.time_s, time_s);
   standstill_.Add(interval_s, tree_.stopped());
   series_.stood_still_seconds = standstill_.seconds();
-  series_.cpu_wait_seconds = std::max(series_.cpu_wait_seconds, WaitSeconds(schedstat_.Read()));
+  CollectWaits();
   CollectProcess(interval_s);
   CollectDisk();
   CollectSystem(refresh_slow);
@@ -112,6 +114,13 @@ void SampleCollector::CollectProcess(double interval_s) {
   series_.rss_process_peak_bytes = std::max(series_.rss_process_peak_bytes, root.rss_bytes);
   last_root_ = root;
   last_tree_ = tree;
+}
+
+/// A rank that is kept from its processor keeps the others waiting too, but they sleep meanwhile.
+void SampleCollector::CollectWaits() {
+  for (ProcFile& schedstat : schedstats_) {
+    series_.cpu_wait_seconds = std::max(series_.cpu_wait_seconds, WaitSeconds(schedstat.Read()));
+  }
 }
 
 void SampleCollector::CollectDisk() {

@@ -19,7 +19,8 @@ namespace assay::measure {
 /// Used by one thread at a time.
 class SampleCollector {
  public:
-  /// What `pids` and their descendants use counts together; what is told of one process is of the first. `nvml` may be
+  /// What `pids` and their descendants use counts together; what is told of one process is of the first, but for
+  /// the wait for a processor, which is that of the one that waited longest. `nvml` may be
   /// null, then `gpus` (NVML indices) is ignored.
   SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr<const Nvml> nvml, std::vector<int> gpus);
 
@@ -32,6 +33,7 @@ class SampleCollector {
 
  private:
   void CollectProcess(double interval_s);
+  void CollectWaits();
   void CollectDisk();
   void CollectSystem(bool refresh_slow);
   void CollectGpus();
@@ -39,7 +41,7 @@ class SampleCollector {
   ProcessTree tree_;
   ProcFile io_;
   ProcFile status_;
-  ProcFile schedstat_;
+  std::vector<ProcFile> schedstats_;  ///< of each root
   ProcFile meminfo_;
   ProcFile system_stat_;
   ProcFile cgroup_memory_;

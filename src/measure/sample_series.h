@@ -34,7 +34,7 @@ struct SampleSeries {
   std::vector<double> disk_write_bytes;       ///< by the process to storage, since the first sample
   std::vector<GpuSeries> gpus;
   double stood_still_seconds = 0;     ///< that a watched process was stopped, or the sampler itself did not run
-  double cpu_wait_seconds = 0;        ///< that the process's main thread was ready, but had no processor
+  double cpu_wait_seconds = 0;        ///< that a process's main thread was ready, but had no processor: the longest
   double rss_process_peak_bytes = 0;  ///< the kernel's own high-water mark (VmHWM), not a maximum of samples
 
   size_t size() const { return time_s.size(); }

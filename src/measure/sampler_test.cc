@@ -1,6 +1,7 @@
 #include "measure/sampler.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -228,9 +229,38 @@ TEST(SamplerTest, AProcessThatGivesItsMemoryBackLivesNoMore) {
   ::kill(child.pid(), SIGKILL);
   siginfo_t info;
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT), 0);
-  EXPECT_THAT(sampler.Stop().rss_process_bytes, Each(Gt(256 * kMib)));
+  const SampleSeries series = sampler.Stop();
+  ASSERT_GE(series.size(), 1);
+  EXPECT_THAT(series.rss_process_bytes, Each(Gt(256 * kMib)));
   ::close(answers[0]);
   ::close(answers[1]);
+}
+
+// Ranks that wait for a starved one sleep, which is no wait for a processor.
+TEST(SamplerTest, SeesTheWaitOfAnyRankForAProcessor) {
+  cpu_set_t one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(one), &one), 0);
+  int cpu = 0;
+  while (CPU_ISSET(cpu, &one) == 0) {
+    ++cpu;
+  }
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  const auto spin_there = [&one] {
+    ::sched_setaffinity(0, sizeof(one), &one);
+    SpinFor(60);
+  };
+  const Child sleeper([] { SleepFor(60); });
+  const Child starved(spin_there);
+  const Child rival(spin_there);
+  Sampler sampler({.hz = 50, .nvml = nullptr, .gpus = {}});
+  double waited = 0;
+  for (int tries = 0; tries < 50 && waited < 0.05; ++tries) {
+    sampler.Start({sleeper.pid(), starved.pid()});
+    SleepFor(0.2);
+    waited = sampler.Stop().cpu_wait_seconds;
+  }
+  EXPECT_GE(waited, 0.05);
 }
 
 TEST(SamplerTest, NoProcessGivesNoSamples) {
