@@ -1,19 +1,16 @@
 // assay train-vit: trains a vision transformer on images, over one rank or several.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <type_traits>
-#include <vector>
 
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
+#include "cli/parallel_options.h"
 #include "cli/train_vit_result.h"
 #include "cli/verb.h"
 #include "data/prepare_images.h"
@@ -27,8 +24,8 @@ struct TrainVitOptions {
   job::VitPlan plan;
   std::string model = "google/vit-base-patch16-224";
   std::string data;
-  std::string precision;                                      ///< empty: the plugin's own
-  std::vector<std::function<void(job::PluginKnobs&)>> knobs;  ///< each sets one that was given
+  std::string precision;  ///< empty: the plugin's own
+  GivenKnobs knobs;
   std::string memory_cap;
   std::string write_plan;
   std::string output;
@@ -36,27 +33,11 @@ struct TrainVitOptions {
   bool trace = false;
 };
 
-/// Sets the knob `name` where its type is T.
-template <typename T>
-void SetKnob(job::PluginKnobs& knobs, std::string_view name, const T& value) {
-  job::VisitKnobs(knobs, [&](const char* knob, auto& field) {
-    if constexpr (std::is_same_v<std::remove_reference_t<decltype(field)>, T>) {
-      if (name == knob) {
-        field = value;
-      }
-    }
-  });
-}
-
 /// What the plugin brings along, and what was asked for on top of it.
 Status CompletePlugin(const TrainVitOptions& options, job::VitPlan& plan) {
-  ASSAY_ASSIGN_OR_RETURN(const job::PluginInfo* plugin, job::FindPlugin(plan.plugin));
-  plan.knobs = plugin->defaults;
+  ASSAY_ASSIGN_OR_RETURN(const job::PluginInfo* plugin, CompleteKnobs(options.knobs, plan));
   plan.precision = options.precision.empty() ? std::string(plugin->precision) : options.precision;
   plan.loss_scale = plugin->loss_scale;
-  for (const auto& set : options.knobs) {
-    set(plan.knobs);
-  }
   return Status::Ok();
 }
 
@@ -195,17 +176,7 @@ void AddTrainingOptions(CLI::App& app, TrainVitOptions& options) {
       ->capture_default_str();
 }
 
-void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
-  std::vector<std::string> plugins;
-  for (const job::PluginInfo& plugin : job::Plugins()) {
-    plugins.emplace_back(plugin.name);
-  }
-  app.add_option("--plugin", options.plan.plugin, "How model and data are spread over the ranks")
-      ->check(CLI::IsMember(plugins))
-      ->capture_default_str();
-  app.add_option("--number-ranks", options.plan.number_ranks, "Processes of this machine")
-      ->check(WholeNumber(1, 4096))
-      ->capture_default_str();
+void AddMachineOptions(CLI::App& app, TrainVitOptions& options) {
   app.add_option("--memory-cap,--memory-budget", options.memory_cap,
                  "A rank's tensor memory beyond it is an out-of-memory outcome")
       ->check(ByteSize())
@@ -216,27 +187,6 @@ void AddParallelOptions(CLI::App& app, TrainVitOptions& options) {
   app.add_option("--threads", options.plan.threads, "CPU threads a rank; 0: its share of all")
       ->check(WholeNumber(0, 4096))
       ->capture_default_str();
-}
-
-/// An option for each knob: --tp-size for tp_size.
-void AddKnobOptions(CLI::App& app, TrainVitOptions& options) {
-  job::VisitKnobs(options.plan.knobs, [&](const char* name, auto& field) {
-    using T = std::remove_reference_t<decltype(field)>;
-    std::string flag = fmt::format("--{}", name);
-    std::ranges::replace(flag, '_', '-');
-    app.add_option_function<T>(
-           flag,
-           [&options, name = std::string(name)](const T& value) {
-             options.knobs.emplace_back([name, value](job::PluginKnobs& knobs) { SetKnob(knobs, name, value); });
-           },
-           std::string(job::DescribeKnob(name)))
-        ->group("Knobs of the plugins, each its own default when not given");
-  });
-  std::string footer = "Plugins, with their own precision and the knobs they read:\n";
-  for (const job::PluginInfo& plugin : job::Plugins()) {
-    footer += "  " + job::DescribePlugin(plugin) + "\n";
-  }
-  app.footer(footer + "\n" + app.get_footer());
 }
 
 void AddOutputOptions(CLI::App& app, TrainVitOptions& options) {
@@ -255,8 +205,8 @@ Action AddTrainVit(CLI::App& app) {
   auto options = std::make_shared<TrainVitOptions>();
   AddDataOptions(app, *options);
   AddTrainingOptions(app, *options);
-  AddParallelOptions(app, *options);
-  AddKnobOptions(app, *options);
+  AddMachineOptions(app, *options);
+  AddParallelOptions(app, options->plan, options->knobs);
   AddOutputOptions(app, *options);
   return [options] { return Run(*options); };
 }

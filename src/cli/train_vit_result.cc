@@ -8,6 +8,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/event_list.h"
 
 namespace assay::cli {
 namespace {
@@ -30,18 +31,6 @@ double ImagesPerSecond(const job::VitPlan& plan, const std::vector<job::Step>& s
   }
   const auto images = static_cast<double>(static_cast<int64_t>(steps.size()) * plan.batch_size * job::DataRanks(plan));
   return seconds > 0 ? images / seconds : 0;
-}
-
-/// The events of one kind as they came, without the key that names it.
-template <typename Kind>
-nlohmann::json ListOf(const job::RunRecord& record) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Kind& event : job::EventsOf<Kind>(record)) {
-    nlohmann::json object = nlohmann::json::parse(job::ToJsonLine(event));
-    object.erase("event");
-    list.push_back(std::move(object));
-  }
-  return list;
 }
 
 int64_t PeakBytes(const job::RunRecord& record) {
@@ -84,10 +73,10 @@ nlohmann::json VitResultJson(const job::VitPlan& plan, const job::RunRecord& rec
       {"step_seconds", std::move(seconds)},
       {"images_per_second", ImagesPerSecond(plan, MeasuredSteps(record))},
       {"peak_tensor_bytes", PeakBytes(record)},
-      {"evaluations", ListOf<job::Evaluation>(record)},
-      {"rank_steps", ListOf<job::RankStep>(record)},
-      {"memory", ListOf<job::MemoryLedger>(record)},
-      {"collectives", ListOf<job::CollectiveTotals>(record)},
+      {"evaluations", EventList<job::Evaluation>(record)},
+      {"rank_steps", EventList<job::RankStep>(record)},
+      {"memory", EventList<job::MemoryLedger>(record)},
+      {"collectives", EventList<job::CollectiveTotals>(record)},
       {"wall_seconds", record.wall_seconds},
   };
   if (const auto* loaded = job::FindEvent<job::Loaded>(record)) {

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
+#include "cli/parallel_options.h"
 #include "cli/tune_result.h"
 #include "cli/verb.h"
 #include "data/model_catalogue.h"
@@ -33,6 +34,8 @@ struct TuneOptions {
   std::string memory_budget;
   std::string write_plan;
   std::string output;
+  bool trace = false;
+  GivenKnobs knobs;
   std::vector<const CLI::Option*> lora_settings;  ///< that an adapter folder brings itself
   const CLI::Option* adapter = nullptr;
 };
@@ -95,9 +98,20 @@ Status CompleteData(const TuneOptions& options, const data::ModelRef& model, Liv
   return Status::Ok();
 }
 
+Status CompleteOutput(const TuneOptions& options, job::TunePlan& plan) {
+  const bool writes = plan.save != "none" || options.trace;
+  if (writes && plan.output_dir.empty()) {
+    return Status::InvalidArgument("--save final and --trace need a folder: add --output-dir DIR");
+  }
+  plan.trace_dir = options.trace ? plan.output_dir : "";
+  return writes ? CheckWritableDirectory(plan.output_dir) : Status::Ok();
+}
+
 /// Resolves the model and makes the data ready; fills in what the worker needs.
 Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::TunePlan& plan) {
   ASSAY_RETURN_IF_ERROR(CheckLoraOptions(options));
+  ASSAY_RETURN_IF_ERROR(CompleteKnobs(options.knobs, plan).status());
+  ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   plan.max_steps = plan.max_steps > 0 ? plan.max_steps : -1;
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
   plan.model_dir = model.dir;
@@ -110,12 +124,7 @@ Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::Tun
   if (!options.memory_budget.empty()) {
     ASSAY_ASSIGN_OR_RETURN(plan.memory_budget_bytes, ParseBytes(options.memory_budget));
   }
-  if (plan.save != "none" && plan.output_dir.empty()) {
-    return Status::InvalidArgument("--save final needs a folder: add --output-dir DIR");
-  }
-  if (plan.save != "none") {
-    ASSAY_RETURN_IF_ERROR(CheckWritableDirectory(plan.output_dir));
-  }
+  ASSAY_RETURN_IF_ERROR(CompleteOutput(options, plan));
   return CompleteData(options, model, progress, plan);
 }
 
@@ -193,7 +202,9 @@ void AddMethodOptions(CLI::App& app, TuneOptions& options) {
 
 void AddTrainingOptions(CLI::App& app, job::TunePlan& plan) {
   const auto positive = WholeNumber(1);
-  app.add_option("--batch-size", plan.batch_size, "Rows a micro-batch")->check(positive)->capture_default_str();
+  app.add_option("--batch-size", plan.batch_size, "Rows a micro-batch, of each rank")
+      ->check(positive)
+      ->capture_default_str();
   app.add_option("--gradient-accumulation-steps", plan.gradient_accumulation_steps, "Micro-batches a step")
       ->check(positive)
       ->capture_default_str();
@@ -248,14 +259,14 @@ void AddMachineOptions(CLI::App& app, TuneOptions& options) {
   app.add_option("--device", options.plan.device, "Where it runs")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  app.add_option("--threads", options.plan.threads, "CPU threads; 0: all")
+  app.add_option("--threads", options.plan.threads, "CPU threads a rank; 0: its share of all")
       ->check(WholeNumber(0, 4096))
       ->capture_default_str();
   app.add_option("--memory-cap,--memory-budget", options.memory_budget,
-                 "Tensor memory beyond it is an out-of-memory outcome, for example 4GiB")
+                 "A rank's tensor memory beyond it is an out-of-memory outcome, for example 4GiB")
       ->check(ByteSize())
       ->type_name("BYTES");
-  app.add_option("--output-dir", options.plan.output_dir, "Where --save puts its files")->type_name("DIR");
+  app.add_option("--output-dir", options.plan.output_dir, "Where --save and --trace put their files")->type_name("DIR");
   app.add_option("--save", options.plan.save, "What is written at the end: the model, or the adapter of LoRA")
       ->check(CLI::IsMember({"none", "final"}))
       ->capture_default_str();
@@ -269,6 +280,8 @@ Action AddTune(CLI::App& app) {
   AddMethodOptions(app, *options);
   AddTrainingOptions(app, options->plan);
   AddMachineOptions(app, *options);
+  AddParallelOptions(app, options->plan, options->knobs);
+  app.add_flag("--trace", options->trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
   AddWritePlanOption(app, options->write_plan);
   AddOutputOption(app, options->output, {"table", "json"});
   return [options] { return Run(*options); };

@@ -8,6 +8,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/event_list.h"
 #include "measure/statistics.h"
 
 namespace assay::cli {
@@ -115,6 +116,8 @@ nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& r
       {"tokenizer", plan.tokenizer},
       {"dtype", plan.dtype},
       {"batch_size", plan.batch_size},
+      {"plugin", plan.plugin},
+      {"number_ranks", plan.number_ranks},
       {"steps", steps.size()},
       {"losses", Column(steps, &job::Step::loss)},
       {"grad_norms", Column(steps, &job::Step::grad_norm)},
@@ -147,6 +150,14 @@ nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& r
   if (const auto* saved = job::FindEvent<job::Saved>(record)) {
     json["saved"] = saved->path;
   }
+  if (job::IsOverRanks(plan)) {
+    json["rank_steps"] = EventList<job::RankStep>(record);
+    json["memory"] = EventList<job::MemoryLedger>(record);
+    json["collectives"] = EventList<job::CollectiveTotals>(record);
+  }
+  if (!plan.trace_dir.empty() && record.end == job::RunEnd::kDone) {
+    json["trace"] = plan.trace_dir + "/trace.json";
+  }
   return json;
 }
 
@@ -161,6 +172,9 @@ std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& rec
   table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
   table.AddRow({"tokenizer", plan.tokenizer.empty() ? "none: the rows are token ids" : plan.tokenizer});
   table.AddRow({"parameters", fmt::format("{}, {} trained", loaded->parameters, loaded->trainable_parameters)});
+  if (job::IsOverRanks(plan)) {
+    table.AddRow({"ranks", fmt::format("{}, {}", plan.number_ranks, plan.plugin)});
+  }
   if (loaded->checkpointed_layers > 0 || loaded->available_bytes > 0) {
     table.AddRow({"checkpointing", DescribeCheckpointing(*loaded)});
   }
@@ -175,9 +189,9 @@ std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& rec
     table.AddRow({"tokens", fmt::format("{} real, {} supervised; a padded batch would have added {}",
                                         totals.real_tokens, totals.supervised_tokens, totals.padded_tokens)});
   }
-  table.AddRow(
-      {"peak memory", fmt::format("{} of tensors, {:.2f} GiB of the process",
-                                  FormatBytes(static_cast<double>(PeakTensorBytes(record))), totals.max_rss_gib)});
+  table.AddRow({"peak memory", fmt::format("{} of tensors, {:.2f} GiB of the {}",
+                                           FormatBytes(static_cast<double>(PeakTensorBytes(record))),
+                                           totals.max_rss_gib, plan.number_ranks > 1 ? "largest process" : "process")});
   return table.Render();
 }
 

@@ -22,9 +22,12 @@ Result<Plan> AsPlan(Result<Kind> plan) {
 
 }  // namespace
 
+const ParallelPlan& ParallelOf(const Plan& plan) {
+  return std::visit([](const auto& kind) -> const ParallelPlan& { return kind; }, plan);
+}
+
 int64_t RanksOf(const Plan& plan) {
-  const auto* vit = std::get_if<VitPlan>(&plan);
-  return vit == nullptr ? 1 : vit->number_ranks;
+  return ParallelOf(plan).number_ranks;
 }
 
 int64_t ThreadsOf(const Plan& plan) {

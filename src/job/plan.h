@@ -14,6 +14,9 @@ using Plan = std::variant<TunePlan, VitPlan>;
 
 nlohmann::json ToJson(const Plan& plan);
 
+/// What every kind of plan has.
+const ParallelPlan& ParallelOf(const Plan& plan);
+
 /// What a launcher must know of any plan.
 int64_t RanksOf(const Plan& plan);
 int64_t ThreadsOf(const Plan& plan);  ///< CPU threads a rank; 0: not said

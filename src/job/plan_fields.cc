@@ -16,4 +16,20 @@ Status CheckPlanSchema(const nlohmann::json& object, int64_t newest) {
   return Status::Ok();
 }
 
+nlohmann::json KnobsToJson(const PluginKnobs& knobs) {
+  nlohmann::json object;
+  VisitKnobs(knobs, [&](const char* name, const auto& field) { object[name] = field; });
+  return object;
+}
+
+Status ReadKnobs(const nlohmann::json& plan, PluginKnobs& knobs) {
+  const auto object = plan.find("knobs");
+  if (object == plan.end()) {
+    return Status::Ok();
+  }
+  const FieldReader reader(*object);
+  VisitKnobs(knobs, reader);
+  return reader.Finish({}, std::string(kPlanSource) + ": knobs");
+}
+
 }  // namespace assay::job

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "job/parallel_plugin.h"
 
 namespace assay::job {
 
@@ -42,5 +43,9 @@ class FieldReader {
 
 /// Refuses an object without a schema, and one of a schema beyond `newest`.
 Status CheckPlanSchema(const nlohmann::json& object, int64_t newest);
+
+/// A plan's knobs, under its key "knobs".
+nlohmann::json KnobsToJson(const PluginKnobs& knobs);
+Status ReadKnobs(const nlohmann::json& plan, PluginKnobs& knobs);
 
 }  // namespace assay::job

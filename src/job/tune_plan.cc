@@ -46,6 +46,10 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("auto_stop_method", plan.auto_stop_method);
   visit("shuffle", plan.shuffle);
   visit("seed", plan.seed);
+  visit("plugin", plan.plugin);
+  visit("number_ranks", plan.number_ranks);
+  visit("timeout_seconds", plan.timeout_seconds);
+  visit("trace_dir", plan.trace_dir);
   visit("device", plan.device);
   visit("threads", plan.threads);
   visit("memory_budget_bytes", plan.memory_budget_bytes);
@@ -53,7 +57,37 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("save", plan.save);
 }
 
+constexpr char kOptimizerOverRanks[] = "adamw_torch";
+
+/// Plugins that language models cannot be trained with, and what to do instead.
+Status CheckPluginSuits(const std::string& plugin) {
+  if (plugin == "hybrid_parallel") {
+    return Status::Unsupported("hybrid_parallel divides vision transformers alone: choose another plugin");
+  }
+  if (plugin == "torch_ddp_fp16") {
+    return Status::Unsupported(
+        "torch_ddp_fp16 is autocast, which language models are not trained under: choose torch_ddp, with dtype "
+        "float16");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
+
+Status CheckParallel(const TunePlan& plan) {
+  ASSAY_ASSIGN_OR_RETURN(const PluginInfo* plugin, FindPlugin(plan.plugin));
+  ASSAY_RETURN_IF_ERROR(CheckPluginSuits(plan.plugin));
+  ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
+  if (IsOverRanks(plan) && plan.optimizer != kOptimizerOverRanks) {
+    return Status::Unsupported("optimizer '" + plan.optimizer + "' is not supported over ranks, only '" +
+                               kOptimizerOverRanks + "'");
+  }
+  return Status::Ok();
+}
+
+bool IsOverRanks(const TunePlan& plan) {
+  return plan.number_ranks > 1 || plan.plugin != ParallelPlan{}.plugin;
+}
 
 Result<int64_t> CheckpointedLayers(std::string_view text) {
   if (text == "off") {
@@ -96,6 +130,7 @@ json ToJson(const TunePlan& plan) {
   json lora;
   VisitLoraFields(plan.lora, [&](const char* name, const auto& field) { lora[name] = field; });
   object["lora"] = std::move(lora);
+  object["knobs"] = KnobsToJson(plan.knobs);
   return object;
 }
 
@@ -104,7 +139,8 @@ Result<TunePlan> TunePlanFromJson(const json& object) {
   TunePlan plan;
   const FieldReader reader(object);
   VisitPlanFields(plan, reader);
-  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora"}, kPlanSource));
+  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora", "knobs"}, kPlanSource));
+  ASSAY_RETURN_IF_ERROR(ReadKnobs(object, plan.knobs));
   if (const auto lora = object.find("lora"); lora != object.end()) {
     const FieldReader lora_reader(*lora);
     VisitLoraFields(plan.lora, lora_reader);

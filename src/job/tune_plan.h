@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "job/parallel_plan.h"
 
 namespace assay::job {
 
@@ -22,8 +23,10 @@ struct LoraOptions {
   std::string adapter_dir;
 };
 
-/// One fine-tune. Plain data; every field has the default of the reference trainer unless it says otherwise.
-struct TunePlan {
+/// One fine-tune of a language model. Plain data; every field has the default of the reference trainer unless it says
+/// otherwise. A step of several data ranks is the step of one rank with as many times the accumulation: the same rows,
+/// dealt so that all ranks have like numbers of tokens.
+struct TunePlan : ParallelPlan {
   static constexpr int kSchema = 1;
 
   std::string model_dir;        ///< Hugging Face folder; weights are random when it holds only config.json
@@ -32,7 +35,7 @@ struct TunePlan {
   std::string method = "full";  ///< full | lora
   LoraOptions lora;
 
-  int64_t batch_size = 4;  ///< rows a micro-batch
+  int64_t batch_size = 4;  ///< rows a micro-batch and data rank
   int64_t gradient_accumulation_steps = 1;
   int64_t model_max_length = 512;  ///< rows are cut to this many tokens
   std::string dtype = "bfloat16";  ///< float32 | bfloat16 | float16, of parameters and activations
@@ -43,7 +46,7 @@ struct TunePlan {
   /// gradients overflow with it changes nothing.
   std::string loss_scale = "auto";
 
-  std::string optimizer = "adamw_torch";  ///< a name of engine/optim's table
+  std::string optimizer = "adamw_torch";  ///< a name of engine/optim's table; over ranks adamw_torch alone
   double learning_rate = 1e-5;
   double weight_decay = 0.0;
   std::string lr_scheduler_type = "cosine";  ///< cosine | linear | constant
@@ -58,11 +61,17 @@ struct TunePlan {
   uint64_t seed = 42;
 
   std::string device = "auto";      ///< auto | cpu | cuda
-  int64_t threads = 0;              ///< CPU threads; 0: all that the process may use
-  int64_t memory_budget_bytes = 0;  ///< tensor memory beyond it is an out-of-memory outcome; 0: no budget
+  int64_t threads = 0;              ///< CPU threads a rank; 0: its share of those the process may use
+  int64_t memory_budget_bytes = 0;  ///< a rank's tensor memory beyond it is an out-of-memory outcome; 0: no budget
   std::string output_dir;           ///< where `save` puts its files; empty when save is none
   std::string save = "none";        ///< none | final
 };
+
+/// Refuses, in one line, ranks, a plugin or knobs that a language model cannot be trained with.
+Status CheckParallel(const TunePlan& plan);
+
+/// Whether the plan's gradients and weights are spread over ranks by a plugin. On one rank torch_ddp has nothing to do.
+bool IsOverRanks(const TunePlan& plan);
 
 inline constexpr int64_t kAutoCheckpointing = -1;
 /// TunePlan::gradient_checkpointing as a number of layers: all that there are for "on", kAutoCheckpointing for "auto".

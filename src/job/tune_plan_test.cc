@@ -35,6 +35,11 @@ TunePlan UnusualPlan() {
   plan.auto_stop_method = "WARMUP_60S_STABLE_120S_OR_10_STEPS";
   plan.shuffle = true;
   plan.seed = 18446744073709551615ULL;
+  plan.plugin = "HYBRID_SHARD";
+  plan.number_ranks = 4;
+  plan.timeout_seconds = 7;
+  plan.trace_dir = "/trace";
+  plan.knobs.shard_ranks = 2;
   plan.device = "cpu";
   plan.threads = 2;
   plan.memory_budget_bytes = int64_t{4} << 30;
@@ -55,6 +60,27 @@ TEST(TunePlanTest, EveryFieldSurvivesJson) {
   EXPECT_EQ(ToJson(*read), unusual);
   EXPECT_EQ(read->lora.target_modules, UnusualPlan().lora.target_modules);
   EXPECT_EQ(read->seed, UnusualPlan().seed);
+  EXPECT_EQ(read->knobs.shard_ranks, 2);
+}
+
+TEST(TunePlanTest, RanksThatALanguageModelCannotHaveAreRefusedByName) {
+  const auto refused = [](const char* plugin, int64_t ranks, const char* optimizer) {
+    TunePlan plan;
+    plan.plugin = plugin;
+    plan.knobs = (*FindPlugin(plugin))->defaults;
+    plan.number_ranks = ranks;
+    plan.optimizer = optimizer;
+    return CheckParallel(plan).message();
+  };
+  for (const char* plugin : {"torch_ddp", "low_level_zero", "gemini", "FULL_SHARD", "HYBRID_SHARD"}) {
+    EXPECT_EQ(refused(plugin, 2, "adamw_torch"), "") << plugin;
+  }
+  EXPECT_EQ(refused("torch_ddp", 1, "sgd"), "");
+  EXPECT_THAT(refused("torch_ddp", 2, "sgd"), HasSubstr("optimizer 'sgd' is not supported over ranks"));
+  EXPECT_THAT(refused("FULL_SHARD", 1, "sgd"), HasSubstr("optimizer 'sgd'"));
+  EXPECT_THAT(refused("torch_ddp", 0, "adamw_torch"), HasSubstr("number_ranks is 0"));
+  EXPECT_THAT(refused("hybrid_parallel", 4, "adamw_torch"), HasSubstr("hybrid_parallel divides vision transformers"));
+  EXPECT_THAT(refused("torch_ddp_fp16", 2, "adamw_torch"), HasSubstr("choose torch_ddp, with dtype float16"));
 }
 
 TEST(TunePlanTest, LossScalesAreAutoOffOrPositive) {

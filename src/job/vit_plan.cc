@@ -191,16 +191,10 @@ int64_t MicroBatches(const VitPlan& plan) {
   return plan.knobs.microbatches > 0 ? plan.knobs.microbatches : when_unset;
 }
 
-int64_t DataRanks(const VitPlan& plan) {
-  return plan.number_ranks / (plan.knobs.tp_size * plan.knobs.pp_size);
-}
-
 json ToJson(const VitPlan& plan) {
   json object = {{"schema", VitPlan::kSchema}, {"kind", kKind}};
   VisitVitFields(plan, [&](const char* name, const auto& field) { object[name] = field; });
-  json knobs;
-  VisitKnobs(plan.knobs, [&](const char* name, const auto& field) { knobs[name] = field; });
-  object["knobs"] = std::move(knobs);
+  object["knobs"] = KnobsToJson(plan.knobs);
   return object;
 }
 
@@ -215,11 +209,7 @@ Result<VitPlan> VitPlanFromJson(const json& object) {
   const FieldReader reader(object);
   VisitVitFields(plan, reader);
   ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "kind", "knobs"}, kPlanSource));
-  if (const auto knobs = object.find("knobs"); knobs != object.end()) {
-    const FieldReader knob_reader(*knobs);
-    VisitKnobs(plan.knobs, knob_reader);
-    ASSAY_RETURN_IF_ERROR(knob_reader.Finish({}, std::string(kPlanSource) + ": knobs"));
-  }
+  ASSAY_RETURN_IF_ERROR(ReadKnobs(object, plan.knobs));
   return plan;
 }
 

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "job/parallel_plugin.h"
+#include "job/parallel_plan.h"
 
 namespace assay::job {
 
-/// One training of a ViTForImageClassification. Plain data. A rank learns which one it is from its environment (RANK,
-/// LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), which must agree with number_ranks.
-struct VitPlan {
+/// One training of a ViTForImageClassification. Plain data.
+struct VitPlan : ParallelPlan {
   static constexpr int kSchema = 1;
 
   std::string model_dir;   ///< Hugging Face folder; weights are random when it holds only config.json
@@ -31,9 +30,6 @@ struct VitPlan {
   std::vector<double> image_std = {0.5, 0.5, 0.5};
   bool shuffle = true;  ///< another seeded permutation each epoch; the last, partial batch of an epoch is dropped
 
-  std::string plugin = "torch_ddp";  ///< a name of Plugins()
-  PluginKnobs knobs;
-  int64_t number_ranks = 1;
   int64_t batch_size = 8;                   ///< images a data rank and step; a multiple of the accumulation steps
   int64_t gradient_accumulation_steps = 1;  ///< micro-batches that batch_size is cut into
   /// fp32 | bf16 | fp16 (parameters and activations, with fp32 masters) | amp_bf16 | amp_fp16 (autocast over fp32
@@ -63,12 +59,10 @@ struct VitPlan {
   std::string protocol = "train";
   int64_t max_warmup_steps = 50;
   bool evaluate_every_epoch = true;  ///< else after the last epoch only
-  std::string trace_dir;             ///< where each rank writes its trace (job/trace_file.h); empty: none
 
   std::string device = "auto";   ///< auto | cpu | cuda
   int64_t threads = 0;           ///< CPU threads a rank; 0: its share of those the process may use
   int64_t memory_cap_bytes = 0;  ///< a rank's tensor memory beyond it is an out-of-memory outcome; 0: no cap
-  double timeout_seconds = 30;   ///< without progress in a collective, after which the run ends
   bool dry_run = false;          ///< nothing is computed or sent: the memory ledger and collectives are predicted
   std::string output_dir;        ///< where `save` puts its files; empty when it is none
   std::string save = "none";     ///< none | final: model.safetensors (or shards) and config.json
@@ -89,10 +83,6 @@ struct DivisibleModel {
 /// Whether the plan's tensor ranks and stages divide the model: what depends on the model beside CheckVitPlan(). One
 /// line.
 Status CheckModelDivides(const VitPlan& plan, const DivisibleModel& model);
-
-/// Ranks that read different images: number_ranks without tensor and pipeline ranks. The global batch is batch_size
-/// times this.
-int64_t DataRanks(const VitPlan& plan);
 
 /// Pieces that a data rank's batch_size is cut into: gradient_accumulation_steps; of hybrid_parallel, microbatches.
 int64_t MicroBatches(const VitPlan& plan);

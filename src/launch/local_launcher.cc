@@ -141,11 +141,11 @@ class Run {
 
   /// A run without the trace that its plan asks for has failed.
   void MergeTrace(job::RunRecord& record) const {
-    const auto* plan = std::get_if<job::VitPlan>(&plan_);
-    if (plan == nullptr || plan->trace_dir.empty() || record.end != job::RunEnd::kDone) {
+    const job::ParallelPlan& plan = job::ParallelOf(plan_);
+    if (plan.trace_dir.empty() || record.end != job::RunEnd::kDone) {
       return;
     }
-    if (const auto merged = job::MergeTraces(plan->trace_dir, plan->number_ranks); !merged.ok()) {
+    if (const auto merged = job::MergeTraces(plan.trace_dir, plan.number_ranks); !merged.ok()) {
       record.end = job::RunEnd::kError;
       record.reason = merged.status().message();
     }

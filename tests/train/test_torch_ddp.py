@@ -3,7 +3,8 @@
 import ddp_peer
 import pytest
 import torch
-from test_vit_worker import SIZE, free_port, image_file, losses, model_dir, norms, of_kind, run  # noqa: F401
+from ranks import free_port, of_kind
+from test_vit_worker import SIZE, image_file, losses, model_dir, norms, run  # noqa: F401
 
 IMAGES, MICRO_BATCHES, RANKS = 50, 5, 2
 

@@ -1,15 +1,14 @@
 """The worker on ViT plans: every plugin on one and two ranks, saving, evaluation, and what it refuses."""
 
 import json
-import os
 import shutil
-import socket
 import struct
 import subprocess
 import sys
 
 import pytest
 import torch
+from ranks import finish_ranks, free_port, of_kind, start_ranks
 from safetensors.torch import load_file, save_file
 from transformers import ViTConfig, ViTForImageClassification
 from worker import WORKER
@@ -66,12 +65,6 @@ def image_file(tmp_path_factory):
     return path
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def start(folder, ranks=1, machines=1, **plan):
     """A process for every rank, by rank; they take each other to be on so many machines, equally many on each."""
     plan = {
@@ -88,38 +81,12 @@ def start(folder, ranks=1, machines=1, **plan):
     }
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))
-    port = free_port()
-    processes = []
-    for rank in range(ranks):
-        variables = {
-            "RANK": rank,
-            "LOCAL_RANK": rank % (ranks // machines),
-            "WORLD_SIZE": ranks,
-            "LOCAL_WORLD_SIZE": ranks // machines,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-        }
-        environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
-        processes.append(
-            subprocess.Popen(
-                [WORKER, "--plan", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-            )
-        )
-    return processes
+    return start_ranks(path, ranks, machines)
 
 
 def run(folder, ranks=1, expect=0, machines=1, **plan):
     """The events of every rank, by rank."""
-    results = []
-    for process in start(folder, ranks, machines, **plan):
-        stdout, stderr = process.communicate(timeout=120)
-        assert process.returncode == expect, stderr
-        results.append([json.loads(line) for line in stdout.splitlines()])
-    return results
-
-
-def of_kind(events, kind):
-    return [event for event in events if event["event"] == kind]
+    return finish_ranks(start(folder, ranks, machines, **plan), expect)
 
 
 def losses(events):
@@ -154,6 +121,17 @@ def test_every_plugin_follows_one_rank(plugin, ranks, model_dir, alone, tmp_path
     for rank, events in enumerate(results):
         assert [event["rank"] for event in of_kind(events, "rank_step")] == [rank] * 4
         assert rank == 0 or not of_kind(events, "ended")
+
+
+@pytest.mark.parametrize("protocol", ["train", "published", "fair"])
+def test_collectives_are_those_of_the_measured_steps(protocol, model_dir, tmp_path):
+    """What makes all ranks' weights alike at the start belongs to no step."""
+    results = run(tmp_path, 2, model_dir=str(model_dir), protocol=protocol, max_warmup_steps=3)
+    for events in results:
+        totals = {event["operation"]: event for event in of_kind(events, "collective") if event["calls"] > 0}
+        assert "broadcast" not in totals
+        parameters = of_kind(results[0], "loaded")[0]["parameters"]
+        assert totals["all_reduce"]["payload_bytes"] == pytest.approx(4 * 4 * parameters, rel=0.02)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "amp_bf16", "amp_fp16"])

@@ -309,9 +309,10 @@ def test_wrong_data_sets_get_one_line(plan, tmp_path):
     assert f"token id {tiny.VOCAB}" in refused(tmp_path, plan, tokens_file=lying)
 
 
-def test_several_ranks_are_refused(plan, tmp_path):
-    run = run_worker(write_plan(tmp_path, **plan), env={**os.environ, "RANK": "1", "WORLD_SIZE": "2"})
-    assert run.returncode == 2 and "WORLD_SIZE=2" in run.ended["reason"]
+def test_other_ranks_than_the_plan_has_are_refused(plan, tmp_path):
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
+    run = run_worker(write_plan(tmp_path, **plan), env={**os.environ, **meeting, "RANK": "1", "WORLD_SIZE": "2"})
+    assert run.returncode == 2 and "the plan is for 1 rank, but WORLD_SIZE says 2" in run.ended["reason"]
     alone = run_worker(write_plan(tmp_path, **plan), env={**os.environ, "RANK": "0", "WORLD_SIZE": "1"})
     assert alone.returncode == 0
 

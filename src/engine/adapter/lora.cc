@@ -112,6 +112,17 @@ void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed) {
   }
 }
 
+std::vector<NamedTensor> adapters_of(CausalLM& model) {
+  std::vector<NamedTensor> adapters;
+  for (const Linear* linear : model.linears()) {
+    if (linear->lora) {
+      adapters.emplace_back(a_name(*linear), linear->lora->a_rI);
+      adapters.emplace_back(b_name(*linear), linear->lora->b_Or);
+    }
+  }
+  return adapters;
+}
+
 /// The adapter's tensor `name`; `taken` remembers it.
 at::Tensor take(const SafetensorsFile& file, const std::string& name, const std::vector<int64_t>& shape,
                 std::set<std::string>& taken) {
@@ -176,17 +187,15 @@ LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t
 }
 
 void save_lora(CausalLM& model, const LoraConfig& config, const std::string& output_dir) {
+  save_lora(model, config, adapters_of(model), output_dir);
+}
+
+void save_lora(const CausalLM& model, const LoraConfig& config, const std::vector<NamedTensor>& adapters,
+               const std::string& output_dir) {
   throw_if_error(MakeDirectories(output_dir));
-  std::vector<NamedTensor> tensors;
-  for (const Linear* linear : model.linears()) {
-    if (linear->lora) {
-      tensors.emplace_back(a_name(*linear), linear->lora->a_rI);
-      tensors.emplace_back(b_name(*linear), linear->lora->b_Or);
-    }
-  }
   const std::string config_path = output_dir + "/" + kConfigFile;
   const std::string config_text = adapter_config_text(config, model.config().source_dir);
-  AtomicFile weights = stage_safetensors(output_dir + "/" + kWeightsFile, tensors);
+  AtomicFile weights = stage_safetensors(output_dir + "/" + kWeightsFile, adapters);
   // Beside the new weights the config of another adapter would be read with another scale.
   if (const Result<std::string> earlier = ReadFile(config_path); !earlier.ok() || *earlier != config_text) {
     remove_file(config_path);
@@ -202,12 +211,8 @@ std::vector<NamedTensor> trainable_parameters(CausalLM& model) {
       trainable.emplace_back(name, parameter);
     }
   }
-  for (const Linear* linear : model.linears()) {
-    if (linear->lora) {
-      trainable.emplace_back(a_name(*linear), linear->lora->a_rI);
-      trainable.emplace_back(b_name(*linear), linear->lora->b_Or);
-    }
-  }
+  const std::vector<NamedTensor> adapters = adapters_of(model);
+  trainable.insert(trainable.end(), adapters.begin(), adapters.end());
   return trainable;
 }
 

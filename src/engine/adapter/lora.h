@@ -36,6 +36,9 @@ LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t
 /// Writes adapter_model.safetensors and adapter_config.json, which peft's from_pretrained reads, in the place of an
 /// earlier adapter. What ends halfway leaves none that can be read. Throws StatusError.
 void save_lora(CausalLM& model, const LoraConfig& config, const std::string& output_dir);
+/// The same with the `adapters` given, under peft's names: of a model whose own are spread over ranks.
+void save_lora(const CausalLM& model, const LoraConfig& config, const std::vector<NamedTensor>& adapters,
+               const std::string& output_dir);
 
 /// Every parameter that requires grad: base parameters under their own names, then adapters under peft's
 /// ("base_model.model.<module path>.lora_A.weight"). The handles are the model's own.

@@ -12,6 +12,7 @@
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
 #include "engine/model/config.h"
+#include "engine/model/unit.h"
 
 namespace assay::engine {
 
@@ -41,10 +42,8 @@ struct ActivationCost {
   int64_t loss_bytes = 0;                ///< the most that head and loss hold
 };
 
-class CausalLM {
+class CausalLM : public Shardable {
  public:
-  virtual ~CausalLM() = default;
-
   /// Final hidden states, after the last norm, [T, H].
   virtual at::Tensor hidden(const PackedBatch& batch) = 0;
   /// [T, V]; for tests and inspection, training uses loss_sum().

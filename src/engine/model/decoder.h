@@ -26,7 +26,7 @@ struct DecoderLayer {
   std::vector<const Linear*> linears() const;
 };
 
-class Decoder : public CausalLM, public Shardable {
+class Decoder : public CausalLM {
  public:
   Decoder(ModelConfig config, const ParameterSource& parameters);
 

@@ -177,7 +177,11 @@ void save_checkpoint(const Checkpoint& checkpoint, const std::string& output_dir
 }
 
 void save_model(const CausalLM& model, const std::string& output_dir) {
-  save_checkpoint({.parameters = model.parameters(),
+  save_model(model, model.parameters(), output_dir);
+}
+
+void save_model(const CausalLM& model, std::vector<NamedTensor> parameters, const std::string& output_dir) {
+  save_checkpoint({.parameters = std::move(parameters),
                    .config_json = model.config().json,
                    .architecture = find_model_family(model.model_type())->architecture,
                    .source_dir = model.config().source_dir,

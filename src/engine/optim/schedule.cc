@@ -24,6 +24,11 @@ double cosine(int64_t made, int64_t warmup, int64_t total) {
   return std::max(0.0, 0.5 * (1.0 + std::cos(std::numbers::pi * ratio(made - warmup, total - warmup))));
 }
 
+/// ColossalAI's CosineAnnealingWarmupLR: the first step has a rate, and warm-up ends at its full one.
+double cosine_annealing_warmup(int64_t made, int64_t warmup, int64_t total) {
+  return made < warmup ? ratio(made + 1, warmup) : cosine(made, warmup, total);
+}
+
 double linear(int64_t made, int64_t warmup, int64_t total) {
   return made < warmup ? ratio(made, warmup) : std::max(0.0, ratio(total - made, total - warmup));
 }
@@ -41,14 +46,16 @@ double constant_with_warmup(int64_t made, int64_t warmup, int64_t) {
 struct Schedule::Entry {
   std::string_view name;
   Factor factor;
+  double (*whole)(double steps);  ///< of a warm-up
 };
 
 const std::vector<Schedule::Entry>& Schedule::table() {
   static const std::vector<Entry> entries = {
-      {"cosine", &cosine},
-      {"linear", &linear},
-      {"constant", &constant},
-      {"constant_with_warmup", &constant_with_warmup},
+      {"cosine", &cosine, std::ceil},
+      {"linear", &linear, std::ceil},
+      {"constant", &constant, std::ceil},
+      {"constant_with_warmup", &constant_with_warmup, std::ceil},
+      {"cosine_annealing_warmup", &cosine_annealing_warmup, std::floor},
   };
   return entries;
 }
@@ -65,7 +72,7 @@ Result<Schedule> Schedule::create(std::string_view name, double learning_rate, d
   std::vector<std::string> known;
   for (const Entry& entry : table()) {
     if (entry.name == name) {
-      const auto warmup_steps = static_cast<int64_t>(std::ceil(static_cast<double>(total_steps) * warmup_ratio));
+      const auto warmup_steps = static_cast<int64_t>(entry.whole(static_cast<double>(total_steps) * warmup_ratio));
       return Schedule(entry.factor, learning_rate, warmup_steps, total_steps);
     }
     known.emplace_back(entry.name);

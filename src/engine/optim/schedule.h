@@ -13,12 +13,13 @@ namespace assay::engine {
 class Schedule {
  public:
   /// `cosine`, `linear` and `constant_with_warmup` rise from zero over ceil(warmup_ratio * total_steps) steps;
-  /// `constant` has no warm-up, as in transformers. Fails on an unknown name, a ratio outside [0, 1] or a negative or
-  /// non-finite rate.
+  /// `constant` has no warm-up, as in transformers. `cosine_annealing_warmup` rises over floor(warmup_ratio *
+  /// total_steps) steps, of which the first has a rate, as ColossalAI's CosineAnnealingWarmupLR. Fails on an unknown
+  /// name, a ratio outside [0, 1] or a negative or non-finite rate.
   static Result<Schedule> create(std::string_view name, double learning_rate, double warmup_ratio, int64_t total_steps);
 
-  /// The rate used by step `step` (from 1). The first step of a warm-up has rate 0: torch's LambdaLR evaluates its
-  /// function at the number of steps already made.
+  /// The rate used by step `step` (from 1). The first step of transformers' warm-ups has rate 0: torch's LambdaLR
+  /// evaluates its function at the number of steps already made.
   double learning_rate(int64_t step) const;
   int64_t warmup_steps() const { return warmup_steps_; }
 

@@ -33,6 +33,16 @@ TEST(Schedule, RisesFromZeroThenFallsToZero) {
   EXPECT_DOUBLE_EQ(make("linear", 0.4, 10).learning_rate(8), 1.0);
 }
 
+TEST(Schedule, ColossalsWarmupBeginsWithARateAndRoundsDown) {
+  const Schedule schedule = make("cosine_annealing_warmup", 0.3, 96);
+  EXPECT_EQ(schedule.warmup_steps(), 28);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(1), 2.0 / 28);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(28), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(29), 2.0);
+  EXPECT_NEAR(schedule.learning_rate(63), 1.0, 1e-12);
+  EXPECT_LT(schedule.learning_rate(96), 1e-2);
+}
+
 TEST(Schedule, ConstantIgnoresWarmupUnlessAskedFor) {
   EXPECT_EQ(make("constant", 0.5, 10).learning_rate(1), 2.0);
   EXPECT_EQ(make("constant_with_warmup", 0.5, 10).learning_rate(1), 0.0);

@@ -47,14 +47,28 @@ void append_experts(const ShardContext& context, const FlatGroup& group, const a
   }
 }
 
+/// Frozen ones that were left where they were.
+void append_untouched(const ShardUnit& unit, std::vector<NamedTensor>& result) {
+  for (const ParameterRef& p : unit.untouched) {
+    result.emplace_back(p.name, p.tensor->detach().cpu());
+  }
+}
+
 }  // namespace
 
-std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want) {
+std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want, WeightKinds kinds) {
   const at::NoGradGuard no_grad;
   const ShardContext& context = engine.context();
+  const bool frozen_too = kinds == WeightKinds::kAll;
   std::vector<NamedTensor> result;
   for (const auto& unit : engine.units()) {
+    if (want && frozen_too) {
+      append_untouched(*unit, result);
+    }
     for (const auto& group : unit->groups) {
+      if (!group->weights.trainable() && !frozen_too) {
+        continue;
+      }
       const FlatLayout& layout = group->weights.layout();
       const at::Tensor shard = group->weights.resting_shard();
       const at::Tensor whole = layout.ranks() == 1 ? shard : gather(context, *group->weights.ranks().shard, shard);

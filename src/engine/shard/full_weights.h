@@ -8,9 +8,11 @@
 
 namespace assay::engine {
 
-/// Every parameter under its name, experts that other ranks hold among them, on the CPU, trainable ones as the
-/// optimiser has them (float32 masters); a unit at a time, so that no device holds more than one unit beside what it
-/// had. All ranks call it; those that `want` the result get it, the others nothing.
-std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want = true);
+enum class WeightKinds { kAll, kTrainable };
+
+/// Every parameter of these kinds under its name, experts that other ranks hold among them, on the CPU, trainable ones
+/// as the optimiser has them (float32 masters); a unit at a time, so that no device holds more than one unit beside
+/// what it had. All ranks call it; those that `want` the result get it, the others nothing.
+std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want = true, WeightKinds kinds = WeightKinds::kAll);
 
 }  // namespace assay::engine

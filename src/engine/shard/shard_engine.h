@@ -40,7 +40,8 @@ struct StepReport {
 ///   engine.step(learning_rate, max_norm);
 class ShardEngine : private UnitHooks, private UnitEvents {
  public:
-  /// Gives all ranks the weights of rank 0, or of the first that holds them (experts). `model` and the groups outlive
+  /// Gives all ranks the weights of rank 0, or of the first that holds them (experts), but for frozen ones that the
+  /// policy keeps whole: they stay as each rank has them. `model` and the groups outlive
   /// the engine; the model is of no use after it. Throws std::invalid_argument for settings that do not fit together or
   /// to the groups. `probe` tells the bytes of tensors alive on the device, for WeightPlacement::kBudget;
   /// LiveTensorBytes() unless given.

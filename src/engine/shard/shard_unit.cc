@@ -6,11 +6,30 @@
 #include <utility>
 
 namespace assay::engine {
+namespace {
+
+/// Frozen weights that every rank keeps whole, as they were given, need no copy: they may be pages of a file that all
+/// ranks of a machine have mapped.
+bool stays_untouched(const ShardContext& context, const ParameterRef& parameter, const UnitPlacement& placement) {
+  const ShardPolicy& policy = context.policy;
+  const at::Tensor& tensor = *parameter.tensor;
+  const bool whole = policy.keep_weights || (policy.split == SplitOver::kNobody && !placement.offload_parameters);
+  const bool as_given = policy.param_dtype.value_or(tensor.scalar_type()) == tensor.scalar_type();
+  return !tensor.requires_grad() && whole && as_given && !policy.gather_float8 &&
+         !FlatGroup::is_divided(context, parameter);
+}
+
+}  // namespace
 
 ShardUnit::ShardUnit(ShardContext& context, const ParameterUnit& unit, const UnitPlacement& placement)
     : name(unit.name) {
   std::map<std::tuple<bool, at::ScalarType, bool, bool>, std::vector<ParameterRef>> by_kind;
   for (const ParameterRef& p : unit.parameters) {
+    if (stays_untouched(context, p, placement)) {
+      context.ledger.add(MemoryKind::kParameters, static_cast<int64_t>(p.tensor->nbytes()));
+      untouched.push_back(p);
+      continue;
+    }
     by_kind[{!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm, FlatGroup::is_divided(context, p)}]
         .push_back(p);
   }

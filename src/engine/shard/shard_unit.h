@@ -14,6 +14,7 @@ namespace assay::engine {
 struct ShardUnit {
   std::string name;
   std::vector<std::unique_ptr<FlatGroup>> groups;  ///< by dtype and what FlatGroup tells apart
+  std::vector<ParameterRef> untouched;             ///< frozen ones that stay whole: each rank's own, where they were
   std::vector<int64_t> reads;                      ///< units whose weights its forward needs: itself first
   bool shared = false;                             ///< another unit reads its weights
   int64_t trainable = 0;                           ///< parameters

@@ -26,13 +26,13 @@ int64_t free_bytes(c10::Device device) {
 }
 
 /// A budget counts what is allocated, the machine what was written to.
-int64_t available_bytes(const job::TunePlan& plan, c10::Device device, int64_t untouched_bytes) {
+int64_t available_bytes(const job::TunePlan& plan, const StepRoom& room) {
   if (plan.memory_budget_bytes > 0) {
     return std::max<int64_t>(0, plan.memory_budget_bytes - mapped_weight_bytes() - LiveTensorBytes());
   }
-  const int64_t untouched_on_host = device.is_cpu() ? untouched_bytes : 0;
-  const int64_t usable = static_cast<int64_t>(kUsableShare * static_cast<double>(free_bytes(device)));
-  return std::max<int64_t>(0, usable - untouched_on_host);
+  const auto usable = static_cast<int64_t>(kUsableShare * static_cast<double>(free_bytes(room.device)));
+  const bool on_host = room.device.is_cpu();
+  return std::max<int64_t>(0, usable / (on_host ? room.local_ranks : 1) - (on_host ? room.untouched_bytes : 0));
 }
 
 int64_t gradient_bytes(const CausalLM& model, const std::vector<Linear*>& linears) {
@@ -52,12 +52,16 @@ int64_t gradient_bytes(const CausalLM& model, const std::vector<Linear*>& linear
   return bytes;
 }
 
+/// From forward to backward.
+int64_t kept_bytes(const ActivationCost& cost, int64_t checkpointed_layers) {
+  return checkpointed_layers * cost.checkpointed_layer_bytes + (cost.layers - checkpointed_layers) * cost.layer_bytes;
+}
+
 }  // namespace
 
 int64_t step_bytes(const StepNeed& need, int64_t checkpointed_layers) {
   const ActivationCost& cost = need.activations;
-  const int64_t kept =
-      checkpointed_layers * cost.checkpointed_layer_bytes + (cost.layers - checkpointed_layers) * cost.layer_bytes;
+  const int64_t kept = kept_bytes(cost, checkpointed_layers);
   const int64_t at_loss =
       kept + std::max(cost.loss_bytes, cost.working_bytes) + (need.accumulates ? need.gradient_bytes : 0);
   const int64_t one_layer = cost.layers > 0 ? cost.layer_bytes + cost.working_bytes : 0;
@@ -77,7 +81,7 @@ int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     lengths[i] = static_cast<int64_t>(rows.row(static_cast<int64_t>(i), plan.model_max_length).ids.size());
   }
-  if (plan.shuffle) {
+  if (plan.shuffle || plan.number_ranks > 1) {
     std::ranges::sort(lengths, std::greater<>());
     lengths.resize(std::min<size_t>(lengths.size(), static_cast<size_t>(plan.batch_size)));
   }
@@ -99,18 +103,19 @@ int64_t layers_asked_for(const std::string& gradient_checkpointing, int64_t laye
   return std::min(layers, wanted);
 }
 
-CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, c10::Device device,
-                                      int64_t untouched_bytes, CausalLM& model) {
+CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
+                                      CausalLM& model) {
   const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan)),
                       .gradient_bytes = gradient_bytes(model, model.linears()),
                       .accumulates = plan.gradient_accumulation_steps > 1};
   CheckpointingChoice choice{.layers = need.activations.layers};
   choice.checkpointed_layers = layers_asked_for(plan.gradient_checkpointing, choice.layers);
   if (choice.checkpointed_layers == job::kAutoCheckpointing) {
-    choice.available_bytes = available_bytes(plan, device, untouched_bytes);
+    choice.available_bytes = available_bytes(plan, room);
     choice.checkpointed_layers = fewest_checkpointed_layers(need, choice.available_bytes);
   }
   choice.step_bytes = step_bytes(need, choice.checkpointed_layers);
+  choice.kept_bytes = kept_bytes(need.activations, choice.checkpointed_layers);
   model.set_checkpointed_layers(choice.checkpointed_layers);
   return choice;
 }

@@ -27,7 +27,8 @@ int64_t step_bytes(const StepNeed& need, int64_t checkpointed_layers);
 /// The fewest checkpointed layers with which a step fits into `available_bytes`; all when none does.
 int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes);
 
-/// Tokens of the largest micro-batch, rows cut to plan.model_max_length. With shuffling an upper bound over all orders.
+/// Tokens of the largest micro-batch, rows cut to plan.model_max_length. With shuffling, and where rows are dealt to
+/// ranks, an upper bound over all orders.
 int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan);
 
 /// What a plan's gradient_checkpointing asks for: a number up to `layers`, or job::kAutoCheckpointing. Throws
@@ -38,13 +39,21 @@ struct CheckpointingChoice {
   int64_t layers = 0;               ///< that keep activations
   int64_t checkpointed_layers = 0;  ///< of these
   int64_t step_bytes = 0;           ///< expected of the largest micro-batch
+  int64_t kept_bytes = 0;           ///< of these, what layers keep from forward to backward
   int64_t available_bytes = 0;      ///< that `auto` chose for; 0 when the plan names the layers
 };
 
+/// Where the memory for a step is to come from.
+struct StepRoom {
+  c10::Device device;
+  int64_t untouched_bytes = 0;  ///< that the optimiser has allocated but not yet written
+  int64_t local_ranks = 1;      ///< that share this machine
+};
+
 /// Carries out plan.gradient_checkpointing for a loaded model with its adapters and optimiser: decides, and sets it on
-/// `model`. `auto` fits the step into what the plan's budget leaves, or into nine tenths of the memory that `device`
-/// has free, less the `untouched_bytes` that the optimiser has allocated but not yet written.
-CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, c10::Device device,
-                                      int64_t untouched_bytes, CausalLM& model);
+/// `model`. `auto` fits the step into what the plan's budget leaves, or into nine tenths of the memory that the device
+/// has free, less the untouched bytes, of which each rank of a host has its part.
+CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
+                                      CausalLM& model);
 
 }  // namespace assay::engine

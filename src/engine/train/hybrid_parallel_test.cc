@@ -20,7 +20,7 @@
 #include "engine/shard/test_course.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/pipeline.h"
-#include "engine/train/vit_strategy.h"
+#include "engine/train/strategy.h"
 
 namespace assay::engine {
 namespace {
@@ -124,7 +124,7 @@ class RankOfMesh {
     const int64_t images = plan_.batch_size / micro_batches;
     HybridCourse course;
     for (int64_t step = 0; step < steps; ++step) {
-      PipelineUse use;
+      StepUse use;
       const double loss = pipeline_->train(
           *engine_,
           [&](int64_t micro) {

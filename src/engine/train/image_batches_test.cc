@@ -8,7 +8,6 @@
 
 #include "base/files.h"
 #include "engine/model/status_error.h"
-#include "engine/train/vit_schedule.h"
 
 namespace assay::engine {
 namespace {
@@ -122,20 +121,6 @@ TEST_F(ImageBatchesTest, NamesWhatDoesNotSuit) {
   EXPECT_THAT(message_of(plan_of(path), config_of(4, 1)), HasSubstr("it has 2 classes, the model's head 1"));
   EXPECT_THAT(message_of(plan_of(path), config_of(4, 2)),
               HasSubstr("the 3 images to train on do not fill one batch of 2 on 2"));
-}
-
-TEST(VitSchedule, RisesToTheRateAndFallsToZeroAsACosine) {
-  job::VitPlan plan;
-  plan.learning_rate = 3e-4;
-  plan.warmup_ratio = 0.3;
-  // Beans on one rank, batch 32: 96 steps, 28 of warm-up.
-  EXPECT_DOUBLE_EQ(vit_learning_rate(plan, 1, 96), 3e-4 / 28);
-  EXPECT_DOUBLE_EQ(vit_learning_rate(plan, 28, 96), 3e-4);
-  EXPECT_DOUBLE_EQ(vit_learning_rate(plan, 29, 96), 3e-4);
-  EXPECT_NEAR(vit_learning_rate(plan, 63, 96), 1.5e-4, 1e-12);
-  EXPECT_LT(vit_learning_rate(plan, 96, 96), 1e-6);
-  plan.lr_scheduler_type = "constant";
-  EXPECT_DOUBLE_EQ(vit_learning_rate(plan, 50, 96), 3e-4);
 }
 
 }  // namespace

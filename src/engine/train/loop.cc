@@ -1,78 +1,15 @@
 #include "engine/train/loop.h"
 
-#include <ATen/ops/scalar_tensor.h>
-#include <torch/csrc/autograd/autograd.h>
+#include <ATen/ops/tensor.h>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 
 #include "base/text.h"
-#include "engine/kernels/gradient_rule.h"
-#include "engine/train/batch.h"
 #include "engine/train/failure.h"
 
 namespace assay::engine {
 namespace {
-
-struct StepUse {
-  PhaseUse forward;
-  PhaseUse backward;
-  PhaseUse optimizer;
-};
-
-std::vector<PackedBatch> pack_window(const LoopOptions& options, const LoopParts& parts, int64_t step) {
-  std::vector<PackedBatch> batches;
-  for (const auto& indices : parts.order.micro_batches(step)) {
-    batches.push_back(pack_rows(parts.rows, indices, options.max_length, parts.model.vocab_size(), parts.device));
-  }
-  return batches;
-}
-
-void count(const std::vector<PackedBatch>& batches, job::Step& event) {
-  for (const PackedBatch& batch : batches) {
-    event.samples += batch.rows();
-    event.real_tokens += batch.tokens();
-    event.padded_tokens += batch.padding();
-    event.supervised_tokens += batch.supervised();
-    event.forward_only += batch.supervised() == 0 ? 1 : 0;
-  }
-}
-
-/// Adds the gradients of one micro-batch, each token's loss multiplied by `factor`; returns its sum of cross-entropies.
-double accumulate(const LoopParts& parts, const PackedBatch& batch, double factor, StepUse& use) {
-  at::Tensor loss;
-  parts.meter.measure("forward", use.forward, [&] { loss = parts.model.loss_sum(batch, factor); });
-  if (batch.supervised() > 0) {
-    parts.meter.measure("backward", use.backward,
-                        [&] { torch::autograd::backward({loss}, {at::scalar_tensor(factor, loss.options())}); });
-  }
-  return loss.item<double>();
-}
-
-/// Clips, updates and drops the gradients, unless they are not finite: then it only drops them.
-void update(const LoopOptions& options, const LoopParts& parts, job::Step& event) {
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : parts.trainable) {
-    if (parameter.grad().defined()) {
-      gradients.push_back(parameter.grad());
-    }
-  }
-  const GradientRule rule{.scale = 1.0 / event.loss_scale,
-                          .max_norm = options.max_grad_norm,
-                          .skip_non_finite = true,
-                          .stats = gradient_stats(gradients)};
-  parts.optimizer.step(event.learning_rate, rule);
-  for (const at::Tensor& parameter : parts.trainable) {
-    parameter.mutable_grad().reset();
-  }
-  event.grad_norm = gradient_norm(rule.stats, rule.scale);
-  if (parts.scaler != nullptr) {
-    event.skipped = has_non_finite(rule.stats);
-    parts.scaler->update(event.skipped);
-    if (event.skipped) {
-      parts.optimizer.forget_last_step();
-    }
-  }
-}
 
 void put(const StepUse& use, job::Step& event) {
   event.forward_seconds = use.forward.seconds;
@@ -83,51 +20,143 @@ void put(const StepUse& use, job::Step& event) {
   event.optimizer_peak_bytes = use.optimizer.peak_bytes;
 }
 
-/// Step `step`; `skipped` of those before it changed nothing.
-job::Step run_step(const LoopOptions& options, const LoopParts& parts, int64_t step, int64_t skipped) {
-  const double start = MonotonicSeconds();
-  parts.meter.set_step(step);
-  const std::vector<PackedBatch> batches = pack_window(options, parts, step);
-  job::Step event;
-  event.step = step;
-  event.learning_rate = parts.schedule.learning_rate(step - skipped);
-  event.loss_scale = parts.scaler == nullptr ? 1.0 : parts.scaler->scale();
-  count(batches, event);
+/// Warm-up ends when the last steps took about the same time.
+class Stability {
+ public:
+  void add(double seconds) { seconds_.push_back(seconds); }
+  bool reached() const {
+    constexpr size_t kSteps = 3;
+    constexpr double kSpread = 0.05;
+    if (seconds_.size() < kSteps) {
+      return false;
+    }
+    const auto [least, most] = std::minmax_element(seconds_.end() - kSteps, seconds_.end());
+    return *most <= *least * (1 + kSpread);
+  }
 
-  StepUse use;
-  const double factor = event.loss_scale / static_cast<double>(event.supervised_tokens);
-  for (const PackedBatch& batch : batches) {
-    event.loss += accumulate(parts, batch, factor, use);
+ private:
+  std::vector<double> seconds_;
+};
+
+class Loop {
+ public:
+  Loop(const LoopOptions& options, const LoopParts& parts) : options_(options), parts_(parts) {}
+
+  LoopResult run() {
+    if (options_.warms_up) {
+      warm_up();
+      result_.warmup = {.steps = step_, .seconds = MonotonicSeconds() - start_};
+    }
+    parts_.observer.measuring_begins();
+    parts_.updater.reset_peak();
+    for (int64_t counted = 1; result_.stopped_by.empty(); ++counted) {
+      result_.stopped_by = run_step(counted, /*counts=*/true).stopped_by;
+      parts_.task.step_over(step_, counted, parts_.meter);
+      result_.train_runtime = MonotonicSeconds() - start_;
+    }
+    parts_.meter.set_step(0);
+    if (!options_.warms_up) {
+      result_.warmup = parts_.stop.warmup();
+    }
+    return result_;
   }
-  if (event.supervised_tokens > 0) {
-    event.loss /= static_cast<double>(event.supervised_tokens);
+
+ private:
+  struct StepEnd {
+    double seconds = 0;
+    std::string stopped_by;  ///< one of kStopCauses
+  };
+
+  /// Steps until every rank's times are stable.
+  void warm_up() {
+    Stability stability;
+    bool all_stable = false;
+    while (!all_stable && step_ < options_.max_warmup_steps) {
+      stability.add(run_step(1, /*counts=*/false).seconds);
+      all_stable = sum({stability.reached() ? 0.0 : 1.0}, "stability")[0] == 0;
+    }
   }
-  if (event.supervised_tokens > 0 && std::isfinite(event.loss)) {
-    parts.meter.measure("optimizer step", use.optimizer, [&] { update(options, parts, event); });
+
+  std::vector<double> sum(const std::vector<double>& values, std::string_view label) {
+    return sum_over_ranks(parts_.world, parts_.device, values, label);
   }
-  put(use, event);
-  event.seconds = MonotonicSeconds() - start;
-  return event;
-}
+
+  /// The next step, with the learning rate of step `counted` of those that count.
+  StepEnd run_step(int64_t counted, bool counts) {
+    const double start = MonotonicSeconds();
+    parts_.observer.step_begins();
+    parts_.meter.set_step(++step_);
+    StepUse use;
+    job::Step event;
+    event.step = step_;
+    event.learning_rate = parts_.schedule.learning_rate(options_.schedule_waits ? counted - skipped_ : counted);
+    const StepReport report = train(event, use);
+    event.seconds = MonotonicSeconds() - start;
+    parts_.meter.end_step(start, event.seconds);
+    put(use, event);
+    parts_.observer.step_computed();
+    const std::string_view stop =
+        counts ? parts_.stop.after_step(counted, event.seconds, MonotonicSeconds() - start_) : std::string_view();
+    StepEnd end{.seconds = event.seconds, .stopped_by = agree(event, stop)};
+    parts_.observer.step_ended(event, use);
+    throw_if_diverged(event, report.exhausted, options_.cure);
+    skipped_ += event.skipped ? 1 : 0;
+    return end;
+  }
+
+  StepReport train(job::Step& event, StepUse& use) {
+    StepReport report;
+    event.loss_scale = parts_.updater.loss_scale();
+    if (parts_.task.train(step_, parts_.updater, parts_.meter, use, event)) {
+      parts_.meter.measure("optimizer step", use.optimizer,
+                           [&] { report = parts_.updater.step(event.learning_rate, options_.max_grad_norm); });
+    }
+    event.grad_norm = report.gradient_norm;
+    event.skipped = report.skipped;
+    return report;
+  }
+
+  /// Makes of `event` what all ranks saw of the step together: its loss and its counts. Returns what the first rank
+  /// says of the end, since clocks differ: its `stop`.
+  std::string agree(job::Step& event, std::string_view stop) {
+    const std::array<int64_t*, 5> counts = {&event.samples, &event.real_tokens, &event.padded_tokens,
+                                            &event.supervised_tokens, &event.forward_only};
+    const bool first = parts_.world == nullptr || parts_.world->rank() == 0;
+    const auto place = static_cast<double>(std::ranges::find(kStopCauses, stop) - kStopCauses.begin());
+    std::vector<double> values = {event.loss, first ? place : 0.0};
+    std::ranges::transform(counts, std::back_inserter(values),
+                           [](const int64_t* n) { return static_cast<double>(*n); });
+    values = sum(values, "loss of the step");
+    event.loss = values[0];
+    for (size_t i = 0; i < counts.size(); ++i) {
+      *counts[i] = static_cast<int64_t>(values[i + 2]);
+    }
+    return std::string(kStopCauses.at(static_cast<size_t>(values[1])));
+  }
+
+  const LoopOptions& options_;
+  const LoopParts& parts_;
+  const double start_ = MonotonicSeconds();
+  LoopResult result_;
+  int64_t step_ = 0;     ///< of all, warm-up included
+  int64_t skipped_ = 0;  ///< of them
+};
 
 }  // namespace
 
-LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
-                    const std::function<void(const job::Step&)>& on_step) {
-  const double start = MonotonicSeconds();
-  LoopResult result;
-  int64_t skipped = 0;
-  for (int64_t step = 1; result.stopped_by.empty(); ++step) {
-    const job::Step event = run_step(options, parts, step, skipped);
-    skipped += event.skipped ? 1 : 0;
-    result.train_runtime = MonotonicSeconds() - start;
-    on_step(event);
-    throw_if_diverged(event, parts.scaler != nullptr && parts.scaler->exhausted(), "bfloat16 or float32");
-    result.stopped_by = parts.stop.after_step(step, event.seconds, result.train_runtime);
+std::vector<double> sum_over_ranks(Communicator* world, c10::Device device, const std::vector<double>& values,
+                                   std::string_view label) {
+  if (world == nullptr || world->size() == 1) {
+    return values;
   }
-  parts.meter.set_step(0);
-  result.warmup = parts.stop.warmup();
-  return result;
+  const at::Tensor buffer = at::tensor(values, at::kDouble).to(device);
+  world->all_reduce(buffer, ReduceOp::kSum, label)->wait();
+  const at::Tensor host = buffer.to(at::kCPU);
+  return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
+}
+
+LoopResult run_loop(const LoopOptions& options, const LoopParts& parts) {
+  return Loop(options, parts).run();
 }
 
 }  // namespace assay::engine

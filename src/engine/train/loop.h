@@ -1,61 +1,73 @@
-// The training loop: steps over windows of micro-batches, each step measured.
+// The training loop: steps until a rule ends them, each measured.
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "data/token_file.h"
-#include "engine/model/causal_lm.h"
-#include "engine/optim/loss_scaler.h"
-#include "engine/optim/optimizer.h"
+#include "engine/comm/communicator.h"
 #include "engine/optim/schedule.h"
-#include "engine/train/order.h"
 #include "engine/train/phase_meter.h"
 #include "engine/train/stop.h"
+#include "engine/train/task.h"
+#include "engine/train/updater.h"
 #include "job/event.h"
 
 namespace assay::engine {
 
 struct LoopOptions {
-  int64_t max_length = 512;    ///< rows are cut to this many tokens
-  double max_grad_norm = 1.0;  ///< 0: no clipping
+  double max_grad_norm = 1.0;    ///< 0: no clipping
+  bool schedule_waits = true;    ///< for steps that were skipped; else they have their place in the schedule
+  bool warms_up = false;         ///< steps until their times are stable come first and do not count
+  int64_t max_warmup_steps = 0;  ///< of these
+  std::string cure = {};         ///< what else than a smaller learning rate may help a training that diverges
+};
+
+/// What a loop tells of its steps.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  /// Further steps are those that are measured.
+  virtual void measuring_begins() = 0;
+  virtual void step_begins() = 0;
+  /// All but what the ranks tell each other of the step.
+  virtual void step_computed() = 0;
+  /// `use` is this rank's, `step` that of all ranks but for its times and peaks.
+  virtual void step_ended(const job::Step& step, const StepUse& use) = 0;
 };
 
 /// What a loop works on; everything outlives it.
 struct LoopParts {
-  CausalLM& model;
-  const std::vector<at::Tensor>& trainable;
-  Optimizer& optimizer;
+  Task& task;
+  Updater& updater;
   const Schedule& schedule;
-  LossScaler* scaler;  ///< null: the loss is not scaled
-  const data::TokenFile& rows;
-  RowOrder& order;
   StopRule& stop;
   PhaseMeter& meter;
+  StepObserver& observer;
+  Communicator* world;  ///< null: one rank
   c10::Device device;
 };
 
 struct LoopResult {
   std::string stopped_by;
-  double train_runtime = 0;  ///< seconds
+  double train_runtime = 0;  ///< seconds, warm-up included
   Warmup warmup;
 };
 
-/// Trains until a stop rule ends the run and calls `on_step` after each step. The loss of a step is the sum over its
-/// micro-batches of the tokens' cross-entropies, divided by the number of supervised tokens in the whole window, as
-/// transformers.Trainer (num_items_in_batch) does. A window without any supervised token has loss 0 and gradient norm
-/// 0 and changes no parameter; the schedule moves on. (The reference divides by zero there and makes every parameter
-/// NaN.)
+/// The sum over all ranks of each of `values`; `world` null: one rank. All call it together.
+std::vector<double> sum_over_ranks(Communicator* world, c10::Device device, const std::vector<double>& values,
+                                   std::string_view label);
+
+/// Trains until a stop rule ends the run, the first rank's clock deciding. All ranks call it together.
 ///
-/// With a scaler a step whose gradients are not finite changes nothing, and the schedule stays where it is, as with
+/// With a loss scale a step whose gradients are not finite changes nothing, and the schedule stays where it is, as with
 /// torch.amp.GradScaler in transformers.Trainer.
 ///
-/// Throws Diverged, after `on_step` told of the step, when a loss is not finite; when gradients are not and there is no
-/// scaler, before they change a parameter; or when they are not however small the scale got.
-LoopResult run_loop(const LoopOptions& options, const LoopParts& parts,
-                    const std::function<void(const job::Step&)>& on_step);
+/// Throws Diverged on all ranks alike, after the observer was told of the step, when a loss is not finite; when
+/// gradients are not and there is no loss scale, before they change a parameter; or when they are not however small the
+/// scale got.
+LoopResult run_loop(const LoopOptions& options, const LoopParts& parts);
 
 }  // namespace assay::engine

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "engine/model/config.h"
+#include "engine/train/causal_lm_task.h"
 #include "engine/train/failure.h"
 
 namespace assay::engine {
@@ -40,6 +41,8 @@ class OneWeight : public CausalLM {
   ActivationCost activation_cost(int64_t) const override { return {}; }
   void set_checkpointed_layers(int64_t) override {}
   void set_training(bool) override {}
+  std::vector<ParameterUnit> units() override { return {{"w", {{"w.weight", &weight}}, {}}}; }
+  void set_unit_hooks(UnitHooks*) override {}
 
  private:
   static ModelConfig make_config() {
@@ -52,11 +55,26 @@ class OneWeight : public CausalLM {
   ModelConfig config_ = make_config();
 };
 
+class Recorder : public StepObserver {
+ public:
+  std::vector<job::Step> events;
+
+  void measuring_begins() override {}
+  void step_begins() override {}
+  void step_computed() override {}
+  void step_ended(const job::Step& step, const StepUse&) override { events.push_back(step); }
+};
+
+struct LoopSetting {
+  TokenBatchOptions batches;
+  LoopOptions loop = {};
+};
+
 class LoopTest : public testing::Test {
  protected:
   /// Trains `model` by SGD at rate 0.5 for `steps` steps and returns their events.
-  std::vector<job::Step> train(const std::vector<data::TokenRow>& rows, OrderOptions order_options, int64_t steps,
-                               LoopOptions options = {}, LossScaler* scaler = nullptr) {
+  std::vector<job::Step> train(const std::vector<data::TokenRow>& rows, const LoopSetting& setting, int64_t steps,
+                               LossScaler* scaler = nullptr) {
     auto folder = TemporaryDirectory::Create("loop_test");
     EXPECT_TRUE(folder.ok());
     const std::string path = folder->path() + "/rows.tok";
@@ -64,27 +82,24 @@ class LoopTest : public testing::Test {
     const auto file = data::TokenFile::Open(path);
     EXPECT_TRUE(file.ok());
 
-    order_options.rows = file->rows();
-    RowOrder order(order_options);
+    TokenBatches batches(*file, setting.batches);
+    CausalLmTask task(model_, batches, c10::kCPU);
     const std::vector<at::Tensor> trainable = {model_.weight};
     const auto optimizer = make_optimizer("sgd", model_.parameters(), {});
+    const auto updater = make_local_updater(*optimizer, trainable, scaler);
     const auto schedule = Schedule::create(schedule_, 0.5, 0, steps);
     StopRule stop({.last_step = steps, .last_step_is_max_steps = true});
     PhaseMeter meter(c10::kCPU);
-    events_.clear();
-    result_ = run_loop(options,
-                       {.model = model_,
-                        .trainable = trainable,
-                        .optimizer = *optimizer,
-                        .schedule = *schedule,
-                        .scaler = scaler,
-                        .rows = *file,
-                        .order = order,
-                        .stop = stop,
-                        .meter = meter,
-                        .device = c10::kCPU},
-                       [&](const job::Step& step) { events_.push_back(step); });
-    return events_;
+    recorder_.events.clear();
+    result_ = run_loop(setting.loop, {.task = task,
+                                      .updater = *updater,
+                                      .schedule = *schedule,
+                                      .stop = stop,
+                                      .meter = meter,
+                                      .observer = recorder_,
+                                      .world = nullptr,
+                                      .device = c10::kCPU});
+    return recorder_.events;
   }
 
   float weight() const { return model_.weight.item<float>(); }
@@ -92,7 +107,7 @@ class LoopTest : public testing::Test {
   OneWeight model_;
   const char* schedule_ = "constant";
   LoopResult result_;
-  std::vector<job::Step> events_;  ///< of the last train(), also when it threw
+  Recorder recorder_;  ///< of the last train(), also when it threw
 };
 
 const data::TokenRow kLong = {{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}};          // four supervised tokens
@@ -100,7 +115,7 @@ const data::TokenRow kShort = {{1, 2}, {1, 2}};                           // one
 const data::TokenRow kSilent = {{1, 2, 3}, {kMasked, kMasked, kMasked}};  // none
 
 TEST_F(LoopTest, DividesByTheSupervisedTokensOfTheWholeWindow) {
-  const auto events = train({kLong, kShort}, {.batch_size = 1, .accumulation_steps = 2}, 1);
+  const auto events = train({kLong, kShort}, {.batches = {.batch_size = 1, .accumulation_steps = 2}}, 1);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_DOUBLE_EQ(events[0].loss, 5.0);
   EXPECT_NEAR(events[0].grad_norm, 1.0, 1e-6);
@@ -113,19 +128,19 @@ TEST_F(LoopTest, DividesByTheSupervisedTokensOfTheWholeWindow) {
 }
 
 TEST_F(LoopTest, GradientsDoNotLeakIntoTheNextStep) {
-  const auto events = train({kLong}, {.batch_size = 1}, 3);
+  const auto events = train({kLong}, {.batches = {.batch_size = 1}}, 3);
   EXPECT_NEAR(events[2].grad_norm, 1.0, 1e-6);
   EXPECT_NEAR(weight(), 3.5, 1e-5);
 }
 
 TEST_F(LoopTest, ClipsToTheNorm) {
-  const auto events = train({kLong}, {.batch_size = 1}, 1, {.max_grad_norm = 0.1});
+  const auto events = train({kLong}, {.batches = {.batch_size = 1}, .loop = {.max_grad_norm = 0.1}}, 1);
   EXPECT_NEAR(events[0].grad_norm, 1.0, 1e-6) << "the norm before clipping is reported";
   EXPECT_NEAR(weight(), 5.0 - 0.5 * 0.1, 1e-5);
 }
 
 TEST_F(LoopTest, AWindowWithoutSupervisionChangesNothing) {
-  const auto events = train({kSilent, kLong}, {.batch_size = 1}, 2);
+  const auto events = train({kSilent, kLong}, {.batches = {.batch_size = 1}}, 2);
   EXPECT_EQ(events[0].loss, 0.0);
   EXPECT_EQ(events[0].grad_norm, 0.0);
   EXPECT_EQ(events[0].supervised_tokens, 0);
@@ -133,7 +148,7 @@ TEST_F(LoopTest, AWindowWithoutSupervisionChangesNothing) {
 }
 
 TEST_F(LoopTest, ASilentMicroBatchDoesNotDisturbItsWindow) {
-  const auto events = train({kSilent, kLong}, {.batch_size = 1, .accumulation_steps = 2}, 1);
+  const auto events = train({kSilent, kLong}, {.batches = {.batch_size = 1, .accumulation_steps = 2}}, 1);
   EXPECT_DOUBLE_EQ(events[0].loss, 5.0);
   EXPECT_EQ(events[0].forward_only, 1);
   EXPECT_NEAR(weight(), 4.5, 1e-5);
@@ -143,7 +158,7 @@ TEST_F(LoopTest, ASilentMicroBatchDoesNotDisturbItsWindow) {
 TEST_F(LoopTest, SkipsStepsThatOverflowAndUnscalesTheOthers) {
   schedule_ = "linear";
   LossScaler scaler({.initial = 0x1p65});
-  const auto events = train({kLong}, {.batch_size = 1}, 4, {}, &scaler);
+  const auto events = train({kLong}, {.batches = {.batch_size = 1}}, 4, &scaler);
   for (const size_t overflowed : {0, 1}) {
     EXPECT_TRUE(events[overflowed].skipped);
     EXPECT_EQ(events[overflowed].loss, 5.0);
@@ -161,14 +176,14 @@ TEST_F(LoopTest, SkipsStepsThatOverflowAndUnscalesTheOthers) {
 TEST_F(LoopTest, AScaleThatCannotHelpStopsTheTraining) {
   LossScaler scaler({.initial = 0x1p-16});
   model_.gradient_factor = INFINITY;
-  EXPECT_THROW(train({kLong}, {.batch_size = 1}, 12, {}, &scaler), Diverged);
-  ASSERT_EQ(events_.size(), 10u) << "the last step is told of too";
-  EXPECT_TRUE(events_.back().skipped);
+  EXPECT_THROW(train({kLong}, {.batches = {.batch_size = 1}}, 12, &scaler), Diverged);
+  ASSERT_EQ(recorder_.events.size(), 10u) << "the last step is told of too";
+  EXPECT_TRUE(recorder_.events.back().skipped);
 }
 
 TEST_F(LoopTest, ALastStepThatWasSkippedEndsTheTrainingWell) {
   LossScaler scaler({.initial = 0x1p64});
-  const auto events = train({kLong}, {.batch_size = 1}, 1, {}, &scaler);
+  const auto events = train({kLong}, {.batches = {.batch_size = 1}}, 1, &scaler);
   EXPECT_TRUE(events[0].skipped);
   EXPECT_EQ(result_.stopped_by, "max_steps");
   EXPECT_EQ(weight(), 5.0F);
@@ -179,15 +194,15 @@ TEST_F(LoopTest, GradientsThatAreNotFiniteStopTheTrainingBeforeTheUpdate) {
     model_.gradient_factor = factor;
     for (const int64_t steps : {1, 3}) {
       try {
-        train({kLong}, {.batch_size = 1}, steps);
+        train({kLong}, {.batches = {.batch_size = 1}}, steps);
         FAIL() << "went on with a gradient of " << factor;
       } catch (const Diverged& error) {
         EXPECT_THAT(error.what(), testing::StartsWith("the gradient norm of step 1 is "));
       }
-      ASSERT_EQ(events_.size(), 1u) << "the step is told of";
-      EXPECT_EQ(events_[0].loss, 5.0);
-      EXPECT_FALSE(std::isfinite(events_[0].grad_norm));
-      EXPECT_FALSE(events_[0].skipped);
+      ASSERT_EQ(recorder_.events.size(), 1u) << "the step is told of";
+      EXPECT_EQ(recorder_.events[0].loss, 5.0);
+      EXPECT_FALSE(std::isfinite(recorder_.events[0].grad_norm));
+      EXPECT_FALSE(recorder_.events[0].skipped);
       EXPECT_EQ(weight(), 5.0F) << "of " << steps << " steps";
     }
   }
@@ -195,13 +210,13 @@ TEST_F(LoopTest, GradientsThatAreNotFiniteStopTheTrainingBeforeTheUpdate) {
 
 TEST_F(LoopTest, TheModelKnowsTheGradientThatBackwardBrings) {
   LossScaler scaler({.initial = 1024});
-  train({kLong, kShort}, {.batch_size = 1, .accumulation_steps = 2}, 1, {}, &scaler);
+  train({kLong, kShort}, {.batches = {.batch_size = 1, .accumulation_steps = 2}}, 1, &scaler);
   EXPECT_THAT(model_.gradients, testing::ElementsAre(1024.0 / 5, 1024.0 / 5));
 }
 
 TEST_F(LoopTest, AScaleChangesNothingElse) {
   LossScaler scaler({.initial = 1024, .growth_interval = 1});
-  const auto events = train({kLong}, {.batch_size = 1}, 2, {.max_grad_norm = 0.1}, &scaler);
+  const auto events = train({kLong}, {.batches = {.batch_size = 1}, .loop = {.max_grad_norm = 0.1}}, 2, &scaler);
   EXPECT_EQ(events[1].loss_scale, 2048);
   EXPECT_NEAR(events[1].grad_norm, 1.0, 1e-6) << "the norm is of the unscaled gradients";
   EXPECT_NEAR(weight(), 5.0 - 2 * 0.5 * 0.1, 1e-5);
@@ -212,7 +227,7 @@ TEST_F(LoopTest, ALossThatIsNoNumberStopsTheTrainingAndIsNamed) {
   model_.weight.detach().fill_(NAN);
   for (LossScaler* with : {&scaler, static_cast<LossScaler*>(nullptr)}) {
     try {
-      train({kLong}, {.batch_size = 1}, 2, {}, with);
+      train({kLong}, {.batches = {.batch_size = 1}}, 2, with);
       FAIL() << "a loss that is NaN went on";
     } catch (const Diverged& error) {
       EXPECT_THAT(error.what(), testing::StartsWith("the loss of step 1 is nan: training stopped"));
@@ -221,7 +236,7 @@ TEST_F(LoopTest, ALossThatIsNoNumberStopsTheTrainingAndIsNamed) {
 }
 
 TEST_F(LoopTest, CutsRowsToTheMaximumLength) {
-  train({kLong, kShort}, {.batch_size = 2}, 1, {.max_length = 3});
+  train({kLong, kShort}, {.batches = {.batch_size = 2, .max_length = 3}}, 1);
   EXPECT_THAT(model_.batch_tokens, testing::ElementsAre(5));
 }
 

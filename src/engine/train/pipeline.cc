@@ -65,7 +65,7 @@ void Pipeline::run_backward(ShardEngine& engine, int64_t images, bool last, bool
 }
 
 double Pipeline::train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches, int64_t images,
-                       bool no_sync, PhaseMeter& meter, PipelineUse& use) {
+                       bool no_sync, PhaseMeter& meter, StepUse& use) {
   loss_sum_ = 0;
   for (const PipelineTurn& turn : one_forward_one_backward(stage(), stages(), micro_batches)) {
     if (turn.kind == PipelineTurn::Kind::kForward) {

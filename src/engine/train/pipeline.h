@@ -13,14 +13,9 @@
 #include "engine/shard/shard_engine.h"
 #include "engine/train/image_batches.h"
 #include "engine/train/phase_meter.h"
+#include "engine/train/task.h"
 
 namespace assay::engine {
-
-/// What a stage spent a step on. Waiting for other stages is part of it.
-struct PipelineUse {
-  PhaseUse forward;
-  PhaseUse backward;
-};
 
 /// This rank's stage of the model, which is all of it where there is one stage. Works through the micro-batches of a
 /// step in the order of one_forward_one_backward(); activations and their gradients go from stage to stage as messages.
@@ -35,9 +30,10 @@ class Pipeline {
   Pipeline(Vit& model, Communicator* stages, Communicator* back) : model_(model), stages_(stages), back_(back) {}
 
   /// Adds the gradients of `micro_batches` batches of `images` to those in `engine`, which reduces them with the last
-  /// one, or with each unless `no_sync`. Returns the mean loss where the stage ends the model, else 0.
+  /// one, or with each unless `no_sync`. Returns the mean loss where the stage ends the model, else 0. Waiting for
+  /// other stages counts to the pass that waits.
   double train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches, int64_t images, bool no_sync,
-               PhaseMeter& meter, PipelineUse& use);
+               PhaseMeter& meter, StepUse& use);
 
   /// Logits of `images` where the stage ends the model, else undefined; `pixels` count where it begins it.
   at::Tensor logits(const at::Tensor& pixels_BCHW, int64_t images);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -51,17 +50,13 @@ Status check_paths(const job::TunePlan& plan) {
   return CheckWritableDirectory(plan.output_dir);
 }
 
-int64_t environment_number(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoll(text);
-}
-
 }  // namespace
 
 Status check_plan(const job::TunePlan& plan) {
   ASSAY_RETURN_IF_ERROR(check_choice("method", plan.method, "full", "lora"));
   ASSAY_RETURN_IF_ERROR(check_choice("save", plan.save, "none", "final"));
   ASSAY_RETURN_IF_ERROR(check_optimizer_name(plan.optimizer));
+  ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_RETURN_IF_ERROR(job::CheckpointedLayers(plan.gradient_checkpointing).status());
   ASSAY_RETURN_IF_ERROR(job::LossScale(plan.loss_scale).status());
   ASSAY_RETURN_IF_ERROR(check_bounds({
@@ -75,16 +70,9 @@ Status check_plan(const job::TunePlan& plan) {
   return check_paths(plan);
 }
 
-Status check_world() {
-  const int64_t world = environment_number("WORLD_SIZE", 1);
-  const int64_t rank = environment_number("RANK", 0);
-  if (world == 1 && rank == 0) {
-    return Status::Ok();
-  }
-  return Status::Unsupported(
-      fmt::format("RANK={} WORLD_SIZE={} asks for several ranks, but a fine-tune runs on one so far (unset both, or "
-                  "start one rank)",
-                  rank, world));
+Status check_plan(const job::VitPlan& plan) {
+  ASSAY_RETURN_IF_ERROR(job::CheckVitPlan(plan));
+  return plan.save == "none" ? Status::Ok() : MakeDirectories(plan.output_dir);
 }
 
 }  // namespace assay::engine

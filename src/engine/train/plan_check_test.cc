@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/files.h"
 
 namespace assay::engine {
@@ -50,16 +48,12 @@ TEST(PlanCheck, TheOutputFolderIsMadeBeforeTraining) {
   EXPECT_TRUE(IsDirectory(plan.output_dir));
 }
 
-TEST(PlanCheck, OneRankOnly) {
-  ::setenv("WORLD_SIZE", "2", 1);
-  ::setenv("RANK", "1", 1);
-  EXPECT_EQ(check_world().code(), ErrorCode::kUnsupported);
-  ::setenv("WORLD_SIZE", "1", 1);
-  ::setenv("RANK", "0", 1);
-  EXPECT_TRUE(check_world().ok());
-  ::unsetenv("WORLD_SIZE");
-  ::unsetenv("RANK");
-  EXPECT_TRUE(check_world().ok());
+TEST(PlanCheck, RanksMustSuitThePlugin) {
+  job::TunePlan plan = valid_plan();
+  plan.number_ranks = 3;
+  EXPECT_TRUE(check_plan(plan).ok());
+  plan.plugin = "FULL_SHART";
+  EXPECT_THAT(check_plan(plan).message(), HasSubstr("did you mean 'FULL_SHARD'"));
 }
 
 }  // namespace

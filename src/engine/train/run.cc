@@ -1,48 +1,41 @@
 #include "engine/train/run.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/Generator.h>
 #include <fmt/format.h>
 #include <torch/version.h>
 #include <unistd.h>
 
 #include <exception>
-#include <numeric>
+#include <memory>
+#include <optional>
+#include <variant>
 
 #include "base/text.h"
-#include "engine/adapter/lora.h"
 #include "engine/kernels/cpu/cpu_kernels.h"
 #include "engine/model/load.h"
 #include "engine/model/status_error.h"
-#include "engine/train/device.h"
 #include "engine/train/failure.h"
 #include "engine/train/loop.h"
 #include "engine/train/phase_meter.h"
 #include "engine/train/plan_check.h"
-#include "engine/train/session.h"
+#include "engine/train/rank_reporter.h"
+#include "engine/train/rank_setup.h"
+#include "engine/train/rank_trace.h"
+#include "engine/train/training.h"
+#include "engine/train/vit_forecast.h"
 
 namespace assay::engine {
 namespace {
 
-int64_t elements(const std::vector<at::Tensor>& tensors) {
-  return std::accumulate(tensors.begin(), tensors.end(), int64_t{0},
-                         [](int64_t sum, const at::Tensor& tensor) { return sum + tensor.numel(); });
-}
-
-int64_t base_elements(const CausalLM& model) {
-  int64_t sum = 0;
-  for (const NamedTensor& parameter : model.parameters()) {
-    sum += parameter.second.numel();
-  }
-  return sum;
-}
-
 /// One run: its plan, where it reports to, and what it measured so far.
 class Run {
  public:
-  Run(const job::TunePlan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds)
-      : plan_(plan), events_(events), termination_(termination), start_seconds_(start_seconds) {}
+  Run(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds)
+      : plan_(plan),
+        parallel_(job::ParallelOf(plan)),
+        events_(events),
+        termination_(termination),
+        start_seconds_(start_seconds) {}
 
   job::Ended execute() {
     job::Ended ended;
@@ -52,7 +45,7 @@ class Run {
       throw;
     } catch (const std::exception&) {
       ended = describe_failure(std::current_exception(), meter_.where());
-      explain_budget(ended);
+      explain(ended);
     }
     ended.peak_tensor_bytes = meter_.overall_peak_bytes();
     ended.peak_reserved_bytes = meter_.overall_peak_reserved_bytes();
@@ -60,110 +53,168 @@ class Run {
   }
 
  private:
-  /// The allocator's own message knows nothing of the part of the budget that mapped weights take.
-  void explain_budget(job::Ended& ended) const {
-    const bool hit_budget = ended.kind == job::EndKind::kOutOfMemory && plan_.memory_budget_bytes > 0;
+  /// What an exception cannot know: the part of the budget that mapped weights take, which the allocator does not see,
+  /// and the rank.
+  void explain(job::Ended& ended) const {
+    const auto* tune = std::get_if<job::TunePlan>(&plan_);
+    const int64_t budget = tune == nullptr ? 0 : tune->memory_budget_bytes;
+    const bool hit_budget = ended.kind == job::EndKind::kOutOfMemory && budget > 0;
     if (hit_budget && device_.is_cpu() && mapped_weight_bytes() > 0) {
-      ended.reason += fmt::format(" (the budget of {} less {} of mapped weights)",
-                                  FormatBytes(static_cast<double>(plan_.memory_budget_bytes)),
-                                  FormatBytes(static_cast<double>(mapped_weight_bytes())));
+      ended.reason +=
+          fmt::format(" (the budget of {} less {} of mapped weights)", FormatBytes(static_cast<double>(budget)),
+                      FormatBytes(static_cast<double>(mapped_weight_bytes())));
+    }
+    if (parallel_.number_ranks > 1 && environment_) {
+      ended.reason = fmt::format("rank {}: {}", environment_->rank, ended.reason);
     }
   }
 
   void carry_out(job::Ended& ended) {
+    std::visit([](const auto& plan) { throw_if_error(check_plan(plan)); }, plan_);
+    if (const auto* vit = std::get_if<job::VitPlan>(&plan_); vit != nullptr && vit->dry_run) {
+      foretell(*vit);
+      return;
+    }
+    environment_ = environment_of(parallel_);
     prepare();
-    Session session = load();
-    StopRule stop(stop_options(session));
-    const LoopParts parts{.model = *session.model,
-                          .trainable = session.trainable,
-                          .optimizer = *session.optimizer,
-                          .schedule = session.schedule,
-                          .scaler = session.scaler ? &*session.scaler : nullptr,
-                          .rows = session.rows,
-                          .order = session.order,
-                          .stop = stop,
-                          .meter = meter_,
-                          .device = device_};
-    const LoopOptions options{.max_length = plan_.model_max_length, .max_grad_norm = plan_.max_grad_norm};
-    const LoopResult result = run_loop(options, parts, [this](const job::Step& step) { events_.write(step); });
+    open_trace();
+    const std::unique_ptr<Training> training = load();
+    const LoopResult result = train(*training);
     ended.stopped_by = result.stopped_by;
     ended.train_runtime = result.train_runtime;
     ended.warmup_steps = result.warmup.steps;
     ended.warmup_seconds = result.warmup.seconds;
-    save(session);
+    save(*training);
+    if (trace_) {
+      trace_->finish();
+    }
+  }
+
+  bool first_rank() const { return environment_->rank == 0; }
+
+  void foretell(const job::VitPlan& plan) {
+    environment_ = RankEnvironment{};
+    prepare();
+    write(forecast_memory(plan, plan.number_ranks, device_.is_cpu()));
+  }
+
+  void write(const std::vector<job::MemoryLedger>& ledgers) {
+    for (const job::MemoryLedger& ledger : ledgers) {
+      events_.write(ledger);
+    }
+  }
+
+  void write_measured(job::MemoryLedger ledger, const char* phase) {
+    ledger.rank = environment_->rank;
+    ledger.phase = phase;
+    ledger.source = "measured";
+    events_.write(ledger);
   }
 
   void prepare() {
-    throw_if_error(check_world());
-    throw_if_error(check_plan(plan_));
-    device_ = select_device(plan_.device);
+    device_ = select_rank_device(std::visit([](const auto& plan) { return plan.device; }, plan_), *environment_);
     meter_.set_device(device_);
-    set_threads(plan_.threads);
-    at::manual_seed(plan_.seed);
-    events_.write(job::Started{.pid = ::getpid(),
-                               .libtorch = TORCH_VERSION,
-                               .device = device_.str(),
-                               .threads = at::get_num_threads(),
-                               .isa = cpu_kernels().isa});
+    set_rank_threads(job::ThreadsOf(plan_), *environment_);
+    if (first_rank()) {
+      events_.write(job::Started{.pid = ::getpid(),
+                                 .libtorch = TORCH_VERSION,
+                                 .device = device_.str(),
+                                 .threads = at::get_num_threads(),
+                                 .isa = cpu_kernels().isa});
+    }
   }
 
-  Session load() {
-    std::optional<Session> session;
+  void open_trace() {
+    if (!parallel_.trace_dir.empty()) {
+      trace_.emplace(parallel_.trace_dir, environment_->rank);
+      meter_.set_trace(&*trace_);
+    }
+  }
+
+  void trace_collectives(const StrategyGroups& groups) {
+    if (trace_) {
+      for (const auto& [name, group] : groups.named()) {
+        group->set_observer(trace_->observer_of(name));
+      }
+    }
+  }
+
+  std::unique_ptr<Training> load() {
+    std::unique_ptr<Training> training;
     PhaseUse use;
-    meter_.measure("load", use, [&] { session = load_session(plan_, device_); });
-    throw_if_error(check_stop_options(stop_options(*session)));
-    const int64_t trainable = elements(session->trainable);
-    const int64_t base = base_elements(*session->model);
-    events_.write(job::Loaded{.seconds = MonotonicSeconds() - start_seconds_,
-                              .model_type = session->model->model_type(),
-                              .weights = session->random_weights ? "random" : "file",
-                              .parameters = session->lora ? base + trainable : base,
-                              .trainable_parameters = trainable,
-                              .rows = session->rows.rows(),
-                              .planned_steps = session->planned_steps,
-                              .layers = session->checkpointing.layers,
-                              .checkpointed_layers = session->checkpointing.checkpointed_layers,
-                              .step_bytes = session->checkpointing.step_bytes,
-                              .available_bytes = session->checkpointing.available_bytes,
-                              .peak_tensor_bytes = use.peak_bytes});
-    return *std::move(session);
+    meter_.measure("load", use, [&] {
+      training =
+          std::visit([&](const auto& plan) { return load_training(plan, *environment_, device_, events_); }, plan_);
+    });
+    throw_if_error(check_stop_options(training->stop_options()));
+    if (const StrategyGroups* groups = training->groups()) {
+      write_measured(training->init_memory(use.peak_bytes), "init");
+      if (first_rank()) {
+        events_.write(training->topology());
+      }
+      trace_collectives(*groups);
+    }
+    if (first_rank()) {
+      job::Loaded loaded = training->loaded();
+      loaded.seconds = MonotonicSeconds() - start_seconds_;
+      loaded.peak_tensor_bytes = use.peak_bytes;
+      events_.write(loaded);
+    }
+    return training;
   }
 
-  StopOptions stop_options(const Session& session) const {
-    return {.last_step = session.planned_steps,
-            .last_step_is_max_steps = plan_.max_steps >= 0,
-            .stop_after_seconds = plan_.stop_after_seconds,
-            .auto_stop_method = plan_.auto_stop_method};
+  LoopResult train(Training& training) {
+    const StrategyGroups* groups = training.groups();
+    StopRule stop(training.stop_options());
+    RankReporter reporter(events_, groups);
+    const LoopOptions options = training.loop_options();
+    LoopResult result = run_loop(options, {.task = training.task(),
+                                           .updater = training.updater(),
+                                           .schedule = training.schedule(),
+                                           .stop = stop,
+                                           .meter = meter_,
+                                           .observer = reporter,
+                                           .world = groups == nullptr ? nullptr : &groups->world(),
+                                           .device = device_});
+    if (groups != nullptr) {
+      reporter.write_collectives();
+      write_measured(training.step_memory(reporter.peak_bytes()), "steady");
+      if (first_rank()) {
+        write(training.foretold_memory(environment_->local_world_size));
+      }
+    }
+    return result;
   }
 
-  void save(Session& session) {
-    if (plan_.save == "none") {
+  void save(Training& training) {
+    const auto& [kept, output_dir] = std::visit(
+        [](const auto& plan) { return std::pair<const std::string&, const std::string&>(plan.save, plan.output_dir); },
+        plan_);
+    if (kept == "none") {
       return;
     }
     const auto lock = termination_.defer();
     PhaseUse use;
-    meter_.measure("save", use, [&] {
-      if (session.lora) {
-        save_lora(*session.model, *session.lora, plan_.output_dir);
-      } else {
-        save_model(*session.model, plan_.output_dir);
-      }
-    });
-    events_.write(job::Saved{.path = plan_.output_dir});
+    meter_.measure("save", use, [&] { training.save(); });
+    if (first_rank()) {
+      events_.write(job::Saved{.path = output_dir});
+    }
   }
 
-  const job::TunePlan& plan_;
+  const job::Plan& plan_;
+  const job::ParallelPlan& parallel_;
   EventWriter& events_;
   TerminationWatcher& termination_;
   double start_seconds_;
+  std::optional<RankEnvironment> environment_;
   c10::Device device_ = c10::kCPU;
+  std::optional<RankTrace> trace_;  ///< of plans that ask for it
   PhaseMeter meter_{c10::kCPU};
 };
 
 }  // namespace
 
-job::Ended run_plan(const job::TunePlan& plan, EventWriter& events, TerminationWatcher& termination,
-                    double start_seconds) {
+job::Ended run_plan(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds) {
   return Run(plan, events, termination, start_seconds).execute();
 }
 

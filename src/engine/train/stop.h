@@ -1,6 +1,7 @@
 // When a training run ends.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,12 +44,16 @@ struct StopOptions {
 /// Ok, or one line that says what is wrong with the options.
 Status check_stop_options(const StopOptions& options);
 
+/// What may end a run, as job::Ended's stopped_by names it; first: nothing yet.
+inline constexpr std::array<std::string_view, 5> kStopCauses = {"", "max_steps", "epochs", "stop_after_seconds",
+                                                                "auto_stop"};
+
 /// Asks all stop rules after each step.
 class StopRule {
  public:
   explicit StopRule(const StopOptions& options) : options_(options) {}
 
-  /// Why the run ends after step `step` (job::Ended's stopped_by), or empty to go on. `elapsed_seconds` counts from the
+  /// Why the run ends after step `step`: one of kStopCauses. `elapsed_seconds` counts from the
   /// start of the training loop.
   std::string_view after_step(int64_t step, double step_seconds, double elapsed_seconds);
   /// Not zero only when the auto-stop rule ended the run.

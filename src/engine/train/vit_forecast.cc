@@ -1,7 +1,6 @@
 #include "engine/train/vit_forecast.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -13,20 +12,12 @@
 #include "engine/shard/pipeline_schedule.h"
 #include "engine/shard/shard_engine.h"
 #include "engine/train/model_parts.h"
+#include "engine/train/rank_topology.h"
+#include "engine/train/strategy.h"
 #include "engine/train/vit_session.h"
-#include "engine/train/vit_strategy.h"
 
 namespace assay::engine {
 namespace {
-
-int64_t of(const MemoryByKind& bytes, MemoryKind kind) {
-  return bytes[static_cast<size_t>(kind)];
-}
-
-/// On the CPU what is offloaded takes the same memory.
-int64_t in_all(const MemoryByKind& bytes, bool on_cpu) {
-  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) - (on_cpu ? 0 : of(bytes, MemoryKind::kOffloaded));
-}
 
 job::MemoryLedger predicted(job::MemoryLedger event, int64_t rank, const char* phase) {
   event.rank = rank;
@@ -84,14 +75,14 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   // All activations are there when backward begins; the engine's own peak may come later, while a layer is at work.
   const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
   const MemoryPeak own = ledger.peak(on_cpu);
-  const int64_t at_backward = in_all(begin, on_cpu) + need.kept_bytes;
+  const int64_t at_backward = total_bytes(begin, on_cpu) + need.kept_bytes;
   const bool share_memory = on_cpu && local_ranks == plan.number_ranks;
   const int64_t peak = std::max(own.total, at_backward) + need.working_bytes +
                        bytes_beside_engine(plan, *loaded.model, groups, *world, on_cpu, share_memory);
   const job::MemoryLedger steady = at_backward >= own.total ? ledger_event(begin, need.kept_bytes, peak, on_cpu)
                                                             : ledger_event(own.by_kind, 0, peak, on_cpu);
   // Ranks that share memory tell each other of new groups through a tile.
-  const int64_t init_peak = in_all(start, on_cpu) + (share_memory && groups.splits_world() ? kShmStagingBytes : 0);
+  const int64_t init_peak = total_bytes(start, on_cpu) + (share_memory && groups.splits_world() ? kShmStagingBytes : 0);
   return {predicted(ledger_event(start, 0, init_peak, on_cpu), rank, "init"), predicted(steady, rank, "steady")};
 }
 
@@ -131,21 +122,6 @@ ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64
   const int64_t made_again = model.activation_cost(plan.batch_size / job::MicroBatches(plan)).layer_bytes;
   need.working_bytes = cost.working_bytes + (checkpoints ? made_again : 0) + cost.loss_bytes;
   return need;
-}
-
-job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak, bool on_cpu) {
-  job::MemoryLedger event;
-  event.parameters_bytes = of(bytes, MemoryKind::kParameters);
-  event.gradients_bytes = of(bytes, MemoryKind::kGradients);
-  event.master_bytes = of(bytes, MemoryKind::kMaster);
-  event.moments_bytes = of(bytes, MemoryKind::kMoments);
-  event.buckets_bytes = of(bytes, MemoryKind::kCommunication);
-  event.host_bytes = of(bytes, MemoryKind::kOffloaded);
-  const int64_t rest = std::max<int64_t>(0, peak - in_all(bytes, on_cpu));
-  event.activations_bytes = std::min(activations, rest);
-  event.temporaries_bytes = rest - event.activations_bytes;
-  event.peak_bytes = peak;
-  return event;
 }
 
 std::vector<job::MemoryLedger> forecast_memory(const job::VitPlan& plan, int64_t local_ranks, bool on_cpu) {

@@ -1,10 +1,9 @@
-// What a rank of a ViT training holds at its peak: foretold, and put into the events' terms.
+// What a rank of a ViT training holds at its peak, foretold.
 #pragma once
 
 #include <vector>
 
 #include "engine/model/vit.h"
-#include "engine/shard/memory_ledger.h"
 #include "job/parallel_event.h"
 #include "job/vit_plan.h"
 
@@ -20,10 +19,6 @@ struct ActivationNeed {
   int64_t working_bytes = 0;  ///< beside that, while one layer runs
 };
 ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers);
-
-/// The engine's bytes by kind, `activations` and temporaries, which are the rest of `peak`. Where the CPU is the
-/// device, offloaded state is part of the peak, and stands in host_bytes.
-job::MemoryLedger ledger_event(const MemoryByKind& bytes, int64_t activations, int64_t peak, bool on_cpu);
 
 /// The peaks of initialisation and of a steady step, of rank 0 or, with pipeline stages, of the rank whose steady peak
 /// is highest, without computing or sending anything: the sharding

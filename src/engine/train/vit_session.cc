@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/comm/connect.h"
 #include "engine/model/status_error.h"
 #include "engine/shard/patient_work.h"
 #include "engine/train/checkpointing.h"
 #include "engine/train/model_parts.h"
+#include "engine/train/rank_setup.h"
 #include "engine/train/vit_forecast.h"
 #include "job/tune_plan.h"
 
@@ -17,13 +17,6 @@ namespace assay::engine {
 namespace {
 
 constexpr char kOptimizer[] = "adamw_torch";
-
-std::unique_ptr<Communicator> join(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {
-  CommOptions wanted;
-  wanted.deadline_seconds = plan.timeout_seconds;
-  const CommOptions options = value_or_throw(read_comm_options(wanted));
-  return connect_ranks(environment, device.is_cuda() && environment.world_size > 1 ? "nccl" : "auto", options);
-}
 
 /// The classes that the plan asks for: those of the training images, or as many as it says.
 std::vector<std::string> classes_of(const job::VitPlan& plan) {
@@ -113,7 +106,7 @@ VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& env
   const VitConfig config = read_vit_config(plan.model_dir);
   check_divides(plan, config);
   VitSession session;
-  session.world = join(plan, environment, device);
+  session.world = join_ranks(plan, environment, device);
   session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   read_files(plan, config, device, session);
   session.parameters = count_parameters(session.model().config());

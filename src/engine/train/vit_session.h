@@ -12,7 +12,7 @@
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/image_batches.h"
 #include "engine/train/pipeline.h"
-#include "engine/train/vit_strategy.h"
+#include "engine/train/strategy.h"
 #include "job/vit_plan.h"
 
 namespace assay::engine {

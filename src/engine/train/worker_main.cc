@@ -8,7 +8,6 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/json.h"
@@ -22,7 +21,6 @@
 #include "engine/train/failure.h"
 #include "engine/train/run.h"
 #include "engine/train/termination.h"
-#include "engine/train/vit_run.h"
 #include "job/plan.h"
 #include "version.h"
 
@@ -42,14 +40,6 @@ Result<job::Plan> read_plan(const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonFile(path));
   Result<job::Plan> plan = job::PlanFromJson(json);
   return plan.ok() ? plan : plan.status().WithContext(path);
-}
-
-job::Ended carry_out(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination,
-                     double start_seconds) {
-  if (const auto* vit = std::get_if<job::VitPlan>(&plan); vit != nullptr) {
-    return run_vit_plan(*vit, events, termination, start_seconds);
-  }
-  return run_plan(std::get<job::TunePlan>(plan), events, termination, start_seconds);
 }
 
 /// Of ranks that carried out a plan together only the first says so.
@@ -73,7 +63,7 @@ int take_standard_output() {
   job::Ended ended;
   try {
     if (Result<job::Plan> plan = read_plan(plan_path); plan.ok()) {
-      ended = carry_out(*plan, events, termination, start_seconds);
+      ended = run_plan(*plan, events, termination, start_seconds);
     } else {
       ended.kind = job::EndKind::kInvalid;
       ended.reason = plan.status().message();

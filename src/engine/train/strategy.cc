@@ -1,4 +1,4 @@
-#include "engine/train/vit_strategy.h"
+#include "engine/train/strategy.h"
 
 #include <algorithm>
 #include <string>
@@ -12,7 +12,7 @@ namespace assay::engine {
 namespace {
 
 /// The engine's name of a plugin with its knobs.
-std::string strategy_name(const job::VitPlan& plan) {
+std::string strategy_name(const job::ParallelPlan& plan) {
   const job::PluginKnobs& knobs = plan.knobs;
   if (plan.plugin == "hybrid_parallel") {
     return knobs.zero_stage == 0 ? "torch_ddp" : "low_level_zero";
@@ -35,7 +35,7 @@ void set_communication_dtype(const std::string& name, ShardPolicy& policy) {
 }
 
 /// Data ranks lie along the axis over which the policy splits, or along both where it splits over groups.
-MeshShape mesh_of(const job::VitPlan& plan, SplitOver split, int ranks, int64_t ranks_of_machine) {
+MeshShape mesh_of(const job::ParallelPlan& plan, SplitOver split, int ranks, int64_t ranks_of_machine) {
   MeshShape shape{.pipeline = static_cast<int>(plan.knobs.pp_size), .tensor = static_cast<int>(plan.knobs.tp_size)};
   (split == SplitOver::kAll ? shape.shard : shape.data) = 0;
   if (split == SplitOver::kGroup) {
@@ -44,25 +44,50 @@ MeshShape mesh_of(const job::VitPlan& plan, SplitOver split, int ranks, int64_t 
   return value_or_throw(resolve_mesh(shape, ranks));
 }
 
-}  // namespace
-
-ShardPolicy policy_of(const job::VitPlan& plan) {
+/// The plugin's settings in `precision`, with the plan's knobs.
+ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precision) {
   const job::PluginKnobs& knobs = plan.knobs;
-  ShardPolicy policy = with_precision(shard_policy(strategy_name(plan)), plan.precision);
+  ShardPolicy policy = with_precision(shard_policy(strategy_name(plan)), precision);
   policy.bucket_mib = knobs.bucket_mib;
   policy.overlap = knobs.overlap;
   policy.prefetch = knobs.prefetch;
   policy.keep_gathered_frac = 1.0 - knobs.shard_param_frac;
   policy.offload_optim_frac = knobs.offload_optim_frac;
   policy.offload_param_frac = knobs.offload_param_frac;
-  policy.memory_cap_bytes = plan.memory_cap_bytes;
-  policy.loss_scale.initial = plan.loss_scale;
-  policy.several_backwards = job::MicroBatches(plan) > 1;
   set_communication_dtype(knobs.communication_dtype, policy);
   return policy;
 }
 
-bool reduces_once(const job::VitPlan& plan) {
+}  // namespace
+
+ShardPolicy policy_of(const job::VitPlan& plan) {
+  ShardPolicy policy = plugin_policy(plan, plan.precision);
+  policy.memory_cap_bytes = plan.memory_cap_bytes;
+  policy.loss_scale.initial = plan.loss_scale;
+  policy.several_backwards = job::MicroBatches(plan) > 1;
+  return policy;
+}
+
+ShardPolicy policy_of(const job::TunePlan& plan) {
+  ShardPolicy policy = plugin_policy(plan, "fp32");
+  policy.float32_master = plan.dtype == "float16";
+  policy.memory_cap_bytes = plan.memory_budget_bytes;
+  policy.several_backwards = plan.gradient_accumulation_steps > 1;
+  const std::optional<LossScaleOptions> scale = loss_scale_of(plan);
+  policy.scale_loss = scale.has_value();
+  policy.loss_scale = scale.value_or(LossScaleOptions{});
+  return policy;
+}
+
+std::optional<LossScaleOptions> loss_scale_of(const job::TunePlan& plan) {
+  const double scale = value_or_throw(job::LossScale(plan.loss_scale));
+  if (scale == job::kAutoLossScale) {
+    return plan.dtype == "float16" ? std::make_optional<LossScaleOptions>() : std::nullopt;
+  }
+  return scale > 0 ? std::make_optional<LossScaleOptions>({.initial = scale, .growth = 1, .backoff = 1}) : std::nullopt;
+}
+
+bool reduces_once(const job::ParallelPlan& plan) {
   return plan.knobs.no_sync || plan.knobs.pp_size > 1;
 }
 
@@ -73,7 +98,7 @@ at::ScalarType compute_dtype_of(const job::VitPlan& plan) {
   return plan.precision == "fp16" || plan.precision == "amp_fp16" ? at::kHalf : at::kBFloat16;
 }
 
-StrategyGroups::StrategyGroups(const job::VitPlan& plan, const ShardPolicy& policy, Communicator& world,
+StrategyGroups::StrategyGroups(const job::ParallelPlan& plan, const ShardPolicy& policy, Communicator& world,
                                int64_t ranks_of_machine)
     : world_(world),
       mesh_(world, mesh_of(plan, policy.split, world.size(), ranks_of_machine)),

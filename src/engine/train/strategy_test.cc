@@ -1,4 +1,4 @@
-#include "engine/train/vit_strategy.h"
+#include "engine/train/strategy.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,9 @@ namespace {
 TEST(VitStrategy, AStepOfSeveralMicroBatchesAddsUpInFloat32WhateverTravels) {
   for (const char* travels_as : {"", "float32", "bfloat16", "float16", "float8"}) {
     for (const char* precision : {"fp32", "bf16"}) {
-      job::VitPlan plan{.plugin = "FULL_SHARD", .precision = precision};
+      job::VitPlan plan;
+      plan.plugin = "FULL_SHARD";
+      plan.precision = precision;
       plan.knobs.communication_dtype = travels_as;
       EXPECT_FALSE(policy_of(plan).several_backwards) << travels_as << ", " << precision;
       plan.gradient_accumulation_steps = 2;
@@ -18,7 +20,9 @@ TEST(VitStrategy, AStepOfSeveralMicroBatchesAddsUpInFloat32WhateverTravels) {
 }
 
 TEST(VitStrategy, WhatTravelsIsTheCommunicationDtypesAlone) {
-  job::VitPlan plan{.plugin = "FULL_SHARD", .precision = "bf16"};
+  job::VitPlan plan;
+  plan.plugin = "FULL_SHARD";
+  plan.precision = "bf16";
   EXPECT_EQ(policy_of(plan).reduce_dtype, at::kBFloat16);
   plan.knobs.communication_dtype = "float8";
   EXPECT_EQ(policy_of(plan).reduce_dtype, at::kBFloat16);

@@ -4,6 +4,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,16 +13,23 @@
 #include "engine/comm/mesh.h"
 #include "engine/shard/policy.h"
 #include "engine/shard/shard_context.h"
+#include "job/tune_plan.h"
 #include "job/vit_plan.h"
 
 namespace assay::engine {
 
 /// How the plan's data ranks share the work.
 ShardPolicy policy_of(const job::VitPlan& plan);
+/// The same for a language model, whose parameters keep the dtypes that they have on one rank: the plan's, and float32
+/// of adapters. A float16 parameter has a float32 copy that the optimiser updates.
+ShardPolicy policy_of(const job::TunePlan& plan);
+
+/// How the losses of a language model are scaled; nothing: not at all.
+std::optional<LossScaleOptions> loss_scale_of(const job::TunePlan& plan);
 
 /// Whether gradients of a step's micro-batches are added up before they are reduced, whatever the plugin: as asked for,
 /// and over pipeline stages always.
-bool reduces_once(const job::VitPlan& plan);
+bool reduces_once(const job::ParallelPlan& plan);
 
 /// What the model computes in beside its parameters.
 at::ScalarType compute_dtype_of(const job::VitPlan& plan);
@@ -30,15 +38,17 @@ at::ScalarType compute_dtype_of(const job::VitPlan& plan);
 /// each of them. `world` outlives it.
 class StrategyGroups {
  public:
-  StrategyGroups(const job::VitPlan& plan, const ShardPolicy& policy, Communicator& world, int64_t ranks_of_machine);
+  StrategyGroups(const job::ParallelPlan& plan, const ShardPolicy& policy, Communicator& world,
+                 int64_t ranks_of_machine);
 
+  Communicator& world() const { return world_; }
   ShardGroups groups() const { return groups_; }
   /// All groups that carry collectives, `world` first, under the names that events have for them.
   std::vector<std::pair<std::string, Communicator*>> named() const;
   /// Whether there are others than the world.
   bool splits_world() const { return mesh_.splits_world(); }
   int64_t shard_ranks() const { return groups_.shard == nullptr ? 1 : groups_.shard->size(); }
-  /// Those that read different images.
+  /// Those that read different rows or images.
   int64_t data_rank() const;
   int64_t data_ranks() const { return int64_t{1} * mesh_.shape().data * mesh_.shape().shard; }
   /// Null where there is one.

@@ -1,0 +1,146 @@
+#include "engine/train/causal_lm_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <string>
+
+#include "base/text.h"
+#include "engine/kernels/memory.h"
+#include "engine/model/load.h"
+#include "engine/model/status_error.h"
+#include "engine/shard/patient_work.h"
+#include "engine/train/device.h"
+#include "engine/train/rank_setup.h"
+
+namespace assay::engine {
+namespace {
+
+data::TokenFile open_rows(const std::string& path) {
+  data::TokenFile rows = value_or_throw(data::TokenFile::Open(path));
+  if (rows.rows() == 0) {
+    throw StatusError(Status::InvalidArgument(fmt::format("the data set {} has no rows (add some)", path)));
+  }
+  return rows;
+}
+
+void check_vocabulary(const data::TokenFile& rows, const CausalLM& model) {
+  if (rows.vocab_size() > model.vocab_size()) {
+    throw StatusError(Status::InvalidArgument(fmt::format(
+        "the rows were tokenised with a vocabulary of {} entries, but the model's has only {} (use the model's own "
+        "tokeniser)",
+        rows.vocab_size(), model.vocab_size())));
+  }
+}
+
+/// Mapped weights are memory of the run that the allocator does not see: the budget for the rest shrinks by them.
+void make_room_for_mapped_weights(int64_t budget_bytes, c10::Device device) {
+  if (budget_bytes == 0 || !device.is_cpu()) {
+    return;
+  }
+  const int64_t mapped_bytes = mapped_weight_bytes();
+  if (mapped_bytes >= budget_bytes) {
+    throw StatusError(Status::OutOfMemory(fmt::format("the weights need {}, the memory budget is {}",
+                                                      FormatBytes(static_cast<double>(mapped_bytes)),
+                                                      FormatBytes(static_cast<double>(budget_bytes)))));
+  }
+  SetMemoryBudget(budget_bytes - mapped_bytes);
+}
+
+TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups* groups) {
+  return {.batch_size = plan.batch_size,
+          .accumulation_steps = plan.gradient_accumulation_steps,
+          .max_length = plan.model_max_length,
+          .shuffle = plan.shuffle,
+          .seed = plan.seed,
+          .rank = groups == nullptr ? 0 : groups->data_rank(),
+          .ranks = groups == nullptr ? 1 : groups->data_ranks()};
+}
+
+int64_t elements(const std::vector<NamedTensor>& tensors) {
+  return std::accumulate(tensors.begin(), tensors.end(), int64_t{0},
+                         [](int64_t sum, const NamedTensor& named) { return sum + named.second.numel(); });
+}
+
+/// Packed copies take twice the memory of the frozen weights and a second or so of the first step. With larger models
+/// that is too much for what it gains, since their products are large; with a budget, memory counts more than time.
+/// Returns the bytes that they will take.
+int64_t pack_weights(const job::TunePlan& plan, CausalLM& model) {
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  const int64_t bytes = model.packed_bytes();
+  if (plan.memory_budget_bytes > 0 || bytes > kMostBytes) {
+    return 0;
+  }
+  model.pack_frozen_weights();
+  return bytes;
+}
+
+/// Disks of several machines may be differently fast.
+void read_model(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
+  const auto read = [&] {
+    session.model = load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights);
+  };
+  if (session.world == nullptr) {
+    read();
+    return;
+  }
+  Communicator* const world[] = {session.world.get()};
+  run_patiently(world, device, "read the model in " + plan.model_dir, read);
+}
+
+/// On one rank; returns the bytes of states that no step has written to yet.
+int64_t make_optimizer_of(const job::TunePlan& plan, const std::vector<NamedTensor>& trainable,
+                          CausalLmSession& session) {
+  std::ranges::transform(trainable, std::back_inserter(session.trainable), &NamedTensor::second);
+  session.optimizer = make_optimizer(plan.optimizer, trainable, {.weight_decay = plan.weight_decay});
+  if (const auto scale = loss_scale_of(plan)) {
+    session.scaler.emplace(*scale);
+  }
+  return session.optimizer->untouched_bytes() + pack_weights(plan, *session.model);
+}
+
+/// Of the whole model: before its parameters are spread.
+void count_parameters(const std::vector<NamedTensor>& trainable, CausalLmSession& session) {
+  const int64_t base = elements(session.model->parameters());
+  session.trainable_parameters = elements(trainable);
+  session.parameters = session.lora ? base + session.trainable_parameters : base;
+}
+
+}  // namespace
+
+CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvironment& environment,
+                                       c10::Device device) {
+  SetMemoryBudget(plan.memory_budget_bytes, device);
+  const ShardPolicy policy = policy_of(plan);
+  CausalLmSession session;
+  if (job::IsOverRanks(plan)) {
+    session.world = join_ranks(plan, environment, device);
+    session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
+  }
+  session.batches =
+      std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
+  session.planned_steps =
+      plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
+  read_model(plan, device, session);
+  make_room_for_mapped_weights(plan.memory_budget_bytes, device);
+  check_vocabulary(session.batches->rows(), *session.model);
+  if (plan.method == "lora") {
+    session.lora = apply_lora(*session.model, plan.lora, plan.seed);
+  }
+  const std::vector<NamedTensor> trainable = trainable_parameters(*session.model);
+  count_parameters(trainable, session);
+  int64_t untouched_bytes = 0;
+  if (session.world == nullptr) {
+    untouched_bytes = make_optimizer_of(plan, trainable, session);
+  } else {
+    session.engine = std::make_unique<ShardEngine>(*session.model, policy, session.groups->groups(),
+                                                   OptimizerOptions{.weight_decay = plan.weight_decay});
+  }
+  const StepRoom room{device, untouched_bytes, environment.local_world_size};
+  session.checkpointing = set_checkpointing(plan, session.batches->rows(), room, *session.model);
+  return session;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,47 @@
+// Everything that one rank of a language model's fine-tune holds once it is loaded.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/adapter/lora.h"
+#include "engine/comm/rank_environment.h"
+#include "engine/model/causal_lm.h"
+#include "engine/optim/loss_scaler.h"
+#include "engine/optim/optimizer.h"
+#include "engine/shard/shard_engine.h"
+#include "engine/train/checkpointing.h"
+#include "engine/train/strategy.h"
+#include "engine/train/token_batches.h"
+#include "job/tune_plan.h"
+
+namespace assay::engine {
+
+/// In the order in which they must go: the engine before the model and the groups, these before the world.
+struct CausalLmSession {
+  std::unique_ptr<Communicator> world;     ///< null: one rank without a plugin, which has an optimizer
+  std::unique_ptr<StrategyGroups> groups;  ///< with world
+  std::unique_ptr<CausalLM> model;
+  bool random_weights = false;
+  std::optional<LoraConfig> lora;     ///< set when the method is lora
+  int64_t parameters = 0;             ///< of the model, adapters included
+  int64_t trainable_parameters = 0;   ///< of these
+  std::vector<at::Tensor> trainable;  ///< with optimizer
+  std::unique_ptr<Optimizer> optimizer;
+  std::optional<LossScaler> scaler;     ///< with optimizer; unset: the loss is not scaled
+  std::unique_ptr<ShardEngine> engine;  ///< with world
+  std::unique_ptr<TokenBatches> batches;
+  int64_t planned_steps = 0;
+  CheckpointingChoice checkpointing;
+};
+
+/// Joins the other ranks, loads rows, model and adapter and makes what updates them, within the plan's memory budget.
+/// Throws StatusError for whatever is wrong with the plan's files, or when plan and files do not fit together;
+/// CommError when the ranks do not find each other.
+CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvironment& environment,
+                                       c10::Device device);
+
+}  // namespace assay::engine

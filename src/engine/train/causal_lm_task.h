@@ -1,0 +1,27 @@
+// The training of a causal language model on rows of tokens.
+#pragma once
+
+#include "engine/model/causal_lm.h"
+#include "engine/train/task.h"
+#include "engine/train/token_batches.h"
+
+namespace assay::engine {
+
+/// The loss of a step is the sum over its micro-batches, of all ranks, of the tokens' cross-entropies, divided by the
+/// number of supervised tokens in all of them, as transformers.Trainer (num_items_in_batch) does. A step without any
+/// has loss 0 and changes nothing. (The reference divides by zero there and makes every parameter NaN.)
+class CausalLmTask : public Task {
+ public:
+  /// All outlive this.
+  CausalLmTask(CausalLM& model, TokenBatches& batches, c10::Device device)
+      : model_(model), batches_(batches), device_(device) {}
+
+  bool train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
+
+ private:
+  CausalLM& model_;
+  TokenBatches& batches_;
+  c10::Device device_;
+};
+
+}  // namespace assay::engine

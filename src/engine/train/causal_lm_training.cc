@@ -1,0 +1,119 @@
+#include <ATen/Context.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "engine/model/load.h"
+#include "engine/model/status_error.h"
+#include "engine/shard/full_weights.h"
+#include "engine/train/causal_lm_session.h"
+#include "engine/train/causal_lm_task.h"
+#include "engine/train/device.h"
+#include "engine/train/rank_topology.h"
+#include "engine/train/training.h"
+
+namespace assay::engine {
+namespace {
+
+Schedule schedule_of(const job::TunePlan& plan, int64_t steps) {
+  return value_or_throw(Schedule::create(plan.lr_scheduler_type, plan.learning_rate, plan.warmup_ratio, steps));
+}
+
+std::unique_ptr<Updater> updater_of(const job::TunePlan& plan, CausalLmSession& session) {
+  if (session.engine == nullptr) {
+    return make_local_updater(*session.optimizer, session.trainable, session.scaler ? &*session.scaler : nullptr);
+  }
+  return make_sharded_updater(*session.engine, session.groups->data_ranks(), reduces_once(plan));
+}
+
+class CausalLmTraining : public Training {
+ public:
+  CausalLmTraining(const job::TunePlan& plan, CausalLmSession session, c10::Device device)
+      : plan_(plan),
+        device_(device),
+        session_(std::move(session)),
+        task_(*session_.model, *session_.batches, device),
+        updater_(updater_of(plan, session_)),
+        schedule_(schedule_of(plan, session_.planned_steps)) {}
+
+  Task& task() override { return task_; }
+  Updater& updater() override { return *updater_; }
+  const Schedule& schedule() const override { return schedule_; }
+  StopOptions stop_options() const override {
+    return {.last_step = session_.planned_steps,
+            .last_step_is_max_steps = plan_.max_steps >= 0,
+            .stop_after_seconds = plan_.stop_after_seconds,
+            .auto_stop_method = plan_.auto_stop_method};
+  }
+  LoopOptions loop_options() const override {
+    return {.max_grad_norm = plan_.max_grad_norm, .cure = "bfloat16 or float32"};
+  }
+  const StrategyGroups* groups() const override { return session_.groups.get(); }
+
+  job::Loaded loaded() const override {
+    return {.model_type = session_.model->model_type(),
+            .weights = session_.random_weights ? "random" : "file",
+            .parameters = session_.parameters,
+            .trainable_parameters = session_.trainable_parameters,
+            .rows = session_.batches->rows().rows(),
+            .planned_steps = session_.planned_steps,
+            .layers = session_.checkpointing.layers,
+            .checkpointed_layers = session_.checkpointing.checkpointed_layers,
+            .step_bytes = session_.checkpointing.step_bytes,
+            .available_bytes = session_.checkpointing.available_bytes};
+  }
+
+  job::Topology topology() override {
+    job::Topology topology = topology_of(*session_.groups, session_.model->units());
+    topology.plugin = plan_.plugin;
+    topology.precision = plan_.dtype;
+    return topology;
+  }
+
+  job::MemoryLedger init_memory(int64_t peak_bytes) override { return memory(0, peak_bytes); }
+  job::MemoryLedger step_memory(int64_t peak_bytes) override {
+    return memory(session_.checkpointing.kept_bytes, peak_bytes);
+  }
+
+  void save() override {
+    const bool first = session_.world == nullptr || session_.world->rank() == 0;
+    std::vector<NamedTensor> weights = session_.engine == nullptr
+                                           ? trainable_parameters(*session_.model)
+                                           : full_weights(*session_.engine, first, WeightKinds::kTrainable);
+    if (!first) {
+      return;
+    }
+    if (session_.lora) {
+      save_lora(*session_.model, *session_.lora, weights, plan_.output_dir);
+      return;
+    }
+    for (auto& [name, tensor] : weights) {
+      tensor = tensor.to(parse_dtype(plan_.dtype));  // it may be the optimiser's float32 copy
+    }
+    save_model(*session_.model, std::move(weights), plan_.output_dir);
+  }
+
+ private:
+  job::MemoryLedger memory(int64_t activations, int64_t peak_bytes) {
+    const MemoryByKind held = session_.engine->ledger().peak(device_.is_cpu()).by_kind;
+    return ledger_event(held, activations, peak_bytes, device_.is_cpu());
+  }
+
+  const job::TunePlan& plan_;
+  c10::Device device_;
+  CausalLmSession session_;
+  CausalLmTask task_;
+  std::unique_ptr<Updater> updater_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+std::unique_ptr<Training> load_training(const job::TunePlan& plan, const RankEnvironment& environment,
+                                        c10::Device device, EventWriter&) {
+  // Ranks draw their dropout apart.
+  at::manual_seed(plan.seed + static_cast<uint64_t>(environment.rank));
+  return std::make_unique<CausalLmTraining>(plan, load_causal_lm_session(plan, environment, device), device);
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,46 @@
+#include "engine/train/rank_setup.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/comm/connect.h"
+#include "engine/model/status_error.h"
+#include "engine/train/device.h"
+
+namespace assay::engine {
+
+RankEnvironment environment_of(const job::ParallelPlan& plan) {
+  RankEnvironment environment = value_or_throw(read_rank_environment());
+  if (environment.world_size != plan.number_ranks) {
+    throw StatusError(Status::InvalidArgument(
+        fmt::format("the plan is for {} rank{}, but WORLD_SIZE says {}: start as many as the plan has",
+                    plan.number_ranks, plan.number_ranks == 1 ? "" : "s", environment.world_size)));
+  }
+  return environment;
+}
+
+c10::Device select_rank_device(const std::string& device, const RankEnvironment& environment) {
+  c10::Device selected = select_device(device);
+  if (selected.is_cuda()) {
+    selected = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(environment.local_rank));
+    use_device(selected);
+  }
+  return selected;
+}
+
+void set_rank_threads(int64_t threads, const RankEnvironment& environment) {
+  const bool shares = threads == 0 && environment.local_world_size > 1;
+  set_threads(shares ? std::max<int64_t>(1, at::get_num_threads() / environment.local_world_size) : threads);
+}
+
+std::unique_ptr<Communicator> join_ranks(const job::ParallelPlan& plan, const RankEnvironment& environment,
+                                         c10::Device device) {
+  CommOptions wanted;
+  wanted.deadline_seconds = plan.timeout_seconds;
+  const CommOptions options = value_or_throw(read_comm_options(wanted));
+  return connect_ranks(environment, device.is_cuda() && environment.world_size > 1 ? "nccl" : "auto", options);
+}
+
+}  // namespace assay::engine

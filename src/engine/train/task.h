@@ -1,0 +1,35 @@
+// What a model brings to the training loop: how a step's micro-batches become losses and gradients.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/train/phase_meter.h"
+#include "engine/train/updater.h"
+#include "job/event.h"
+
+namespace assay::engine {
+
+/// What a rank spent a step on.
+struct StepUse {
+  PhaseUse data;
+  PhaseUse transfer;
+  PhaseUse forward;
+  PhaseUse backward;
+  PhaseUse optimizer;
+};
+
+/// One rank's part of a training. Not safe to use from two threads.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  /// Runs forward and backward of this rank's part of step `step` and adds its gradients to those of `updater`.
+  /// event.loss becomes this rank's share of the step's loss, event's counts those of its rows: both are summed over
+  /// all ranks. False, on all ranks alike: nothing in the step bears loss, and there is nothing to update.
+  virtual bool train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) = 0;
+
+  /// Called after each step: `counted` of those that count were made.
+  virtual void step_over(int64_t /*step*/, int64_t /*counted*/, PhaseMeter& /*meter*/) {}
+};
+
+}  // namespace assay::engine

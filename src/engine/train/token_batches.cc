@@ -1,0 +1,86 @@
+#include "engine/train/token_batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/model/status_error.h"
+#include "engine/train/batch.h"
+#include "engine/train/row_deal.h"
+
+namespace assay::engine {
+namespace {
+
+OrderOptions order_of(const data::TokenFile& rows, const TokenBatchOptions& options) {
+  return {.rows = rows.rows(),
+          .batch_size = options.batch_size,
+          .accumulation_steps = options.accumulation_steps * options.ranks,
+          .shuffle = options.shuffle,
+          .seed = options.seed};
+}
+
+/// What a rank without a row computes on, so that it makes the others' collectives.
+PackedBatch pack_nothing(int64_t vocab_size, c10::Device device) {
+  constexpr std::array<int32_t, 1> kId = {0};
+  constexpr std::array<int32_t, 1> kLabel = {data::kMaskedLabel};
+  const std::array<data::TokenRowView, 1> rows = {{{kId, kLabel, 0}}};
+  return pack_rows(rows, vocab_size, device);
+}
+
+}  // namespace
+
+TokenBatches::TokenBatches(data::TokenFile rows, const TokenBatchOptions& options)
+    : rows_(std::move(rows)), options_(options), order_(order_of(rows_, options)) {
+  if (rows_.rows() < options.ranks) {
+    throw StatusError(Status::InvalidArgument(
+        fmt::format("the data set has {} rows, fewer than the {} data ranks that share them: take fewer ranks, or more "
+                    "rows",
+                    rows_.rows(), options.ranks)));
+  }
+}
+
+int64_t TokenBatches::length_of(int64_t row) const {
+  return static_cast<int64_t>(rows_.row(row, options_.max_length).ids.size());
+}
+
+int64_t TokenBatches::supervised_tokens(std::span<const int64_t> rows) const {
+  int64_t count = 0;
+  for (const int64_t row : rows) {
+    const std::span<const int32_t> labels = rows_.row(row, options_.max_length).labels;
+    const auto supervised = [](int32_t label) { return label != data::kMaskedLabel; };
+    count += labels.empty() ? 0 : std::ranges::count_if(labels.subspan(1), supervised);
+  }
+  return count;
+}
+
+TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device device) {
+  std::vector<int64_t> rows;
+  for (const std::vector<int64_t>& batch : order_.micro_batches(step)) {
+    rows.insert(rows.end(), batch.begin(), batch.end());
+  }
+  std::vector<int64_t> tokens;
+  std::ranges::transform(rows, std::back_inserter(tokens), [this](int64_t row) { return length_of(row); });
+  const std::vector<std::vector<int64_t>> hands = deal_rows(tokens, options_.ranks);
+  const auto most = static_cast<int64_t>(std::ranges::max(hands, {}, &std::vector<int64_t>::size).size());
+  std::vector<int64_t> own;
+  for (const int64_t place : hands[static_cast<size_t>(options_.rank)]) {
+    own.push_back(rows[static_cast<size_t>(place)]);
+  }
+
+  TokenWindow window{.supervised_tokens = supervised_tokens(rows)};
+  for (int64_t begin = 0; begin < most; begin += options_.batch_size) {
+    const int64_t end = std::min(begin + options_.batch_size, static_cast<int64_t>(own.size()));
+    if (begin < end) {
+      const auto batch = std::span(own).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+      window.batches.push_back(pack_rows(rows_, batch, options_.max_length, vocab_size, device));
+      ++window.with_rows;
+    } else {
+      window.batches.push_back(pack_nothing(vocab_size, device));
+    }
+  }
+  return window;
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,59 @@
+// A plan made ready on one rank: what a run needs of any kind of model.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/comm/rank_environment.h"
+#include "engine/optim/schedule.h"
+#include "engine/train/event_writer.h"
+#include "engine/train/loop.h"
+#include "engine/train/stop.h"
+#include "engine/train/strategy.h"
+#include "engine/train/task.h"
+#include "engine/train/updater.h"
+#include "job/event.h"
+#include "job/plan.h"
+
+namespace assay::engine {
+
+/// Not safe to use from two threads. All ranks make the same calls.
+class Training {
+ public:
+  virtual ~Training() = default;
+
+  virtual Task& task() = 0;
+  virtual Updater& updater() = 0;
+  virtual const Schedule& schedule() const = 0;
+  virtual StopOptions stop_options() const = 0;
+  virtual LoopOptions loop_options() const = 0;
+  /// Of the ranks that share the work; null: there is one, without groups.
+  virtual const StrategyGroups* groups() const = 0;
+
+  /// What was loaded, times and peaks apart.
+  virtual job::Loaded loaded() const = 0;
+  /// How the ranks are arranged, where there are groups.
+  virtual job::Topology topology() = 0;
+  /// The parts of `peak_bytes`: of initialisation, or of a step.
+  virtual job::MemoryLedger init_memory(int64_t peak_bytes) = 0;
+  virtual job::MemoryLedger step_memory(int64_t peak_bytes) = 0;
+  /// The same foretold, where that is known: `local_ranks` share this machine.
+  virtual std::vector<job::MemoryLedger> foretold_memory(int64_t /*local_ranks*/) { return {}; }
+
+  /// Writes what was trained into the plan's output_dir, once for all ranks. Throws StatusError.
+  virtual void save() = 0;
+};
+
+/// Joins the other ranks, loads model and data and spreads them as the plan says. `plan` and `events` outlive the
+/// result. Throws StatusError for whatever is wrong with the plan's files, or when plan and files do not fit together;
+/// CommError when the ranks do not find each other.
+std::unique_ptr<Training> load_training(const job::TunePlan& plan, const RankEnvironment& environment,
+                                        c10::Device device, EventWriter& events);
+std::unique_ptr<Training> load_training(const job::VitPlan& plan, const RankEnvironment& environment,
+                                        c10::Device device, EventWriter& events);
+
+}  // namespace assay::engine

@@ -1,0 +1,26 @@
+// How the ranks of a plan share its work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "job/parallel_plugin.h"
+
+namespace assay::job {
+
+/// What every kind of plan has. A rank learns which one it is from its environment (RANK, LOCAL_RANK, WORLD_SIZE,
+/// MASTER_ADDR, MASTER_PORT), which must agree with number_ranks.
+struct ParallelPlan {
+  std::string plugin = "torch_ddp";  ///< a name of Plugins()
+  PluginKnobs knobs;
+  int64_t number_ranks = 1;
+  double timeout_seconds = 30;  ///< without progress in a collective, after which the run ends
+  std::string trace_dir;        ///< where each rank writes its trace (job/trace_file.h); empty: none
+};
+
+/// Ranks that read different rows or images: number_ranks without tensor and pipeline ranks.
+inline int64_t DataRanks(const ParallelPlan& plan) {
+  return plan.number_ranks / (plan.knobs.tp_size * plan.knobs.pp_size);
+}
+
+}  // namespace assay::job

@@ -1,0 +1,194 @@
+"""Language models over ranks: N ranks are one rank with N times the accumulation, under every plugin."""
+
+import json
+
+import pytest
+import tiny
+import torch
+from peft import PeftModel
+from ranks import finish_ranks, of_kind, start_ranks
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+from worker import run_worker, train, write_plan
+
+PLUGINS = {
+    "torch_ddp": {},
+    "low_level_zero": {"zero_stage": 1},
+    "low_level_zero_2": {"zero_stage": 2},
+    "gemini": {"offload_optim_frac": 1},
+    "FULL_SHARD": {"prefetch": 1},
+    "SHARD_GRAD_OP": {"prefetch": 1},
+    "NO_SHARD": {},
+    "HYBRID_SHARD": {"prefetch": 1},
+}
+STEPS = 20
+
+
+def plan_of(folder, model_dir, *, rows=None, **fields):
+    rows = rows or tiny.make_rows(96, longest=30)
+    return {
+        "model_dir": model_dir,
+        "tokens_file": tiny.save_rows(rows, folder / "rows.tok"),
+        "dtype": "float32",
+        "device": "cpu",
+        "learning_rate": 1e-3,
+        "warmup_ratio": 0,
+        "batch_size": 2,
+        "max_steps": STEPS,
+        "save": "final",
+        **fields,
+    }
+
+
+def train_on(folder, ranks, **plan):
+    """What all ranks say of a run that must succeed, by rank."""
+    folder.mkdir(exist_ok=True)
+    path = write_plan(folder, **{"output_dir": str(folder / "out"), **plan, "number_ranks": ranks})
+    results = finish_ranks(start_ranks(path, ranks))
+    assert results[0][-1]["kind"] == "done", results[0][-1]
+    return results
+
+
+def column(events, name):
+    return [step[name] for step in of_kind(events, "step")]
+
+
+def assert_same_course(events, alone):
+    """The counts are those of the same rows; losses differ by the order of sums alone."""
+    for name in ("samples", "real_tokens", "supervised_tokens", "learning_rate"):
+        assert column(events, name) == column(alone, name), name
+    assert column(events, "loss") == pytest.approx(column(alone, "loss"), rel=1e-5)
+    assert column(events, "grad_norm") == pytest.approx(column(alone, "grad_norm"), rel=1e-4)
+
+
+METHODS = {
+    "full": {"method": "full"},
+    "lora": {"method": "lora", "lora": {"rank": 4, "dropout": 0, "target_modules": ["q_proj", "v_proj", "down_proj"]}},
+}
+
+
+@pytest.fixture(scope="module")
+def alone(models, tmp_path_factory):
+    """One rank with four micro-batches a step, and what it saved, for each method and kind of model."""
+    runs = {}
+    for name, method in METHODS.items():
+        for model in tiny.CONFIGS:
+            folder = tmp_path_factory.mktemp(f"{model}-{name}")
+            plan = plan_of(folder, models[model], gradient_accumulation_steps=4, output_dir=str(folder), **method)
+            runs[model, name] = train(folder, **plan).events, folder
+    return runs
+
+
+def saved(folder, method):
+    return load_file(folder / ("adapter_model.safetensors" if method == "lora" else "model.safetensors"))
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+@pytest.mark.parametrize(("model", "method"), [("llama", "full"), ("granite", "full"), ("llama", "lora")])
+def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method, models, alone, tmp_path):
+    events, folder = alone[model, method]
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=2, **METHODS[method])
+    results = train_on(tmp_path / "two", 2, **plan, plugin=plugin.removesuffix("_2"), knobs=PLUGINS[plugin])
+    assert_same_course(results[0], events)
+    ours, theirs = saved(tmp_path / "two" / "out", method), saved(folder, method)
+    assert ours.keys() == theirs.keys()
+    for name, tensor in theirs.items():
+        assert ours[name].dtype == tensor.dtype
+        # Adam makes whole steps out of what rounding leaves of a gradient that is nearly zero.
+        assert (ours[name] - tensor).norm() <= 2e-2 * tensor.norm() + 1e-6, name
+    for rank, of_rank in enumerate(results):
+        assert [step["rank"] for step in of_kind(of_rank, "rank_step")] == [rank] * STEPS
+        measured = [event for event in of_kind(of_rank, "memory") if event["source"] == "measured"]
+        assert [event["phase"] for event in measured] == ["init", "steady"] and measured[1]["peak_bytes"] > 0
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_more_ranks_than_rows_are_left_in_an_epochs_last_step(ranks, models, tmp_path):
+    """Rows without loss, one long row, and steps whose rows do not go around."""
+    rows = tiny.make_rows(25, longest=30)
+    rows[3] = {**rows[3], "labels": [-100] * len(rows[3]["labels"])}
+    rows[7] = tiny.make_rows(1, shortest=100, longest=100, seed=9)[0]
+    plan = plan_of(tmp_path, models["llama"], rows=rows, batch_size=1, max_steps=-1, num_train_epochs=2)
+    one = train(tmp_path, **{**plan, "gradient_accumulation_steps": 2 * ranks, "output_dir": str(tmp_path)})
+    results = train_on(tmp_path / "many", ranks, **plan, gradient_accumulation_steps=2, plugin="FULL_SHARD")
+    assert_same_course(results[0], one.events)
+    assert results[0][-1]["stopped_by"] == "epochs"
+
+
+def test_what_ranks_save_is_what_transformers_and_peft_read(models, tmp_path):
+    plan = plan_of(tmp_path, models["llama"], max_steps=2)
+    train_on(tmp_path / "full", 2, **plan, plugin="FULL_SHARD")
+    model, report = AutoModelForCausalLM.from_pretrained(tmp_path / "full" / "out", output_loading_info=True)
+    assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    train_on(tmp_path / "lora", 2, **plan, **METHODS["lora"], plugin="torch_ddp")
+    adapted = PeftModel.from_pretrained(model, tmp_path / "lora" / "out")
+    assert any("lora_B" in name and tensor.abs().max() > 0 for name, tensor in adapted.named_parameters())
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("plugin", ["torch_ddp", "FULL_SHARD"])
+def test_16_bits_follow_one_rank(dtype, plugin, models, tmp_path):
+    plan = plan_of(tmp_path, models["llama"], dtype=dtype, max_steps=8)
+    one = train(tmp_path, **{**plan, "gradient_accumulation_steps": 2, "output_dir": str(tmp_path)})
+    results = train_on(tmp_path / "two", 2, **plan, plugin=plugin)
+    assert column(results[0], "loss") == pytest.approx(one.column("loss"), rel=2e-2)
+    tensors = load_file(tmp_path / "two" / "out" / "model.safetensors")
+    assert {tensor.dtype for tensor in tensors.values()} == {getattr(torch, dtype)}
+
+
+def test_a_frozen_base_is_mapped_and_not_copied(models, tmp_path):
+    """Under a plugin that keeps weights whole, the base of LoRA is the mapped file on every rank."""
+    plan = plan_of(tmp_path, models["llama"], **METHODS["lora"], max_steps=1)
+    results = train_on(tmp_path / "two", 2, **plan)
+    size = sum(t.nbytes for t in load_file(models["llama"] + "/model.safetensors").values())
+    for events in results:
+        init = next(event for event in of_kind(events, "memory") if event["phase"] == "init")
+        assert init["parameters_bytes"] >= size
+        assert init["peak_bytes"] < 1.8 * size
+
+
+def test_stop_rules_are_the_first_ranks(models, tmp_path):
+    plan = plan_of(tmp_path, models["llama"], max_steps=10000, stop_after_seconds=0.2)
+    results = train_on(tmp_path / "two", 2, **plan)
+    assert results[0][-1]["stopped_by"] == "stop_after_seconds"
+    steps = [len(of_kind(events, "rank_step")) for events in results]
+    assert steps[0] == steps[1] < 10000
+
+
+def refused(folder, ranks, **plan):
+    """The reasons of all ranks."""
+    path = write_plan(folder, **plan, number_ranks=ranks)
+    return [events[-1]["reason"] for events in finish_ranks(start_ranks(path, ranks), expect=2)]
+
+
+def test_what_ranks_cannot_do_gets_one_line_on_every_rank(models, tmp_path):
+    plan = plan_of(tmp_path, models["llama"], save="none")
+    few = plan_of(tmp_path, models["llama"], rows=tiny.make_rows(2), save="none")
+    few["tokens_file"] = tiny.save_rows(tiny.make_rows(2), tmp_path / "few.tok")
+    for rank, reason in enumerate(refused(tmp_path, 3, **few)):
+        assert reason == (
+            f"rank {rank}: the data set has 2 rows, fewer than the 3 data ranks that share them: take fewer ranks, or "
+            "more rows"
+        )
+    for reason in refused(tmp_path, 2, **plan, optimizer="sgd"):
+        assert "optimizer 'sgd' is not supported over ranks" in reason
+    for reason in refused(tmp_path, 2, **plan, plugin="hybrid_parallel", knobs={"tp_size": 2}):
+        assert "hybrid_parallel divides vision transformers alone" in reason
+
+
+def test_a_loss_that_diverges_ends_every_rank(models, tmp_path):
+    plan = plan_of(tmp_path, models["llama"], learning_rate=1e30, max_steps=5)
+    path = write_plan(tmp_path, **plan, output_dir=str(tmp_path / "out"), number_ranks=2)
+    for rank, events in enumerate(finish_ranks(start_ranks(path, 2), expect=2)):
+        assert events[-1]["kind"] == "diverged"
+        assert events[-1]["reason"].startswith(f"rank {rank}: the ")
+    assert not (tmp_path / "out" / "model.safetensors").exists()
+
+
+def test_a_plugin_on_one_rank_follows_none(models, tmp_path):
+    plan = plan_of(tmp_path, models["llama"], output_dir=str(tmp_path / "out"))
+    one = train(tmp_path, **plan)
+    sharded = run_worker(write_plan(tmp_path, **plan, plugin="FULL_SHARD", knobs={"prefetch": 1}))
+    assert sharded.returncode == 0, sharded.stderr
+    assert_same_course(sharded.events, one.events)
+    assert json.loads((tmp_path / "plan.json").read_text())["plugin"] == "FULL_SHARD"
