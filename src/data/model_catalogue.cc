@@ -7,17 +7,16 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "architecture/families.h"
+#include "architecture/parameters.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "data/model_size.h"
 #include "job/model_folder.h"
 
 namespace assay::data {
 namespace {
 
 using enum ModelStatus;
-
-constexpr std::array<std::string_view, 3> kFamilies = {"granite", "llama", "mistral"};
 
 // The names of the reference's SFTTrainer experiments (IBM/ado, plugins/actuators/sfttrainer, models.yaml and docs),
 // those added to its table later, and the two larger SmolLM2. Sorted by name.
@@ -76,7 +75,7 @@ Status Unavailable(const CatalogueModel& model) {
   if (model.status == kFamilyUnsupported) {
     return Status::Unsupported(
         fmt::format("{} is known, but its family {} is not supported yet; supported families: {}", model.name,
-                    model.family, fmt::join(kFamilies, ", ")));
+                    model.family, fmt::join(architecture::FamilyNames(), ", ")));
   }
   return Status::Unsupported(fmt::format(
       "{} is known, but its configuration is not public and not shipped; give a folder with its config.json",
@@ -133,15 +132,16 @@ Result<ModelRef> ReadModelFolder(const std::string& name, const std::string& dir
   }
   ASSAY_RETURN_IF_ERROR(ReadField(config, "model_type", ref.family).WithContext(path));
   ASSAY_RETURN_IF_ERROR(ReadField(config, "vocab_size", ref.vocab_size).WithContext(path));
-  if (std::ranges::find(kFamilies, ref.family) == kFamilies.end()) {
+  if (architecture::FindFamily(ref.family) == nullptr) {
     return Status::Unsupported(fmt::format("{}: {} is not supported; supported families: {}", path,
                                            ref.family.empty() ? "a model without model_type" : "family " + ref.family,
-                                           fmt::join(kFamilies, ", ")));
+                                           fmt::join(architecture::FamilyNames(), ", ")));
   }
   if (ref.vocab_size <= 0) {
     return Status::InvalidArgument(fmt::format("{}: vocab_size is {}; expected at least 1", path, ref.vocab_size));
   }
-  ref.parameters = CountDecoderParameters(config);
+  const auto parsed = architecture::ReadModelConfig(dir);
+  ref.parameters = parsed.ok() ? architecture::CountParameters(*parsed) : 0;
   ASSAY_ASSIGN_OR_RETURN(const std::string weights, job::FindWeights(dir));
   ref.has_weights = !weights.empty();
   ASSAY_RETURN_IF_ERROR(ChooseTokenizer(share_dir, ref));

@@ -1,18 +1,13 @@
-// How large a model is, by its config.json alone.
+// Whether a model can be trained here, by its size alone.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "base/status.h"
 #include "data/model_catalogue.h"
 
 namespace assay::data {
-
-/// Parameters of a decoder as the Llama, Mistral and Granite families build it (transformers, modeling_llama.py); 0
-/// where the config lacks what decides it.
-int64_t CountDecoderParameters(const nlohmann::json& config);
 
 /// What of a training decides how much memory it needs before any batch.
 struct TrainingKind {

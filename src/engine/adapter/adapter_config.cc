@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "architecture/config_reader.h"
 #include "base/json.h"
 #include "engine/adapter/target_modules.h"
-#include "engine/model/config_reader.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
 namespace {
+
+using architecture::ConfigReader;
 
 /// Options that change what is computed and that we do not have. An option is off when it is absent, null, false, or an
 /// empty list or object.
@@ -32,19 +34,19 @@ bool is_off(const nlohmann::json& value) {
   return value.is_null() || value == false || (value.is_structured() && value.empty());
 }
 
-void refuse_unsupported(const ConfigReader& keys, const nlohmann::json& document) {
+void refuse_unsupported(ConfigReader& keys, const nlohmann::json& document) {
   for (const std::string_view key : kUnsupported) {
     const auto it = document.find(key);
     if (it != document.end() && !is_off(*it)) {
-      keys.fail(fmt::format("{} is {}, which is not supported: only plain LoRA adapters are", key, DumpJson(*it)));
+      keys.Fail(fmt::format("{} is {}, which is not supported: only plain LoRA adapters are", key, DumpJson(*it)));
     }
   }
-  if (const std::string bias = keys.text_or("bias", "none"); bias != "none") {
-    keys.fail(fmt::format("bias is '{}', which is not supported: only 'none' is", bias));
+  if (const std::string bias = keys.TextOr("bias", "none"); bias != "none") {
+    keys.Fail(fmt::format("bias is '{}', which is not supported: only 'none' is", bias));
   }
 }
 
-void read_targets(const ConfigReader& keys, const nlohmann::json& document, LoraConfig& config) {
+void read_targets(ConfigReader& keys, const nlohmann::json& document, LoraConfig& config) {
   const auto it = document.find("target_modules");
   if (it != document.end() && it->is_string()) {
     config.target_pattern = it->get<std::string>();
@@ -52,7 +54,8 @@ void read_targets(const ConfigReader& keys, const nlohmann::json& document, Lora
   }
   const auto is_text = [](const nlohmann::json& item) { return item.is_string(); };
   if (it == document.end() || !it->is_array() || it->empty() || !std::ranges::all_of(*it, is_text)) {
-    keys.fail("target_modules must be a list of module names or a regular expression");
+    keys.Fail("target_modules must be a list of module names or a regular expression");
+    return;
   }
   config.target_modules = it->get<std::vector<std::string>>();
 }
@@ -61,20 +64,21 @@ void read_targets(const ConfigReader& keys, const nlohmann::json& document, Lora
 
 LoraConfig parse_adapter_config(std::string_view text, const std::string& source) {
   const nlohmann::json document = value_or_throw(ParseJson(text, source));
-  const ConfigReader keys(document, source);
-  if (const std::string type = keys.text("peft_type"); type != "LORA") {
-    keys.fail(fmt::format("peft_type '{}' is not supported, only 'LORA'", type));
+  ConfigReader keys(document, source);
+  if (const std::string type = keys.Text("peft_type"); type != "LORA") {
+    keys.Fail(fmt::format("peft_type '{}' is not supported, only 'LORA'", type));
   }
   refuse_unsupported(keys, document);
   LoraConfig config;
-  config.rank = keys.integer("r", 1);
-  config.alpha = keys.positive_or("lora_alpha", 8);
-  config.dropout = keys.non_negative_or("lora_dropout", 0);
+  config.rank = keys.Integer("r", 1);
+  config.alpha = keys.PositiveOr("lora_alpha", 8);
+  config.dropout = keys.NonNegativeOr("lora_dropout", 0);
   if (config.dropout >= 1) {
-    keys.fail(fmt::format("lora_dropout must be below 1, not {}", config.dropout));
+    keys.Fail(fmt::format("lora_dropout must be below 1, not {}", config.dropout));
   }
-  config.use_rslora = keys.boolean_or("use_rslora", false);
+  config.use_rslora = keys.BooleanOr("use_rslora", false);
   read_targets(keys, document, config);
+  throw_if_error(keys.status());
   return config;
 }
 

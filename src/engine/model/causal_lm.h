@@ -9,20 +9,22 @@
 #include <utility>
 #include <vector>
 
+#include "architecture/model_config.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
-#include "engine/model/config.h"
 #include "engine/model/unit.h"
 
 namespace assay::engine {
+
+using architecture::ModelConfig;
 
 /// A linear layer under its Hugging Face module path ("model.layers.0.self_attn.q_proj"). An adapter, put on from
 /// outside, changes what forward() computes.
 struct Linear {
   std::string path;
-  at::Tensor weight_OI;
-  std::optional<at::Tensor> bias_O;
-  std::optional<LoraTensors> lora;
+  at::Tensor weight_OI{};
+  std::optional<at::Tensor> bias_O{};
+  std::optional<LoraTensors> lora{};
   bool training = true;      ///< dropout of the adapter is active
   PackedWeightPtr packed{};  ///< of the weight; null: it is used as it is
 

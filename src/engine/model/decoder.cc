@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -15,50 +14,6 @@
 namespace assay::engine {
 namespace {
 
-/// Takes a layer's parameters from a source, under their checkpoint names.
-class LayerBuilder {
- public:
-  LayerBuilder(const ModelConfig& config, const ParameterSource& parameters, int64_t index)
-      : config_(config), parameters_(parameters), prefix_(fmt::format("model.layers.{}.", index)) {}
-
-  DecoderLayer build() const {
-    const int64_t hidden = config_.hidden_size;
-    const int64_t query = config_.num_query_heads * config_.head_dim;
-    const int64_t key_value = config_.num_key_value_heads * config_.head_dim;
-    const int64_t intermediate = config_.intermediate_size;
-    DecoderLayer layer;
-    layer.q_proj = linear("self_attn.q_proj", query, hidden, config_.attention_bias);
-    layer.k_proj = linear("self_attn.k_proj", key_value, hidden, config_.attention_bias);
-    layer.v_proj = linear("self_attn.v_proj", key_value, hidden, config_.attention_bias);
-    layer.o_proj = linear("self_attn.o_proj", hidden, query, config_.attention_bias);
-    layer.gate_proj = linear("mlp.gate_proj", intermediate, hidden, config_.mlp_bias);
-    layer.up_proj = linear("mlp.up_proj", intermediate, hidden, config_.mlp_bias);
-    layer.down_proj = linear("mlp.down_proj", hidden, intermediate, config_.mlp_bias);
-    layer.input_norm_H = norm("input_layernorm");
-    layer.post_attention_norm_H = norm("post_attention_layernorm");
-    return layer;
-  }
-
- private:
-  Linear linear(const char* name, int64_t out, int64_t in, bool bias) const {
-    Linear linear;
-    linear.path = prefix_ + name;
-    linear.weight_OI = parameters_({linear.path + ".weight", {out, in}, Initializer::kNormal});
-    if (bias) {
-      linear.bias_O = parameters_({linear.path + ".bias", {out}, Initializer::kZeros});
-    }
-    return linear;
-  }
-
-  at::Tensor norm(const char* name) const {
-    return parameters_({prefix_ + name + ".weight", {config_.hidden_size}, Initializer::kOnes});
-  }
-
-  const ModelConfig& config_;
-  const ParameterSource& parameters_;
-  std::string prefix_;
-};
-
 bool trainable(const at::Tensor& tensor) {
   return tensor.defined() && tensor.requires_grad();
 }
@@ -69,7 +24,7 @@ bool trainable(const Linear& linear) {
 }
 
 bool trainable(const DecoderLayer& layer) {
-  return trainable(layer.input_norm_H) || trainable(layer.post_attention_norm_H) ||
+  return std::ranges::any_of(layer.norms(), [](const RmsNorm* norm) { return trainable(norm->weight_H); }) ||
          std::ranges::any_of(layer.linears(), [](const Linear* linear) { return trainable(*linear); });
 }
 
@@ -90,31 +45,6 @@ int64_t adapter_bytes(const DecoderLayer& layer) {
     }
   }
   return bytes;
-}
-
-/// Calls visit(name, tensor) for every base parameter of a layer, in the order of the checkpoint.
-template <typename Layer, typename Visit>
-void visit_layer(Layer& layer, size_t index, const Visit& visit) {
-  for (auto* linear : layer.linears()) {
-    visit(linear->path + ".weight", linear->weight_OI);
-    if (linear->bias_O) {
-      visit(linear->path + ".bias", *linear->bias_O);
-    }
-  }
-  visit(fmt::format("model.layers.{}.input_layernorm.weight", index), layer.input_norm_H);
-  visit(fmt::format("model.layers.{}.post_attention_layernorm.weight", index), layer.post_attention_norm_H);
-}
-
-/// The same for the adapters on it, under peft's names.
-template <typename Visit>
-void visit_adapters(DecoderLayer& layer, const Visit& visit) {
-  for (Linear* linear : layer.linears()) {
-    if (linear->lora) {
-      const std::string path = "base_model.model." + linear->path;
-      visit(path + ".lora_A.weight", linear->lora->a_rI);
-      visit(path + ".lora_B.weight", linear->lora->b_Or);
-    }
-  }
 }
 
 /// The float32 copies of its largest product, where products of 16 bits go through float32.
@@ -140,25 +70,29 @@ RecomputePtr swiglu_again(const at::Tensor& gate_TI, const at::Tensor& up_TI) {
 
 }  // namespace
 
-std::vector<Linear*> DecoderLayer::linears() {
-  return {&q_proj, &k_proj, &v_proj, &o_proj, &gate_proj, &up_proj, &down_proj};
-}
-
-std::vector<const Linear*> DecoderLayer::linears() const {
-  return {&q_proj, &k_proj, &v_proj, &o_proj, &gate_proj, &up_proj, &down_proj};
-}
-
 Decoder::Decoder(ModelConfig config, const ParameterSource& parameters)
     : config_(std::move(config)),
-      embedding_VH_(parameters({"model.embed_tokens.weight", {config_.vocab_size, config_.hidden_size}})),
+      embedding_VH_(parameters(architecture::EmbeddingParameter(config_))),
       rotary_(config_, embedding_VH_.device()) {
+  units_.push_back({"model.embed_tokens", {{architecture::EmbeddingParameter(config_).name, &embedding_VH_}}, {}});
+  const auto take = [&](const ParameterSpec& spec, at::Tensor& place) {
+    place = parameters(spec);
+    units_.back().parameters.push_back({spec.name, &place});
+  };
   layers_.reserve(static_cast<size_t>(config_.num_layers));
   for (int64_t i = 0; i < config_.num_layers; ++i) {
-    layers_.push_back(LayerBuilder(config_, parameters, i).build());
+    DecoderLayer& layer = layers_.emplace_back(architecture::LayerPath(i));
+    units_.push_back({architecture::LayerPath(i), {}, {}});
+    for (const ParameterSpec& spec : architecture::LayerParameters(config_, i)) {
+      take(spec, layer.place(spec.name));
+    }
   }
-  final_norm_H_ = parameters({"model.norm.weight", {config_.hidden_size}, Initializer::kOnes});
-  if (!config_.tie_word_embeddings) {
-    head_VH_ = parameters({"lm_head.weight", {config_.vocab_size, config_.hidden_size}});
+  units_.push_back({"lm_head", {}, {}});
+  for (const ParameterSpec& spec : architecture::HeadParameters(config_)) {
+    take(spec, spec.name.starts_with("lm_head.") ? head_VH_ : final_norm_H_);
+  }
+  if (config_.tie_word_embeddings) {
+    units_.back().also_uses.push_back(0);
   }
 }
 
@@ -201,15 +135,15 @@ LayerResult Decoder::forward_layer(size_t index, const LayerState& state, const 
   at::Tensor normed_TH;
   if (input.block_TH.defined()) {
     std::tie(entry_TH, normed_TH) =
-        add_rms_norm(input.residual_TH, input.block_TH, layer.input_norm_H, eps, multiplier);
+        add_rms_norm(input.residual_TH, input.block_TH, layer.input_norm.weight_H, eps, multiplier);
   } else {
-    normed_TH = rms_norm(entry_TH, layer.input_norm_H, eps);
+    normed_TH = rms_norm(entry_TH, layer.input_norm.weight_H, eps);
   }
   const at::Tensor attended_TH =
-      attend(layer, normed_TH, norm_again(entry_TH, layer.input_norm_H, eps), batch, rotary, kept);
+      attend(layer, normed_TH, norm_again(entry_TH, layer.input_norm.weight_H, eps), batch, rotary, kept);
   const auto [residual_TH, mlp_input_TH] =
-      add_rms_norm(entry_TH, attended_TH, layer.post_attention_norm_H, eps, multiplier);
-  const RecomputePtr mlp_input_again = norm_again(residual_TH, layer.post_attention_norm_H, eps);
+      add_rms_norm(entry_TH, attended_TH, layer.post_attention_norm.weight_H, eps, multiplier);
+  const RecomputePtr mlp_input_again = norm_again(residual_TH, layer.post_attention_norm.weight_H, eps);
   const at::Tensor gate_TI = layer.gate_proj.forward(mlp_input_TH, mlp_input_again);
   const at::Tensor up_TI = layer.up_proj.forward(mlp_input_TH, mlp_input_again);
   const at::Tensor block_TH = layer.down_proj.forward(swiglu(gate_TI, up_TI), swiglu_again(gate_TI, up_TI),
@@ -300,34 +234,27 @@ ActivationCost Decoder::activation_cost(int64_t tokens) const {
 }
 
 std::vector<NamedTensor> Decoder::parameters() const {
-  std::vector<NamedTensor> named{{"model.embed_tokens.weight", embedding_VH_}};
-  const auto add = [&](const std::string& name, const at::Tensor& tensor) { named.emplace_back(name, tensor); };
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    visit_layer(layers_[i], i, add);
-  }
-  named.emplace_back("model.norm.weight", final_norm_H_);
-  if (head_VH_.defined()) {
-    named.emplace_back("lm_head.weight", head_VH_);
+  std::vector<NamedTensor> named;
+  for (const ParameterUnit& unit : units_) {
+    for (const ParameterRef& parameter : unit.parameters) {
+      named.emplace_back(parameter.name, *parameter.tensor);
+    }
   }
   return named;
 }
 
 std::vector<ParameterUnit> Decoder::units() {
-  std::vector<ParameterUnit> units{{"model.embed_tokens", {{"model.embed_tokens.weight", &embedding_VH_}}, {}}};
+  std::vector<ParameterUnit> units = units_;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    ParameterUnit unit{fmt::format("model.layers.{}", i), {}, {}};
-    const auto add = [&](const std::string& name, at::Tensor& tensor) { unit.parameters.push_back({name, &tensor}); };
-    visit_layer(layers_[i], i, add);
-    visit_adapters(layers_[i], add);
-    units.push_back(std::move(unit));
+    for (Linear* linear : layers_[i].linears()) {
+      if (linear->lora) {
+        const std::string path = "base_model.model." + linear->path;
+        std::vector<ParameterRef>& parameters = units[static_cast<size_t>(unit_of_layer(i))].parameters;
+        parameters.push_back({path + ".lora_A.weight", &linear->lora->a_rI});
+        parameters.push_back({path + ".lora_B.weight", &linear->lora->b_Or});
+      }
+    }
   }
-  ParameterUnit last{"lm_head", {{"model.norm.weight", &final_norm_H_}}, {}};
-  if (head_VH_.defined()) {
-    last.parameters.push_back({"lm_head.weight", &head_VH_});
-  } else {
-    last.also_uses.push_back(0);
-  }
-  units.push_back(std::move(last));
   return units;
 }
 
@@ -371,10 +298,6 @@ void Decoder::set_training(bool on) {
   for (Linear* linear : linears()) {
     linear->training = on;
   }
-}
-
-std::unique_ptr<CausalLM> build_decoder(const ModelConfig& config, const ParameterSource& parameters) {
-  return std::make_unique<Decoder>(config, parameters);
 }
 
 }  // namespace assay::engine

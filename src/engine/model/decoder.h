@@ -8,27 +8,18 @@
 #include <vector>
 
 #include "engine/model/causal_lm.h"
-#include "engine/model/families.h"
+#include "engine/model/decoder_layer.h"
 #include "engine/model/gradient_checkpointing.h"
+#include "engine/model/parameter_source.h"
 #include "engine/model/rope.h"
 #include "engine/model/unit_hooks.h"
 
 namespace assay::engine {
 
-struct DecoderLayer {
-  at::Tensor input_norm_H;
-  Linear q_proj, k_proj, v_proj, o_proj;
-  at::Tensor post_attention_norm_H;
-  Linear gate_proj, up_proj, down_proj;
-
-  /// In the order of the checkpoint.
-  std::vector<Linear*> linears();
-  std::vector<const Linear*> linears() const;
-};
-
 class Decoder : public CausalLM {
  public:
   Decoder(ModelConfig config, const ParameterSource& parameters);
+  Decoder(const Decoder&) = delete;  // units() and linears() hand out pointers into it
 
   at::Tensor hidden(const PackedBatch& batch) override;
   at::Tensor logits(const PackedBatch& batch) override;
@@ -65,16 +56,15 @@ class Decoder : public CausalLM {
 
   ModelConfig config_;
   at::Tensor embedding_VH_;
-  std::vector<DecoderLayer> layers_;  ///< never resized: linears() hands out pointers into it
+  std::vector<DecoderLayer> layers_;  ///< never resized
   at::Tensor final_norm_H_;
-  at::Tensor head_VH_;  ///< undefined when tied
+  at::Tensor head_VH_;                ///< undefined when tied
+  std::vector<ParameterUnit> units_;  ///< without adapters
   PackedWeightPtr packed_head_;
   RotaryCache rotary_;
   HookedUnits hooks_;
   int64_t checkpointed_layers_ = 0;
   bool training_ = true;
 };
-
-std::unique_ptr<CausalLM> build_decoder(const ModelConfig& config, const ParameterSource& parameters);
 
 }  // namespace assay::engine

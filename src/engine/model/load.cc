@@ -3,22 +3,24 @@
 #include <optional>
 #include <utility>
 
-#include "engine/model/families.h"
+#include "engine/model/decoder.h"
 #include "engine/model/random_parameter.h"
 #include "engine/model/safetensors.h"
+#include "engine/model/status_error.h"
 #include "engine/model/weights.h"
 
 namespace assay::engine {
+
 std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
                                      uint64_t seed, bool& random_weights) {
-  const ModelConfig config = read_model_config(model_dir);
+  const ModelConfig config = value_or_throw(architecture::ReadModelConfig(model_dir));
   std::optional<Weights> weights = Weights::open(model_dir);
   const ParameterSource source = [&](const ParameterSpec& spec) {
     at::Tensor parameter = weights ? weights->take(spec, dtype, device)
                                    : random_parameter(spec, config.initializer_range, dtype, seed).to(device);
     return parameter.requires_grad_();
   };
-  std::unique_ptr<CausalLM> model = find_model_family(config.model_type)->build(config, source);
+  std::unique_ptr<CausalLM> model = std::make_unique<Decoder>(config, source);
   if (weights) {
     weights->check_all_taken(config.tie_word_embeddings);
   }

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "engine/model/families.h"
+#include "engine/model/parameter_source.h"
 
 namespace assay::engine {
 

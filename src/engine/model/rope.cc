@@ -14,6 +14,9 @@
 namespace assay::engine {
 namespace {
 
+using architecture::RopeConfig;
+using architecture::RopeType;
+
 // theta^(2i / D) in float32, with the operations (and so the roundings) of transformers.
 at::Tensor wavelengths_over_two_pi(double theta, int64_t head_dim) {
   const at::Tensor even = at::arange(0, head_dim, 2, at::kFloat);

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 
+#include "architecture/model_config.h"
 #include "engine/kernels/ops.h"
-#include "engine/model/config.h"
 
 namespace assay::engine {
+
+using architecture::ModelConfig;
 
 /// The frequencies of the D / 2 pairs of dimensions, float32 on the CPU, and the factor on cosines and sines.
 struct RotaryFrequencies {

@@ -8,6 +8,8 @@
 namespace assay::engine {
 namespace {
 
+using architecture::RopeType;
+
 ModelConfig config_of(RopeType type) {
   ModelConfig config;
   config.head_dim = 8;

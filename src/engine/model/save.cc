@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
+#include "architecture/families.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "engine/model/families.h"
 #include "engine/model/load.h"
 #include "engine/model/load_image_classifier.h"
 #include "engine/model/remove_file.h"
@@ -183,7 +183,7 @@ void save_model(const CausalLM& model, const std::string& output_dir) {
 void save_model(const CausalLM& model, std::vector<NamedTensor> parameters, const std::string& output_dir) {
   save_checkpoint({.parameters = std::move(parameters),
                    .config_json = model.config().json,
-                   .architecture = find_model_family(model.model_type())->architecture,
+                   .architecture = architecture::FindFamily(model.model_type())->architecture,
                    .source_dir = model.config().source_dir,
                    .side_files = kTokenizerFiles},
                   output_dir);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/kernels/ops.h"
-#include "engine/model/families.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/image_classifier.h"
+#include "engine/model/parameter_source.h"
 #include "engine/model/split_hooks.h"
 #include "engine/model/unit_hooks.h"
 #include "engine/model/vit_config.h"

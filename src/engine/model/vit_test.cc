@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "engine/model/load_image_classifier.h"
 #include "engine/model/random_parameter.h"
 #include "engine/model/safetensors.h"
@@ -84,6 +86,17 @@ TEST(VitConfig, NamesWhatItRefuses) {
       EXPECT_THAT(error.what(), HasSubstr(message));
     }
   }
+}
+
+TEST(VitConfig, OfEveryNamedModelIsRead) {
+  int read = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(ASSAY_SOURCE_DIR "/share/models")) {
+    if (file.path().filename() == "config.json" && ReadJsonFile(file.path().string())->at("model_type") == "vit") {
+      EXPECT_NO_THROW(read_vit_config(file.path().parent_path().string())) << file.path();
+      ++read;
+    }
+  }
+  EXPECT_GT(read, 5);
 }
 
 TEST(Vit, HasTheSizeOfViTB16) {

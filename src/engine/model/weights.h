@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/families.h"
+#include "engine/model/parameter_source.h"
 #include "engine/model/safetensors.h"
 
 namespace assay::engine {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "architecture/model_config.h"
 #include "engine/adapter/lora.h"
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
 #include "engine/kernels/gradient_rule.h"
-#include "engine/model/config.h"
 #include "engine/model/decoder.h"
 #include "engine/model/random_parameter.h"
 #include "engine/model/vit.h"
@@ -48,16 +48,21 @@ at::Tensor loss_of(Vit& model, int step, int part) {
   return model.loss(pixels, at::randint(3, {2}, generator, at::kLong));
 }
 
-Decoder small_decoder() {
-  const ModelConfig config = parse_model_config(R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
+ModelConfig small_decoder_config() {
+  return architecture::ParseModelConfig(R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
     "vocab_size": 40, "hidden_size": 24, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 3,
     "num_key_value_heads": 1, "max_position_embeddings": 32, "rms_norm_eps": 1e-6, "hidden_act": "silu",
     "tie_word_embeddings": true, "torch_dtype": "float32"})",
-                                                "config.json");
-  const ParameterSource source = [](const ParameterSpec& spec) {
-    return random_parameter(spec, 0.2, at::kFloat, 1).requires_grad_();
-  };
-  return Decoder(config, source);
+                                        "config.json")
+      .value();
+}
+
+at::Tensor small_decoder_parameter(const ParameterSpec& spec) {
+  return random_parameter(spec, 0.2, at::kFloat, 1).requires_grad_();
+}
+
+Decoder small_decoder() {
+  return Decoder(small_decoder_config(), small_decoder_parameter);
 }
 
 at::Tensor loss_of(Decoder& model, int step, int part) {
@@ -82,10 +87,14 @@ struct Trained {
   std::set<std::string> frozen;
 };
 
-Decoder small_decoder_with_lora() {
-  Decoder model = small_decoder();
-  apply_lora(model, {.rank = 2, .alpha = 8, .dropout = 0, .target_modules = {"q_proj", "down_proj"}}, 7);
-  return model;
+struct DecoderWithLora : Decoder {
+  DecoderWithLora() : Decoder(small_decoder_config(), small_decoder_parameter) {
+    apply_lora(*this, {.rank = 2, .alpha = 8, .dropout = 0, .target_modules = {"q_proj", "down_proj"}}, 7);
+  }
+};
+
+DecoderWithLora small_decoder_with_lora() {
+  return {};
 }
 
 std::vector<NamedTensor> trained(Vit& model) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
-#include "engine/model/families.h"
+#include "engine/model/parameter_source.h"
 #include "engine/model/split_hooks.h"
 #include "engine/model/unit.h"
 

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/files.h"
-#include "engine/model/config.h"
 #include "engine/train/causal_lm_task.h"
 #include "engine/train/failure.h"
 

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
-namespace assay::engine {
+#include "base/status.h"
+
+namespace assay::architecture {
 
 /// How rotary positions are stretched beyond the length a model was first trained on.
 enum class RopeType { kDefault, kLinear, kDynamic, kYarn, kLlama3 };
@@ -27,7 +28,7 @@ struct RopeConfig {
   bool truncate = true;                ///< yarn: round the correction range to whole dimensions
 };
 
-/// A decoder of the Llama shape: Llama, Mistral and Granite differ only in these values.
+/// A decoder of the Llama shape: its families differ only in these values.
 struct ModelConfig {
   std::string model_type;
   int64_t vocab_size = 0;
@@ -56,14 +57,11 @@ struct ModelConfig {
   std::string json;        ///< the whole config.json, kept so that it is written back with every key it had
 };
 
-/// The families that can be built, for messages and docs.
-std::vector<std::string> supported_model_types();
-
-/// Reads `model_dir`/config.json. Throws StatusError (one line that names the file and the key) when the folder or the
-/// file is missing, is not JSON, has an unsupported model_type, lacks a key or holds a value that makes no sense.
-ModelConfig read_model_config(const std::string& model_dir);
+/// Reads `model_dir`/config.json. An error is one line that names the file and the key: the folder or the file is
+/// missing, is not JSON, has an unsupported model_type, lacks a key or holds a value that makes no sense.
+Result<ModelConfig> ReadModelConfig(const std::string& model_dir);
 
 /// The same for the text of a config.json; `source` names it in messages.
-ModelConfig parse_model_config(std::string_view json, const std::string& source);
+Result<ModelConfig> ParseModelConfig(std::string_view json, const std::string& source);
 
-}  // namespace assay::engine
+}  // namespace assay::architecture

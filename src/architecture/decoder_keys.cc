@@ -1,0 +1,70 @@
+#include "architecture/decoder_keys.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+namespace assay::architecture {
+namespace {
+
+void ReadHeads(ConfigReader& keys, int64_t absent_key_value_heads, ModelConfig& config) {
+  config.num_query_heads = keys.Integer("num_attention_heads", 1);
+  const bool as_many = absent_key_value_heads == 0 || keys.Contains("num_key_value_heads");
+  config.num_key_value_heads =
+      keys.IntegerOr("num_key_value_heads", 1, as_many ? config.num_query_heads : absent_key_value_heads);
+  if (config.num_query_heads % config.num_key_value_heads != 0) {
+    keys.Fail(fmt::format("num_key_value_heads {} does not divide num_attention_heads {}", config.num_key_value_heads,
+                          config.num_query_heads));
+  }
+  if (!keys.Has("head_dim") && config.hidden_size % config.num_query_heads != 0) {
+    keys.Fail(fmt::format("num_attention_heads {} does not divide hidden_size {}, and there is no head_dim",
+                          config.num_query_heads, config.hidden_size));
+  }
+  config.head_dim = keys.IntegerOr("head_dim", 1, config.hidden_size / config.num_query_heads);
+  if (config.head_dim % 2 != 0) {
+    keys.Fail(fmt::format("head_dim {} is odd, rotary positions need an even one", config.head_dim));
+  }
+  config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+}
+
+void RefuseUnsupported(ConfigReader& keys) {
+  const std::string activation = keys.TextOr("hidden_act", "silu");
+  if (activation != "silu" && activation != "swish") {
+    keys.Fail(fmt::format("hidden_act '{}' is not supported, only 'silu'", activation));
+  }
+  if (keys.Has("quantization_config")) {
+    keys.Fail("quantization_config: quantised weights are not supported yet, use the unquantised model");
+  }
+  if (keys.PositiveOr("partial_rotary_factor", 1.0) != 1.0) {
+    keys.Fail("partial_rotary_factor other than 1 is not supported");
+  }
+}
+
+}  // namespace
+
+void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& config) {
+  RefuseUnsupported(keys);
+  config.vocab_size = keys.Integer("vocab_size", 1);
+  config.hidden_size = keys.Integer("hidden_size", 1);
+  config.intermediate_size = keys.Integer("intermediate_size", 1);
+  config.num_layers = keys.Integer("num_hidden_layers", 1);
+  config.max_positions = keys.IntegerOr("max_position_embeddings", 1, absent.max_positions);
+  ReadHeads(keys, absent.key_value_heads, config);
+  config.rms_norm_eps = keys.PositiveOr("rms_norm_eps", 1e-6);
+  config.initializer_range = keys.PositiveOr("initializer_range", 0.02);
+  config.tie_word_embeddings = keys.BooleanOr("tie_word_embeddings", false);
+  config.pad_token_id = keys.IntegerOr("pad_token_id", -1, -1);
+  config.attention_dropout = keys.NonNegativeOr("attention_dropout", 0.0);
+  if (config.attention_dropout >= 1) {
+    keys.Fail(fmt::format("attention_dropout {} must be below 1", config.attention_dropout));
+  }
+  config.rope = ReadRopeConfig(keys, config.max_positions);
+}
+
+void ReadBiases(ConfigReader& keys, ModelConfig& config) {
+  config.attention_bias = keys.BooleanOr("attention_bias", false);
+  config.mlp_bias = keys.BooleanOr("mlp_bias", false);
+}
+
+}  // namespace assay::architecture

@@ -1,0 +1,24 @@
+// The keys of config.json that families of decoders share.
+#pragma once
+
+#include "architecture/config_reader.h"
+#include "architecture/model_config.h"
+
+namespace assay::architecture {
+
+/// What transformers' config classes assume for keys that a config.json leaves out.
+struct AbsentKeys {
+  int64_t max_positions = 2048;
+  int64_t key_value_heads = 0;  ///< 0: as many as query heads, which a null always means
+};
+
+/// Sizes, norms, rotary positions: what every decoder has.
+void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& config);
+
+/// `attention_bias` and `mlp_bias`, of Llama and its descendants.
+void ReadBiases(ConfigReader& keys, ModelConfig& config);
+
+/// Rotary settings in either spelling; see RopeConfig. `max_positions` is the model's own maximum length.
+RopeConfig ReadRopeConfig(ConfigReader& keys, int64_t max_positions);
+
+}  // namespace assay::architecture

@@ -1,0 +1,39 @@
+#include "architecture/families.h"
+
+#include <algorithm>
+
+namespace assay::architecture {
+
+// Each in its file of families/.
+void ReadGranite(ConfigReader& keys, ModelConfig& config);
+void ReadLlama(ConfigReader& keys, ModelConfig& config);
+void ReadMistral(ConfigReader& keys, ModelConfig& config);
+
+namespace {
+
+constexpr ModelFamily kFamilies[] = {
+    {"granite", "GraniteForCausalLM", ReadGranite},
+    {"llama", "LlamaForCausalLM", ReadLlama},
+    {"mistral", "MistralForCausalLM", ReadMistral},
+};
+
+}  // namespace
+
+std::span<const ModelFamily> Families() {
+  return kFamilies;
+}
+
+std::vector<std::string_view> FamilyNames() {
+  std::vector<std::string_view> names;
+  for (const ModelFamily& family : kFamilies) {
+    names.push_back(family.model_type);
+  }
+  return names;
+}
+
+const ModelFamily* FindFamily(std::string_view model_type) {
+  const auto* row = std::ranges::find(kFamilies, model_type, &ModelFamily::model_type);
+  return row == std::end(kFamilies) ? nullptr : row;
+}
+
+}  // namespace assay::architecture

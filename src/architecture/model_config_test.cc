@@ -1,0 +1,214 @@
+#include "architecture/model_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace assay::architecture {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+json Llama() {
+  return {{"model_type", "llama"},    {"vocab_size", 100},           {"hidden_size", 64},
+          {"intermediate_size", 128}, {"num_hidden_layers", 2},      {"num_attention_heads", 8},
+          {"num_key_value_heads", 2}, {"rms_norm_eps", 1e-5},        {"max_position_embeddings", 512},
+          {"rope_theta", 50000},      {"tie_word_embeddings", true}, {"hidden_act", "silu"}};
+}
+
+Result<ModelConfig> Read(const json& config) {
+  return ParseModelConfig(config.dump(), "m/config.json");
+}
+
+/// Of a config that must be read.
+ModelConfig Parse(const json& config) {
+  const auto parsed = Read(config);
+  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+  return parsed.ok() ? *parsed : ModelConfig();
+}
+
+std::string ErrorOf(const json& config) {
+  const auto parsed = Read(config);
+  return parsed.ok() ? "no error" : parsed.status().message();
+}
+
+std::string ErrorWith(const char* key, const json& value) {
+  json config = Llama();
+  config[key] = value;
+  return ErrorOf(config);
+}
+
+TEST(ModelConfigTest, ReadsALlama) {
+  const ModelConfig config = Parse(Llama());
+  EXPECT_EQ(config.model_type, "llama");
+  EXPECT_EQ(config.vocab_size, 100);
+  EXPECT_EQ(config.num_key_value_heads, 2);
+  EXPECT_EQ(config.head_dim, 8);
+  EXPECT_DOUBLE_EQ(config.attention_scale, 1 / std::sqrt(8.0));
+  EXPECT_DOUBLE_EQ(config.rope.theta, 50000);
+  EXPECT_EQ(config.rope.type, RopeType::kDefault);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_EQ(config.sliding_window, 0);
+}
+
+TEST(ModelConfigTest, GivesAbsentKeysTheDefaultsOfTransformers) {
+  json config = Llama();
+  for (const char* key : {"num_key_value_heads", "rms_norm_eps", "max_position_embeddings", "rope_theta",
+                          "tie_word_embeddings", "hidden_act"}) {
+    config.erase(key);
+  }
+  const ModelConfig parsed = Parse(config);
+  EXPECT_EQ(parsed.num_key_value_heads, 8);
+  EXPECT_DOUBLE_EQ(parsed.rms_norm_eps, 1e-6);
+  EXPECT_EQ(parsed.max_positions, 2048);
+  EXPECT_DOUBLE_EQ(parsed.rope.theta, 10000);
+  EXPECT_FALSE(parsed.tie_word_embeddings);
+  config["head_dim"] = nullptr;
+  EXPECT_EQ(Parse(config).head_dim, 8);
+}
+
+TEST(ModelConfigTest, MistralHasAWindowUnlessItSaysNull) {
+  json config = Llama();
+  config["model_type"] = "mistral";
+  EXPECT_EQ(Parse(config).sliding_window, 4096);
+  config["sliding_window"] = nullptr;
+  EXPECT_EQ(Parse(config).sliding_window, 0);
+  config["sliding_window"] = 77;
+  EXPECT_EQ(Parse(config).sliding_window, 77);
+}
+
+TEST(ModelConfigTest, GraniteHasMultipliers) {
+  json config = Llama();
+  config["model_type"] = "granite";
+  config["embedding_multiplier"] = 12;
+  config["attention_multiplier"] = 0.0078125;
+  config["residual_multiplier"] = 0.22;
+  config["logits_scaling"] = 16.0;
+  const ModelConfig parsed = Parse(config);
+  EXPECT_DOUBLE_EQ(parsed.embedding_multiplier, 12);
+  EXPECT_DOUBLE_EQ(parsed.attention_scale, 0.0078125);
+  EXPECT_DOUBLE_EQ(parsed.residual_multiplier, 0.22);
+  EXPECT_DOUBLE_EQ(parsed.logits_divisor, 16);
+}
+
+TEST(ModelConfigTest, ReadsBothSpellingsOfRope) {
+  json scaling = {{"rope_type", "llama3"},
+                  {"factor", 8.0},
+                  {"low_freq_factor", 1.0},
+                  {"high_freq_factor", 4.0},
+                  {"original_max_position_embeddings", 128}};
+  json four = Llama();
+  four["rope_scaling"] = scaling;
+  json five = Llama();
+  five.erase("rope_theta");
+  scaling["rope_theta"] = 50000;
+  five["rope_parameters"] = scaling;
+  for (const json& config : {four, five}) {
+    const RopeConfig rope = Parse(config).rope;
+    EXPECT_EQ(rope.type, RopeType::kLlama3);
+    EXPECT_DOUBLE_EQ(rope.theta, 50000);
+    EXPECT_DOUBLE_EQ(rope.factor, 8);
+    EXPECT_EQ(rope.original_max_positions, 128);
+  }
+}
+
+TEST(ModelConfigTest, YarnStretchesFromTheModelsLengthUnlessToldOtherwise) {
+  json config = Llama();
+  config["rope_scaling"] = {{"type", "yarn"}, {"factor", 4}};
+  const RopeConfig rope = Parse(config).rope;
+  EXPECT_EQ(rope.type, RopeType::kYarn);
+  EXPECT_EQ(rope.original_max_positions, 512);
+  EXPECT_DOUBLE_EQ(rope.beta_fast, 32);
+  EXPECT_DOUBLE_EQ(rope.beta_slow, 1);
+  EXPECT_TRUE(rope.truncate);
+}
+
+TEST(ModelConfigTest, RefusesAnUnknownFamilyByName) {
+  EXPECT_EQ(ErrorWith("model_type", "bloom"),
+            "m/config.json: model_type 'bloom' is not supported, only granite, llama, mistral");
+}
+
+TEST(ModelConfigTest, NamesMissingKeys) {
+  for (const char* key :
+       {"model_type", "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"}) {
+    json config = Llama();
+    config.erase(key);
+    EXPECT_EQ(ErrorOf(config), std::string("m/config.json: key '") + key + "' is missing");
+  }
+}
+
+TEST(ModelConfigTest, RefusesNonsense) {
+  EXPECT_EQ(ErrorWith("hidden_size", -64), "m/config.json: hidden_size must be an integer of at least 1, not -64");
+  EXPECT_THAT(ErrorWith("hidden_size", "64"), HasSubstr("hidden_size must be an integer"));
+  EXPECT_THAT(ErrorWith("vocab_size", 1.5), HasSubstr("vocab_size must be an integer"));
+  EXPECT_THAT(ErrorWith("vocab_size", json::parse("18446744073709551615")), HasSubstr("vocab_size must be"));
+  EXPECT_THAT(ErrorWith("num_key_value_heads", 3), HasSubstr("does not divide num_attention_heads 8"));
+  EXPECT_THAT(ErrorWith("hidden_size", 66), HasSubstr("there is no head_dim"));
+  EXPECT_THAT(ErrorWith("head_dim", 7), HasSubstr("head_dim 7 is odd"));
+  EXPECT_THAT(ErrorWith("rms_norm_eps", 0), HasSubstr("rms_norm_eps must be a number greater than 0, not 0"));
+  EXPECT_THAT(ErrorWith("tie_word_embeddings", "yes"), HasSubstr("tie_word_embeddings must be true or false"));
+  EXPECT_THAT(ErrorWith("attention_dropout", 1.0), HasSubstr("attention_dropout 1 must be below 1"));
+  EXPECT_THAT(ErrorWith("rope_theta", 1), HasSubstr("rope_theta must be greater than 1"));
+}
+
+TEST(ModelConfigTest, RefusesWhatIsNotSupported) {
+  EXPECT_THAT(ErrorWith("hidden_act", "gelu"), HasSubstr("hidden_act 'gelu' is not supported"));
+  EXPECT_THAT(ErrorWith("quantization_config", {{"bits", 4}}), HasSubstr("quantised"));
+  EXPECT_THAT(ErrorWith("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
+  EXPECT_THAT(ErrorWith("rope_scaling", {{"rope_type", "longrope"}, {"factor", 2}}),
+              HasSubstr("m/config.json: rope_scaling: rope_type 'longrope' is not supported"));
+}
+
+TEST(ModelConfigTest, RefusesIncompleteRope) {
+  EXPECT_THAT(ErrorWith("rope_scaling", {{"rope_type", "linear"}}),
+              HasSubstr("m/config.json: rope_scaling: key 'factor' is missing"));
+  EXPECT_THAT(ErrorWith("rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}),
+              HasSubstr("factor must be at least 1"));
+  EXPECT_THAT(ErrorWith("rope_parameters", {{"rope_type", "llama3"}, {"factor", 2}}),
+              HasSubstr("m/config.json: rope_parameters: key 'low_freq_factor' is missing"));
+  EXPECT_THAT(ErrorWith("rope_scaling",
+                        {{"rope_type", "llama3"}, {"factor", 2}, {"low_freq_factor", 4.0}, {"high_freq_factor", 1.0}}),
+              HasSubstr("must be greater than low_freq_factor"));
+}
+
+TEST(ModelConfigTest, KeepsTheFirstOfSeveralErrors) {
+  json config = Llama();
+  config["hidden_size"] = "wide";
+  config["num_attention_heads"] = 0;
+  config["rope_scaling"] = {{"type", "yarn"}};
+  EXPECT_THAT(ErrorOf(config), HasSubstr("hidden_size must be an integer"));
+}
+
+TEST(ModelConfigTest, NamesWhatIsWrongWithTheFolder) {
+  EXPECT_EQ(ReadModelConfig("/nowhere/at/all").status().code(), ErrorCode::kNotFound);
+  const auto folder = TemporaryDirectory::Create("config");
+  ASSERT_TRUE(folder.ok());
+  const Status empty = ReadModelConfig(folder->path()).status();
+  EXPECT_THAT(empty.message(), HasSubstr("has no config.json"));
+  EXPECT_EQ(empty.code(), ErrorCode::kNotFound);
+  ASSERT_TRUE(WriteFileAtomically(folder->path() + "/config.json", "[1, 2]").ok());
+  EXPECT_EQ(ReadModelConfig(folder->path()).status().message(), folder->path() + "/config.json: must be a JSON object");
+}
+
+TEST(ModelConfigTest, ReadsEveryNamedModel) {
+  int read = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(ASSAY_SOURCE_DIR "/share/models")) {
+    if (file.path().filename() != "config.json" || ReadJsonFile(file.path().string())->at("model_type") == "vit") {
+      continue;
+    }
+    const auto config = ReadModelConfig(file.path().parent_path().string());
+    EXPECT_TRUE(config.ok()) << config.status().message();
+    ++read;
+  }
+  EXPECT_GT(read, 10);
+}
+
+}  // namespace
+}  // namespace assay::architecture

@@ -1,0 +1,34 @@
+// The parameters of a decoder: what the engine builds it from, and what its size is counted by.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "architecture/model_config.h"
+
+namespace assay::architecture {
+
+/// How a parameter starts when there are no weights for it: N(0, initializer_range), ones or zeros.
+enum class Initializer { kNormal, kOnes, kZeros };
+
+/// A parameter of a model.
+struct ParameterSpec {
+  std::string name;  ///< in the Hugging Face checkpoint
+  std::vector<int64_t> shape;
+  Initializer initializer = Initializer::kNormal;
+};
+
+// The parameters of `config` are these, in this order, which is that of the checkpoint: the embedding, those of each
+// layer, and the last norm with the head, which a tied one is none of.
+ParameterSpec EmbeddingParameter(const ModelConfig& config);
+std::vector<ParameterSpec> LayerParameters(const ModelConfig& config, int64_t layer);
+std::vector<ParameterSpec> HeadParameters(const ModelConfig& config);
+
+/// "model.layers.7": what the names of a layer's parameters begin with.
+std::string LayerPath(int64_t layer);
+
+/// How many numbers they hold; 0 where a size is one that no model has.
+int64_t CountParameters(const ModelConfig& config);
+
+}  // namespace assay::architecture

@@ -1,0 +1,78 @@
+#include "architecture/parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace assay::architecture {
+namespace {
+
+struct Known {
+  const char* model;
+  int64_t parameters;  // as transformers counts those of the published weights
+};
+
+class ParametersOf : public ::testing::TestWithParam<Known> {};
+
+TEST_P(ParametersOf, AreThoseThatTransformersCounts) {
+  const auto config = ReadModelConfig(std::string(ASSAY_SOURCE_DIR "/share/models/") + GetParam().model);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(CountParameters(*config), GetParam().parameters);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ParametersOf,
+                         ::testing::Values(Known{"smollm2-135m", 134515008}, Known{"llama3.2-1b", 1235814400},
+                                           Known{"llama3.1-8b", 8030261248}, Known{"llama3.1-405b", 405853388800},
+                                           Known{"mistral-7b-v0.1", 7241732096}));
+
+ModelConfig Small() {
+  ModelConfig config;
+  config.vocab_size = 300;
+  config.hidden_size = 64;
+  config.intermediate_size = 128;
+  config.num_layers = 2;
+  config.num_query_heads = 4;
+  config.num_key_value_heads = 2;
+  config.head_dim = 16;
+  return config;
+}
+
+TEST(Parameters, OfSizesThatNoModelHasAreUnknown) {
+  EXPECT_GT(CountParameters(Small()), 0);
+  for (int64_t ModelConfig::* size : {&ModelConfig::vocab_size, &ModelConfig::head_dim, &ModelConfig::num_layers}) {
+    ModelConfig huge = Small();
+    huge.*size = INT64_MAX;
+    EXPECT_EQ(CountParameters(huge), 0);
+  }
+}
+
+std::vector<std::string> NamesOf(const std::vector<ParameterSpec>& specs) {
+  std::vector<std::string> names;
+  for (const ParameterSpec& spec : specs) {
+    names.push_back(spec.name);
+  }
+  return names;
+}
+
+TEST(Parameters, OfATiedHeadAreTheEmbeddings) {
+  ModelConfig config = Small();
+  EXPECT_EQ(NamesOf(HeadParameters(config)), (std::vector<std::string>{"model.norm.weight", "lm_head.weight"}));
+  config.tie_word_embeddings = true;
+  EXPECT_EQ(NamesOf(HeadParameters(config)), std::vector<std::string>{"model.norm.weight"});
+}
+
+TEST(Parameters, BiasesStandBehindTheirWeights) {
+  ModelConfig config = Small();
+  config.attention_bias = true;
+  const std::vector<ParameterSpec> specs = LayerParameters(config, 1);
+  const auto weight = std::ranges::find(specs, "model.layers.1.self_attn.k_proj.weight", &ParameterSpec::name);
+  ASSERT_NE(weight, specs.end());
+  EXPECT_EQ(weight->shape, (std::vector<int64_t>{32, 64}));
+  const auto bias = weight + 1;
+  EXPECT_EQ(bias->name, "model.layers.1.self_attn.k_proj.bias");
+  EXPECT_EQ(bias->shape, std::vector<int64_t>{32});
+  EXPECT_EQ(bias->initializer, Initializer::kZeros);
+}
+
+}  // namespace
+}  // namespace assay::architecture

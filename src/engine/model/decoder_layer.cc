@@ -1,0 +1,45 @@
+#include "engine/model/decoder_layer.h"
+
+namespace assay::engine {
+
+DecoderLayer::DecoderLayer(const std::string& path)
+    : input_norm{path + ".input_layernorm", {}},
+      q_proj{.path = path + ".self_attn.q_proj"},
+      k_proj{.path = path + ".self_attn.k_proj"},
+      v_proj{.path = path + ".self_attn.v_proj"},
+      o_proj{.path = path + ".self_attn.o_proj"},
+      post_attention_norm{path + ".post_attention_layernorm", {}},
+      gate_proj{.path = path + ".mlp.gate_proj"},
+      up_proj{.path = path + ".mlp.up_proj"},
+      down_proj{.path = path + ".mlp.down_proj"} {}
+
+std::vector<Linear*> DecoderLayer::linears() {
+  return {&q_proj, &k_proj, &v_proj, &o_proj, &gate_proj, &up_proj, &down_proj};
+}
+
+std::vector<const Linear*> DecoderLayer::linears() const {
+  return {&q_proj, &k_proj, &v_proj, &o_proj, &gate_proj, &up_proj, &down_proj};
+}
+
+std::vector<const RmsNorm*> DecoderLayer::norms() const {
+  return {&input_norm, &post_attention_norm};
+}
+
+at::Tensor& DecoderLayer::place(std::string_view name) {
+  for (Linear* linear : linears()) {
+    if (name == linear->path + ".weight") {
+      return linear->weight_OI;
+    }
+    if (name == linear->path + ".bias") {
+      return linear->bias_O.emplace();
+    }
+  }
+  for (RmsNorm* norm : {&input_norm, &post_attention_norm}) {
+    if (name == norm->path + ".weight") {
+      return norm->weight_H;
+    }
+  }
+  TORCH_CHECK(false, "a decoder layer has no parameter ", name);
+}
+
+}  // namespace assay::engine

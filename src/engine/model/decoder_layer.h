@@ -1,0 +1,35 @@
+// One layer of a decoder: its weights under the names of the checkpoint.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/causal_lm.h"
+
+namespace assay::engine {
+
+/// The weight of a norm under its Hugging Face module path ("model.layers.0.input_layernorm").
+struct RmsNorm {
+  std::string path;
+  at::Tensor weight_H;
+};
+
+struct DecoderLayer {
+  /// Without parameters: each belongs at its place(). `path` is "model.layers.0".
+  explicit DecoderLayer(const std::string& path);
+
+  RmsNorm input_norm;
+  Linear q_proj, k_proj, v_proj, o_proj;
+  RmsNorm post_attention_norm;
+  Linear gate_proj, up_proj, down_proj;
+
+  std::vector<Linear*> linears();
+  std::vector<const Linear*> linears() const;
+  std::vector<const RmsNorm*> norms() const;
+
+  /// Of the parameter with this name; throws c10::Error where the layer has no part of it.
+  at::Tensor& place(std::string_view name);
+};
+
+}  // namespace assay::engine
