@@ -18,7 +18,7 @@ struct Topology {
   int64_t pipeline_stages = 1;
   std::string plugin = {};     ///< as in the plan
   std::string precision = {};  ///< as in the plan
-  std::string backend = {};    ///< gloo | nccl | shared_memory | fake
+  std::string backend = {};    ///< gloo | shm+gloo | nccl | shared_memory | fake
   int64_t units = 0;           ///< that the model was cut into for gathering and reduction
   int64_t largest_unit_parameters = 0;
 };

@@ -106,7 +106,7 @@ int run(const std::string& mode, const std::string& backend) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: comm_probe check|loop|stuck|differ [auto|shm|gloo]\n", stderr);
+    std::fputs("usage: comm_probe check|loop|stuck|differ [auto|shm|gloo|shm+gloo]\n", stderr);
     return 2;
   }
   return assay::engine::run(argv[1], argc > 2 ? argv[2] : "auto");

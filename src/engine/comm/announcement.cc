@@ -9,16 +9,18 @@
 namespace assay::engine {
 
 Announcement announcement_of(const Call& call) {
+  const Call& named = call.named();
   Announcement announcement{};
-  announcement.number = call.number;
-  announcement.kind = call.kind;
-  announcement.op = call.op;
-  announcement.dtype = call.full.defined() ? static_cast<int8_t>(call.full.scalar_type()) : int8_t{-1};
-  announcement.root = call.kind == CallKind::kBroadcast ? call.peer : -1;
-  announcement.elements = call.full.defined() ? call.full.numel() : 0;
-  announcement.label_hash = std::hash<std::string>{}(call.label);
-  const size_t length = std::min(call.label.size(), kLabelBytes - 1);
-  std::memcpy(announcement.label, call.label.data(), length);
+  announcement.number = named.number;
+  announcement.step = call.number;
+  announcement.kind = named.kind;
+  announcement.op = named.op;
+  announcement.dtype = named.full.defined() ? static_cast<int8_t>(named.full.scalar_type()) : int8_t{-1};
+  announcement.root = named.kind == CallKind::kBroadcast ? named.peer : -1;
+  announcement.elements = named.full.defined() ? named.full.numel() : 0;
+  announcement.label_hash = std::hash<std::string>{}(named.label);
+  const size_t length = std::min(named.label.size(), kLabelBytes - 1);
+  std::memcpy(announcement.label, named.label.data(), length);
   return announcement;
 }
 
@@ -32,13 +34,15 @@ std::string describe(const Announcement& announcement) {
   return announcement.root < 0 ? text : fmt::format("{} from rank {}", text, announcement.root);
 }
 
-std::string describe_difference(int a_rank, const Announcement& a, int b_rank, const Announcement& b) {
-  return fmt::format("rank {} calls {}, rank {} calls {}", a_rank, describe(a), b_rank, describe(b));
+std::string describe_mismatch(std::string_view group, int a_rank, const Announcement& a, int b_rank,
+                              const Announcement& b) {
+  return fmt::format("the ranks do not call the same in collective {}{}{}: rank {} calls {}, rank {} calls {}",
+                     a.number, group.empty() ? "" : " of group ", group, a_rank, describe(a), b_rank, describe(b));
 }
 
 bool same_call(const Announcement& a, const Announcement& b) {
-  return a.number == b.number && a.kind == b.kind && a.op == b.op && a.dtype == b.dtype && a.root == b.root &&
-         a.elements == b.elements && a.label_hash == b.label_hash;
+  return a.number == b.number && a.step == b.step && a.kind == b.kind && a.op == b.op && a.dtype == b.dtype &&
+         a.root == b.root && a.elements == b.elements && a.label_hash == b.label_hash;
 }
 
 }  // namespace assay::engine

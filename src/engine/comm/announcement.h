@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "engine/comm/call.h"
 
@@ -14,6 +15,7 @@ inline constexpr size_t kLabelBytes = 96;
 /// What a rank calls, for its peers to check, and where they find its buffer.
 struct Announcement {
   int64_t number;
+  int64_t step;  ///< the number in the group that compares, where the call is a step of a larger group's
   CallKind kind;
   ReduceOp op;
   int8_t dtype;  ///< at::ScalarType; -1: no buffer
@@ -25,12 +27,13 @@ struct Announcement {
   char label[kLabelBytes];  ///< cut to fit
 };
 
-/// An announcement of `call` without a place.
+/// An announcement of what `call` is named by, without a place.
 Announcement announcement_of(const Call& call);
 /// "all_gather of blocks.3 (1024 elements of float32)"
 std::string describe(const Announcement& announcement);
-/// "rank 0 calls ..., rank 1 calls ..."
-std::string describe_difference(int a_rank, const Announcement& a, int b_rank, const Announcement& b);
+/// The line about ranks `a_rank` and `b_rank` of `group` (empty: all ranks) that do not call the same.
+std::string describe_mismatch(std::string_view group, int a_rank, const Announcement& a, int b_rank,
+                              const Announcement& b);
 bool same_call(const Announcement& a, const Announcement& b);
 
 }  // namespace assay::engine

@@ -72,6 +72,7 @@ WorkPtr BaseCommunicator::begin(Call call) {
     call.number = ++numbers[static_cast<size_t>(call.peer)];
   } else {
     call.number = ++collectives_;
+    call.step_of = step_of_;
   }
   meter_->add_call(call);
   CallName name{kind, call.label, call.bytes()};
@@ -93,11 +94,6 @@ int BaseCommunicator::new_rank(const std::vector<int>& members, std::string_view
   const auto self = std::find(members.begin(), members.end(), rank_);
   TORCH_CHECK(self != members.end(), "group ", name, ": rank ", rank_, " is not among its members");
   return static_cast<int>(self - members.begin());
-}
-
-std::unique_ptr<Communicator> BaseCommunicator::as_split(std::unique_ptr<BaseCommunicator> group) const {
-  group->meter_->share_waits(*meter_);
-  return group;
 }
 
 WorkPtr BaseCommunicator::all_gather(const at::Tensor& full, const at::Tensor& shard, std::string_view label) {

@@ -31,6 +31,10 @@ class BaseCommunicator : public Communicator {
   WorkPtr recv(const at::Tensor& buffer, int from, std::string_view label) final;
   void barrier(std::string_view label) final;
 
+  /// The collectives that follow are steps of `call`, which their errors name and their ranks compare; null: they stand
+  /// for themselves again. On the thread that calls them.
+  void take_steps_of(const Call* call) { step_of_ = call; }
+
   std::vector<CollectiveStats> stats() const final { return meter_->stats(); }
   void reset_stats() final { meter_->reset(); }
   void set_observer(std::shared_ptr<CallObserver> observer) final { meter_->set_observer(std::move(observer)); }
@@ -43,7 +47,11 @@ class BaseCommunicator : public Communicator {
   int new_rank(const std::vector<int>& members, std::string_view name) const;
 
   /// `group`, which was split from this one: who waits for the one computes beside neither.
-  std::unique_ptr<Communicator> as_split(std::unique_ptr<BaseCommunicator> group) const;
+  template <typename Group>
+  std::unique_ptr<Group> as_split(std::unique_ptr<Group> group) const {
+    share_waits(*group);
+    return group;
+  }
 
   /// Outlives the communicator with the Works that count into it.
   const std::shared_ptr<CallMeter>& meter() const { return meter_; }
@@ -51,10 +59,12 @@ class BaseCommunicator : public Communicator {
  private:
   WorkPtr begin(Call call);
   void check_peer(int peer, const Call& call) const;
+  void share_waits(BaseCommunicator& group) const { group.meter_->share_waits(*meter_); }
 
   const int rank_;
   const int size_;
   std::shared_ptr<CallMeter> meter_ = std::make_shared<CallMeter>();
+  const Call* step_of_ = nullptr;
   int64_t collectives_ = 0;
   std::vector<int64_t> sent_;
   std::vector<int64_t> received_;

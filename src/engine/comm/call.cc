@@ -16,9 +16,10 @@ std::string_view to_string(ReduceOp op) {
 }
 
 std::string place_of(const Call& call) {
-  const bool message = call.kind == CallKind::kSend || call.kind == CallKind::kRecv;
-  return fmt::format("{} {} ({} of {})", message ? "message" : "collective", call.number, to_string(call.kind),
-                     call.label);
+  const Call& named = call.named();
+  const bool message = named.kind == CallKind::kSend || named.kind == CallKind::kRecv;
+  return fmt::format("{} {} ({} of {})", message ? "message" : "collective", named.number, to_string(named.kind),
+                     named.label);
 }
 
 }  // namespace assay::engine

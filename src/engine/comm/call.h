@@ -24,9 +24,12 @@ struct Call {
   at::Tensor shard = {};  ///< of all_gather and reduce_scatter
   int peer = -1;          ///< root of a broadcast, the other rank of a send or recv
   std::string label;
-  int64_t number = 0;  ///< of this group's collectives, or of the pair's messages, from 1
+  int64_t number = 0;             ///< of this group's collectives, or of the pair's messages, from 1
+  const Call* step_of = nullptr;  ///< the collective of a larger group that needs this one
 
   bool reduces() const { return kind == CallKind::kReduceScatter || kind == CallKind::kAllReduce; }
+  /// What the caller of the ranks' collectives knows it by: for errors and comparisons.
+  const Call& named() const { return step_of == nullptr ? *this : *step_of; }
   int64_t bytes() const { return full.defined() ? static_cast<int64_t>(full.nbytes()) : 0; }
 };
 

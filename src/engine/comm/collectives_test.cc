@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "engine/comm/gloo/gloo_communicator.h"
+#include "engine/comm/hierarchy/hierarchical_communicator.h"
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
@@ -21,39 +23,78 @@ namespace {
 using testing::Group;
 using testing::run_ranks;
 
+/// The machine that each of `size` ranks is on.
+using Machines = std::vector<int> (*)(int size);
+
+std::vector<int> one_machine(int size) {
+  return std::vector<int>(static_cast<size_t>(size), 0);
+}
+
+std::vector<int> pairs(int size) {
+  std::vector<int> machines;
+  for (int rank = 0; rank < size; ++rank) {
+    machines.push_back(rank / 2);
+  }
+  return machines;
+}
+
+std::vector<int> in_turn(int size) {
+  std::vector<int> machines;
+  for (int rank = 0; rank < size; ++rank) {
+    machines.push_back(rank % 2);
+  }
+  return machines;
+}
+
+std::vector<int> all_but_the_first(int size) {
+  std::vector<int> machines(static_cast<size_t>(size), 1);
+  machines.front() = 0;
+  return machines;
+}
+
 struct Backend {
   std::string name;
-  Group (*make)(int size);
-  int largest;
+  Group (*make)(const std::vector<int>& machines);
+  std::vector<int> sizes;
+  Machines machines = one_machine;
 };
 
-Group make_self(int /*size*/) {
+Group make_self(const std::vector<int>& /*machines*/) {
   Group group;
   group.push_back(make_self_communicator());
   return group;
 }
 
-Group make_shm_caller(int size) {
-  return make_thread_group(size, {.execution = Execution::kCaller, .arena_bytes = 64 << 20});
+Group make_shm_caller(const std::vector<int>& machines) {
+  return make_thread_group(static_cast<int>(machines.size()),
+                           {.execution = Execution::kCaller, .arena_bytes = 64 << 20});
 }
 
-Group make_shm_thread(int size) {
-  return make_thread_group(size, {.execution = Execution::kThread, .arena_bytes = 64 << 20});
+Group make_shm_thread(const std::vector<int>& machines) {
+  return make_thread_group(static_cast<int>(machines.size()),
+                           {.execution = Execution::kThread, .arena_bytes = 64 << 20});
 }
 
-Group make_gloo(int size) {
-  return make_gloo_thread_group(size);
+Group make_gloo(const std::vector<int>& machines) {
+  return make_gloo_thread_group(static_cast<int>(machines.size()));
 }
 
-const Backend kBackends[] = {{"self", make_self, 1},
-                             {"shm_caller", make_shm_caller, 4},
-                             {"shm_thread", make_shm_thread, 4},
-                             {"gloo", make_gloo, 4}};
+Group make_hierarchical(const std::vector<int>& machines) {
+  return make_hierarchical_thread_group(machines, {.arena_bytes = 64 << 20});
+}
+
+const Backend kBackends[] = {{"self", make_self, {1}},
+                             {"shm_caller", make_shm_caller, {1, 2, 3, 4}},
+                             {"shm_thread", make_shm_thread, {1, 2, 3, 4}},
+                             {"gloo", make_gloo, {1, 2, 3, 4}},
+                             {"pairs", make_hierarchical, {3, 4, 5}, pairs},
+                             {"in_turn", make_hierarchical, {3, 4}, in_turn},
+                             {"all_but_the_first", make_hierarchical, {2, 4}, all_but_the_first}};
 
 std::vector<std::tuple<Backend, int>> cases() {
   std::vector<std::tuple<Backend, int>> all;
   for (const Backend& backend : kBackends) {
-    for (int size = 1; size <= backend.largest; ++size) {
+    for (const int size : backend.sizes) {
       all.emplace_back(backend, size);
     }
   }
@@ -74,26 +115,35 @@ at::Tensor values(int rank, int64_t elements, at::ScalarType dtype) {
   return (at::sin(index * 0.7 + rank * 1.3) * (rank + 1) * 3.0).to(dtype);
 }
 
-/// Sums in float32 and in order of rank, rounded once: what the contract promises.
-at::Tensor expected(int size, int64_t elements, at::ScalarType dtype, ReduceOp op) {
+/// Sums in float32, in order of rank within machines and then in order of machines, rounded once: what is promised.
+at::Tensor expected(const std::vector<int>& machines, int64_t elements, at::ScalarType dtype, ReduceOp op) {
   const at::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
-  at::Tensor total = values(0, elements, dtype).to(wide);
-  for (int rank = 1; rank < size; ++rank) {
-    const at::Tensor other = values(rank, elements, dtype).to(wide);
-    total = op == ReduceOp::kMax ? at::maximum(total, other) : total + other;
+  const auto join = [&](at::Tensor& total, const at::Tensor& more) {
+    if (!total.defined()) {
+      total = more;
+    } else {
+      total = op == ReduceOp::kMax ? at::maximum(total, more) : total + more;
+    }
+  };
+  at::Tensor total;
+  for (int machine = 0; machine <= *std::ranges::max_element(machines); ++machine) {
+    at::Tensor part;
+    for (size_t rank = 0; rank < machines.size(); ++rank) {
+      if (machines[rank] == machine) {
+        join(part, values(static_cast<int>(rank), elements, dtype).to(wide));
+      }
+    }
+    join(total, part);
   }
-  return (op == ReduceOp::kAverage ? total * (1.0 / size) : total).to(dtype);
+  return (op == ReduceOp::kAverage ? total * (1.0 / static_cast<double>(machines.size())) : total).to(dtype);
 }
 
 class CollectivesTest : public ::testing::TestWithParam<std::tuple<Backend, int>> {
  protected:
-  Group group() const { return std::get<0>(GetParam()).make(size()); }
-  int size() const { return std::get<1>(GetParam()); }
-  /// Of wide values gloo makes sums in an order of its own; everything else is exact.
-  static bool same(const at::Tensor& got, const at::Tensor& want) {
-    const bool own_order = std::get<0>(GetParam()).name == "gloo" && got.element_size() >= 4;
-    return own_order ? at::allclose(got, want, 1e-6, 1e-6) : at::equal(got, want);
-  }
+  static const Backend& backend() { return std::get<0>(GetParam()); }
+  static int size() { return std::get<1>(GetParam()); }
+  static std::vector<int> machines() { return backend().machines(size()); }
+  static Group group() { return backend().make(machines()); }
 };
 
 constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble};
@@ -110,7 +160,7 @@ TEST_P(CollectivesTest, AllReduce) {
           for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMax}) {
             all.copy_(values(rank.rank(), length, dtype));
             rank.all_reduce(all, op, "test")->wait();
-            EXPECT_TRUE(same(all, expected(size(), length, dtype, op)))
+            EXPECT_TRUE(at::equal(all, expected(machines(), length, dtype, op)))
                 << dtype << " " << length << " memory " << static_cast<int>(memory) << " op " << static_cast<int>(op);
           }
         });
@@ -130,7 +180,7 @@ TEST_P(CollectivesTest, ReduceScatter) {
           full.copy_(values(rank.rank(), length, dtype));
           const at::Tensor shard = buffer(rank, shard_length, dtype, memory);
           rank.reduce_scatter(shard, full, ReduceOp::kAverage, "test")->wait();
-          const at::Tensor want = expected(size(), length, dtype, ReduceOp::kAverage);
+          const at::Tensor want = expected(machines(), length, dtype, ReduceOp::kAverage);
           EXPECT_TRUE(at::equal(shard, want.narrow(0, rank.rank() * shard_length, shard_length)));
         });
       }
@@ -171,7 +221,7 @@ TEST_P(CollectivesTest, ReduceScatterIntoItsOwnPart) {
       full.copy_(values(rank.rank(), length, at::kFloat));
       const at::Tensor shard = full.narrow(0, rank.rank() * kShard, kShard);
       rank.reduce_scatter(shard, full, ReduceOp::kSum, "test")->wait();
-      const at::Tensor want = expected(size(), length, at::kFloat, ReduceOp::kSum);
+      const at::Tensor want = expected(machines(), length, at::kFloat, ReduceOp::kSum);
       EXPECT_TRUE(at::equal(shard, want.narrow(0, rank.rank() * kShard, kShard)));
     });
   }
@@ -203,13 +253,14 @@ TEST_P(CollectivesTest, AllGather) {
 TEST_P(CollectivesTest, Broadcast) {
   const Group ranks = group();
   for (int root = 0; root < size(); ++root) {
-    for (const int64_t length : {int64_t{0}, int64_t{3}, int64_t{2500001}}) {
+    for (const int64_t length : {int64_t{0}, int64_t{3}, int64_t{1100001}}) {
+      const at::Tensor sent = values(root, length, at::kFloat);
       for (const Memory memory : kMemories) {
         run_ranks(ranks, [&](Communicator& rank) {
           const at::Tensor all = buffer(rank, length, at::kFloat, memory);
-          all.copy_(values(rank.rank(), length, at::kFloat));
+          rank.rank() == root ? all.copy_(sent) : all.fill_(-1);
           rank.broadcast(all, root, "test")->wait();
-          EXPECT_TRUE(at::equal(all, values(root, length, at::kFloat)));
+          EXPECT_TRUE(at::equal(all, sent));
         });
       }
     }
@@ -272,6 +323,20 @@ TEST_P(CollectivesTest, SplitMakesGroupsOfTheirOwn) {
   });
 }
 
+TEST_P(CollectivesTest, SumsAreThoseOfOneMachineButForTheOrderOfAdding) {
+  constexpr int64_t kLength = 20001;
+  run_ranks(group(), [&](Communicator& rank) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor sum = values(rank.rank(), kLength, dtype);
+      rank.all_reduce(sum, ReduceOp::kSum, "test")->wait();
+      const at::Tensor one = expected(one_machine(size()), kLength, dtype, ReduceOp::kSum);
+      const double tolerance =
+          dtype == at::kFloat ? 1e-6 : 1.0 / 128;  // of bfloat16: a last bit, where float32's differs
+      EXPECT_TRUE(at::allclose(sum.to(at::kDouble), one.to(at::kDouble), tolerance, 1e-5));
+    }
+  });
+}
+
 TEST_P(CollectivesTest, CountsCallsAndBytes) {
   run_ranks(group(), [&](Communicator& rank) {
     const at::Tensor full = rank.allocate(8 * size(), at::kFloat).fill_(0);
@@ -321,20 +386,20 @@ CollectiveStats stats_beside_computation(const Group& group, double seconds) {
 
 TEST(Overlap, CollectivesOnAThreadOfTheirOwnAreHiddenBehindComputation) {
   for (const auto make : {make_shm_thread, make_gloo}) {
-    const CollectiveStats stats = stats_beside_computation(make(2), 0.3);
+    const CollectiveStats stats = stats_beside_computation(make({0, 0}), 0.3);
     EXPECT_GT(stats.hidden_seconds, 0.5 * stats.busy_seconds);
     EXPECT_LE(stats.hidden_seconds, stats.busy_seconds);
   }
 }
 
 TEST(Overlap, CollectivesOnTheCallersThreadHideNothing) {
-  const CollectiveStats stats = stats_beside_computation(make_shm_caller(2), 0.01);
+  const CollectiveStats stats = stats_beside_computation(make_shm_caller({0, 0}), 0.01);
   EXPECT_GT(stats.busy_seconds, 0);
   EXPECT_NEAR(stats.hidden_seconds, 0, 1e-6);
 }
 
 TEST(Overlap, AWaitForAnotherGroupIsNoComputation) {
-  const Group group = make_shm_thread(2);
+  const Group group = make_shm_thread({0, 0});
   run_ranks(group, [](Communicator& world) {
     const std::unique_ptr<Communicator> inner = world.split({0, 1}, "inner");
     const at::Tensor value = at::ones({4});

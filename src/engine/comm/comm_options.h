@@ -13,6 +13,8 @@ enum class Execution {
 };
 
 struct CommOptions {
+  /// How long a rank waits for the others to come when the job starts: machines may be given out one by one.
+  double start_seconds = 300;
   /// How long a rank waits for another within one collective before it gives the run up. Time in which this process
   /// was stopped itself does not count.
   double deadline_seconds = 60;

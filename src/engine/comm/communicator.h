@@ -1,7 +1,7 @@
 // Collectives on flat buffers between the ranks of one group.
 //
 // What the sharding engine needs of a network and nothing else. Implementations: ranks of one machine over shared
-// memory, c10d's gloo and NCCL, and a fake one that moves nothing.
+// memory, c10d's gloo and NCCL, shared memory within machines and gloo between them, and a fake one that moves nothing.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -61,7 +61,7 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual std::string_view backend() const = 0;  ///< "shm", "gloo", "nccl", "fake", "self"
+  virtual std::string_view backend() const = 0;  ///< "shm", "gloo", "shm+gloo", "nccl", "fake", "self"
 
   /// An uninitialised flat buffer in memory that peers reach without a copy where there is such a thing; any other
   /// tensor works too, with a copy. Need not be called by all ranks alike. Freed as any tensor is; must not outlive the

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "engine/comm/hierarchy/hierarchical_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Each;
+using testing::Group;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::run_ranks_to_end;
@@ -132,6 +134,56 @@ TEST(FailuresTest, SplitIntoGroupsThatDisagreeIsAnError) {
     rank.split(rank.rank() == 0 ? std::vector<int>{0, 1} : std::vector<int>{1}, "odd");
   }));
   EXPECT_THAT(texts[0], HasSubstr("ranks 0 and 1 do not name the same members"));
+}
+
+Group two_machines() {
+  return make_hierarchical_thread_group({0, 0, 1, 1}, kOptions);
+}
+
+TEST(FailuresTest, OverMachinesDifferentCallsAreOneErrorForAll) {
+  const auto texts = messages(run_ranks_to_end(two_machines(), [](Communicator& rank) {
+    const at::Tensor full = at::zeros({8}, at::kFloat);
+    rank.barrier("start");
+    if (rank.rank() < 2) {
+      rank.all_reduce(full, ReduceOp::kSum, "blocks.3")->wait();
+    } else {
+      rank.broadcast(full, 1, "blocks.2")->wait();
+    }
+  }));
+  EXPECT_THAT(texts, Each(texts[0]));
+  EXPECT_THAT(texts[0], AllOf(HasSubstr("the ranks do not call the same in collective 2: rank "),
+                              HasSubstr("calls all_reduce of blocks.3 (8 elements of Float)"),
+                              HasSubstr("calls broadcast of blocks.2 (8 elements of Float) from rank 1")));
+}
+
+TEST(FailuresTest, OverMachinesTheRankThatDoesNotComeIsNamed) {
+  const auto texts = messages(run_ranks_to_end(two_machines(), [](Communicator& rank) {
+    if (rank.rank() != 3) {
+      rank.all_reduce(at::zeros({4}, at::kFloat), ReduceOp::kSum, "blocks.3")->wait();
+    }
+  }));
+  EXPECT_THAT(texts[0], HasSubstr("rank 3 of machine 1 (here) was lost in collective 1 (all_reduce of blocks.3): "));
+  EXPECT_EQ(texts[1], texts[0]);
+  EXPECT_EQ(texts[2], texts[0]);
+}
+
+TEST(FailuresTest, AMachineThatDoesNotComeIsNamedWithItsRanks) {
+  const auto texts = messages(run_ranks_to_end(two_machines(), [](Communicator& rank) {
+    if (rank.rank() < 2) {
+      rank.all_reduce(at::zeros({4}, at::kFloat), ReduceOp::kSum, "blocks.3")->wait();
+    }
+  }));
+  EXPECT_THAT(texts[0], HasSubstr("machine 1 (here: ranks 2 and 3) was lost in collective 1 (all_reduce of blocks.3)"));
+  EXPECT_EQ(texts[1], texts[0]);
+}
+
+TEST(FailuresTest, MessagesBetweenMachinesThatDoNotComeNameTheirSender) {
+  const auto texts = messages(run_ranks_to_end(two_machines(), [](Communicator& rank) {
+    if (rank.rank() == 0) {
+      rank.recv(at::zeros({4}, at::kFloat), 2, "activations")->wait();
+    }
+  }));
+  EXPECT_THAT(texts[0], HasSubstr("rank 2 of machine 1 (here) was lost in message 1 (recv of activations)"));
 }
 
 TEST(FailuresTest, AFullArenaIsOutOfMemoryWithoutHarm) {

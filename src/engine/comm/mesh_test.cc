@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/comm/hierarchy/hierarchical_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
 
@@ -36,22 +37,33 @@ TEST(MeshTest, DataIsOutermostAndTensorInnermost) {
   EXPECT_THAT(mesh_members(shape, {MeshAxis::kData, MeshAxis::kTensor}, 6), ElementsAre(2, 3, 6, 7));
 }
 
+void check_groups_of_four(Communicator& world) {
+  Mesh mesh(world, {.data = 2, .tensor = 2});
+  const auto sum = [&](const std::vector<MeshAxis>& axes) {
+    const at::Tensor value = at::full({1}, static_cast<float>(1 << world.rank()));
+    mesh.group(axes)->all_reduce(value, ReduceOp::kSum, "test")->wait();
+    return value.item<float>();
+  };
+  EXPECT_EQ(sum({MeshAxis::kData}), world.rank() % 2 == 0 ? 1 + 4 : 2 + 8);
+  EXPECT_EQ(sum({MeshAxis::kTensor}), world.rank() < 2 ? 1 + 2 : 4 + 8);
+  EXPECT_EQ(mesh.group({MeshAxis::kPipeline}), nullptr);
+  EXPECT_EQ(mesh.group({MeshAxis::kData, MeshAxis::kPipeline}), mesh.group({MeshAxis::kData})) << "made once";
+  EXPECT_EQ(mesh.group({MeshAxis::kData, MeshAxis::kTensor})->size(), 4);
+  EXPECT_EQ(Mesh(world, {.data = 4}).group({MeshAxis::kData}), &world);
+  EXPECT_EQ(mesh.coordinate(MeshAxis::kData), world.rank() / 2);
+}
+
 TEST(MeshTest, GroupsReduceAlongTheirAxisAlone) {
-  const auto ranks = make_thread_group(4, {.arena_bytes = 16 << 20});
-  testing::run_ranks(ranks, [](Communicator& world) {
+  testing::run_ranks(make_thread_group(4, {.arena_bytes = 16 << 20}), check_groups_of_four);
+}
+
+TEST(MeshTest, GroupsOverMachinesTakeWhatTheirMembersHave) {
+  testing::run_ranks(make_hierarchical_thread_group({0, 0, 1, 1}, {.arena_bytes = 16 << 20}), [](Communicator& world) {
+    check_groups_of_four(world);
     Mesh mesh(world, {.data = 2, .tensor = 2});
-    const auto sum = [&](const std::vector<MeshAxis>& axes) {
-      const at::Tensor value = at::full({1}, static_cast<float>(1 << world.rank()));
-      mesh.group(axes)->all_reduce(value, ReduceOp::kSum, "test")->wait();
-      return value.item<float>();
-    };
-    EXPECT_EQ(sum({MeshAxis::kData}), world.rank() % 2 == 0 ? 1 + 4 : 2 + 8);
-    EXPECT_EQ(sum({MeshAxis::kTensor}), world.rank() < 2 ? 1 + 2 : 4 + 8);
-    EXPECT_EQ(mesh.group({MeshAxis::kPipeline}), nullptr);
-    EXPECT_EQ(mesh.group({MeshAxis::kData, MeshAxis::kPipeline}), mesh.group({MeshAxis::kData})) << "made once";
-    EXPECT_EQ(mesh.group({MeshAxis::kData, MeshAxis::kTensor})->size(), 4);
-    EXPECT_EQ(Mesh(world, {.data = 4}).group({MeshAxis::kData}), &world);
-    EXPECT_EQ(mesh.coordinate(MeshAxis::kData), world.rank() / 2);
+    EXPECT_EQ(mesh.group({MeshAxis::kTensor})->backend(), "shm");
+    EXPECT_EQ(mesh.group({MeshAxis::kData})->backend(), "gloo");
+    EXPECT_EQ(mesh.group({MeshAxis::kData, MeshAxis::kTensor})->backend(), "shm+gloo");
   });
 }
 

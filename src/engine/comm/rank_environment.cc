@@ -46,6 +46,7 @@ Status read_meeting_place(RankEnvironment& environment) {
   environment.address = *address;
   constexpr int kPorts = 65536;
   ASSAY_ASSIGN_OR_RETURN(environment.port, number("MASTER_PORT", 1, kPorts));
+  environment.group = variable("GROUP_RANK").value_or("");
   environment.job = variable("TORCHELASTIC_RUN_ID").value_or("");
   environment.restart = variable("TORCHELASTIC_RESTART_COUNT").value_or("0");
   environment.store_is_served = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";

@@ -14,6 +14,7 @@ struct RankEnvironment {
   int local_world_size = 1;  ///< ranks of this machine
   std::string address;       ///< where ranks meet
   int port = 0;
+  std::string group;             ///< GROUP_RANK: which of the launcher's agents started it; empty: not known
   std::string job;               ///< TORCHELASTIC_RUN_ID; empty: not named
   std::string restart = "0";     ///< TORCHELASTIC_RESTART_COUNT
   bool store_is_served = false;  ///< torchrun's agent serves the store at the port; else rank 0 does

@@ -17,6 +17,7 @@
 #include "base/file_descriptor.h"
 #include "base/text.h"
 #include "engine/comm/communicator.h"
+#include "engine/comm/host_map.h"
 
 namespace assay::engine {
 namespace {
@@ -66,7 +67,7 @@ bool somebody_listens(const std::string& address, int64_t port) {
 }  // namespace
 
 Rendezvous::Rendezvous(const RankEnvironment& environment, const CommOptions& options)
-    : environment_(environment), deadline_seconds_(options.deadline_seconds) {
+    : environment_(environment), start_seconds_(options.start_seconds) {
   silence_library();
   try {
     connect(options);
@@ -88,12 +89,12 @@ void Rendezvous::connect(const CommOptions& options) {
   store.port = static_cast<uint16_t>(environment_.port);
   store.isServer = environment_.rank == 0 && !environment_.store_is_served;
   store.waitWorkers = false;
-  store.timeout = milliseconds(options.deadline_seconds);
+  store.timeout = milliseconds(options.start_seconds);
   const auto nobody = [&] {
     return CommError(
         fmt::format("rank {} finds nobody at {} within {} (is rank 0 running, and are MASTER_ADDR and "
                     "MASTER_PORT right?)",
-                    environment_.rank, place(), FormatSeconds(options.deadline_seconds)));
+                    environment_.rank, place(), FormatSeconds(options.start_seconds)));
   };
   try {
     const TcpStore opened = open_store(environment_.address, store);
@@ -104,7 +105,7 @@ void Rendezvous::connect(const CommOptions& options) {
       throw CommError(
           fmt::format("rank {} had no answer from what listens at {} within {}: another program has the port (set "
                       "MASTER_PORT to a free one)",
-                      environment_.rank, place(), FormatSeconds(options.deadline_seconds)));
+                      environment_.rank, place(), FormatSeconds(options.start_seconds)));
     }
     store_ = c10::make_intrusive<c10d::PrefixStore>(fmt::format("assay/{}", environment_.restart), opened);
   } catch (const c10::Error& error) {
@@ -137,19 +138,43 @@ void Rendezvous::register_rank() {
 }
 
 std::vector<std::string> Rendezvous::exchange(std::string_view key, const std::string& own) {
-  const auto name = [&](int rank) { return fmt::format("{} of {}", key, rank); };
-  std::vector<std::string> all;
-  try {
-    store_->set(name(environment_.rank), own);
-    for (int rank = 0; rank < environment_.world_size; ++rank) {
-      all.push_back(store_->get_to_str(name(rank)));
-    }
-  } catch (const c10::Error& error) {
-    throw CommError(fmt::format("rank {} did not come to {} within {}: rank {} waited for it ({})", all.size(), place(),
-                                FormatSeconds(deadline_seconds_), environment_.rank,
-                                std::string_view(error.what_without_backtrace()).substr(0, 100)));
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < environment_.world_size; ++rank) {
+    keys.push_back(fmt::format("{} of {}", key, rank));
   }
-  return all;
+  try {
+    store_->set(keys[static_cast<size_t>(environment_.rank)], own);
+    store_->wait(keys, milliseconds(start_seconds_));
+    std::vector<std::string> all;
+    for (const std::string& each : keys) {
+      all.push_back(store_->get_to_str(each));
+    }
+    return all;
+  } catch (const c10::Error& error) {
+    throw CommError(why_incomplete(keys, error));
+  }
+}
+
+std::string Rendezvous::why_incomplete(const std::vector<std::string>& keys, const c10::Error& error) {
+  std::vector<int> missing;
+  try {
+    for (int rank = 0; rank < environment_.world_size; ++rank) {
+      if (!store_->check({keys[static_cast<size_t>(rank)]})) {
+        missing.push_back(rank);
+      }
+    }
+  } catch (const c10::Error&) {
+    return fmt::format("rank {} lost the meeting place {} (rank 0 or its machine has ended)", environment_.rank,
+                       place());
+  }
+  if (missing.empty()) {
+    return fmt::format("rank {} cannot use the meeting place {}: {}", environment_.rank, place(),
+                       error.what_without_backtrace());
+  }
+  return fmt::format(
+      "{} did not come to {} within {}: rank {} waited (is every machine up, and started with this "
+      "MASTER_ADDR and MASTER_PORT?)",
+      describe_ranks(missing), place(), FormatSeconds(start_seconds_), environment_.rank);
 }
 
 }  // namespace assay::engine

@@ -1,6 +1,7 @@
 // Where the ranks of a job find each other: a c10d store at an address.
 #pragma once
 
+#include <c10/util/Exception.h>
 #include <c10/util/intrusive_ptr.h>
 
 #include <string>
@@ -20,7 +21,7 @@ class Rendezvous {
   /// job meets there, or this rank is there already.
   Rendezvous(const RankEnvironment& environment, const CommOptions& options);
 
-  /// What every rank gave for `key`, by rank; waits for all of them.
+  /// What every rank gave for `key`, by rank; waits for all of them. The CommError names those that did not come.
   std::vector<std::string> exchange(std::string_view key, const std::string& own);
 
   /// The store, with a prefix of this job's own.
@@ -31,11 +32,12 @@ class Rendezvous {
   void connect(const CommOptions& options);
   void agree(const std::string& key, const std::string& own, const std::string& what);
   void register_rank();
+  std::string why_incomplete(const std::vector<std::string>& keys, const c10::Error& error);
   /// "127.0.0.1:29500"
   std::string place() const;
 
   RankEnvironment environment_;
-  double deadline_seconds_;
+  double start_seconds_;
   c10::intrusive_ptr<c10d::Store> store_;
 };
 

@@ -87,7 +87,7 @@ std::byte* ShmCollectives::peer_part(const Call& call, const Tiling& tiling, int
                                      int64_t tile) const {
   const Announcement& announced = meeting_.announced(peer, call);
   const int64_t within = announced.staged ? shard * tiling.tile : tiling.begin(shard, tile);
-  return arenas_->base_of(meeting_.world_rank(peer)) + announced.offset + within;
+  return arenas_->base_of(meeting_.machine_rank(peer)) + announced.offset + within;
 }
 
 /// Peers copy each other's shards; what a rank announces is its shard, so that is shard 0 of a buffer of one shard.

@@ -34,11 +34,12 @@ struct Channel {
   Announcement messages[kDepth];
 };
 
-/// The first failure of the whole job; whoever sees it reports the same.
+/// The first failure that a machine's ranks met; whoever sees it reports the same.
 struct FailureRecord {
   enum State : uint32_t { kNone, kWriting, kSet };
   std::atomic<uint32_t> state;
-  char text[1020];
+  uint32_t settled;  ///< 0: somebody was lost, but who is not known here
+  char text[1016];
 };
 
 /// A view of a control segment: zeros are its initial state.

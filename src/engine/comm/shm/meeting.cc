@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "engine/comm/lost_ranks.h"
 
 namespace assay::engine {
 namespace {
@@ -47,41 +48,52 @@ int spins_for(int ranks) {
   return known && CPU_COUNT(&cores) < ranks ? kSpinsWithout : kSpinsWithOwnCore;
 }
 
+/// What is wrong with a peer; no text: nothing.
+struct Meeting::Trouble {
+  std::string text = {};
+  bool may_wait_itself = false;  ///< for a rank of another machine, in a job that has several
+};
+
 /// How long a rank has waited for a peer, and when that is too long.
 class Meeting::Patience {
  public:
-  Patience(const JobWatch& job, int world_rank) : job_(job), world_rank_(world_rank) {}
+  Patience(const JobWatch& job, int machine_rank) : job_(job), machine_rank_(machine_rank) {}
 
   /// Counts one sleep of `seconds`; gives what is wrong with the peer when the patience is at its end. A sleep that
   /// took much longer than asked for is time in which this process was stopped itself.
-  std::string after_sleep(double seconds) {
+  Trouble after_sleep(double seconds) {
     const double waited = std::min(seconds, 4 * kSleepSeconds);
-    const PeerState state = job_.peers.state(world_rank_);
+    const PeerState state = job_.peers.state(machine_rank_);
     waited_ += waited;
     stopped_ = state == PeerState::kStopped ? stopped_ + waited : 0;
     if (state == PeerState::kEnded) {
-      return "its process has ended";
+      return {.text = "its process has ended"};
     }
     if (stopped_ > job_.options.stopped_seconds) {
-      return fmt::format("its process has been stopped for {}", FormatSeconds(job_.options.stopped_seconds));
+      return {.text = fmt::format("its process has been stopped for {}", FormatSeconds(job_.options.stopped_seconds))};
     }
     if (waited_ > job_.options.deadline_seconds) {
-      return fmt::format("it has not come for {}, though its process lives",
-                         FormatSeconds(job_.options.deadline_seconds));
+      return {.text = fmt::format("it has not come for {}, though its process lives",
+                                  FormatSeconds(job_.options.deadline_seconds)),
+              .may_wait_itself = true};
     }
-    return "";
+    return {};
   }
 
  private:
   const JobWatch& job_;
-  int world_rank_;
+  int machine_rank_;
   double waited_ = 0;
   double stopped_ = 0;
 };
 
-Meeting::Meeting(ControlBlock block, int rank, std::vector<int> world_ranks, std::string name,
+Meeting::Meeting(ControlBlock block, int rank, std::vector<int> machine_ranks, std::string name,
                  std::shared_ptr<const JobWatch> job)
-    : block_(block), rank_(rank), world_ranks_(std::move(world_ranks)), name_(std::move(name)), job_(std::move(job)) {}
+    : block_(block),
+      rank_(rank),
+      machine_ranks_(std::move(machine_ranks)),
+      name_(std::move(name)),
+      job_(std::move(job)) {}
 
 std::string Meeting::where(const Call& call) const {
   return name_.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), name_);
@@ -101,7 +113,7 @@ const Announcement& Meeting::announced(int rank, const Call& call) const {
 void Meeting::meet(const Call& call) {
   ++phase_;
   raise(block_.slot(rank_).phase, phase_);
-  const int size = static_cast<int>(world_ranks_.size());
+  const int size = static_cast<int>(machine_ranks_.size());
   for (int step = 1; step < size; ++step) {
     const int peer = (rank_ + step) % size;
     await(block_.slot(peer).phase, phase_, peer, call);
@@ -110,12 +122,10 @@ void Meeting::meet(const Call& call) {
 
 void Meeting::check_same(const Call& call) const {
   const Announcement& first = announced(0, call);
-  for (int rank = 1; rank < static_cast<int>(world_ranks_.size()); ++rank) {
+  for (int rank = 1; rank < static_cast<int>(machine_ranks_.size()); ++rank) {
     const Announcement& other = announced(rank, call);
     if (!same_call(first, other)) {
-      fail(fmt::format("the ranks do not call the same in collective {}{}: {}", call.number,
-                       name_.empty() ? "" : " of group " + name_,
-                       describe_difference(world_rank(0), first, world_rank(rank), other)));
+      fail(describe_mismatch(name_, job_rank(0), first, job_rank(rank), other));
     }
   }
 }
@@ -134,7 +144,7 @@ void Meeting::await(SharedCounter& counter, uint32_t target, int rank, const Cal
     }
     pause();
   }
-  Patience patience(*job_, world_rank(rank));
+  Patience patience(*job_, machine_rank(rank));
   while (!reached(counter, target)) {
     const double start = MonotonicSeconds();
     counter.sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -147,34 +157,55 @@ void Meeting::await(SharedCounter& counter, uint32_t target, int rank, const Cal
       return;
     }
     check_failure();
-    std::string trouble = patience.after_sleep(MonotonicSeconds() - start);
+    Trouble trouble = patience.after_sleep(MonotonicSeconds() - start);
     if (block_.slot(rank).farewell.value.load(std::memory_order_acquire) != 0) {
-      trouble = "it has left the group";
+      trouble = {.text = "it has left the group"};
     }
     // The last thing that a rank did before it ended may have been to come.
-    if (!trouble.empty() && !reached(counter, target)) {
-      fail(fmt::format("{} was lost in {}: {}", job_->peers.name(world_rank(rank)), where(call), trouble));
+    if (!trouble.text.empty() && !reached(counter, target)) {
+      lose(rank, call, trouble);
     }
   }
+}
+
+void Meeting::lose(int rank, const Call& call, const Trouble& trouble) const {
+  const std::string line =
+      fmt::format("{} was lost in {}: {}", job_->peers.name(machine_rank(rank)), where(call), trouble.text);
+  if (trouble.may_wait_itself && job_->outside.publish) {
+    const ConnectionError error(line);
+    record(error);
+    throw error;
+  }
+  fail(line);
 }
 
 void Meeting::check_failure() const {
   FailureRecord& record = *job_->failure;
-  if (record.state.load(std::memory_order_acquire) == FailureRecord::kSet) {
-    throw CommError(record.text);
+  if (record.state.load(std::memory_order_acquire) != FailureRecord::kSet) {
+    return;
   }
+  if (record.settled == 0) {
+    throw ConnectionError(record.text);
+  }
+  throw CommError(record.text);
 }
 
 void Meeting::fail(const std::string& text) const {
+  check_failure();
+  const CommError error(job_->outside.publish ? job_->outside.publish(text) : text);
+  record(error);
+  check_failure();
+  throw error;  // the rank that writes the record has not finished
+}
+
+void Meeting::record(const CommError& error) const {
   FailureRecord& record = *job_->failure;
   uint32_t expected = FailureRecord::kNone;
   if (record.state.compare_exchange_strong(expected, FailureRecord::kWriting)) {
-    const size_t length = std::min(text.size(), sizeof(record.text) - 1);
-    std::memcpy(record.text, text.data(), length);
+    std::strncpy(record.text, error.what(), sizeof(record.text) - 1);
+    record.settled = dynamic_cast<const ConnectionError*>(&error) == nullptr ? 1 : 0;
     record.state.store(FailureRecord::kSet, std::memory_order_release);
   }
-  check_failure();
-  throw CommError(text);  // the rank that writes the record has not finished
 }
 
 void Meeting::leave() {

@@ -11,18 +11,18 @@
 #include "engine/comm/shm/control_block.h"
 #include "engine/comm/shm/peer_watch.h"
 #include "engine/comm/shm/shared_segment.h"
+#include "engine/comm/shm/shm_outside.h"
 
 namespace assay::engine {
 
-/// What all groups of a job share in one process.
+/// What all groups of a job on this machine share in one process.
 struct JobWatch {
-  SharedMapping control;  ///< of the group of all ranks; holds the failure record
+  SharedMapping control;  ///< of the group of this machine's ranks; holds the failure record
   FailureRecord* failure;
   PeerWatch peers;
   CommOptions options;
   int spins;  ///< before a waiting rank goes to sleep
-  /// Where the ranks met, held open so that who comes late is refused instead of waiting for nobody; may be null.
-  std::shared_ptr<const void> place;
+  ShmOutside outside;
 };
 
 /// Spinning helps where every rank has a core of its own, and takes a peer's time where not.
@@ -31,8 +31,8 @@ int spins_for(int ranks);
 /// One rank's side of a group's control block. One thread at a time, but for the functions of messages.
 class Meeting {
  public:
-  /// `world_ranks` are the members' ranks in the group of all ranks.
-  Meeting(ControlBlock block, int rank, std::vector<int> world_ranks, std::string name,
+  /// `machine_ranks` are the members' ranks in the group of this machine's ranks.
+  Meeting(ControlBlock block, int rank, std::vector<int> machine_ranks, std::string name,
           std::shared_ptr<const JobWatch> job);
 
   /// Publishes what this rank calls, waits until all have, and checks that they call the same.
@@ -48,22 +48,27 @@ class Meeting {
   void await(SharedCounter& counter, uint32_t target, int rank, const Call& call) const;
 
   Channel& channel(int from, int to) const { return block_.channel(from, to); }
-  /// Throws the job's failure, if it has one.
+  /// Throws the machine's failure, if it has one: a ConnectionError while nobody here knows who is to blame.
   void check_failure() const;
   /// Makes `text` the job's failure unless it has one, and throws that.
   [[noreturn]] void fail(const std::string& text) const;
+  /// Makes `error` the machine's failure unless it has one.
+  void record(const CommError& error) const;
   /// Tells peers that this rank will come to no further meeting.
   void leave();
-  int world_rank(int rank) const { return world_ranks_[static_cast<size_t>(rank)]; }
+  int machine_rank(int rank) const { return machine_ranks_[static_cast<size_t>(rank)]; }
+  int job_rank(int rank) const { return job_->peers.job_rank(machine_rank(rank)); }
 
  private:
   class Patience;
+  struct Trouble;
+  [[noreturn]] void lose(int rank, const Call& call, const Trouble& trouble) const;
   std::string where(const Call& call) const;
   void check_same(const Call& call) const;
 
   ControlBlock block_;
   int rank_;
-  std::vector<int> world_ranks_;
+  std::vector<int> machine_ranks_;
   std::string name_;
   std::shared_ptr<const JobWatch> job_;
   uint32_t phase_ = 0;

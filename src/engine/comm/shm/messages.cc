@@ -115,11 +115,11 @@ void ShmMessages::receive(const Call& call) {
   const Announcement own = announcement_of(call);
   if (message.elements != own.elements || message.dtype != own.dtype) {
     meeting_.fail(fmt::format("message {} from rank {} to rank {}: the one calls {}, the other {}", call.number,
-                              meeting_.world_rank(call.peer), meeting_.world_rank(rank_), describe(message),
+                              meeting_.job_rank(call.peer), meeting_.job_rank(rank_), describe(message),
                               describe(own)));
   }
   if (own.elements > 0) {
-    const std::byte* data = arenas_->base_of(meeting_.world_rank(call.peer)) + message.offset;
+    const std::byte* data = arenas_->base_of(meeting_.machine_rank(call.peer)) + message.offset;
     std::memcpy(call.full.data_ptr(), data, call.full.nbytes());
   }
   Meeting::raise(channel.taken, number);

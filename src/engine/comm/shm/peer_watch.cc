@@ -22,7 +22,8 @@ char state_letter(pid_t pid) {
 
 }  // namespace
 
-PeerWatch::PeerWatch(std::vector<pid_t> pids) : pids_(std::move(pids)) {
+PeerWatch::PeerWatch(std::vector<pid_t> pids, std::vector<int> job_ranks)
+    : pids_(std::move(pids)), job_ranks_(std::move(job_ranks)) {
   for (const pid_t pid : pids_) {
     const bool own = pid == ::getpid();
     handles_.emplace_back(own ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -45,7 +46,7 @@ PeerState PeerWatch::state(int rank) const {
 }
 
 std::string PeerWatch::name(int rank) const {
-  return fmt::format("rank {} (process {})", rank, pid(rank));
+  return fmt::format("rank {} (process {})", job_rank(rank), pid(rank));
 }
 
 }  // namespace assay::engine

@@ -34,26 +34,26 @@ bool wants_thread(Execution execution, int ranks) {
 /// What the constructor of one rank's side of a group needs.
 struct GroupSeat {
   int rank;
-  std::vector<int> world_ranks;  ///< of the members
-  std::string name;              ///< empty: all ranks
-  SharedMapping control;         ///< empty: the job's
+  std::vector<int> machine_ranks;  ///< of the members
+  std::string name;                ///< empty: all ranks
+  SharedMapping control;           ///< empty: the job's
   std::shared_ptr<const JobWatch> job;
   std::shared_ptr<ArenaSet> arenas;
+  Execution execution;
 
-  int size() const { return static_cast<int>(world_ranks.size()); }
+  int size() const { return static_cast<int>(machine_ranks.size()); }
   ControlBlock block() const { return {control.bytes().empty() ? job->control.bytes() : control.bytes(), size()}; }
 };
 
-class ShmCommunicator final : public BaseCommunicator {
+class ShmCommunicator final : public ShmGroup {
  public:
   explicit ShmCommunicator(GroupSeat seat)
-      : BaseCommunicator(seat.rank, seat.size()),
+      : ShmGroup(seat.rank, seat.size()),
         seat_(std::move(seat)),
-        meeting_(seat_.block(), seat_.rank, seat_.world_ranks, seat_.name, seat_.job),
+        meeting_(seat_.block(), seat_.rank, seat_.machine_ranks, seat_.name, seat_.job),
         collectives_(seat_.rank, seat_.size(), seat_.arenas, meeting_),
         messages_(seat_.rank, seat_.size(), seat_.arenas, meeting_, meter()),
-        sequencer_(std::in_place,
-                   wants_thread(seat_.job->options.execution, static_cast<int>(seat_.arenas->peers.size()))) {}
+        sequencer_(std::in_place, wants_thread(seat_.execution, static_cast<int>(seat_.arenas->peers.size()))) {}
 
   ~ShmCommunicator() override {
     sequencer_.reset();  // carries out what is queued
@@ -66,7 +66,12 @@ class ShmCommunicator final : public BaseCommunicator {
     return seat_.arenas->own->allocate(elements, dtype);
   }
 
-  std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
+  std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override {
+    return split_for(members, name, seat_.execution);
+  }
+  std::unique_ptr<ShmGroup> split_for(const std::vector<int>& members, std::string_view name,
+                                      Execution execution) override;
+  void abandon(const CommError& error) override { meeting_.record(error); }
 
  protected:
   WorkPtr start(Call call) override {
@@ -107,7 +112,8 @@ uint64_t hash_of(const std::vector<int>& members) {
   return hash;
 }
 
-std::unique_ptr<Communicator> ShmCommunicator::split(const std::vector<int>& members, std::string_view name) {
+std::unique_ptr<ShmGroup> ShmCommunicator::split_for(const std::vector<int>& members, std::string_view name,
+                                                     Execution execution) {
   const int rank = new_rank(members, name);
   FileDescriptor segment = create_segment("assay-group", ControlBlock::bytes_for(static_cast<int>(members.size())));
   const SplitOffer own{.control = address_of(segment), .members_hash = hash_of(members)};
@@ -119,21 +125,22 @@ std::unique_ptr<Communicator> ShmCommunicator::split(const std::vector<int>& mem
   std::vector<SplitOffer> offers(static_cast<size_t>(size()));
   std::memcpy(offers.data(), full.data_ptr(), full.nbytes());
   GroupSeat seat{.rank = rank,
-                 .world_ranks = {},
+                 .machine_ranks = {},
                  .name = std::string(name),
                  .control = SharedMapping(),
                  .job = seat_.job,
-                 .arenas = seat_.arenas};
+                 .arenas = seat_.arenas,
+                 .execution = execution};
   for (const int member : members) {
     if (offers[static_cast<size_t>(member)].members_hash != own.members_hash) {
       meeting_.fail(fmt::format("group {}: ranks {} and {} do not name the same members", name,
-                                meeting_.world_rank(this->rank()), meeting_.world_rank(member)));
+                                meeting_.job_rank(this->rank()), meeting_.job_rank(member)));
     }
-    seat.world_ranks.push_back(meeting_.world_rank(member));
+    seat.machine_ranks.push_back(meeting_.machine_rank(member));
   }
   seat.control = SharedMapping(open_segment(offers[static_cast<size_t>(members.front())].control));
   barrier(kLabel);
-  return as_split(std::make_unique<ShmCommunicator>(std::move(seat)));
+  return as_split<ShmGroup>(std::make_unique<ShmCommunicator>(std::move(seat)));
 }
 
 }  // namespace
@@ -143,35 +150,39 @@ ShmOffer::ShmOffer(int size, const CommOptions& options)
                                                                                        : default_arena_bytes(size)))),
       control_(create_segment("assay-control", ControlBlock::bytes_for(size))) {}
 
-ShmAddresses ShmOffer::addresses() const {
-  return {.pid = ::getpid(), .arena = address_of(arena_), .control = address_of(control_)};
+ShmAddresses ShmOffer::addresses(int job_rank) const {
+  return {.pid = ::getpid(), .job_rank = job_rank, .arena = address_of(arena_), .control = address_of(control_)};
 }
 
-std::unique_ptr<Communicator> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
-                                          const CommOptions& options, std::shared_ptr<const void> place) {
+std::unique_ptr<ShmGroup> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
+                                      const CommOptions& options, ShmOutside outside) {
   const int size = static_cast<int>(all.size());
   TORCH_CHECK(size <= kMaxRanks, size, " ranks on one machine: at most ", kMaxRanks, " can share memory");
   auto arenas = std::make_shared<ArenaSet>();
   arenas->own = std::make_shared<Arena>(SharedMapping(own.arena()));
   arenas->own_rank = rank;
   std::vector<pid_t> pids;
+  std::vector<int> job_ranks;
   for (int peer = 0; peer < size; ++peer) {
     const ShmAddresses& addresses = all[static_cast<size_t>(peer)];
     pids.push_back(static_cast<pid_t>(addresses.pid));
+    job_ranks.push_back(static_cast<int>(addresses.job_rank));
     arenas->peers.push_back(peer == rank ? SharedMapping() : SharedMapping(open_segment(addresses.arena)));
   }
   SharedMapping control(open_segment(all.front().control));
   FailureRecord* failure = &ControlBlock(control.bytes(), size).failure();
-  std::vector<int> world_ranks(static_cast<size_t>(size));
-  std::iota(world_ranks.begin(), world_ranks.end(), 0);
+  std::vector<int> machine_ranks(static_cast<size_t>(size));
+  std::iota(machine_ranks.begin(), machine_ranks.end(), 0);
   return std::make_unique<ShmCommunicator>(GroupSeat{
       .rank = rank,
-      .world_ranks = std::move(world_ranks),
+      .machine_ranks = std::move(machine_ranks),
       .name = "",
       .control = SharedMapping(),
-      .job = std::shared_ptr<const JobWatch>(new JobWatch{std::move(control), failure, PeerWatch(std::move(pids)),
-                                                          options, spins_for(size), std::move(place)}),
+      .job = std::shared_ptr<const JobWatch>(new JobWatch{std::move(control), failure,
+                                                          PeerWatch(std::move(pids), std::move(job_ranks)), options,
+                                                          spins_for(size), std::move(outside)}),
       .arenas = std::move(arenas),
+      .execution = options.execution,
   });
 }
 
@@ -180,7 +191,7 @@ std::vector<std::unique_ptr<Communicator>> make_thread_group(int size, const Com
   std::vector<ShmAddresses> all;
   for (int rank = 0; rank < size; ++rank) {
     offers.emplace_back(size, options);
-    all.push_back(offers.back().addresses());
+    all.push_back(offers.back().addresses(rank));
   }
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int rank = 0; rank < size; ++rank) {

@@ -6,17 +6,19 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "engine/comm/base_communicator.h"
 #include "engine/comm/comm_options.h"
-#include "engine/comm/communicator.h"
 #include "engine/comm/shm/shared_segment.h"
+#include "engine/comm/shm/shm_outside.h"
 
 namespace assay::engine {
 
 /// What a rank tells its peers, so that they can map its memory. Plain data.
 struct ShmAddresses {
   int64_t pid = 0;
+  int64_t job_rank = 0;
   SegmentAddress arena = {};
-  SegmentAddress control = {};  ///< rank 0's counts
+  SegmentAddress control = {};  ///< that of the machine's first rank counts
 };
 
 /// A rank's own segments, open for its peers. Must stay until every rank has connected; then it is closed, and what is
@@ -25,7 +27,7 @@ class ShmOffer {
  public:
   ShmOffer(int size, const CommOptions& options);
 
-  ShmAddresses addresses() const;
+  ShmAddresses addresses(int job_rank) const;
   const FileDescriptor& arena() const { return arena_; }
 
  private:
@@ -33,10 +35,22 @@ class ShmOffer {
   FileDescriptor control_;
 };
 
-/// Rank `rank` of a group whose ranks' addresses are `all`, in order of rank; `place`, where they met, stays as long as
-/// the group does. Throws CommError when a peer's memory cannot be mapped.
-std::unique_ptr<Communicator> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
-                                          const CommOptions& options, std::shared_ptr<const void> place = nullptr);
+/// A group over shared memory as groups over several machines need it.
+class ShmGroup : public BaseCommunicator {
+ public:
+  using BaseCommunicator::BaseCommunicator;
+
+  /// split(), where the new group's collectives run as `execution` says.
+  virtual std::unique_ptr<ShmGroup> split_for(const std::vector<int>& members, std::string_view name,
+                                              Execution execution) = 0;
+  /// Ends the calls of this machine's ranks, of whatever group, with `error`, unless they have another failure.
+  virtual void abandon(const CommError& error) = 0;
+};
+
+/// Rank `rank` of a group whose ranks' addresses are `all`, in order of rank; `outside` stays as long as the group
+/// does. Throws CommError when a peer's memory cannot be mapped.
+std::unique_ptr<ShmGroup> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
+                                      const CommOptions& options, ShmOutside outside = {});
 
 /// `size` ranks within this process, for tests: each is used by a thread of its own.
 std::vector<std::unique_ptr<Communicator>> make_thread_group(int size, const CommOptions& options = {});

@@ -1,0 +1,71 @@
+// The collectives over messages between all pairs of ranks.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
+
+#include "engine/comm/announcement.h"
+#include "engine/comm/call.h"
+
+namespace assay::engine {
+
+/// A buffer cut into one part a rank; the last parts may be shorter, or empty.
+struct Parts {
+  at::Tensor full;
+  int64_t length;
+
+  at::Tensor of(int rank) const;
+};
+
+/// Runs collectives of one rank, one at a time. Each begins with a greeting from every rank to every other, which says
+/// what it calls and brings along what is small; so a small collective is over when the greetings are. Of large ones
+/// every rank combines its own part, in order of rank as over shared memory, and tiles follow each other closely enough
+/// to lie in the processor's cache all the way.
+class GlooCollectives {
+ public:
+  /// `world_ranks` and `name` are for errors. `deadline` is for each message. `gloo` must live as long.
+  GlooCollectives(c10d::Backend& gloo, int rank, std::vector<int> world_ranks, std::string name,
+                  std::chrono::milliseconds deadline);
+
+  /// Throws CommError when the ranks call different things, and what c10d throws.
+  void run(const Call& call);
+
+ private:
+  using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
+  struct Exchange;
+
+  void greet(const Call& call, bool small);
+  void put_payload(const Call& call, int peer, at::Tensor greeting) const;
+  void check_same() const;
+  void take_payloads(const Call& call);
+  void* payload_of(int peer) const;
+
+  Exchange exchange_of(const Call& call) const;
+  void run_tiles(const Exchange& exchange);
+  void start_contributions(const Exchange& exchange, int64_t tile, Works& works);
+  void combine(const Exchange& exchange, int64_t tile);
+  void start_results(const Exchange& exchange, int64_t tile, Works& works);
+
+  int size() const { return static_cast<int>(world_ranks_.size()); }
+  void send_to(int peer, at::Tensor tensor, int tag, Works& works);
+  void receive_from(int peer, at::Tensor tensor, int tag, Works& works);
+
+  void wait_for(Works& works) const;
+
+  c10d::Backend& gloo_;
+  const int rank_;
+  std::vector<int> world_ranks_;
+  std::string name_;
+  std::chrono::milliseconds deadline_;
+  at::Tensor sent_;      ///< greetings, by peer
+  at::Tensor received_;  ///< greetings, by peer
+  at::Tensor staging_;   ///< peers' contributions to this rank's part, by tile under way and peer; in bytes
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,132 @@
+#include "engine/comm/lost_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <utility>
+
+#include "base/text.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr double kRollCallSeconds = 2;
+/// More than the roll call and the wait for others' finding: the store itself does not answer then.
+constexpr std::chrono::seconds kStorePatience{5};
+constexpr std::chrono::milliseconds kPollInterval{100};
+constexpr char kFinding[] = "lost ranks";
+
+std::string key_of(int rank) {
+  return fmt::format("failed {}", rank);
+}
+
+/// Members that have not reported a failure when the time is up, or when somebody has found who is to blame.
+std::vector<int> roll_call(c10d::Store& store, int rank, const std::vector<int>& members) {
+  store.set(key_of(rank), std::string("1"));
+  std::vector<int> missing;
+  const double start = MonotonicSeconds();
+  do {
+    missing.clear();
+    for (const int peer : members) {
+      if (peer != rank && !store.check({key_of(peer)})) {
+        missing.push_back(peer);
+      }
+    }
+    std::this_thread::sleep_for(kPollInterval);
+  } while (!missing.empty() && !store.check({kFinding}) && MonotonicSeconds() - start < kRollCallSeconds);
+  return missing;
+}
+
+/// What another rank has found, or finds within its own roll call; empty when nobody misses anyone.
+std::string finding_of_others(c10d::Store& store) {
+  const double start = MonotonicSeconds();
+  while (!store.check({kFinding})) {
+    if (MonotonicSeconds() - start > kRollCallSeconds) {
+      return "";
+    }
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  return store.get_to_str(kFinding);
+}
+
+/// The first sentence of what gloo says, without the place in its source that it begins with.
+std::string first_sentence(std::string_view text) {
+  if (text.starts_with('[') && text.find("] ") != std::string_view::npos) {
+    text.remove_prefix(text.find("] ") + 2);
+  }
+  return std::string(text.substr(0, std::min(text.find('\n'), text.find(". "))));
+}
+
+std::string lost(const std::string& who, const std::string& where, const std::string& reason) {
+  return fmt::format("{} {} lost in {}: {}", who, who.starts_with("ranks ") ? "were" : "was", where,
+                     first_sentence(reason));
+}
+
+/// `line`, or the one that was there first.
+std::string put_up(c10d::Store& store, const std::string& line) {
+  const std::vector<uint8_t> first =
+      store.compareSet(kFinding, std::vector<uint8_t>(), std::vector<uint8_t>(line.begin(), line.end()));
+  return {first.begin(), first.end()};
+}
+
+/// What one rank knows of a failed collective.
+struct Failure {
+  int rank;
+  std::vector<int> members;
+  std::string where;
+  std::string reason;
+};
+
+std::string find_loss(c10d::Store& store, const Failure& failure, const HostMap& hosts) {
+  const std::vector<int> missing = roll_call(store, failure.rank, failure.members);
+  if (store.check({kFinding})) {
+    return store.get_to_str(kFinding);
+  }
+  if (!missing.empty()) {
+    return put_up(store, lost(hosts.describe(missing), failure.where, failure.reason));
+  }
+  const std::string others = finding_of_others(store);
+  return others.empty() ? fmt::format("{} failed on every rank: {}", failure.where, first_sentence(failure.reason))
+                        : others;
+}
+
+}  // namespace
+
+LossBoard::LossBoard(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<const HostMap> hosts)
+    : store_(std::move(store)), rank_(rank), hosts_(std::move(hosts)) {}
+
+std::string LossBoard::find(const std::vector<int>& members, const std::string& where,
+                            const std::string& reason) const {
+  const Failure failure{.rank = rank_, .members = members, .where = where, .reason = reason};
+  return answer([failure, hosts = hosts_](c10d::Store& store) { return find_loss(store, failure, *hosts); },
+                [&](const std::string& rank_0) { return lost(rank_0, where, reason); });
+}
+
+std::string LossBoard::publish(const std::string& line) const {
+  return answer([line](c10d::Store& store) { return put_up(store, line); }, [&](const std::string&) { return line; });
+}
+
+std::string LossBoard::answer(const std::function<std::string(c10d::Store&)>& ask,
+                              const std::function<std::string(const std::string& rank_0)>& otherwise) const {
+  // On a thread that can be left behind: a store whose server hangs does not answer.
+  auto call = std::make_shared<std::packaged_task<std::string()>>([ask, store = store_] { return ask(*store); });
+  std::future<std::string> finding = call->get_future();
+  std::thread([call] { (*call)(); }).detach();
+  try {
+    if (finding.wait_for(kStorePatience) == std::future_status::ready) {
+      return finding.get();
+    }
+    return otherwise("rank 0, whose store does not answer,");
+  } catch (const std::exception&) {
+    return otherwise("rank 0, whose store is gone,");
+  }
+}
+
+}  // namespace assay::engine

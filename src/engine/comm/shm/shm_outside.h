@@ -1,0 +1,19 @@
+// What the ranks of one machine have beyond it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace assay::engine {
+
+/// All may be empty.
+struct ShmOutside {
+  /// Where the ranks met, held open so that who comes late is refused instead of waiting for nobody.
+  std::shared_ptr<const void> place;
+  /// Tells the job's other machines of a failure, and gives the line that all ranks end with. Safe from several
+  /// threads.
+  std::function<std::string(const std::string& line)> publish;
+};
+
+}  // namespace assay::engine
