@@ -59,21 +59,26 @@ Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
   if (!options.upload_id.empty() && uploads.empty()) {
     return Status::NotFound(fmt::format("{} has no unfinished upload {}", place.uri, options.upload_id));
   }
+  constexpr int kOutOfReach = 3;
   Status first;
+  int failed_in_a_row = 0;
   for (const auto& upload : uploads) {
     const Status aborted = options.dry_run ? Status::Ok() : place.store->AbortUpload(upload.key, upload.upload_id);
     if (aborted.ok()) {
       fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(upload.key)),
                  Escaped(upload.upload_id));
+      failed_in_a_row = 0;
       continue;
     }
     first = first.ok() ? aborted : first;
     if (uploads.size() > 1) {
       fmt::print(stderr, "assay object: {}\n", OneLine(aborted.message()));
     }
-    // What one upload is refused says nothing of the next; a store that is out of reach is so for all.
-    if (aborted.code() == ErrorCode::kIo) {
-      break;
+    // What fails with one upload says nothing of the next; a store that is out of reach is so for all.
+    failed_in_a_row = aborted.code() == ErrorCode::kIo ? failed_in_a_row + 1 : 0;
+    const int64_t left = uploads.data() + uploads.size() - (&upload + 1);
+    if (failed_in_a_row == kOutOfReach && left > 0) {
+      return first.WithContext(fmt::format("not every upload was aborted, the last {} not tried", left));
     }
   }
   return first.ok() || uploads.size() == 1 ? first : first.WithContext("not every upload was aborted");

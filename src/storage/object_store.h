@@ -255,6 +255,12 @@ class ObjectStore {
 
   virtual Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) = 0;
   virtual Status AbortUpload(const std::string& key, const std::string& upload_id) = 0;
+  /// The same for whom nobody waits, within StoreOptions::give_up_seconds. Whether nothing of the upload is left: not
+  /// where the store is out of reach, refuses, or knows no such bucket.
+  virtual bool GiveUpUpload(const std::string& key, const std::string& upload_id) {
+    const Status aborted = AbortUpload(key, upload_id);
+    return aborted.ok() || aborted.code() == ErrorCode::kNotFound;
+  }
 };
 
 }  // namespace assay::storage

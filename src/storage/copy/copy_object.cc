@@ -63,12 +63,8 @@ Status DamagedFileStatus(const std::string& uri, const std::string& difference) 
 
 /// Ends what an earlier run left, where nobody will go on with it. Whether nothing of it is left.
 bool EndEarlier(const ResumableUpload& left, ObjectStore& target, const std::string& to) {
-  if (!IsInParts(left)) {
-    // A session of GCS ends by itself; its address is a secret, and goes to nobody.
-    return true;
-  }
-  const Status aborted = target.AbortUpload(to, left.upload_id);
-  return aborted.ok() || aborted.code() == ErrorCode::kNotFound;
+  // A session of GCS ends by itself; its address is a secret, and goes to nobody.
+  return !IsInParts(left) || target.GiveUpUpload(to, left.upload_id);
 }
 
 /// After a write that ended with `end`: the journal stays as long as its upload may. What this run began it has given

@@ -141,7 +141,8 @@ INSTANTIATE_TEST_SUITE_P(Copy, DamagedFileTest,
 /// Where requests go that should go to the bucket; nowhere else where empty.
 struct Cut {
   std::atomic<bool> set = true;             ///< or nothing but the lists of parts goes elsewhere
-  std::string url = "http://127.0.0.1:1/";  ///< of a second part
+  int part = 2;                             ///< the first to do so
+  std::string url = "http://127.0.0.1:1/";  ///< of that part
   std::string abort_url{};                  ///< of what gives an upload up
   std::string list_url{};                   ///< of lists of parts
 };
@@ -155,7 +156,7 @@ class CutOff final : public Base {
   Outgoing PutPart(const std::string& key, const std::string& upload_id, int number,
                    ChecksumSource& body) const override {
     Outgoing outgoing = Base::PutPart(key, upload_id, number, body);
-    if (cut_.set && number == 2) {
+    if (cut_.set && number == cut_.part) {
       outgoing.request.url = cut_.url;
     }
     return outgoing;
@@ -177,6 +178,23 @@ class CutOff final : public Base {
 
  private:
   const Cut& cut_;
+};
+
+/// Takes requests and never answers.
+class SilentServer {
+ public:
+  ~SilentServer() { over_.set_value(); }
+  std::string url() const { return server_->url() + "/"; }
+
+ private:
+  std::promise<void> over_;
+  const std::unique_ptr<http::Server> server_ =
+      *http::Server::Start({}, http::WholeBody(
+                                   [end = over_.get_future().share()](const http::RequestHead&, std::string_view) {
+                                     end.wait();
+                                     return http::TextResponse(503, "");
+                                   },
+                                   0));
 };
 
 class CutOffUploadTest : public DamagedFileTest {
@@ -268,6 +286,53 @@ TEST_P(CutOffUploadTest, OutlivesTheNextIfThatIsRefused) {
   ExpectThatItIsGoneOnWith();
 }
 
+TEST_P(CutOffUploadTest, OutlivesACancelledOneToAnotherStoreWithoutItsBucket) {
+  Put();
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  const auto elsewhere = *objectserver::ObjectServer::Start({});
+  store_options_.endpoint = elsewhere->url();
+  const auto right = std::exchange(target_, OpenStore(GetParam().target, store_options_)->store);
+  const std::atomic<bool> cancel = true;
+  options_.write.cancel = &cancel;
+  EXPECT_EQ(Copy().code(), ErrorCode::kAborted);
+  target_ = right;
+  options_.write.cancel = nullptr;
+  ExpectThatItStays();
+  ExpectThatItIsGoneOnWith();
+}
+
+TEST_P(CutOffUploadTest, IsLeftSoonByACancelledOneWhereTheStoreDoesNotAnswer) {
+  Put();
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  const SilentServer silent;
+  store_options_.give_up_seconds = 0.1;
+  store_options_.stall_timeout_seconds = 1e6;
+  Open();
+  cut_.abort_url = silent.url();
+  const std::atomic<bool> cancel = true;
+  options_.write.cancel = &cancel;
+  EXPECT_EQ(Copy().code(), ErrorCode::kAborted);
+  EXPECT_TRUE(HasJournal());
+}
+
+TEST_P(CutOffUploadTest, IsCancelledWhileItsHeldPartsAreRead) {
+  const std::string content(4 * kPartBytes, '0');
+  const Bytes bytes = std::as_bytes(std::span(content));
+  ASSERT_TRUE(files_.Write("k", std::span(&bytes, 1), {}).ok());
+  cut_.part = 4;
+  EXPECT_EQ(Copy().code(), ErrorCode::kIo);
+  cut_.set = false;
+  std::atomic<bool> cancel = false;
+  int held = 0;
+  options_.write.cancel = &cancel;
+  options_.write.progress = [&](int64_t) {
+    ++held;
+    cancel = true;
+  };
+  EXPECT_EQ(Copy().code(), ErrorCode::kAborted);
+  EXPECT_EQ(held, 1);
+}
+
 TEST_P(CutOffUploadTest, KeepsItsJournalWhereItCannotBeGivenUp) {
   const auto denying = Denying();
   cut_.url = denying->url() + "/";
@@ -292,14 +357,7 @@ TEST_P(CutOffUploadTest, WhosePartsMayNotBeListedGivesWayToAnother) {
 }
 
 TEST_P(CutOffUploadTest, IsGivenUpInTimeWhereTheStoreDoesNotAnswer) {
-  std::promise<void> over;
-  const auto silent =
-      *http::Server::Start({}, http::WholeBody(
-                                   [end = over.get_future().share()](const http::RequestHead&, std::string_view) {
-                                     end.wait();
-                                     return http::TextResponse(503, "");
-                                   },
-                                   0));
+  const SilentServer silent;
   store_options_.give_up_seconds = 0.1;
   store_options_.stall_timeout_seconds = 1e6;
   Open();
@@ -307,9 +365,8 @@ TEST_P(CutOffUploadTest, IsGivenUpInTimeWhereTheStoreDoesNotAnswer) {
   ASSERT_TRUE(target_->OpenWriter("k", {}).ok());
   const auto denying = Denying();
   cut_.url = denying->url() + "/";
-  cut_.abort_url = silent->url() + "/";
+  cut_.abort_url = silent.url();
   EXPECT_EQ(Copy().code(), ErrorCode::kPermissionDenied);
-  over.set_value();
   ExpectThatItStays();
 }
 
@@ -327,9 +384,9 @@ TEST_P(CutOffUploadTest, IsNotLeftBehindByAWriteUnderACondition) {
 class AbortCounter final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
-  Status AbortUpload(const std::string& key, const std::string& upload_id) override {
+  bool GiveUpUpload(const std::string& key, const std::string& upload_id) override {
     ++aborts;
-    return ForwardingStore::AbortUpload(key, upload_id);
+    return ForwardingStore::GiveUpUpload(key, upload_id);
   }
   int aborts = 0;
 };

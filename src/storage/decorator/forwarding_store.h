@@ -64,6 +64,9 @@ class ForwardingStore : public ObjectStore {
   Status AbortUpload(const std::string& key, const std::string& upload_id) override {
     return inner_->AbortUpload(key, upload_id);
   }
+  bool GiveUpUpload(const std::string& key, const std::string& upload_id) override {
+    return inner_->GiveUpUpload(key, upload_id);
+  }
 
  protected:
   ObjectStore& inner() { return *inner_; }

@@ -35,6 +35,11 @@ class ResumableOnlyGcs {
   int chunks() const { return chunks_; }
   /// Every chunk is answered by 200 with the object.
   void set_early_end() { early_end_ = true; }
+  /// The sessions begun by now are answered by this.
+  void set_stale_status(int status) {
+    stale_status_ = status;
+    stale_ = Newest(sessions_);
+  }
   /// Every chunk but the last is answered by 308 with these ranges in turn.
   void set_committed(std::vector<std::string> ranges) { committed_ = std::move(ranges); }
 
@@ -45,7 +50,9 @@ class ResumableOnlyGcs {
     }
     http::ServerResponse answer = http::TextResponse(200, Object());
     if (head.method == "POST") {
-      answer.headers.Add("Location", url() + "/session");
+      answer.headers.Add("Location", url() + Newest(++sessions_));
+    } else if (head.method == "PUT" && head.target == stale_) {
+      return http::TextResponse(stale_status_, "");
     } else if (head.method == "PUT") {
       ++chunks_;
       const std::string range(head.headers.Find("content-range").value_or(""));
@@ -61,6 +68,8 @@ class ResumableOnlyGcs {
     return answer;
   }
 
+  static std::string Newest(int sessions) { return "/session" + std::to_string(sessions); }
+
   std::string Object() const {
     return R"({"name": "k", "generation": "7", "metadata": {"assay-write-token": "mine"}, "size": ")" +
            std::to_string(standing_.size()) + R"(", "crc32c": ")" +
@@ -70,6 +79,9 @@ class ResumableOnlyGcs {
   const std::string standing_;
   const bool taken_;
   bool early_end_ = false;
+  int stale_status_ = 0;
+  std::string stale_;
+  std::atomic<int> sessions_ = 0;
   std::vector<std::string> committed_;
   std::atomic<int> chunks_ = 0;
   std::unique_ptr<http::Server> server_;
@@ -99,6 +111,44 @@ class GcsPublishTest : public testing::Test {
 
   const std::string content_ = RandomContent(600 << 10, 1);
 };
+
+/// Remembers where an upload began.
+class Recorder final : public UploadJournal {
+ public:
+  void OnBegin(const ResumableUpload& upload) override { begun = upload; }
+  void OnPart(const UploadedPart&) override {}
+  Status BeforePublish() override { return Status::Ok(); }
+  bool remembers() const override { return true; }
+  ResumableUpload begun;
+};
+
+TEST_F(GcsPublishTest, ASessionThatIsNotBelievedGivesWayToAnother) {
+  for (const int status : {401, 403}) {
+    ResumableOnlyGcs server(content_, false);
+    StoreOptions options;
+    options.endpoint = server.url();
+    options.anonymous = true;
+    options.part_bytes = 256 << 10;
+    options.max_attempts = 2;
+    const auto store = *OpenGcs("bucket", options);
+    Recorder journal;
+    WriteOptions write = {.condition = {WriteCondition::Kind::kAbsent, ""}, .write_token = "mine"};
+    write.journal = &journal;
+    const auto send = [&] {
+      auto writer = store->OpenWriter("k", write);
+      EXPECT_THAT(writer.status(), IsOk());
+      EXPECT_THAT((*writer)->Write(AsBytes(content_)), IsOk()) << status;
+      EXPECT_THAT((*writer)->Commit().status(), IsOk()) << status;
+    };
+    send();
+    const ResumableUpload earlier = journal.begun;
+    EXPECT_TRUE(earlier.upload_id.ends_with("/session1")) << earlier.upload_id;
+    server.set_stale_status(status);
+    write.resume = &earlier;
+    send();
+    EXPECT_TRUE(journal.begun.upload_id.ends_with("/session2")) << journal.begun.upload_id;
+  }
+}
 
 TEST_F(GcsPublishTest, AnObjectThatDiffersIsAnErrorAndIsNamed) {
   std::string other = content_;

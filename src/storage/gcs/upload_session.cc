@@ -110,8 +110,10 @@ Status UploadSession::BeginAgain() {
       sent_ = completed_ ? completed_->size : step.committed;
       return Status::Ok();
     }
-    // One that may not be asked about ends by itself; what is written now needs another.
-    if (IsGone(step.failure->http_status) || IsRefusal(*step.failure)) {
+    // One that may not be asked about ends by itself; what is written now needs another. The address is its own proof:
+    // no fresh credentials would help.
+    const bool unproven = step.failure->kind == FailureClass::kExpired;
+    if (IsGone(step.failure->http_status) || IsRefusal(*step.failure) || unproven) {
       session_.clear();
       return Status::Ok();
     }

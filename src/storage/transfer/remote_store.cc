@@ -242,4 +242,8 @@ Status RemoteStore::AbortUpload(const std::string& key, const std::string& uploa
   return Call("abort the upload of", key, [&] { return dialect_->AbortUpload(key, upload_id); }).status();
 }
 
+bool RemoteStore::GiveUpUpload(const std::string& key, const std::string& upload_id) {
+  return GiveUpParts(context_, key, upload_id);
+}
+
 }  // namespace assay::storage

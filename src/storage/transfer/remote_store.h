@@ -44,6 +44,7 @@ class RemoteStore : public ObjectStore {
   Status Remove(const std::string& key) override;
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
   Status AbortUpload(const std::string& key, const std::string& upload_id) override;
+  bool GiveUpUpload(const std::string& key, const std::string& upload_id) override;
 
  protected:
   /// Sends one request, with its retries, and returns its 2xx answer. `make` is called for each attempt; `operation`

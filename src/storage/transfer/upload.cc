@@ -65,6 +65,10 @@ Result<ObjectInfo> WriteBuffers(const CallContext& context, const std::string& k
   ASSAY_RETURN_IF_ERROR(upload.Begin());
   upload.TellJournal(plan.part_bytes);
   for (int64_t part = 0; part < plan.parts; ++part) {
+    // Of parts that the store has from an earlier try, nothing but their sums is made.
+    if (IsCancelled(options.cancel)) {
+      return CancelledStatus("write", context.dialect->Uri(key));
+    }
     upload.AddPart(walk.Next(plan.part_bytes));
   }
   return upload.Complete();
