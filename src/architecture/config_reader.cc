@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -51,16 +52,18 @@ bool ConfigReader::Contains(std::string_view key) const {
   return object_->contains(key);
 }
 
-int64_t ConfigReader::Integer(std::string_view key, int64_t minimum) {
+int64_t ConfigReader::Integer(std::string_view key, int64_t minimum, int64_t maximum) {
   const nlohmann::json* value = Require(key);
   if (value == nullptr) {
     return minimum;
   }
-  if (!value->is_number_integer() || value->get<int64_t>() < minimum) {
-    FailValue(key, fmt::format("an integer of at least {}", minimum), *value);
+  const int64_t number = value->is_number_integer() ? value->get<int64_t>() : minimum;
+  if (!value->is_number_integer() || number < minimum || number > maximum) {
+    const std::string at_most = maximum < INT64_MAX ? fmt::format(" and at most {}", maximum) : "";
+    FailValue(key, fmt::format("an integer of at least {}{}", minimum, at_most), *value);
     return minimum;
   }
-  return value->get<int64_t>();
+  return number;
 }
 
 int64_t ConfigReader::IntegerOr(std::string_view key, int64_t minimum, int64_t absent) {
@@ -116,6 +119,19 @@ std::string ConfigReader::Text(std::string_view key) {
 
 std::string ConfigReader::TextOr(std::string_view key, std::string_view absent) {
   return Has(key) ? Text(key) : std::string(absent);
+}
+
+std::optional<std::vector<std::string>> ConfigReader::TextList(std::string_view key) {
+  const nlohmann::json* value = Find(key);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  const auto is_text = [](const nlohmann::json& item) { return item.is_string(); };
+  if (!value->is_array() || !std::ranges::all_of(*value, is_text)) {
+    FailValue(key, "a list of texts", *value);
+    return std::nullopt;
+  }
+  return value->get<std::vector<std::string>>();
 }
 
 std::optional<ConfigReader> ConfigReader::Object(std::string_view key) {

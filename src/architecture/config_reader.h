@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -26,7 +27,7 @@ class ConfigReader {
   /// Like Has(), but true for a null as well.
   bool Contains(std::string_view key) const;
 
-  int64_t Integer(std::string_view key, int64_t minimum);
+  int64_t Integer(std::string_view key, int64_t minimum, int64_t maximum = INT64_MAX);
   int64_t IntegerOr(std::string_view key, int64_t minimum, int64_t absent);
   /// Finite and greater than zero.
   double Positive(std::string_view key);
@@ -36,6 +37,9 @@ class ConfigReader {
   bool BooleanOr(std::string_view key, bool absent);
   std::string Text(std::string_view key);
   std::string TextOr(std::string_view key, std::string_view absent);
+
+  /// None when it is absent; an error when it is no list of texts.
+  std::optional<std::vector<std::string>> TextList(std::string_view key);
 
   /// A reader of the object under `key`, or none when it is absent or empty. Its errors are this reader's too.
   std::optional<ConfigReader> Object(std::string_view key);

@@ -8,6 +8,9 @@
 namespace assay::architecture {
 namespace {
 
+/// Far more than any model has, and few enough for something of each to fit into memory.
+constexpr int64_t kMostLayers = 100'000;
+
 void ReadHeads(ConfigReader& keys, int64_t absent_key_value_heads, ModelConfig& config) {
   config.num_query_heads = keys.Integer("num_attention_heads", 1);
   const bool as_many = absent_key_value_heads == 0 || keys.Contains("num_key_value_heads");
@@ -48,7 +51,8 @@ void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& conf
   config.vocab_size = keys.Integer("vocab_size", 1);
   config.hidden_size = keys.Integer("hidden_size", 1);
   config.intermediate_size = keys.Integer("intermediate_size", 1);
-  config.num_layers = keys.Integer("num_hidden_layers", 1);
+  config.num_layers = keys.Integer("num_hidden_layers", 1, kMostLayers);
+  config.layer_windows.assign(static_cast<size_t>(config.num_layers), 0);
   config.max_positions = keys.IntegerOr("max_position_embeddings", 1, absent.max_positions);
   ReadHeads(keys, absent.key_value_heads, config);
   config.rms_norm_eps = keys.PositiveOr("rms_norm_eps", 1e-6);
@@ -62,9 +66,9 @@ void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& conf
   config.rope = ReadRopeConfig(keys, config.max_positions);
 }
 
-void ReadBiases(ConfigReader& keys, ModelConfig& config) {
-  config.attention_bias = keys.BooleanOr("attention_bias", false);
-  config.mlp_bias = keys.BooleanOr("mlp_bias", false);
+void ReadAttentionBias(ConfigReader& keys, ModelConfig& config) {
+  config.query_key_value_bias = keys.BooleanOr("attention_bias", false);
+  config.output_bias = config.query_key_value_bias;
 }
 
 }  // namespace assay::architecture

@@ -15,8 +15,15 @@ struct AbsentKeys {
 /// Sizes, norms, rotary positions: what every decoder has.
 void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& config);
 
-/// `attention_bias` and `mlp_bias`, of Llama and its descendants.
-void ReadBiases(ConfigReader& keys, ModelConfig& config);
+/// `attention_bias`, of the four products of attention.
+void ReadAttentionBias(ConfigReader& keys, ModelConfig& config);
+
+/// `sliding_window`; 0: none. transformers gives an absent key the window of Mistral 7B v0.1, and none to a null.
+int64_t ReadSlidingWindow(ConfigReader& keys);
+
+/// The windows of Qwen's layers: where `use_sliding_window`, those that `layer_types` names, else those from
+/// `max_window_layers` on.
+void ReadLayerWindows(ConfigReader& keys, ModelConfig& config);
 
 /// Rotary settings in either spelling; see RopeConfig. `max_positions` is the model's own maximum length.
 RopeConfig ReadRopeConfig(ConfigReader& keys, int64_t max_positions);

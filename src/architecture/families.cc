@@ -8,6 +8,7 @@ namespace assay::architecture {
 void ReadGranite(ConfigReader& keys, ModelConfig& config);
 void ReadLlama(ConfigReader& keys, ModelConfig& config);
 void ReadMistral(ConfigReader& keys, ModelConfig& config);
+void ReadQwen2(ConfigReader& keys, ModelConfig& config);
 
 namespace {
 
@@ -15,6 +16,7 @@ constexpr ModelFamily kFamilies[] = {
     {"granite", "GraniteForCausalLM", ReadGranite},
     {"llama", "LlamaForCausalLM", ReadLlama},
     {"mistral", "MistralForCausalLM", ReadMistral},
+    {"qwen2", "Qwen2ForCausalLM", ReadQwen2},
 };
 
 }  // namespace

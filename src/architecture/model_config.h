@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -39,13 +40,15 @@ struct ModelConfig {
   int64_t num_key_value_heads = 0;  ///< divides num_query_heads
   int64_t head_dim = 0;             ///< even; need not be hidden_size / num_query_heads
   int64_t max_positions = 0;
-  int64_t sliding_window = 0;  ///< keys a query sees, its own included; 0: all earlier ones
+  /// Of each layer: keys that a query sees, its own included; 0: all earlier ones.
+  std::vector<int64_t> layer_windows;
   double rms_norm_eps = 1e-6;
   double initializer_range = 0.02;
   double attention_dropout = 0.0;  ///< of attention probabilities, while training
   int64_t pad_token_id = -1;       ///< its embedding gets no gradient through the look-up; -1: none
   bool tie_word_embeddings = false;
-  bool attention_bias = false;
+  bool query_key_value_bias = false;
+  bool output_bias = false;  ///< of attention's output
   bool mlp_bias = false;
   double embedding_multiplier = 1.0;
   double residual_multiplier = 1.0;

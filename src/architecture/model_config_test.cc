@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -55,7 +56,7 @@ TEST(ModelConfigTest, ReadsALlama) {
   EXPECT_DOUBLE_EQ(config.rope.theta, 50000);
   EXPECT_EQ(config.rope.type, RopeType::kDefault);
   EXPECT_TRUE(config.tie_word_embeddings);
-  EXPECT_EQ(config.sliding_window, 0);
+  EXPECT_EQ(config.layer_windows, (std::vector<int64_t>{0, 0}));
 }
 
 TEST(ModelConfigTest, GivesAbsentKeysTheDefaultsOfTransformers) {
@@ -77,11 +78,59 @@ TEST(ModelConfigTest, GivesAbsentKeysTheDefaultsOfTransformers) {
 TEST(ModelConfigTest, MistralHasAWindowUnlessItSaysNull) {
   json config = Llama();
   config["model_type"] = "mistral";
-  EXPECT_EQ(Parse(config).sliding_window, 4096);
+  EXPECT_EQ(Parse(config).layer_windows, (std::vector<int64_t>{4096, 4096}));
   config["sliding_window"] = nullptr;
-  EXPECT_EQ(Parse(config).sliding_window, 0);
+  EXPECT_EQ(Parse(config).layer_windows, (std::vector<int64_t>{0, 0}));
   config["sliding_window"] = 77;
-  EXPECT_EQ(Parse(config).sliding_window, 77);
+  EXPECT_EQ(Parse(config).layer_windows, (std::vector<int64_t>{77, 77}));
+}
+
+TEST(ModelConfigTest, OnlyAnAbsentCountOfKeyHeadsIsTheFamilysOwn) {
+  json config = Llama();
+  config["model_type"] = "mistral";
+  config["num_attention_heads"] = 16;
+  config.erase("num_key_value_heads");
+  EXPECT_EQ(Parse(config).num_key_value_heads, 8);
+  config["num_key_value_heads"] = nullptr;
+  EXPECT_EQ(Parse(config).num_key_value_heads, 16);
+}
+
+json Qwen2() {
+  json config = Llama();
+  config["model_type"] = "qwen2";
+  config["num_hidden_layers"] = 4;
+  return config;
+}
+
+TEST(ModelConfigTest, Qwen2HasBiasesOnQueryKeyAndValue) {
+  json config = Qwen2();
+  config["attention_bias"] = false;  // no key of this family
+  config.erase("max_position_embeddings");
+  const ModelConfig parsed = Parse(config);
+  EXPECT_TRUE(parsed.query_key_value_bias);
+  EXPECT_FALSE(parsed.output_bias || parsed.mlp_bias);
+  EXPECT_EQ(parsed.max_positions, 32768);
+}
+
+TEST(ModelConfigTest, Qwen2HasWindowsWhereItUsesThem) {
+  json config = Qwen2();
+  config["sliding_window"] = 77;
+  config["max_window_layers"] = 3;
+  EXPECT_EQ(Parse(config).layer_windows, std::vector<int64_t>(4, 0)) << "not in use";
+  config["use_sliding_window"] = true;
+  EXPECT_EQ(Parse(config).layer_windows, (std::vector<int64_t>{0, 0, 0, 77}));
+  config["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention", "full_attention"};
+  EXPECT_EQ(Parse(config).layer_windows, (std::vector<int64_t>{77, 0, 77, 0}));
+  config["sliding_window"] = nullptr;
+  EXPECT_THAT(ErrorOf(config), HasSubstr("no sliding_window in use"));
+  config["layer_types"] = {"full_attention"};
+  EXPECT_THAT(ErrorOf(config), HasSubstr("layer_types has 1 entries for 4 layers"));
+  config["layer_types"] = std::vector<std::string>(4, "linear_attention");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("'linear_attention' is not supported"));
+  config["layer_types"] = "full_attention";
+  EXPECT_THAT(ErrorOf(config), HasSubstr("layer_types must be a list of texts"));
+  config.erase("layer_types");
+  EXPECT_EQ(Parse(config).layer_windows, std::vector<int64_t>(4, 0));
 }
 
 TEST(ModelConfigTest, GraniteHasMultipliers) {
@@ -132,7 +181,7 @@ TEST(ModelConfigTest, YarnStretchesFromTheModelsLengthUnlessToldOtherwise) {
 
 TEST(ModelConfigTest, RefusesAnUnknownFamilyByName) {
   EXPECT_EQ(ErrorWith("model_type", "bloom"),
-            "m/config.json: model_type 'bloom' is not supported, only granite, llama, mistral");
+            "m/config.json: model_type 'bloom' is not supported, only granite, llama, mistral, qwen2");
 }
 
 TEST(ModelConfigTest, NamesMissingKeys) {
@@ -147,6 +196,8 @@ TEST(ModelConfigTest, NamesMissingKeys) {
 TEST(ModelConfigTest, RefusesNonsense) {
   EXPECT_EQ(ErrorWith("hidden_size", -64), "m/config.json: hidden_size must be an integer of at least 1, not -64");
   EXPECT_THAT(ErrorWith("hidden_size", "64"), HasSubstr("hidden_size must be an integer"));
+  EXPECT_THAT(ErrorWith("num_hidden_layers", int64_t{1} << 60),
+              HasSubstr("must be an integer of at least 1 and at most"));
   EXPECT_THAT(ErrorWith("vocab_size", 1.5), HasSubstr("vocab_size must be an integer"));
   EXPECT_THAT(ErrorWith("vocab_size", json::parse("18446744073709551615")), HasSubstr("vocab_size must be"));
   EXPECT_THAT(ErrorWith("num_key_value_heads", 3), HasSubstr("does not divide num_attention_heads 8"));

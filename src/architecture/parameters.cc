@@ -23,10 +23,10 @@ void AddNorm(Specs& specs, const std::string& path, int64_t width) {
 void AddAttention(Specs& specs, const std::string& path, const ModelConfig& config) {
   const int64_t queries = config.num_query_heads * config.head_dim;
   const int64_t keys = config.num_key_value_heads * config.head_dim;
-  AddLinear(specs, path + ".q_proj", queries, config.hidden_size, config.attention_bias);
-  AddLinear(specs, path + ".k_proj", keys, config.hidden_size, config.attention_bias);
-  AddLinear(specs, path + ".v_proj", keys, config.hidden_size, config.attention_bias);
-  AddLinear(specs, path + ".o_proj", config.hidden_size, queries, config.attention_bias);
+  AddLinear(specs, path + ".q_proj", queries, config.hidden_size, config.query_key_value_bias);
+  AddLinear(specs, path + ".k_proj", keys, config.hidden_size, config.query_key_value_bias);
+  AddLinear(specs, path + ".v_proj", keys, config.hidden_size, config.query_key_value_bias);
+  AddLinear(specs, path + ".o_proj", config.hidden_size, queries, config.output_bias);
 }
 
 void AddMlp(Specs& specs, const std::string& path, const ModelConfig& config) {

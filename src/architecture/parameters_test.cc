@@ -23,7 +23,8 @@ TEST_P(ParametersOf, AreThoseThatTransformersCounts) {
 INSTANTIATE_TEST_SUITE_P(Models, ParametersOf,
                          ::testing::Values(Known{"smollm2-135m", 134515008}, Known{"llama3.2-1b", 1235814400},
                                            Known{"llama3.1-8b", 8030261248}, Known{"llama3.1-405b", 405853388800},
-                                           Known{"mistral-7b-v0.1", 7241732096}));
+                                           Known{"mistral-7b-v0.1", 7241732096}, Known{"qwen2.5-0.5b", 494032768},
+                                           Known{"qwen2.5-7b", 7615616512}));
 
 ModelConfig Small() {
   ModelConfig config;
@@ -63,7 +64,7 @@ TEST(Parameters, OfATiedHeadAreTheEmbeddings) {
 
 TEST(Parameters, BiasesStandBehindTheirWeights) {
   ModelConfig config = Small();
-  config.attention_bias = true;
+  config.query_key_value_bias = true;
   const std::vector<ParameterSpec> specs = LayerParameters(config, 1);
   const auto weight = std::ranges::find(specs, "model.layers.1.self_attn.k_proj.weight", &ParameterSpec::name);
   ASSERT_NE(weight, specs.end());

@@ -19,8 +19,8 @@ namespace {
 using enum ModelStatus;
 
 // The names of the reference's SFTTrainer experiments (IBM/ado, plugins/actuators/sfttrainer, models.yaml and docs),
-// those added to its table later, and the two larger SmolLM2. Sorted by name.
-constexpr std::array<CatalogueModel, 43> kModels = {{
+// those added to its table later, the two larger SmolLM2, and Qwen. Sorted by name.
+constexpr std::array<CatalogueModel, 46> kModels = {{
     {"allam-1-13b", "llama", kNotPublished, true},
     {"granite-13b-v2", "gpt_bigcode", kFamilyUnsupported, true},
     {"granite-20b-v2", "gpt_bigcode", kFamilyUnsupported, true},
@@ -61,6 +61,9 @@ constexpr std::array<CatalogueModel, 43> kModels = {{
     {"mistral-123b-v2", "mistral", kAvailable, true},
     {"mistral-7b-v0.1", "mistral", kAvailable, true},
     {"mixtral-8x7b-instruct-v0.1", "mixtral", kFamilyUnsupported, true},
+    {"qwen2.5-0.5b", "qwen2", kAvailable, false},
+    {"qwen2.5-1.5b", "qwen2", kAvailable, false},
+    {"qwen2.5-7b", "qwen2", kAvailable, false},
     {"smollm2-1.7b", "llama", kAvailable, false},
     {"smollm2-135m", "llama", kAvailable, true},
     {"smollm2-360m", "llama", kAvailable, false},

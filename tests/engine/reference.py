@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, MistralConfig
+from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, MistralConfig, Qwen2Config
 
 MASKED = -100
 PROBE = Path(os.environ["ASSAY_BIN_DIR"]) / "engine_probe"
@@ -98,6 +98,15 @@ MODELS = {
             attention_bias=True,
             mlp_bias=True,
         ),
+    ),
+    "qwen2": (Qwen2Config, {}),
+    "qwen2_tied": (Qwen2Config, dict(tie_word_embeddings=True)),
+    "qwen2_head_dim": (Qwen2Config, dict(head_dim=16)),
+    "qwen2_window": (Qwen2Config, dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
+    "qwen2_window_not_used": (Qwen2Config, dict(sliding_window=5, max_window_layers=0)),
+    "qwen2_layer_types": (
+        Qwen2Config,
+        dict(use_sliding_window=True, sliding_window=5, layer_types=["sliding_attention", "full_attention"]),
     ),
 }
 

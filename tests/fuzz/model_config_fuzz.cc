@@ -1,4 +1,5 @@
 // A model's config.json: what is taken makes sense, what is refused says why in one line.
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ void CheckDecoder(const ModelConfig& config) {
   Require(config.num_query_heads % config.num_key_value_heads == 0, "groups of heads are whole");
   Require(config.head_dim > 0 && config.head_dim % 2 == 0, "half of a head can be turned");
   Require(config.attention_dropout >= 0 && config.attention_dropout < 1, "something is left of what is dropped");
+  Require(static_cast<int64_t>(config.layer_windows.size()) == config.num_layers &&
+              std::ranges::all_of(config.layer_windows, [](int64_t window) { return window >= 0; }),
+          "every layer has its window or none");
   Require(CountParameters(config) >= 0, "a count is none or known");
   CheckRope(config.rope);
 }

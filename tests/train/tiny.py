@@ -3,7 +3,7 @@
 import random
 
 import torch
-from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig
+from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, Qwen2Config
 from worker import MASKED, write_token_file
 
 VOCAB = 257
@@ -29,6 +29,7 @@ CONFIGS = {
         residual_multiplier=0.22,
         logits_scaling=4.0,
     ),
+    "qwen2": lambda: Qwen2Config(**SHAPE, use_sliding_window=True, sliding_window=16, max_window_layers=1),
 }
 
 

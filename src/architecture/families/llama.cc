@@ -5,7 +5,8 @@ namespace assay::architecture {
 
 void ReadLlama(ConfigReader& keys, ModelConfig& config) {
   ReadDecoder(keys, {}, config);
-  ReadBiases(keys, config);
+  ReadAttentionBias(keys, config);
+  config.mlp_bias = keys.BooleanOr("mlp_bias", false);
 }
 
 }  // namespace assay::architecture

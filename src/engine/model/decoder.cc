@@ -82,6 +82,7 @@ Decoder::Decoder(ModelConfig config, const ParameterSource& parameters)
   layers_.reserve(static_cast<size_t>(config_.num_layers));
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     DecoderLayer& layer = layers_.emplace_back(architecture::LayerPath(i));
+    layer.sliding_window = config_.layer_windows[static_cast<size_t>(i)];
     units_.push_back({architecture::LayerPath(i), {}, {}});
     for (const ParameterSpec& spec : architecture::LayerParameters(config_, i)) {
       take(spec, layer.place(spec.name));
@@ -113,7 +114,7 @@ at::Tensor Decoder::attend(const DecoderLayer& layer, const at::Tensor& normed_T
                                  .key_value_heads = config_.num_key_value_heads,
                                  .head_dim = config_.head_dim,
                                  .scale = config_.attention_scale,
-                                 .sliding_window = config_.sliding_window};
+                                 .sliding_window = layer.sliding_window};
   const at::Tensor q_TND = layer.q_proj.forward(normed_TH, normed_again);
   const at::Tensor k_TKD = layer.k_proj.forward(normed_TH, normed_again);
   const at::Tensor v_TKD = layer.v_proj.forward(normed_TH, normed_again);

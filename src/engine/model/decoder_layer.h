@@ -23,6 +23,7 @@ struct DecoderLayer {
   Linear q_proj, k_proj, v_proj, o_proj;
   RmsNorm post_attention_norm;
   Linear gate_proj, up_proj, down_proj;
+  int64_t sliding_window = 0;  ///< keys that a query sees, its own included; 0: all earlier ones
 
   std::vector<Linear*> linears();
   std::vector<const Linear*> linears() const;
