@@ -11,20 +11,21 @@ namespace {
 /// Far more than any model has, and few enough for something of each to fit into memory.
 constexpr int64_t kMostLayers = 100'000;
 
-void ReadHeads(ConfigReader& keys, int64_t absent_key_value_heads, ModelConfig& config) {
+void ReadHeads(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& config) {
   config.num_query_heads = keys.Integer("num_attention_heads", 1);
-  const bool as_many = absent_key_value_heads == 0 || keys.Contains("num_key_value_heads");
+  const bool as_many = absent.key_value_heads == 0 || keys.Contains("num_key_value_heads");
   config.num_key_value_heads =
-      keys.IntegerOr("num_key_value_heads", 1, as_many ? config.num_query_heads : absent_key_value_heads);
+      keys.IntegerOr("num_key_value_heads", 1, as_many ? config.num_query_heads : absent.key_value_heads);
   if (config.num_query_heads % config.num_key_value_heads != 0) {
     keys.Fail(fmt::format("num_key_value_heads {} does not divide num_attention_heads {}", config.num_key_value_heads,
                           config.num_query_heads));
   }
-  if (!keys.Has("head_dim") && config.hidden_size % config.num_query_heads != 0) {
+  if (!keys.Has("head_dim") && absent.head_dim == 0 && config.hidden_size % config.num_query_heads != 0) {
     keys.Fail(fmt::format("num_attention_heads {} does not divide hidden_size {}, and there is no head_dim",
                           config.num_query_heads, config.hidden_size));
   }
-  config.head_dim = keys.IntegerOr("head_dim", 1, config.hidden_size / config.num_query_heads);
+  config.head_dim = keys.IntegerOr("head_dim", 1,
+                                   absent.head_dim > 0 ? absent.head_dim : config.hidden_size / config.num_query_heads);
   if (config.head_dim % 2 != 0) {
     keys.Fail(fmt::format("head_dim {} is odd, rotary positions need an even one", config.head_dim));
   }
@@ -54,7 +55,7 @@ void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& conf
   config.num_layers = keys.Integer("num_hidden_layers", 1, kMostLayers);
   config.layer_windows.assign(static_cast<size_t>(config.num_layers), 0);
   config.max_positions = keys.IntegerOr("max_position_embeddings", 1, absent.max_positions);
-  ReadHeads(keys, absent.key_value_heads, config);
+  ReadHeads(keys, absent, config);
   config.rms_norm_eps = keys.PositiveOr("rms_norm_eps", 1e-6);
   config.initializer_range = keys.PositiveOr("initializer_range", 0.02);
   config.tie_word_embeddings = keys.BooleanOr("tie_word_embeddings", false);

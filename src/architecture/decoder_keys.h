@@ -10,6 +10,7 @@ namespace assay::architecture {
 struct AbsentKeys {
   int64_t max_positions = 2048;
   int64_t key_value_heads = 0;  ///< 0: as many as query heads, which a null always means
+  int64_t head_dim = 0;         ///< 0: hidden_size / num_attention_heads
 };
 
 /// Sizes, norms, rotary positions: what every decoder has.

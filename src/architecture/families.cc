@@ -9,14 +9,16 @@ void ReadGranite(ConfigReader& keys, ModelConfig& config);
 void ReadLlama(ConfigReader& keys, ModelConfig& config);
 void ReadMistral(ConfigReader& keys, ModelConfig& config);
 void ReadQwen2(ConfigReader& keys, ModelConfig& config);
+void ReadQwen3(ConfigReader& keys, ModelConfig& config);
 
 namespace {
 
 constexpr ModelFamily kFamilies[] = {
-    {"granite", "GraniteForCausalLM", ReadGranite},
-    {"llama", "LlamaForCausalLM", ReadLlama},
-    {"mistral", "MistralForCausalLM", ReadMistral},
-    {"qwen2", "Qwen2ForCausalLM", ReadQwen2},
+    {.model_type = "granite", .architecture = "GraniteForCausalLM", .read = ReadGranite},
+    {.model_type = "llama", .architecture = "LlamaForCausalLM", .read = ReadLlama},
+    {.model_type = "mistral", .architecture = "MistralForCausalLM", .read = ReadMistral},
+    {.model_type = "qwen2", .architecture = "Qwen2ForCausalLM", .read = ReadQwen2},
+    {.model_type = "qwen3", .architecture = "Qwen3ForCausalLM", .read = ReadQwen3},
 };
 
 }  // namespace

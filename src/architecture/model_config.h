@@ -50,6 +50,7 @@ struct ModelConfig {
   bool query_key_value_bias = false;
   bool output_bias = false;  ///< of attention's output
   bool mlp_bias = false;
+  bool query_key_norm = false;  ///< of each head, before it is rotated
   double embedding_multiplier = 1.0;
   double residual_multiplier = 1.0;
   double attention_scale = 0.0;  ///< of the scores: 1 / sqrt(head_dim), or Granite's attention_multiplier

@@ -133,6 +133,25 @@ TEST(ModelConfigTest, Qwen2HasWindowsWhereItUsesThem) {
   EXPECT_EQ(Parse(config).layer_windows, std::vector<int64_t>(4, 0));
 }
 
+TEST(ModelConfigTest, Qwen3NormsQueryAndKeyInHeadsOf128) {
+  json config = Qwen2();
+  config["model_type"] = "qwen3";
+  config["hidden_size"] = 66;  // not a multiple of the heads
+  ModelConfig parsed = Parse(config);
+  EXPECT_TRUE(parsed.query_key_norm);
+  EXPECT_EQ(parsed.head_dim, 128);
+  EXPECT_DOUBLE_EQ(parsed.attention_scale, 1 / std::sqrt(128.0));
+  EXPECT_FALSE(parsed.query_key_value_bias || parsed.output_bias || parsed.mlp_bias);
+  config["attention_bias"] = true;
+  config["head_dim"] = 16;
+  config["use_sliding_window"] = true;
+  config["max_window_layers"] = 2;
+  parsed = Parse(config);
+  EXPECT_TRUE(parsed.query_key_value_bias && parsed.output_bias);
+  EXPECT_EQ(parsed.head_dim, 16);
+  EXPECT_EQ(parsed.layer_windows, (std::vector<int64_t>{0, 0, 4096, 4096}));
+}
+
 TEST(ModelConfigTest, GraniteHasMultipliers) {
   json config = Llama();
   config["model_type"] = "granite";
@@ -181,7 +200,7 @@ TEST(ModelConfigTest, YarnStretchesFromTheModelsLengthUnlessToldOtherwise) {
 
 TEST(ModelConfigTest, RefusesAnUnknownFamilyByName) {
   EXPECT_EQ(ErrorWith("model_type", "bloom"),
-            "m/config.json: model_type 'bloom' is not supported, only granite, llama, mistral, qwen2");
+            "m/config.json: model_type 'bloom' is not supported, only granite, llama, mistral, qwen2, qwen3");
 }
 
 TEST(ModelConfigTest, NamesMissingKeys) {

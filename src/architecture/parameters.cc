@@ -27,6 +27,10 @@ void AddAttention(Specs& specs, const std::string& path, const ModelConfig& conf
   AddLinear(specs, path + ".k_proj", keys, config.hidden_size, config.query_key_value_bias);
   AddLinear(specs, path + ".v_proj", keys, config.hidden_size, config.query_key_value_bias);
   AddLinear(specs, path + ".o_proj", config.hidden_size, queries, config.output_bias);
+  if (config.query_key_norm) {
+    AddNorm(specs, path + ".q_norm", config.head_dim);
+    AddNorm(specs, path + ".k_norm", config.head_dim);
+  }
 }
 
 void AddMlp(Specs& specs, const std::string& path, const ModelConfig& config) {

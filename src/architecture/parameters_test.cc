@@ -24,7 +24,8 @@ INSTANTIATE_TEST_SUITE_P(Models, ParametersOf,
                          ::testing::Values(Known{"smollm2-135m", 134515008}, Known{"llama3.2-1b", 1235814400},
                                            Known{"llama3.1-8b", 8030261248}, Known{"llama3.1-405b", 405853388800},
                                            Known{"mistral-7b-v0.1", 7241732096}, Known{"qwen2.5-0.5b", 494032768},
-                                           Known{"qwen2.5-7b", 7615616512}));
+                                           Known{"qwen2.5-7b", 7615616512}, Known{"qwen3-0.6b", 596049920},
+                                           Known{"qwen3-8b", 8190735360}));
 
 ModelConfig Small() {
   ModelConfig config;

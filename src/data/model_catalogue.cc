@@ -20,7 +20,7 @@ using enum ModelStatus;
 
 // The names of the reference's SFTTrainer experiments (IBM/ado, plugins/actuators/sfttrainer, models.yaml and docs),
 // those added to its table later, the two larger SmolLM2, and Qwen. Sorted by name.
-constexpr std::array<CatalogueModel, 46> kModels = {{
+constexpr std::array<CatalogueModel, 49> kModels = {{
     {"allam-1-13b", "llama", kNotPublished, true},
     {"granite-13b-v2", "gpt_bigcode", kFamilyUnsupported, true},
     {"granite-20b-v2", "gpt_bigcode", kFamilyUnsupported, true},
@@ -64,6 +64,9 @@ constexpr std::array<CatalogueModel, 46> kModels = {{
     {"qwen2.5-0.5b", "qwen2", kAvailable, false},
     {"qwen2.5-1.5b", "qwen2", kAvailable, false},
     {"qwen2.5-7b", "qwen2", kAvailable, false},
+    {"qwen3-0.6b", "qwen3", kAvailable, false},
+    {"qwen3-1.7b", "qwen3", kAvailable, false},
+    {"qwen3-8b", "qwen3", kAvailable, false},
     {"smollm2-1.7b", "llama", kAvailable, false},
     {"smollm2-135m", "llama", kAvailable, true},
     {"smollm2-360m", "llama", kAvailable, false},

@@ -45,7 +45,7 @@ TEST(ModelCatalogue, AnUnsupportedFamilyIsNamed) {
   EXPECT_EQ(
       ResolveModel("granite-3.1-3b-a800m-instruct", kShare).status().message(),
       "granite-3.1-3b-a800m-instruct is known, but its family granitemoe is not supported yet; supported families: "
-      "granite, llama, mistral, qwen2");
+      "granite, llama, mistral, qwen2, qwen3");
 }
 
 TEST(ModelCatalogue, UnknownNamesAndFoldersAreOneLine) {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, MistralConfig, Qwen2Config
+from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
 MASKED = -100
 PROBE = Path(os.environ["ASSAY_BIN_DIR"]) / "engine_probe"
@@ -107,6 +107,14 @@ MODELS = {
     "qwen2_layer_types": (
         Qwen2Config,
         dict(use_sliding_window=True, sliding_window=5, layer_types=["sliding_attention", "full_attention"]),
+    ),
+    "qwen3": (Qwen3Config, dict(head_dim=16)),
+    "qwen3_default_head_dim": (Qwen3Config, dict(num_attention_heads=2, num_key_value_heads=1)),
+    "qwen3_tied": (Qwen3Config, dict(head_dim=8, tie_word_embeddings=True)),
+    "qwen3_attention_bias": (Qwen3Config, dict(head_dim=16, attention_bias=True)),
+    "qwen3_window": (
+        Qwen3Config,
+        dict(head_dim=16, use_sliding_window=True, sliding_window=5, max_window_layers=1),
     ),
 }
 

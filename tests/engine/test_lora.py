@@ -67,7 +67,7 @@ def test_peft_adapter_gives_the_same_loss_and_gradients(targets, tmp_path):
     assert_close(got, without_adapter_name(reference(wrapped, ROWS)), FLOAT32_TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ["smollm2", "mistral_window", "granite_bias", "qwen2_window"])
+@pytest.mark.parametrize("name", ["smollm2", "mistral_window", "granite_bias", "qwen2_window", "qwen3_attention_bias"])
 def test_other_families(name, tmp_path):
     model, adapter, wrapped = saved(tmp_path, name, "all-linear")
     got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)

@@ -55,7 +55,7 @@ def assert_same_curve(run, steps, loss_tolerance, norm_tolerance):
         assert ours["grad_norm"] == pytest.approx(theirs["grad_norm"], rel=norm_tolerance), ours["step"]
 
 
-@pytest.mark.parametrize("family", ["llama", "granite", "qwen2"])
+@pytest.mark.parametrize("family", ["llama", "granite", "qwen2", "qwen3"])
 @pytest.mark.parametrize("case", CASES)
 def test_full(models, tmp_path, family, case):
     rows = tiny.make_rows(11)
@@ -64,7 +64,7 @@ def test_full(models, tmp_path, family, case):
     assert abs(steps[0]["loss"] - steps[-1]["loss"]) > 0.01, "a curve that does not move shows nothing"
 
 
-@pytest.mark.parametrize("family", ["llama", "granite", "qwen2"])
+@pytest.mark.parametrize("family", ["llama", "granite", "qwen2", "qwen3"])
 @pytest.mark.parametrize("case", ["accumulated", "clipped", "sgd"])
 def test_lora(models, tmp_path, family, case):
     adapter = reference.save_adapter(models[family], tmp_path / "adapter")
@@ -73,7 +73,7 @@ def test_lora(models, tmp_path, family, case):
 
 
 @pytest.mark.parametrize("method", ["full", "lora"])
-@pytest.mark.parametrize("family", ["llama", "granite", "qwen2"])
+@pytest.mark.parametrize("family", ["llama", "granite", "qwen2", "qwen3"])
 def test_bfloat16(models, tmp_path, family, method):
     adapter = reference.save_adapter(models[family], tmp_path / "adapter") if method == "lora" else None
     settings = {"learning_rate": 5e-4, "gradient_accumulation_steps": 2, "warmup_ratio": 0.2}

@@ -15,7 +15,7 @@ import pytest
 import tiny
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, LlamaConfig
+from transformers import AutoConfig, LlamaConfig, Qwen3Config
 from worker import MASKED, WORKER, run_worker, train, write_plan
 
 LENGTH = 24
@@ -399,10 +399,10 @@ def test_ceilings_are_json():
     assert all(product["tflops"] > 1e-3 for product in report["products"])
 
 
-def activation_plan(plan, tmp_path):
+def activation_plan(plan, tmp_path, family=LlamaConfig):
     """A model whose activations outweigh everything else, with random weights."""
-    shape = {**tiny.SHAPE, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 6}
-    LlamaConfig(**shape, tie_word_embeddings=True).save_pretrained(tmp_path / "wide")
+    shape = {**tiny.SHAPE, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 6, "head_dim": 64}
+    family(**shape, tie_word_embeddings=True).save_pretrained(tmp_path / "wide")
     rows = tiny.save_rows(tiny.make_rows(32, shortest=90, longest=120, masked=0), tmp_path / "wide.tok")
     return {
         **plan,
@@ -419,9 +419,10 @@ def step_peak(run):
     return max(max(run.column("forward_peak_bytes")), max(run.column("backward_peak_bytes")))
 
 
+@pytest.mark.parametrize("family", [LlamaConfig, Qwen3Config])
 @pytest.mark.parametrize("layers", ["off", "3", "on"])
-def test_a_step_takes_the_memory_it_is_expected_to(plan, tmp_path, layers):
-    run = train(tmp_path, **activation_plan(plan, tmp_path), gradient_checkpointing=layers)
+def test_a_step_takes_the_memory_it_is_expected_to(plan, tmp_path, layers, family):
+    run = train(tmp_path, **activation_plan(plan, tmp_path, family), gradient_checkpointing=layers)
     (loaded,) = run.of("loaded")
     assert loaded["layers"] == 6 and loaded["checkpointed_layers"] == {"off": 0, "3": 3, "on": 6}[layers]
     weights_and_states = 3 * 2 * loaded["parameters"]

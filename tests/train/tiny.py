@@ -3,7 +3,7 @@
 import random
 
 import torch
-from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, Qwen2Config
+from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, Qwen2Config, Qwen3Config
 from worker import MASKED, write_token_file
 
 VOCAB = 257
@@ -30,6 +30,7 @@ CONFIGS = {
         logits_scaling=4.0,
     ),
     "qwen2": lambda: Qwen2Config(**SHAPE, use_sliding_window=True, sliding_window=16, max_window_layers=1),
+    "qwen3": lambda: Qwen3Config(**SHAPE, head_dim=16, tie_word_embeddings=True),
 }
 
 

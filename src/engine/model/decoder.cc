@@ -59,6 +59,14 @@ int64_t copy_bytes(const DecoderLayer& layer, int64_t tokens) {
   return most;
 }
 
+/// The norm of each head on its own; x as it is where there is no such norm.
+at::Tensor norm_heads(const RmsNorm& norm, const at::Tensor& x_TND, double eps) {
+  if (!norm.weight_H.defined()) {
+    return x_TND;
+  }
+  return rms_norm(x_TND.view({-1, norm.weight_H.size(0)}), norm.weight_H, eps).view(x_TND.sizes());
+}
+
 RecomputePtr norm_again(const at::Tensor& x_TH, const at::Tensor& weight_H, double eps) {
   return c10::make_intrusive<Recompute>(
       [x = x_TH.detach(), weight = weight_H.detach(), eps] { return rms_norm(x, weight, eps); });
@@ -115,8 +123,9 @@ at::Tensor Decoder::attend(const DecoderLayer& layer, const at::Tensor& normed_T
                                  .head_dim = config_.head_dim,
                                  .scale = config_.attention_scale,
                                  .sliding_window = layer.sliding_window};
-  const at::Tensor q_TND = layer.q_proj.forward(normed_TH, normed_again);
-  const at::Tensor k_TKD = layer.k_proj.forward(normed_TH, normed_again);
+  const double eps = config_.rms_norm_eps;
+  const at::Tensor q_TND = norm_heads(layer.q_norm, layer.q_proj.forward(normed_TH, normed_again), eps);
+  const at::Tensor k_TKD = norm_heads(layer.k_norm, layer.k_proj.forward(normed_TH, normed_again), eps);
   const at::Tensor v_TKD = layer.v_proj.forward(normed_TH, normed_again);
   if (training_ && config_.attention_dropout > 0) {
     return layer.o_proj.forward(
@@ -226,6 +235,11 @@ ActivationCost Decoder::activation_cost(int64_t tokens) const {
   // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
   cost.layer_bytes = tokens * (element * 2 * (hidden + queries + keys + intermediate) +
                                kStatistic * (2 + config_.num_query_heads) + adapters);
+  if (config_.query_key_norm) {
+    // What the norms of q and k take in, and their statistics.
+    cost.layer_bytes +=
+        tokens * (element * (queries + keys) + kStatistic * (config_.num_query_heads + config_.num_key_value_heads));
+  }
   // The residual sum that it starts from, and what attention leaves on the CPU.
   const int64_t attended = element * queries + kStatistic * config_.num_query_heads;
   cost.checkpointed_layer_bytes = tokens * (element * hidden + (embedding_VH_.is_cpu() ? attended : 0));

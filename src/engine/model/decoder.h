@@ -1,7 +1,5 @@
-// The decoder of Llama, Mistral and Granite: pre-norm attention and SwiGLU blocks with rotary positions.
-//
-// Touvron et al. 2023, "LLaMA"; Jiang et al. 2023, "Mistral 7B" (sliding window); IBM 2024, "Granite 3.0"
-// (multipliers).
+// The decoder of Llama and its descendants: pre-norm attention and SwiGLU blocks with rotary positions (Touvron et al.
+// 2023, "LLaMA"). What each family has of its own stands in its file of src/architecture/families.
 #pragma once
 
 #include <memory>

@@ -8,6 +8,8 @@ DecoderLayer::DecoderLayer(const std::string& path)
       k_proj{.path = path + ".self_attn.k_proj"},
       v_proj{.path = path + ".self_attn.v_proj"},
       o_proj{.path = path + ".self_attn.o_proj"},
+      q_norm{path + ".self_attn.q_norm", {}},
+      k_norm{path + ".self_attn.k_norm", {}},
       post_attention_norm{path + ".post_attention_layernorm", {}},
       gate_proj{.path = path + ".mlp.gate_proj"},
       up_proj{.path = path + ".mlp.up_proj"},
@@ -22,7 +24,7 @@ std::vector<const Linear*> DecoderLayer::linears() const {
 }
 
 std::vector<const RmsNorm*> DecoderLayer::norms() const {
-  return {&input_norm, &post_attention_norm};
+  return {&input_norm, &q_norm, &k_norm, &post_attention_norm};
 }
 
 at::Tensor& DecoderLayer::place(std::string_view name) {
@@ -34,7 +36,7 @@ at::Tensor& DecoderLayer::place(std::string_view name) {
       return linear->bias_O.emplace();
     }
   }
-  for (RmsNorm* norm : {&input_norm, &post_attention_norm}) {
+  for (RmsNorm* norm : {&input_norm, &q_norm, &k_norm, &post_attention_norm}) {
     if (name == norm->path + ".weight") {
       return norm->weight_H;
     }

@@ -21,6 +21,7 @@ struct DecoderLayer {
 
   RmsNorm input_norm;
   Linear q_proj, k_proj, v_proj, o_proj;
+  RmsNorm q_norm, k_norm;  ///< of each head; undefined where the family has none
   RmsNorm post_attention_norm;
   Linear gate_proj, up_proj, down_proj;
   int64_t sliding_window = 0;  ///< keys that a query sees, its own included; 0: all earlier ones
