@@ -91,7 +91,7 @@ def measure_row(row, entry, places, count, session):
 def work_of(row, data_dir):
     work = workload.prepare(row, data_dir)
     shape = flops.Shape.from_config(work.config)
-    return [flops.step_work(shape, step, row.method, row.dtype) for step in work.steps(row.batch)]
+    return [flops.step_work(shape, step, row.method, row.dtype) for step in work.steps(row.rows_of_step)]
 
 
 def main():

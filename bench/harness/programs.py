@@ -25,7 +25,7 @@ class Run:
     grad_norms: list
     step_seconds: list
     first_step_seconds: float  # from the command to the begin of the first step
-    peak_bytes: int  # of resident memory; on a GPU of its tensors
+    peak_bytes: int  # of resident memory, over ranks of all together; on a GPU of its tensors
     cpu_seconds: float
     wall_seconds: float
     load_before: float
@@ -48,6 +48,8 @@ def our_command(row, workload, places):
     command += ["--method", row.method, "--batch-size", row.batch, "--max-steps", row.all_steps]
     command += ["--model-max-length", row.longest, "--dtype", row.dtype, "--output", "json"]
     command += ["--device", row.device]
+    if row.ranks > 1:
+        command += ["--number-ranks", row.ranks, "--plugin", row.plugin]
     if row.gradient_checkpointing:
         command += ["--gradient-checkpointing=on"]
     elif row.our_checkpointed_layers:
@@ -58,7 +60,10 @@ def our_command(row, workload, places):
 
 
 def peer_command(row, workload):
-    command = [sys.executable, PEER, "--model", workload.model, "--data", workload.data]
+    command = [sys.executable]
+    if row.ranks > 1:
+        command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", row.ranks]
+    command += [PEER, "--model", workload.model, "--data", workload.data]
     command += ["--method", row.method, "--batch", row.batch, "--steps", row.all_steps, "--dtype", row.dtype]
     if row.gradient_checkpointing:
         command += ["--gradient-checkpointing"]
@@ -104,7 +109,8 @@ def run_ours(row, workload, places):
     """With an empty cache folder, so that rows become a token file within the run, as they do in the peer."""
     command = our_command(row, workload, places)
     with tempfile.TemporaryDirectory(dir=places.data_dir) as cache:
-        finished = process.run(command, {**row.process_environment, "XDG_CACHE_HOME": cache})
+        environment = {**row.process_environment, "XDG_CACHE_HOME": cache}
+        finished = process.run(command, environment, sum_memory=row.ranks > 1)
     device_peak = "peak_tensor_bytes" if row.device == "cuda" else ""
     run = read(finished, command, OUR_FIRST_STEP, device_peak, OUR_EXTRAS)
     check_instruction_set(row, finished.line_with(OUR_KERNELS))
@@ -114,4 +120,5 @@ def run_ours(row, workload, places):
 def run_peer(row, workload):
     command = peer_command(row, workload)
     device_peak = "peak_device_bytes" if row.device == "cuda" else ""
-    return read(process.run(command, row.process_environment), command, PEER_FIRST_STEP, device_peak, ["peer"])
+    finished = process.run(command, row.process_environment, sum_memory=row.ranks > 1)
+    return read(finished, command, PEER_FIRST_STEP, device_peak, ["peer"])

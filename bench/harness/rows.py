@@ -21,6 +21,8 @@ GPU_TOLERANCE = {"bfloat16": (0.02, 0.05), "float32": (1e-4, 1e-3)}
 
 PEFT = "transformers + peft"
 TRANSFORMERS = "transformers"
+PEFT_DDP = "transformers + peft, torch DDP"
+TRANSFORMERS_DDP = "transformers, torch DDP"
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ class Row:
     model: Model = SMOLLM2
     dtype: str = "bfloat16"
     device: str = "cpu"  # cpu | cuda
-    batch: int = 4
+    batch: int = 4  # rows of a rank
+    ranks: int = 1  # processes; the peer's are torch's DDP over gloo, by torchrun
+    plugin: str = "torch_ddp"  # of ours, over ranks
     shortest: int = 512  # tokens of a row, drawn evenly from shortest..longest
     longest: int = 512
     masked: float = 0.0  # part of each row, from its begin, that bears no loss
@@ -62,6 +66,11 @@ class Row:
     neighbour: bool = False  # another process keeps one core busy
     environment: dict = field(default_factory=dict)
     measures: str = "throughput"  # throughput | start: seconds from the command to the first step
+
+    @property
+    def rows_of_step(self):
+        """Of all ranks."""
+        return self.batch * self.ranks
 
     @property
     def all_steps(self):
@@ -116,6 +125,18 @@ ROWS = (
         gradient_checkpointing=True,
     ),
     Row("lora-busy", "the first row beside a busy process", "lora", PEFT, 3.0, 5.0, **MIXED, neighbour=True),
+    Row("lora-ranks", "LoRA on 2 ranks, 4 rows of 512 each; DDP", "lora", PEFT_DDP, 3.0, 5.0, ranks=2),
+    Row("full-ranks", "full on 2 ranks, 4 rows of 512 each; DDP", "full", TRANSFORMERS_DDP, 3.0, 5.0, ranks=2),
+    Row(
+        "full-shard",
+        "full on 2 ranks, 4 rows of 512 each; ours FULL_SHARD, the peer's DDP",
+        "full",
+        TRANSFORMERS_DDP,
+        3.0,
+        5.0,
+        ranks=2,
+        plugin="FULL_SHARD",
+    ),
     Row(
         "granite",
         "Granite 3.1-2B shape, 8 layers, LoRA, 2 rows of 512; ours checkpoints 5 layers",

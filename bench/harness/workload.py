@@ -32,7 +32,7 @@ def make_rows(row, vocabulary, seed=0):
     """Random tokens for all steps of a table row, the same for the same arguments."""
     generator = random.Random(seed)
     rows = []
-    for _ in range(row.batch * row.all_steps):
+    for _ in range(row.rows_of_step * row.all_steps):
         length = generator.randint(row.shortest, row.longest)
         ids = [generator.randrange(vocabulary) for _ in range(length)]
         masked = int(length * row.masked)

@@ -4,12 +4,13 @@ Says on standard error when the first training step begins.
 
 It trains a Hugging Face model folder on pre-tokenised JSONL rows ({"input_ids", "labels"}) in file order, right-padded
 to the longest row of each batch, with the settings of the reference benchmark: AdamW without decay, cosine schedule,
-3 % warm-up, norms clipped to 1.
+3 % warm-up, norms clipped to 1. Started by torchrun it is one rank of torch's DDP over gloo, and the first rank prints.
 """
 
 import argparse
 import importlib.metadata
 import json
+import os
 import resource
 import statistics
 import sys
@@ -107,6 +108,10 @@ class StepLog(TrainerCallback):
         return [end - start for start, end in zip(starts, self.ends)]
 
 
+def ranks():
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def training_arguments(arguments, output_dir):
     return TrainingArguments(
         output_dir=output_dir,
@@ -126,6 +131,7 @@ def training_arguments(arguments, output_dir):
         report_to=[],
         disable_tqdm=True,
         use_cpu=not torch.cuda.is_available(),
+        ddp_backend="gloo" if ranks() > 1 else None,
     )
 
 
@@ -148,7 +154,10 @@ def main():
             callbacks=[log],
         )
         trainer.train()
-    used = [rows[index % len(rows)] for index in range(arguments.batch * arguments.accumulation * arguments.steps)]
+    if os.environ.get("RANK", "0") != "0":
+        return
+    used_rows = arguments.batch * arguments.accumulation * arguments.steps * ranks()
+    used = [rows[index % len(rows)] for index in range(used_rows)]
     step_seconds = log.step_seconds()
     median = statistics.median(step_seconds[1:] or step_seconds)
     report = {

@@ -19,7 +19,7 @@ def test_rows_are_the_same_each_time_and_as_the_table_says():
     (row,) = rows.select(["lora"])
     made = workload.make_rows(row, vocabulary=100)
     assert made == workload.make_rows(row, vocabulary=100)
-    assert len(made) == row.batch * row.all_steps
+    assert len(made) == row.rows_of_step * row.all_steps
     for entry in made:
         length = len(entry["input_ids"])
         assert 180 <= length <= 512
@@ -40,6 +40,9 @@ def test_both_sides_are_asked_for_the_same(row, tmp_path):
     for mine, other in [("--model",) * 2, ("--data",) * 2, ("--method",) * 2, ("--dtype",) * 2]:
         assert value(ours, mine) == value(theirs, other)
     assert value(ours, "--batch-size") == value(theirs, "--batch") == str(row.batch)
+    assert ("--number-ranks" in ours) == ("torch.distributed.run" in theirs) == (row.ranks > 1)
+    if row.ranks > 1:
+        assert value(ours, "--number-ranks") == value(theirs, "--nproc-per-node") == str(row.ranks)
     assert value(ours, "--max-steps") == value(theirs, "--steps") == str(row.all_steps)
     assert (
         ("--gradient-checkpointing=on" in ours) == ("--gradient-checkpointing" in theirs) == row.gradient_checkpointing

@@ -1,6 +1,8 @@
+import sys
+
 import pytest
 from fakes import make_run
-from harness import losses, rows, turns
+from harness import losses, process, rows, turns
 
 ROW = rows.Row("x", "a row", "lora", rows.PEFT, 2.0, 3.0, warmup=1, steps=1)
 FLOAT32 = rows.Row("y", "another", "full", rows.TRANSFORMERS, 2.0, 3.0, dtype="float32")
@@ -28,6 +30,18 @@ def test_a_turn_keeps_both_runs_and_their_differences():
     assert turn["theirs"]["step_seconds"] == [9.0, 2.0]
     assert turn["loss_difference"] == pytest.approx(0.001 / 4.001)
     assert turn["grad_norm_difference"] == 0
+
+
+def test_memory_of_all_processes_is_summed_and_what_they_share_counts_once():
+    hold = "import os, time; held = bytearray(b'x') * (96 << 20); child = os.fork()\nfor i in range(0, {}, 4096): "
+    hold += "held[i] = 1\ntime.sleep(2); child and os.waitpid(child, 0)"
+    peaks = {}
+    for name, written in {"shared": 0, "apart": 96 << 20}.items():
+        done = process.run([sys.executable, "-c", hold.format(written)], sum_memory=True)
+        assert done.exit_code == 0, done.tail()
+        peaks[name] = done.max_rss_bytes / (1 << 20)
+    assert 96 < peaks["shared"] < 180
+    assert 192 < peaks["apart"]
 
 
 def test_unequal_losses_end_the_row_in_its_first_turn():
