@@ -12,6 +12,7 @@
 #include "architecture/model_config.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
+#include "engine/model/recomputable.h"
 #include "engine/model/unit.h"
 
 namespace assay::engine {
@@ -28,8 +29,10 @@ struct Linear {
   bool training = true;      ///< dropout of the adapter is active
   PackedWeightPtr packed{};  ///< of the weight; null: it is used as it is
 
-  /// With `again`, backward makes x again instead of keeping it; `output` as in linear() of the kernels.
-  at::Tensor forward(const at::Tensor& x_TI, const RecomputePtr& again = {}, Output output = Output::kComputed) const;
+  /// Whether anything of it has a gradient.
+  bool trains() const;
+  /// `output` as in linear() of the kernels.
+  at::Tensor forward(const Recomputable& x_TI, Output output = Output::kComputed) const;
 };
 
 /// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").
@@ -58,6 +61,8 @@ class CausalLM : public Shardable {
   virtual std::vector<NamedTensor> parameters() const = 0;
   /// Every linear layer that an adapter may be put on (not the embedding); pointers stay valid as long as the model.
   virtual std::vector<Linear*> linears() = 0;
+  /// Every linear layer, with the head.
+  virtual std::vector<Linear*> linears_and_head() { return linears(); }
 
   virtual const ModelConfig& config() const = 0;
   std::string model_type() const { return config().model_type; }
@@ -69,11 +74,6 @@ class CausalLM : public Shardable {
   /// Of the decoder layers that keep activations, the first `count` keep only their input and run again in backward.
   /// Gradients are the same to the bit.
   virtual void set_checkpointed_layers(int64_t count) = 0;
-  /// Packs the frozen weights of linear layers and head where that makes products faster (see packed_weight.h). Call it
-  /// once it is decided what is frozen; frozen weights must not change afterwards.
-  virtual void pack_frozen_weights() {}
-  /// Bytes that pack_frozen_weights() would add, in the course of the first step.
-  virtual int64_t packed_bytes() const { return 0; }
   /// Whether dropout is active; on at first.
   virtual void set_training(bool on) = 0;
 };

@@ -24,11 +24,10 @@ class Decoder : public CausalLM {
   at::Tensor loss_sum(const PackedBatch& batch, double gradient) override;
   std::vector<NamedTensor> parameters() const override;
   std::vector<Linear*> linears() override;
+  std::vector<Linear*> linears_and_head() override;
   const ModelConfig& config() const override { return config_; }
   ActivationCost activation_cost(int64_t tokens) const override;
   void set_checkpointed_layers(int64_t count) override { checkpointed_layers_ = count; }
-  void pack_frozen_weights() override;
-  int64_t packed_bytes() const override;
   void set_training(bool on) override;
 
   /// "model.embed_tokens", "model.layers.0" and so on, and "lm_head" with the last norm. Adapters that are put on
@@ -37,28 +36,39 @@ class Decoder : public CausalLM {
   void set_unit_hooks(UnitHooks* hooks) override { hooks_.set(hooks); }
 
  private:
+  /// What a layer needs beside its input, and which run of it this is.
+  struct LayerRun {
+    const PackedBatch& batch;
+    const RotaryTable& rotary;
+    Output output = Output::kComputed;  ///< kUnset: backward runs it again
+    KeptAttention* kept = nullptr;      ///< of a checkpointed layer: what the first run leaves for the second
+  };
+
   int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + 1; }
   int64_t last_unit() const { return unit_of_layer(layers_.size()); }
+  const Linear& head() const { return config_.tie_word_embeddings ? embedding_ : untied_head_; }
+
   at::Tensor embed(const PackedBatch& batch) const;
-  /// The state after the last layer, before the last norm.
-  LayerState run_layers(const PackedBatch& batch);
-  at::Tensor final_norm(const LayerState& state) const;
+  /// The state's sum, and its norm.
+  NormedSum add_norm(const LayerState& state, const RmsNorm& norm) const;
+  /// What the heads give, before the product that follows.
+  at::Tensor attend(const DecoderLayer& layer, const Recomputable& x_TH, const LayerRun& run) const;
+  LayerResult forward_layer(const DecoderLayer& layer, const LayerState& input, const LayerRun& run) const;
+
+  /// forward_layer() between its hooks.
+  LayerResult run_layer(size_t index, const LayerState& input, const LayerRun& run) const;
   LayerState checkpoint_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
                               const RotaryTable& rotary) const;
-  /// `again` and `kept` are of a checkpointed layer: whether backward runs it again, and what it left for that.
-  LayerResult forward_layer(size_t index, const LayerState& input, const PackedBatch& batch, const RotaryTable& rotary,
-                            bool again = false, KeptAttention* kept = nullptr) const;
-  at::Tensor attend(const DecoderLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& normed_again,
-                    const PackedBatch& batch, const RotaryTable& rotary, KeptAttention* kept) const;
-  const at::Tensor& head_VH() const { return config_.tie_word_embeddings ? embedding_VH_ : head_VH_; }
+  /// The state after the last layer, before the last norm.
+  LayerState run_layers(const PackedBatch& batch);
+  at::Tensor final_hidden(const PackedBatch& batch);
 
   ModelConfig config_;
-  at::Tensor embedding_VH_;
+  Linear embedding_;                  ///< a linear layer where the head is tied to it
   std::vector<DecoderLayer> layers_;  ///< never resized
-  at::Tensor final_norm_H_;
-  at::Tensor head_VH_;                ///< undefined when tied
+  RmsNorm final_norm_{"model.norm", {}};
+  Linear untied_head_{.path = "lm_head"};
   std::vector<ParameterUnit> units_;  ///< without adapters
-  PackedWeightPtr packed_head_;
   RotaryCache rotary_;
   HookedUnits hooks_;
   int64_t checkpointed_layers_ = 0;

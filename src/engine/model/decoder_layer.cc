@@ -1,5 +1,7 @@
 #include "engine/model/decoder_layer.h"
 
+#include <algorithm>
+
 namespace assay::engine {
 
 DecoderLayer::DecoderLayer(const std::string& path)
@@ -25,6 +27,16 @@ std::vector<const Linear*> DecoderLayer::linears() const {
 
 std::vector<const RmsNorm*> DecoderLayer::norms() const {
   return {&input_norm, &q_norm, &k_norm, &post_attention_norm};
+}
+
+bool DecoderLayer::trains() const {
+  return std::ranges::any_of(norms(), [](const RmsNorm* norm) { return norm->weight_H.requires_grad(); }) ||
+         std::ranges::any_of(linears(), &Linear::trains);
+}
+
+bool DecoderLayer::has_dropout() const {
+  return std::ranges::any_of(
+      linears(), [](const Linear* linear) { return linear->training && linear->lora && linear->lora->dropout > 0; });
 }
 
 at::Tensor& DecoderLayer::place(std::string_view name) {

@@ -30,6 +30,11 @@ struct DecoderLayer {
   std::vector<const Linear*> linears() const;
   std::vector<const RmsNorm*> norms() const;
 
+  /// Whether anything of it has a gradient.
+  bool trains() const;
+  /// Whether its adapters drop anything.
+  bool has_dropout() const;
+
   /// Of the parameter with this name; throws c10::Error where the layer has no part of it.
   at::Tensor& place(std::string_view name);
 };

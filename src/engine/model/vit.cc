@@ -159,15 +159,14 @@ at::Tensor Vit::class_rows(const at::Tensor& x_TH) const {
   return x_TH.view({-1, config_.tokens(), x_TH.size(1)}).select(1, 0).contiguous();
 }
 
-at::Tensor Vit::attend(const VitLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& again,
-                       const PackedBatch& batch) const {
+at::Tensor Vit::attend(const VitLayer& layer, const Recomputable& x_TH, const PackedBatch& batch) const {
   const AttentionOptions options{.query_heads = heads(),
                                  .key_value_heads = heads(),
                                  .head_dim = config_.head_dim(),
                                  .scale = 1.0 / std::sqrt(static_cast<double>(config_.head_dim())),
                                  .causal = false};
-  return engine::attention(layer.query.forward(normed_TH, again), layer.key.forward(normed_TH, again),
-                           layer.value.forward(normed_TH, again), batch, nullptr, options);
+  return engine::attention(layer.query.forward(x_TH), layer.key.forward(x_TH), layer.value.forward(x_TH), batch,
+                           nullptr, options);
 }
 
 at::Tensor Vit::first_norm(const VitLayer& layer, const LayerState& input, at::Tensor& entry_TH) const {
@@ -187,7 +186,7 @@ LayerResult Vit::forward_layer(size_t index, const LayerState& input, const Pack
   at::Tensor entry_TH;
   const at::Tensor normed_TH =
       split_.enter(first_norm(layer, hooks_.enter(unit, input, again), entry_TH), layer.query.path);
-  at::Tensor attended_TH = attend(layer, normed_TH, norm_again(layer.norm_before, entry_TH), batch);
+  at::Tensor attended_TH = attend(layer, {normed_TH, norm_again(layer.norm_before, entry_TH)}, batch);
   at::Tensor residual_TH = entry_TH;
   if (ends_model() && index + 1 == layers_.size()) {
     // The head reads the class tokens alone, and after the last attention no token reads another.
@@ -197,11 +196,11 @@ LayerResult Vit::forward_layer(size_t index, const LayerState& input, const Pack
   const auto [middle_TH, mlp_input_TH] =
       add_layer_norm(residual_TH, split_.sum(layer.output.forward(attended_TH), layer.output.path),
                      layer.norm_after.weight_H, layer.norm_after.bias_H, config_.layer_norm_eps);
-  const at::Tensor hidden_TI = layer.intermediate.forward(split_.enter(mlp_input_TH, layer.intermediate.path),
-                                                          norm_again(layer.norm_after, middle_TH));
+  const at::Tensor hidden_TI = layer.intermediate.forward(
+      {split_.enter(mlp_input_TH, layer.intermediate.path), norm_again(layer.norm_after, middle_TH)});
   const Output output = again ? Output::kUnset : Output::kComputed;
-  const at::Tensor block_TH = layer.down.forward(engine::gelu(hidden_TI, config_.activation),
-                                                 gelu_again(hidden_TI, config_.activation), output);
+  const at::Tensor block_TH = layer.down.forward(
+      {engine::gelu(hidden_TI, config_.activation), gelu_again(hidden_TI, config_.activation)}, output);
   return {{middle_TH, hooks_.leave(unit, split_.sum(block_TH, layer.down.path, output), again)}, entry_TH};
 }
 

@@ -83,8 +83,7 @@ class Vit : public ImageClassifier, public Shardable {
   int64_t heads() const { return layers_.front().query.weight_OI.size(0) / config_.head_dim(); }
   at::Tensor classify(const LayerState& state) const;
   at::Tensor embed(const at::Tensor& pixels_BCHW) const;
-  at::Tensor attend(const VitLayer& layer, const at::Tensor& normed_TH, const RecomputePtr& again,
-                    const PackedBatch& batch) const;
+  at::Tensor attend(const VitLayer& layer, const Recomputable& x_TH, const PackedBatch& batch) const;
   at::Tensor first_norm(const VitLayer& layer, const LayerState& input, at::Tensor& entry_TH) const;
   LayerResult forward_layer(size_t index, const LayerState& input, const PackedBatch& batch, bool again) const;
   LayerState run_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "engine/kernels/memory.h"
 #include "engine/model/load.h"
+#include "engine/model/packing.h"
 #include "engine/model/status_error.h"
 #include "engine/shard/patient_work.h"
 #include "engine/train/device.h"
@@ -69,11 +70,12 @@ int64_t elements(const std::vector<NamedTensor>& tensors) {
 /// Returns the bytes that they will take.
 int64_t pack_weights(const job::TunePlan& plan, CausalLM& model) {
   constexpr int64_t kMostBytes = int64_t{1} << 30;
-  const int64_t bytes = model.packed_bytes();
+  const std::vector<Linear*> linears = model.linears_and_head();
+  const int64_t bytes = packed_bytes(linears);
   if (plan.memory_budget_bytes > 0 || bytes > kMostBytes) {
     return 0;
   }
-  model.pack_frozen_weights();
+  pack_frozen_weights(linears);
   return bytes;
 }
 

@@ -1,0 +1,77 @@
+#include "engine/model/decoder_forecast.h"
+
+#include <algorithm>
+
+#include "engine/kernels/ceilings.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kStatistic = sizeof(float);
+
+/// What a layer's adapters keep for each token: their thin products, and dropout's mask.
+int64_t adapter_bytes(const DecoderLayer& layer) {
+  int64_t bytes = 0;
+  for (const Linear* linear : layer.linears()) {
+    if (linear->lora) {
+      bytes += linear->lora->a_rI.size(0) * static_cast<int64_t>(sizeof(float));
+      bytes += linear->training && linear->lora->dropout > 0 ? linear->lora->a_rI.size(1) : 0;
+    }
+  }
+  return bytes;
+}
+
+/// The float32 copies of its largest product, where products of 16 bits go through float32.
+int64_t copy_bytes(const DecoderLayer& layer, int64_t tokens) {
+  int64_t most = 0;
+  for (const Linear* linear : layer.linears()) {
+    const at::Tensor& weight_OI = linear->weight_OI;
+    if (weight_OI.is_cpu() && products_through_float32(weight_OI.scalar_type())) {
+      most = std::max(most, float32_copy_bytes(tokens, weight_OI.size(1), weight_OI.size(0)));
+    }
+  }
+  return most;
+}
+
+/// What a layer keeps for each token, but for its adapters.
+int64_t kept_bytes(const ModelConfig& config, int64_t element) {
+  const int64_t queries = config.num_query_heads * config.head_dim;
+  const int64_t keys = config.num_key_value_heads * config.head_dim;
+  // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
+  const int64_t bytes = element * 2 * (config.hidden_size + queries + keys + config.intermediate_size) +
+                        kStatistic * (2 + config.num_query_heads);
+  // What the norms of q and k take in, and their statistics.
+  const int64_t head_norms =
+      element * (queries + keys) + kStatistic * (config.num_query_heads + config.num_key_value_heads);
+  return bytes + (config.query_key_norm ? head_norms : 0);
+}
+
+}  // namespace
+
+ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tensor& embedding_VH,
+                                       std::span<const DecoderLayer> layers, const at::Tensor& head_VH,
+                                       int64_t tokens) {
+  ActivationCost cost;
+  cost.loss_bytes = linear_cross_entropy_bytes(tokens, head_VH);
+  const auto first =
+      embedding_VH.requires_grad() ? layers.begin() : std::ranges::find_if(layers, &DecoderLayer::trains);
+  if (first == layers.end()) {
+    return cost;
+  }
+  int64_t adapters = 0;
+  for (auto layer = first; layer != layers.end(); ++layer) {
+    adapters = std::max(adapters, adapter_bytes(*layer));
+  }
+  const auto element = static_cast<int64_t>(embedding_VH.element_size());
+  cost.layers = layers.end() - first;
+  cost.layer_bytes = tokens * (kept_bytes(config, element) + adapters);
+  // The residual sum that it starts from, and what attention leaves on the CPU.
+  const int64_t attended = element * config.num_query_heads * config.head_dim + kStatistic * config.num_query_heads;
+  cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (embedding_VH.is_cpu() ? attended : 0));
+  // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
+  cost.working_bytes =
+      tokens * element * 4 * (config.intermediate_size + config.hidden_size) + copy_bytes(layers.front(), tokens);
+  return cost;
+}
+
+}  // namespace assay::engine
