@@ -93,6 +93,9 @@ int64_t PeakTensorBytes(const job::RunRecord& record) {
   for (const job::Step& step : job::Steps(record)) {
     peak = std::max({peak, step.forward_peak_bytes, step.backward_peak_bytes, step.optimizer_peak_bytes});
   }
+  for (const auto& ledger : job::EventsOf<job::MemoryLedger>(record)) {
+    peak = std::max(peak, ledger.peak_bytes);  // another rank's may be higher
+  }
   return peak;
 }
 

@@ -115,6 +115,45 @@ def test_more_ranks_than_rows_are_left_in_an_epochs_last_step(ranks, models, tmp
     assert results[0][-1]["stopped_by"] == "epochs"
 
 
+@pytest.mark.parametrize(
+    ("plugin", "knobs"),
+    [
+        ("HYBRID_SHARD", {"prefetch": 1, "shard_ranks": 2}),
+        ("_HYBRID_SHARD_ZERO2", {"prefetch": 1, "shard_ranks": 2}),
+        ("gemini", {"offload_optim_frac": 1, "placement": "auto"}),
+        ("FULL_SHARD", {"prefetch": 1, "no_sync": True}),
+        ("FULL_SHARD", {"prefetch": 1, "offload_param_frac": 1, "offload_optim_frac": 0.5}),
+    ],
+)
+def test_four_ranks_follow_one_with_four_times_the_accumulation(plugin, knobs, models, alone, tmp_path):
+    events, _ = alone["llama", "full"]
+    plan = plan_of(tmp_path, models["llama"], batch_size=1, gradient_accumulation_steps=2, save="none")
+    assert_same_course(train_on(tmp_path / "four", 4, **plan, plugin=plugin, knobs=knobs)[0], events)
+
+
+@pytest.mark.parametrize("plugin", ["low_level_zero", "FULL_SHARD"])
+def test_a_plugin_on_one_rank_ends_a_step_whose_last_rows_bear_no_loss(plugin, models, tmp_path):
+    rows = tiny.make_rows(8)
+    rows[1] = {**rows[1], "labels": [-100] * len(rows[1]["labels"])}
+    plan = plan_of(tmp_path, models["llama"], rows=rows, batch_size=1, max_steps=4, gradient_accumulation_steps=2)
+    plan["output_dir"] = str(tmp_path / "out")
+    one = train(tmp_path, **plan)
+    knobs = {"zero_stage": 1} if plugin == "low_level_zero" else {"prefetch": 1, "no_sync": True}
+    sharded = run_worker(write_plan(tmp_path, **plan, plugin=plugin, knobs=knobs))
+    assert sharded.returncode == 0, sharded.stderr
+    assert_same_course(sharded.events, one.events)
+
+
+def test_a_budget_is_not_charged_for_a_file_that_is_mapped_no_more(models, tmp_path):
+    """With room for the weights, their gradients, moments and a step, but not for the file beside them."""
+    plan = plan_of(tmp_path, models["llama"], max_steps=2, save="none")
+    size = sum(t.nbytes for t in load_file(models["llama"] + "/model.safetensors").values())
+    free = train_on(tmp_path / "free", 2, **plan)
+    peak = max(event["peak_bytes"] for event in of_kind(free[0], "memory") if event["phase"] == "steady")
+    capped = train_on(tmp_path / "capped", 2, **plan, memory_budget_bytes=peak + size // 2)
+    assert_same_course(capped[0], free[0])
+
+
 def test_what_ranks_save_is_what_transformers_and_peft_read(models, tmp_path):
     plan = plan_of(tmp_path, models["llama"], max_steps=2)
     train_on(tmp_path / "full", 2, **plan, plugin="FULL_SHARD")

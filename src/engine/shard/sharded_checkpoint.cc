@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -37,11 +38,28 @@ std::string piece_key(std::string_view kind, const std::string& name, int64_t be
 /// One group of the engine with what a checkpoint holds of it: this rank's flat shards by kind.
 struct SavedGroup {
   const FlatLayout* layout = nullptr;
+  std::shared_ptr<const FlatLayout> own_layout;  ///< of a frozen parameter that lies in no group of the engine
   DataRanks ranks;
   int64_t first_file = 0;  ///< that of the shard of rank 0; the other ranks' follow
   std::vector<std::pair<std::string, at::Tensor>> shards;
   std::vector<int64_t>* steps = nullptr;  ///< null when frozen
+
+  /// Of the shards that this rank holds: the only one where all ranks have the whole.
+  int64_t shard() const { return layout->ranks() == 1 ? 0 : ranks.shard_rank(); }
+  /// Whether this rank is the first to hold it.
+  bool writes() const { return ranks.first_replica() && shard() == ranks.shard_rank(); }
 };
+
+/// A frozen parameter that every rank has whole.
+SavedGroup untouched_group(const ShardContext& context, const ParameterRef& parameter) {
+  SavedGroup entry;
+  entry.own_layout = std::make_shared<FlatLayout>(
+      std::vector<std::pair<std::string, std::vector<int64_t>>>{{parameter.name, parameter.tensor->sizes().vec()}}, 1);
+  entry.layout = entry.own_layout.get();
+  entry.ranks = context.ranks_of(/*expert=*/false);
+  entry.shards.emplace_back("weight", parameter.tensor->view(-1));
+  return entry;
+}
 
 /// Experts that ranks divide have files of their own, after those of everything else.
 int64_t first_file(const ShardContext& context, bool expert) {
@@ -57,6 +75,9 @@ std::vector<SavedGroup> saved_groups(ShardEngine& engine) {
   }
   std::vector<SavedGroup> saved;
   for (const auto& unit : engine.units()) {
+    for (const ParameterRef& parameter : unit->untouched) {
+      saved.push_back(untouched_group(engine.context(), parameter));
+    }
     for (const auto& group : unit->groups) {
       SavedGroup& entry = saved.emplace_back();
       entry.layout = &group->weights.layout();
@@ -78,10 +99,10 @@ std::vector<SavedGroup> saved_groups(ShardEngine& engine) {
 void write_own_files(const std::vector<SavedGroup>& groups, const std::string& folder) {
   std::map<int64_t, std::vector<NamedTensor>> by_file;
   for (const SavedGroup& group : groups) {
-    if (!group.ranks.first_replica()) {
+    if (!group.writes()) {
       continue;
     }
-    const int64_t rank = group.ranks.shard_rank();
+    const int64_t rank = group.shard();
     std::vector<NamedTensor>& tensors = by_file[group.first_file + rank];
     for (const ShardSlice& slice : group.layout->slices(rank)) {
       const std::string& name = group.layout->parameters()[slice.parameter].name;
@@ -211,7 +232,7 @@ void load_group(PieceReader& reader, const SavedGroup& group) {
   for (size_t i = 0; group.steps != nullptr && i < parameters.size(); ++i) {
     (*group.steps)[i] = reader.parameter(parameters[i]).at("steps");
   }
-  for (const ShardSlice& slice : group.layout->slices(group.ranks.shard_rank())) {
+  for (const ShardSlice& slice : group.layout->slices(group.shard())) {
     for (const auto& [kind, shard] : group.shards) {
       reader.read(parameters[slice.parameter], kind, slice.in_parameter,
                   shard.narrow(0, slice.in_shard, slice.elements));

@@ -78,6 +78,30 @@ TEST_F(ShardedCheckpoint, GoesOnInEveryStrategyAndNumberOfRanks) {
   }
 }
 
+TEST_F(ShardedCheckpoint, HoldsFrozenWeightsThatEveryRankKeepsWhole) {
+  const Setting whole{.model = {.layers = 2, .frozen = true}, .steps = 2};
+  Course want = train_alone(whole);
+  want.losses.erase(want.losses.begin());
+  want.norms.erase(want.norms.begin());
+  const std::vector<Placed> all = {{"torch_ddp", 1}, {"torch_ddp", 2}, {"FULL_SHARD", 2}};
+  for (const Placed& writer : all) {
+    const std::string folder = fmt::format("{}/{}-{}", folder_.path(), writer.strategy, writer.ranks);
+    Setting first = whole;
+    first.steps = 1;
+    first.save_to = folder;
+    train_sharded(writer.ranks, exact(writer.strategy), first);
+    for (const Placed& reader : all) {
+      SCOPED_TRACE(fmt::format("{} on {} to {} on {}", writer.strategy, writer.ranks, reader.strategy, reader.ranks));
+      Setting rest = whole;
+      rest.first_step = 1;
+      rest.model.seed = 99;
+      rest.load_from = folder;
+      testing::expect_same_course(train_sharded(reader.ranks, exact(reader.strategy), rest), want);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
 TEST_F(ShardedCheckpoint, NamesAParameterOfAnotherShape) {
   train_sharded(1, exact("FULL_SHARD"), {.steps = 1, .save_to = folder_.path()});
   const Setting other{.model = {.vocabulary = 38}, .steps = 1, .load_from = folder_.path()};

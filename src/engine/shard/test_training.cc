@@ -56,7 +56,9 @@ Course train_alone(const Setting& setting) {
 
 ShardedCourse train_rank(Communicator& world, const ShardPolicy& policy, const Setting& setting) {
   TestModelOptions options = setting.model;
-  options.seed += static_cast<uint64_t>(world.rank());  // the engine spreads rank 0's weights
+  if (!options.frozen) {  // the engine spreads rank 0's weights, but for frozen ones that every rank keeps whole
+    options.seed += static_cast<uint64_t>(world.rank());
+  }
   RankGroups groups(world, policy.split, setting.expert_ranks);
   TestModel model(options, groups.expert_place());
   ShardEngine engine(model, policy, groups.groups, setting.optimizer);

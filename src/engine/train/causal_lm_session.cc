@@ -79,10 +79,16 @@ int64_t pack_weights(const job::TunePlan& plan, CausalLM& model) {
   return bytes;
 }
 
-/// Disks of several machines may be differently fast.
-void read_model(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
+/// Rows, model and adapter. Disks of several machines may be differently fast.
+void read_files(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
   const auto read = [&] {
+    session.batches =
+        std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
     session.model = load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights);
+    check_vocabulary(session.batches->rows(), *session.model);
+    if (plan.method == "lora") {
+      session.lora = apply_lora(*session.model, plan.lora, plan.seed);
+    }
   };
   if (session.world == nullptr) {
     read();
@@ -103,11 +109,31 @@ int64_t make_optimizer_of(const job::TunePlan& plan, const std::vector<NamedTens
   return session.optimizer->untouched_bytes() + pack_weights(plan, *session.model);
 }
 
-/// Of the whole model: before its parameters are spread.
-void count_parameters(const std::vector<NamedTensor>& trainable, CausalLmSession& session) {
-  const int64_t base = elements(session.model->parameters());
+/// What updates the model, which has all its parameters so far. Returns the bytes of the optimiser's states that no
+/// step has written to yet.
+int64_t make_updates(const job::TunePlan& plan, const ShardPolicy& policy, CausalLmSession& session) {
+  std::vector<NamedTensor> trainable = trainable_parameters(*session.model);
   session.trainable_parameters = elements(trainable);
-  session.parameters = session.lora ? base + session.trainable_parameters : base;
+  session.parameters = elements(session.model->parameters()) + (session.lora ? session.trainable_parameters : 0);
+  if (session.world == nullptr) {
+    return make_optimizer_of(plan, trainable, session);
+  }
+  trainable.clear();  // the engine takes the weights unit by unit: nobody else may hold them
+  session.engine = std::make_unique<ShardEngine>(*session.model, policy, session.groups->groups(),
+                                                 OptimizerOptions{.weight_decay = plan.weight_decay});
+  return 0;
+}
+
+/// Each rank sees other free memory: what one of them must checkpoint, all do.
+void agree_on_checkpointing(CausalLmSession& session) {
+  if (session.world == nullptr || session.world->size() == 1) {
+    return;
+  }
+  const at::Tensor most = session.world->allocate(1, at::kDouble);
+  most.fill_(session.checkpointing.checkpointed_layers);
+  session.world->all_reduce(most, ReduceOp::kMax, "layers to checkpoint")->wait();
+  session.checkpointing.checkpointed_layers = static_cast<int64_t>(most.item<double>());
+  session.model->set_checkpointed_layers(session.checkpointing.checkpointed_layers);
 }
 
 }  // namespace
@@ -121,27 +147,20 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
     session.world = join_ranks(plan, environment, device);
     session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   }
-  session.batches =
-      std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
+  read_files(plan, device, session);
   session.planned_steps =
       plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
-  read_model(plan, device, session);
-  make_room_for_mapped_weights(plan.memory_budget_bytes, device);
-  check_vocabulary(session.batches->rows(), *session.model);
-  if (plan.method == "lora") {
-    session.lora = apply_lora(*session.model, plan.lora, plan.seed);
-  }
-  const std::vector<NamedTensor> trainable = trainable_parameters(*session.model);
-  count_parameters(trainable, session);
-  int64_t untouched_bytes = 0;
   if (session.world == nullptr) {
-    untouched_bytes = make_optimizer_of(plan, trainable, session);
-  } else {
-    session.engine = std::make_unique<ShardEngine>(*session.model, policy, session.groups->groups(),
-                                                   OptimizerOptions{.weight_decay = plan.weight_decay});
+    make_room_for_mapped_weights(plan.memory_budget_bytes, device);
   }
-  const StepRoom room{device, untouched_bytes, environment.local_world_size};
+  const int64_t untouched_bytes = make_updates(plan, policy, session);
+  if (session.world != nullptr) {
+    // Of the file only what the engine has left where it was is still mapped.
+    make_room_for_mapped_weights(plan.memory_budget_bytes, device);
+  }
+  const StepRoom room{device, untouched_bytes, environment.local_world_size, session.engine != nullptr};
   session.checkpointing = set_checkpointing(plan, session.batches->rows(), room, *session.model);
+  agree_on_checkpointing(session);
   return session;
 }
 

@@ -20,8 +20,7 @@ bool CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, Step
   TokenWindow window;
   meter.measure("data", use.data, [&] { window = batches_.window(step, model_.vocab_size(), device_); });
   const bool trains = window.supervised_tokens > 0;
-  // Over ranks a micro-batch without loss goes backward too: its rank takes part in the others' collectives.
-  const bool always_backward = trains && updater.data_ranks() > 1;
+  const bool always_backward = trains && updater.takes_every_batch();
   count(window, !always_backward, event);
   const auto tokens = static_cast<double>(window.supervised_tokens);
   const double factor = updater.loss_scale() / tokens;

@@ -106,7 +106,7 @@ int64_t layers_asked_for(const std::string& gradient_checkpointing, int64_t laye
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
                                       CausalLM& model) {
   const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan)),
-                      .gradient_bytes = gradient_bytes(model, model.linears()),
+                      .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model, model.linears()),
                       .accumulates = plan.gradient_accumulation_steps > 1};
   CheckpointingChoice choice{.layers = need.activations.layers};
   choice.checkpointed_layers = layers_asked_for(plan.gradient_checkpointing, choice.layers);

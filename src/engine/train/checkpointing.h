@@ -48,6 +48,7 @@ struct StepRoom {
   c10::Device device;
   int64_t untouched_bytes = 0;  ///< that the optimiser has allocated but not yet written
   int64_t local_ranks = 1;      ///< that share this machine
+  bool has_gradients = false;   ///< room for them is taken already
 };
 
 /// Carries out plan.gradient_checkpointing for a loaded model with its adapters and optimiser: decides, and sets it on

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/schedule.h"
 
 namespace assay::engine {
 namespace {
@@ -57,6 +58,9 @@ Status check_plan(const job::TunePlan& plan) {
   ASSAY_RETURN_IF_ERROR(check_choice("save", plan.save, "none", "final"));
   ASSAY_RETURN_IF_ERROR(check_optimizer_name(plan.optimizer));
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
+  constexpr int64_t kAnySteps = 1;
+  ASSAY_RETURN_IF_ERROR(
+      Schedule::create(plan.lr_scheduler_type, plan.learning_rate, plan.warmup_ratio, kAnySteps).status());
   ASSAY_RETURN_IF_ERROR(job::CheckpointedLayers(plan.gradient_checkpointing).status());
   ASSAY_RETURN_IF_ERROR(job::LossScale(plan.loss_scale).status());
   ASSAY_RETURN_IF_ERROR(check_bounds({

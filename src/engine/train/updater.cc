@@ -19,6 +19,7 @@ class LocalUpdater : public Updater {
 
   double loss_scale() override { return scaler_ == nullptr ? 1.0 : scaler_->scale(); }
   int64_t data_ranks() const override { return 1; }
+  bool takes_every_batch() const override { return false; }
 
   void backward(const at::Tensor& loss, double gradient, bool) override {
     torch::autograd::backward({loss}, {scalar_like(gradient, loss)});
@@ -69,6 +70,7 @@ class ShardedUpdater : public Updater {
 
   double loss_scale() override { return scales() ? engine_.loss_scaler().scale() : 1.0; }
   int64_t data_ranks() const override { return data_ranks_; }
+  bool takes_every_batch() const override { return true; }
 
   void backward(const at::Tensor& loss, double gradient, bool last) override {
     // The engine averages over the ranks.

@@ -20,8 +20,11 @@ class Updater {
 
   /// What losses are multiplied by for backward; 1: they are not.
   virtual double loss_scale() = 0;
-  /// Ranks that each bring a part of the step. All of them call backward() as often, without a loss too.
+  /// Ranks that each bring a part of the step.
   virtual int64_t data_ranks() const = 0;
+  /// Whether each micro-batch of a step must go backward, one that bears no loss too: the last one ends the step, and
+  /// other ranks wait in it.
+  virtual bool takes_every_batch() const = 0;
   /// Adds the gradients of the sum over all data ranks of `loss` times `gradient`, loss scale included. `last`: of the
   /// step's on this rank.
   virtual void backward(const at::Tensor& loss, double gradient, bool last) = 0;
