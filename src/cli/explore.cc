@@ -29,9 +29,6 @@ struct ExploreVerbOptions {
   explore::Reuse reuse = explore::Reuse::kCommit;
 };
 
-/// Whose experiments the fine-tuning ones repeat.
-constexpr std::string_view kReferenceActuator = "SFTTrainer";
-
 double NumberOr(const space::Entity& values, const std::string& name, double fallback) {
   const auto found = values.find(name);
   if (found == values.end()) {
@@ -48,10 +45,10 @@ std::string DescribeResult(const explore::PointDone& done) {
   const samplestore::Measurement& m = done.result->measurement;
   const std::string name = fmt::format("{}  {}", done.point->experiment->id(), done.point->entity_id);
   std::string text = fmt::format("[{}/{}] {}: {}", done.done, done.total, name, samplestore::ToString(m.outcome));
-  for (const auto& [property, unit] :
-       {std::pair{"real_tokens_per_second", "tokens/s"}, {"images_per_second", "images/s"}}) {
-    if (const double speed = NumberOr(m.properties, property, 0); speed > 0) {
-      text += fmt::format(", {} {}", FormatNumber(speed), unit);
+  for (const auto* target : experiment::TargetsOf({&done.point->experiment, 1}, experiment::Quantity::kThroughput)) {
+    if (const double speed = NumberOr(m.properties, target->name, 0); speed > 0) {
+      text += fmt::format(", {} {}", FormatNumber(speed), target->unit);
+      break;
     }
   }
   if (!m.reason.empty()) {
@@ -70,7 +67,8 @@ explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress) {
   explore::ExploreCallbacks callbacks;
   const auto follow = [&progress](const explore::PointStart& start, std::string_view phase) {
     progress.SetPrefix(fmt::format("[{}/{}] ", start.number, start.total));
-    progress.Restart(NumberOr(start.point->complete, "stop_after_seconds", -1));
+    const auto* limit = FindProperty(*start.point->experiment, experiment::Role::kTimeLimit);
+    progress.Restart(limit == nullptr ? -1 : NumberOr(start.point->complete, limit->name, -1));
     progress.OnPhase(fmt::format("{} {}", phase, start.point->entity_id));
   };
   callbacks.on_start = [follow](const explore::PointStart& start) { follow(start, "preparing"); };
@@ -83,7 +81,8 @@ explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress) {
 }
 
 /// A space that another tool wrote may name things of that tool: they are taken from it, and said not to count here.
-void TellWhatDoesNotCount(const space::DiscoverySpace& space, const std::string& store_url) {
+void TellWhatDoesNotCount(const experiment::BoundSpace& bound, const std::string& store_url) {
+  const space::DiscoverySpace& space = bound.space();
   if (!space.sample_store.empty()) {
     fmt::print(stderr, "{}: sampleStoreIdentifier '{}' does not count here: measurements are kept in {} (--store)\n",
                space.source, space.sample_store, store_url);
@@ -92,8 +91,9 @@ void TellWhatDoesNotCount(const space::DiscoverySpace& space, const std::string&
     fmt::print(stderr, "{}: metadata labels do not count here: measurements and reports do not bear them\n",
                space.source);
   }
-  for (const space::ExperimentReference& experiment : space.experiments) {
-    if (!experiment.actuator.empty() && experiment.actuator != kReferenceActuator) {
+  for (size_t i = 0; i < space.experiments.size(); ++i) {
+    const space::ExperimentReference& experiment = space.experiments[i];
+    if (!experiment.actuator.empty() && experiment.actuator != bound.experiments()[i]->declaration().actuator) {
       fmt::print(stderr, "{}: actuatorIdentifier '{}' does not count here: {} is an experiment of assay's\n",
                  experiment.where, experiment.actuator, experiment.identifier);
     }
@@ -124,7 +124,7 @@ Result<std::unique_ptr<samplestore::SampleStore>> OpenToLook(const std::string& 
 Status DryRun(const experiment::BoundSpace& space, const std::string& store_url,
               const explore::ExploreOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(store_url));
-  TellWhatDoesNotCount(space.space(), store_url.empty() ? samplestore::DefaultStoreUrl() : store_url);
+  TellWhatDoesNotCount(space, store_url.empty() ? samplestore::DefaultStoreUrl() : store_url);
   const auto print = [](const experiment::BoundPoint& point, explore::Prospect prospect) {
     if (prospect == explore::Prospect::kMeasure) {
       fmt::print("{}  {}\n", point.parameterized_id, point.entity_id);
@@ -155,7 +155,7 @@ Status Run(const ExploreVerbOptions& options) {
     return DryRun(space, options.store, ExploreOptionsOf(options));
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store));
-  TellWhatDoesNotCount(space.space(), store->url());
+  TellWhatDoesNotCount(space, store->url());
   explore::ExploreSummary summary;
   {
     LiveProgress progress;

@@ -124,7 +124,7 @@ Result<experiment::BoundPoint> PointOf(const report::Prediction& prediction) {
   const samplestore::Measurement& measured = FirstRunOf(*prediction.line);
   ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(measured.experiment));
   space::Entity entity = measured.entity;
-  entity[std::string(report::kBatchSizeProperty)] = std::llround(prediction.batch_size);
+  entity[FindProperty(*experiment, experiment::Role::kBatchSize)->name] = std::llround(prediction.batch_size);
   if (experiment::ParameterizedId(*experiment, measured.parameters) != measured.parameterized_id) {
     return Status::FailedPrecondition(
         fmt::format("the parameters of {} cannot be told from its id: measure it again", measured.parameterized_id));

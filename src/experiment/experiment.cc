@@ -23,6 +23,26 @@ const PropertySpec* FindProperty(const Experiment& experiment, std::string_view 
   return found == specs.end() ? nullptr : &*found;
 }
 
+const PropertySpec* FindProperty(const Experiment& experiment, Role role) {
+  const auto found =
+      std::ranges::find(experiment.properties(), role, [](const PropertySpec& spec) { return spec.shown.role; });
+  return found == experiment.properties().end() ? nullptr : &*found;
+}
+
+std::vector<const TargetSpec*> TargetsOf(Experiments experiments, Quantity quantity) {
+  std::vector<const TargetSpec*> targets;
+  for (const Experiment* experiment : experiments) {
+    for (const TargetSpec& target : experiment->targets()) {
+      if (target.quantity == quantity) {
+        targets.push_back(&target);
+      }
+    }
+  }
+  std::ranges::stable_partition(targets,
+                                [](const TargetSpec* target) { return target->definition == Definition::kExact; });
+  return targets;
+}
+
 Status CheckSupported(const Experiment& experiment, const space::Entity& point) {
   for (const PropertySpec& spec : experiment.properties()) {
     const auto given = point.find(spec.name);

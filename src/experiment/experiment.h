@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "experiment/presentation.h"
 #include "job/plan.h"
 #include "job/run_record.h"
 #include "space/domain.h"
@@ -34,6 +37,7 @@ struct PropertySpec {
   /// Of a property whose text is a name that this knows, or a path: an existing path is made absolute, so that the same
   /// relative path in two folders is two points.
   bool (*is_name)(std::string_view text) = nullptr;
+  Shown shown = {};
 };
 
 /// Whose definition a target's value follows.
@@ -48,6 +52,9 @@ struct TargetSpec {
   std::string unit;  ///< empty: none
   Definition definition = Definition::kExact;
   std::string description;  ///< one line: the formula, or what is measured
+  /// Of several that are the same quantity the first exact one that was measured counts, then the reference's first.
+  Quantity quantity = Quantity::kOther;
+  std::string shown_unit = {};  ///< of kThroughput, for people: "real tokens/s"; empty: `unit`
 };
 
 /// Where a plan may read and keep files.
@@ -108,16 +115,30 @@ struct Verdict {
   bool valid() const { return reason.empty(); }
 };
 
+/// What an experiment is, as data: nothing but it knows the names in it.
+struct Declaration {
+  std::string id;             ///< finetune_full_benchmark-v1.0.0
+  std::string description;    ///< one line
+  std::string actuator = {};  ///< ado's, whose experiment this repeats; empty: none
+  std::string method = {};    ///< what tells it from its siblings in a table: "lora"; empty: the id
+  bool is_baseline = false;   ///< its siblings are held against it
+  std::vector<PropertySpec> properties = {};
+  std::vector<TargetSpec> targets = {};
+  ReportSections report = {};
+};
+
 /// Immutable; safe from several threads. `point` is always complete: every property has a canonical value (see
 /// CompletePoint).
 class Experiment {
  public:
+  explicit Experiment(Declaration declaration) : declaration_(std::move(declaration)) {}
   virtual ~Experiment() = default;
 
-  virtual const std::string& id() const = 0;           ///< finetune_full_benchmark-v1.0.0
-  virtual const std::string& description() const = 0;  ///< one line
-  virtual const std::vector<PropertySpec>& properties() const = 0;
-  virtual const std::vector<TargetSpec>& targets() const = 0;
+  const Declaration& declaration() const { return declaration_; }
+  const std::string& id() const { return declaration_.id; }
+  const std::string& description() const { return declaration_.description; }
+  const std::vector<PropertySpec>& properties() const { return declaration_.properties; }
+  const std::vector<TargetSpec>& targets() const { return declaration_.targets; }
 
   /// The rules that make a point invalid before anything is launched.
   virtual Verdict Check(const space::Entity& point) const = 0;
@@ -137,10 +158,21 @@ class Experiment {
   /// kFailedPrecondition: the run did something else than the point asks for, which makes the point invalid.
   virtual Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
                                    const job::RunRecord& record) const = 0;
+
+ private:
+  Declaration declaration_;
 };
+
+/// Those that can be asked, as catalogue.h lists them or a test makes them up.
+using Experiments = std::span<const Experiment* const>;
 
 /// The spec of property `name`, or nullptr.
 const PropertySpec* FindProperty(const Experiment& experiment, std::string_view name);
+/// The first property with that role, or nullptr.
+const PropertySpec* FindProperty(const Experiment& experiment, Role role);
+
+/// The targets of `experiments` that are this quantity: exact ones first, else in their order.
+std::vector<const TargetSpec*> TargetsOf(Experiments experiments, Quantity quantity);
 
 /// kUnsupported for the first value of `point` that this version cannot do: "distributed_backend=FSDP is not supported
 /// yet by ...: leave it at None".

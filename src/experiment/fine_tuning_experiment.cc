@@ -9,14 +9,34 @@
 
 namespace assay::experiment {
 
-FineTuningExperiment::FineTuningExperiment(FineTuningDefinition definition)
-    : definition_(std::move(definition)), properties_(FineTuningProperties()) {
-  properties_.insert(properties_.end(), definition_.properties.begin(), definition_.properties.end());
+namespace {
+
+std::vector<PropertySpec> WithShared(const std::vector<PropertySpec>& own) {
+  std::vector<PropertySpec> properties = FineTuningProperties();
+  properties.insert(properties.end(), own.begin(), own.end());
+  return properties;
 }
 
-const std::vector<TargetSpec>& FineTuningExperiment::targets() const {
-  return FineTuningTargets();
+ReportSections FineTuningReport() {
+  return {.loss_of = "supervised tokens",
+          .memory_phases = {{"load_peak_tensor_bytes", "load"},
+                            {"forward_peak_tensor_bytes", "forward"},
+                            {"backward_peak_tensor_bytes", "backward"},
+                            {"optimizer_peak_tensor_bytes", "optimiser"}}};
 }
+
+}  // namespace
+
+FineTuningExperiment::FineTuningExperiment(const FineTuningDefinition& definition)
+    : Experiment({.id = definition.id,
+                  .description = definition.description,
+                  .actuator = "SFTTrainer",
+                  .method = definition.method,
+                  .is_baseline = definition.is_baseline,
+                  .properties = WithShared(definition.properties),
+                  .targets = FineTuningTargets(),
+                  .report = FineTuningReport()}),
+      specialize_(definition.specialize) {}
 
 Verdict FineTuningExperiment::Check(const space::Entity& point) const {
   return CheckFineTuningRules(point);
@@ -34,7 +54,7 @@ Result<std::map<std::string, std::string>> FineTuningExperiment::Contents(const 
 Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const PlanContext& context) const {
   ASSAY_ASSIGN_OR_RETURN(RunPlan plan, PlanFineTuning(*this, point, context));
   job::TunePlan& tune = std::get<job::TunePlan>(plan.work);
-  definition_.specialize(point, tune);
+  specialize_(point, tune);
   // By the machine's size: what is free at the moment says nothing about the point.
   ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context, measure::FindMemoryRoom().total_bytes));
   return plan;

@@ -11,6 +11,8 @@ namespace assay::experiment {
 struct FineTuningDefinition {
   std::string id;
   std::string description;
+  std::string method;                    ///< as Declaration::method
+  bool is_baseline = false;              ///< of the fine-tuning experiments
   std::vector<PropertySpec> properties;  ///< beside FineTuningProperties()
   /// Turns the plan of full fine-tuning into this experiment's.
   void (*specialize)(const space::Entity& point, job::TunePlan& plan);
@@ -18,12 +20,7 @@ struct FineTuningDefinition {
 
 class FineTuningExperiment : public Experiment {
  public:
-  explicit FineTuningExperiment(FineTuningDefinition definition);
-
-  const std::string& id() const override { return definition_.id; }
-  const std::string& description() const override { return definition_.description; }
-  const std::vector<PropertySpec>& properties() const override { return properties_; }
-  const std::vector<TargetSpec>& targets() const override;
+  explicit FineTuningExperiment(const FineTuningDefinition& definition);
 
   Verdict Check(const space::Entity& point) const override;
   Status CheckInputs(const space::Entity& point, const PlanContext& context) const override;
@@ -34,8 +31,7 @@ class FineTuningExperiment : public Experiment {
                            const job::RunRecord& record) const override;
 
  private:
-  FineTuningDefinition definition_;
-  std::vector<PropertySpec> properties_;
+  void (*specialize_)(const space::Entity& point, job::TunePlan& plan);
 };
 
 }  // namespace assay::experiment

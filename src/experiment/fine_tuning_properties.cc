@@ -77,43 +77,56 @@ bool IsModelName(std::string_view text) {
 
 void AddRequired(std::vector<PropertySpec>& specs) {
   specs.push_back(
-      NameOrPath(Required("model_name", Domain::AnyText(),
-                          "a name of the catalogue (assay models lists them), or a Hugging Face model folder"),
-                 &IsModelName));
-  specs.push_back(Required("model_max_length", Integers(1, 131073), "rows are cut to this many tokens", "tokens"));
-  specs.push_back(Required("batch_size", Integers(1, 4097), "rows in a micro-batch, over all GPUs together", "rows"));
-  specs.push_back(Required("number_gpus", Integers(0, 33), "0 runs on the CPU; more than 1 is not supported yet"));
+      As({.label = "model", .stands_alone = true, .role = Role::kModel},
+         NameOrPath(Required("model_name", Domain::AnyText(),
+                             "a name of the catalogue (assay models lists them), or a Hugging Face model folder"),
+                    &IsModelName)));
+  specs.push_back(As({.label = "max length", .role = Role::kLength},
+                     Required("model_max_length", Integers(1, 131073), "rows are cut to this many tokens", "tokens")));
+  specs.push_back(
+      As({.label = "batch size", .role = Role::kBatchSize},
+         Required("batch_size", Integers(1, 4097), "rows in a micro-batch, over all GPUs together", "rows")));
+  specs.push_back(As({.label = "GPUs", .role = Role::kGpus},
+                     Required("number_gpus", Integers(0, 33), "0 runs on the CPU; more than 1 is not supported yet")));
 }
 
 void AddTraining(std::vector<PropertySpec>& specs) {
-  specs.push_back(Optional("gpu_model", Domain::AnyTextOrNone(), kNone,
-                           "the GPU's product name, for example NVIDIA-A100-SXM4-80GB; needed when number_gpus is "
-                           "above 0"));
-  specs.push_back(NameOrPath(Optional("dataset_id", Domain::AnyText(), Text("news-tokens-16384plus-entries-4096"),
-                                      "a data set by id (see docs/data.md), or a JSONL file"),
-                             &data::IsKnownDataset));
-  specs.push_back(Optional("gradient_checkpointing", Domain::Binary(), true,
-                           "keep only the inputs of decoder layers, and compute the rest again in the backward pass"));
+  specs.push_back(As({.label = "GPU model", .role = Role::kMachine},
+                     Optional("gpu_model", Domain::AnyTextOrNone(), kNone,
+                              "the GPU's product name, for example NVIDIA-A100-SXM4-80GB; needed when number_gpus is "
+                              "above 0")));
+  specs.push_back(As({.label = "data set", .stands_alone = true, .role = Role::kDataset},
+                     NameOrPath(Optional("dataset_id", Domain::AnyText(), Text("news-tokens-16384plus-entries-4096"),
+                                         "a data set by id (see docs/data.md), or a JSONL file"),
+                                &data::IsKnownDataset)));
   specs.push_back(
-      Optional("gradient_accumulation_steps", Integers(1, 33), Int(4), "micro-batches in an optimiser step"));
-  specs.push_back(Optional("torch_dtype", Texts({"bfloat16", "float16", "float32"}), Text("bfloat16"),
-                           "of parameters, activations and optimiser states"));
+      As({.label = "checkpointing"},
+         Optional("gradient_checkpointing", Domain::Binary(), true,
+                  "keep only the inputs of decoder layers, and compute the rest again in the backward pass")));
+  specs.push_back(As({.label = "accumulation"}, Optional("gradient_accumulation_steps", Integers(1, 33), Int(4),
+                                                         "micro-batches in an optimiser step")));
+  specs.push_back(As({.label = "dtype", .stands_alone = true},
+                     Optional("torch_dtype", Texts({"bfloat16", "float16", "float32"}), Text("bfloat16"),
+                              "of parameters, activations and optimiser states")));
   specs.push_back(Optional("max_steps", Integers(-1, 10001), Int(-1),
                            "optimiser steps; below 1: num_train_epochs decides", "steps"));
   specs.push_back(Optional("num_train_epochs", Integers(1, 10001), Int(1), "passes over the data set", "epochs"));
-  specs.push_back(Optional("stop_after_seconds", *Domain::Range(-1, 1000001, std::nullopt), Int(-1),
-                           "end the run after the step in which this time is exceeded; 0 or less: never", "s"));
+  specs.push_back(As({.role = Role::kTimeLimit},
+                     Optional("stop_after_seconds", *Domain::Range(-1, 1000001, std::nullopt), Int(-1),
+                              "end the run after the step in which this time is exceeded; 0 or less: never", "s")));
   specs.push_back(Optional("auto_stop_method", TextsOrNone({"WARMUP_60S_STABLE_120S_OR_10_STEPS"}), kNone,
                            "leave out 60 s of warm-up, then measure for 120 s and at least 10 steps"));
-  specs.push_back(Supporting(Optional("optim", Optimizers(), Text("adamw_torch"), "the optimiser"),
-                             {Text("adamw_torch"), Text("adamw_torch_fused"), Text("sgd")}));
+  specs.push_back(As({.label = "optimiser", .stands_alone = true},
+                     Supporting(Optional("optim", Optimizers(), Text("adamw_torch"), "the optimiser"),
+                                {Text("adamw_torch"), Text("adamw_torch_fused"), Text("sgd")})));
   specs.push_back(Optional("flash_attn", Domain::Binary(), true,
                            "accepted for the reference's spaces: attention is always this program's own fused kernel"));
 }
 
 void AddDistribution(std::vector<PropertySpec>& specs) {
   specs.push_back(DefaultOnly("distributed_backend", TextsOrNone({"FSDP", "DDP"}), kNone, "how ranks share the work"));
-  specs.push_back(DefaultOnly("number_nodes", Integers(1, 9), Int(1), "machines"));
+  specs.push_back(
+      As({.label = "nodes", .role = Role::kMachine}, DefaultOnly("number_nodes", Integers(1, 9), Int(1), "machines")));
   specs.push_back(DefaultOnly("enable_roce", Domain::Binary(), false, "let NCCL use RDMA over Ethernet"));
   specs.push_back(DefaultOnly("fsdp_sharding_strategy",
                               Texts({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}),

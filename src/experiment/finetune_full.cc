@@ -12,6 +12,8 @@ void SpecializeFull(const space::Entity& point, job::TunePlan& plan) {
 FineTuningDefinition FinetuneFullBenchmark() {
   return {.id = "finetune_full_benchmark-v1.0.0",
           .description = "Speed, memory and utilisation of full fine-tuning: every parameter is trained",
+          .method = "full",
+          .is_baseline = true,
           .properties = {},
           .specialize = &SpecializeFull};
 }

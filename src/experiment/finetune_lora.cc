@@ -8,8 +8,9 @@ namespace assay::experiment {
 namespace {
 
 std::vector<PropertySpec> LoraProperties() {
-  return {Optional("r", Integers(1, 33), int64_t{4}, "rank of the adapter"),
-          Optional("lora_alpha", Integers(1, 33), int64_t{16}, "the adapter's output is scaled by lora_alpha / r"),
+  return {As({.label = "LoRA rank"}, Optional("r", Integers(1, 33), int64_t{4}, "rank of the adapter")),
+          As({.label = "LoRA alpha"},
+             Optional("lora_alpha", Integers(1, 33), int64_t{16}, "the adapter's output is scaled by lora_alpha / r")),
           Own(Optional("target_modules", space::Domain::AnyTextOrNone(), space::Value(),
                        "modules that get an adapter, with commas between them; None: the reference's choice for the "
                        "model, q_proj,v_proj for most"))};
@@ -31,6 +32,7 @@ FineTuningDefinition FinetuneLoraBenchmark() {
   return {
       .id = "finetune_lora_benchmark-v1.0.0",
       .description = "Speed, memory and utilisation of LoRA fine-tuning: the model is frozen, an adapter is trained",
+      .method = "lora",
       .properties = LoraProperties(),
       .specialize = &SpecializeLora};
 }

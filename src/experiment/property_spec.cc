@@ -68,6 +68,11 @@ PropertySpec DefaultOnly(std::string name, Domain domain, Value default_value, s
   return Supporting(std::move(spec), std::move(supported));
 }
 
+PropertySpec As(Shown shown, PropertySpec spec) {
+  spec.shown = std::move(shown);
+  return spec;
+}
+
 PropertySpec Own(PropertySpec spec) {
   spec.own = true;
   return spec;

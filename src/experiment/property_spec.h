@@ -23,6 +23,8 @@ PropertySpec Optional(std::string name, space::Domain domain, space::Value defau
                       std::string unit = "");
 /// Known to the reference, and here only at its default.
 PropertySpec DefaultOnly(std::string name, space::Domain domain, space::Value default_value, std::string description);
+/// The spec of a property that people are shown so.
+PropertySpec As(Shown shown, PropertySpec spec);
 /// Not in the reference.
 PropertySpec Own(PropertySpec spec);
 

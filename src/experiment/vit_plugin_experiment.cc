@@ -3,29 +3,20 @@
 #include "experiment/vit_plugin_measure.h"
 #include "experiment/vit_plugin_plan.h"
 #include "experiment/vit_plugin_properties.h"
+#include "experiment/vit_plugin_report.h"
 #include "experiment/vit_plugin_targets.h"
 
 namespace assay::experiment {
 
-const std::string& VitPluginExperiment::id() const {
-  static const std::string id = "vit_plugin_benchmark-v1.0.0";
-  return id;
-}
-
-const std::string& VitPluginExperiment::description() const {
-  static const std::string description =
-      "Speed, memory and communication of parallel plugins (DDP, ZeRO, Gemini, FSDP, hybrid) that train a ViT";
-  return description;
-}
-
-const std::vector<PropertySpec>& VitPluginExperiment::properties() const {
-  static const std::vector<PropertySpec> properties = VitPluginProperties();
-  return properties;
-}
-
-const std::vector<TargetSpec>& VitPluginExperiment::targets() const {
-  return VitPluginTargets();
-}
+VitPluginExperiment::VitPluginExperiment()
+    : Experiment(
+          {.id = "vit_plugin_benchmark-v1.0.0",
+           .description =
+               "Speed, memory and communication of parallel plugins (DDP, ZeRO, Gemini, FSDP, hybrid) that train "
+               "a ViT",
+           .properties = VitPluginProperties(),
+           .targets = VitPluginTargets(),
+           .report = VitPluginReport()}) {}
 
 Verdict VitPluginExperiment::Check(const space::Entity& point) const {
   return CheckVitPluginRules(point);

@@ -4,19 +4,13 @@
 // random images.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "experiment/experiment.h"
 
 namespace assay::experiment {
 
 class VitPluginExperiment : public Experiment {
  public:
-  const std::string& id() const override;
-  const std::string& description() const override;
-  const std::vector<PropertySpec>& properties() const override;
-  const std::vector<TargetSpec>& targets() const override;
+  VitPluginExperiment();
 
   Verdict Check(const space::Entity& point) const override;
   Status CheckInputs(const space::Entity& point, const PlanContext& context) const override;

@@ -44,30 +44,40 @@ Domain SizesOrNone(std::initializer_list<int64_t> sizes) {
 }
 
 void AddRequired(std::vector<PropertySpec>& specs) {
-  specs.push_back(Required("plugin", Choice(PluginNames()),
-                           "how ranks share the work; in brackets the plugin's own precision and the knobs it reads"));
-  std::ranges::transform(job::Plugins(), std::back_inserter(specs.back().notes), &job::DescribePlugin);
-  specs.push_back(Required("batch_size", Integers(1, 65537), "images of a data rank and step", "images"));
   specs.push_back(
-      NameOrPath(Required("model_name", Domain::AnyText(),
-                          "an image model of the catalogue (assay models lists them), or a Hugging Face folder"),
-                 &IsVisionModel));
-  specs.push_back(Required("number_gpus", Integers(0, kMaxRanks), "0 runs on the CPU, with number_ranks ranks"));
+      As({.label = "plugin", .stands_alone = true, .role = Role::kSeries, .baseline = std::string("torch_ddp")},
+         Required("plugin", Choice(PluginNames()),
+                  "how ranks share the work; in brackets the plugin's own precision and the knobs it reads")));
+  std::ranges::transform(job::Plugins(), std::back_inserter(specs.back().notes), &job::DescribePlugin);
+  specs.push_back(As({.label = "batch size", .role = Role::kBatchSize},
+                     Required("batch_size", Integers(1, 65537), "images of a data rank and step", "images")));
+  specs.push_back(
+      As({.label = "model", .stands_alone = true, .role = Role::kModel},
+         NameOrPath(Required("model_name", Domain::AnyText(),
+                             "an image model of the catalogue (assay models lists them), or a Hugging Face folder"),
+                    &IsVisionModel)));
+  specs.push_back(As({.label = "GPUs", .role = Role::kGpus},
+                     Required("number_gpus", Integers(0, kMaxRanks), "0 runs on the CPU, with number_ranks ranks")));
 }
 
 void AddRun(std::vector<PropertySpec>& specs) {
-  specs.push_back(Own(Optional("number_ranks", Integers(1, kMaxRanks), int64_t{1},
-                               "worker processes; with GPUs one for each, which is also what 1 stands for there")));
+  specs.push_back(As({.label = "ranks", .role = Role::kMachine},
+                     Own(Optional("number_ranks", Integers(1, kMaxRanks), int64_t{1},
+                                  "worker processes; with GPUs one for each, which is also what 1 stands for there"))));
   specs.push_back(Optional("max_train_steps", Integers(1, 100001), int64_t{20}, "measured optimiser steps", "steps"));
   specs.push_back(Own(Optional("protocol", Texts({"fair", "published"}), std::string("fair"),
                                "fair: warm-up until step times are stable, peaks of initialisation and training apart; "
                                "published: no warm-up, data made within the timed loop, peak never reset")));
-  specs.push_back(Own(Optional("precision", TextsOrNone({"fp32", "bf16", "fp16", "amp_bf16", "amp_fp16", "fp8"}), kNone,
-                               "of the arithmetic; amp_ keeps fp32 parameters; None: the plugin's own")));
-  specs.push_back(Optional("gradient_checkpointing", Domain::Binary(), true,
-                           "keep only the inputs of encoder layers, and compute the rest again in the backward pass"));
-  specs.push_back(Own(Optional("gradient_accumulation_steps", Integers(1, 1025), int64_t{1},
-                               "micro-batches that batch_size is cut into")));
+  specs.push_back(As({.label = "precision", .stands_alone = true},
+                     Own(Optional("precision", TextsOrNone({"fp32", "bf16", "fp16", "amp_bf16", "amp_fp16", "fp8"}),
+                                  kNone, "of the arithmetic; amp_ keeps fp32 parameters; None: the plugin's own"))));
+  specs.push_back(
+      As({.label = "checkpointing"},
+         Optional("gradient_checkpointing", Domain::Binary(), true,
+                  "keep only the inputs of encoder layers, and compute the rest again in the backward pass")));
+  specs.push_back(
+      As({.label = "accumulation"}, Own(Optional("gradient_accumulation_steps", Integers(1, 1025), int64_t{1},
+                                                 "micro-batches that batch_size is cut into"))));
   specs.push_back(Optional("learning_rate", *Domain::Range(0, 10, std::nullopt), 5e-5,
                            "multiplied by the number of data ranks, as the reference does"));
   specs.push_back(Optional("memory_cap", Domain::AnyTextOrNone(), kNone,

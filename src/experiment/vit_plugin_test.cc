@@ -4,7 +4,6 @@
 
 #include "base/files.h"
 #include "experiment/property_spec.h"
-#include "experiment/published.h"
 #include "experiment/testing.h"
 #include "experiment/vit_plugin_measure.h"
 #include "experiment/vit_plugin_plan.h"
@@ -100,9 +99,10 @@ TEST(VitPluginTest, PluginsAndKnobsAreDescribed) {
 }
 
 TEST(PublishedVitTest, FixedCostsFollowFromTheRows) {
-  EXPECT_NEAR(PublishedFixedSeconds("low_level_zero"), 0.115, 0.0005);
-  EXPECT_NEAR(PublishedFixedSeconds("gemini"), 0.211, 0.0005);
-  EXPECT_NEAR(PublishedStepSeconds("torch_ddp", 8), 0.335, 0.0005);
+  const PublishedFixedCosts costs = *(*FindExperiment(kVit))->declaration().report.fixed_costs;
+  EXPECT_NEAR(costs.fixed_seconds.at("low_level_zero"), 0.115, 0.0005);
+  EXPECT_NEAR(costs.fixed_seconds.at("gemini"), 0.211, 0.0005);
+  EXPECT_NEAR(costs.baseline_step_seconds, 0.335, 0.0005);
 }
 
 class VitMeasureTest : public ::testing::Test {

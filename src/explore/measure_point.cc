@@ -22,8 +22,8 @@ using samplestore::Measurement;
 using samplestore::Outcome;
 
 bool UsesGpus(const experiment::BoundPoint& point) {
-  const auto gpus = point.complete.find("number_gpus");
-  return gpus != point.complete.end() && gpus->second != space::Value(int64_t{0});
+  const experiment::PropertySpec* gpus = FindProperty(*point.experiment, experiment::Role::kGpus);
+  return gpus != nullptr && point.complete.at(gpus->name) != space::Value(int64_t{0});
 }
 
 /// Of the machine, the programs and the settings.
@@ -189,13 +189,15 @@ class PointRun {
     if (!measured.ok() || plan.ceiling_tflops <= 0) {
       return measured;
     }
-    const auto reached = measured->properties.find("hardware_tflops");
-    const std::optional<double> tflops =
-        reached == measured->properties.end() ? std::nullopt : space::NumberOf(reached->second);
-    if (tflops.value_or(0) <= plan.ceiling_tflops) {
+    double tflops = 0;
+    for (const auto* target : TargetsOf({&point_.experiment, 1}, experiment::Quantity::kReachedTflops)) {
+      const auto reached = measured->properties.find(target->name);
+      tflops = reached == measured->properties.end() ? tflops : space::NumberOf(reached->second).value_or(0);
+    }
+    if (tflops <= plan.ceiling_tflops) {
       return measured;
     }
-    FindCeiling(plan, *tflops);
+    FindCeiling(plan, tflops);
     return point_.experiment->Measure(point_.complete, plan, record);
   }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "report/declared.h"
 #include "space/entity.h"
 
 namespace assay::report {
@@ -41,21 +42,21 @@ constexpr std::array kConditions = {
     Condition{"data_hash", "data content", Within::kDataset},
 };
 
-std::string PropertyText(const Measurement& measurement, const std::string& property) {
-  const auto found = measurement.entity.find(property);
-  return found == measurement.entity.end() ? "" : space::ToString(found->second);
+/// Nothing where no property of the entity has that role.
+std::optional<std::string> TextOf(const Measurement& measurement, const Declared& declared, experiment::Role role) {
+  const auto found = measurement.entity.find(declared.PropertyOf(measurement.entity, role));
+  return found == measurement.entity.end() ? std::nullopt : std::optional(space::ToString(found->second));
 }
 
-std::string GroupOf(const Measurement& measurement, Within within) {
+std::string GroupOf(const Measurement& measurement, const Declared& declared, Within within) {
   switch (within) {
     case Within::kHost:
       return ProvenanceOf(measurement, "host") + '\n' + ProvenanceOf(measurement, "gpu");
     case Within::kModel:
-      return PropertyText(measurement, "model_name");
+      return TextOf(measurement, declared, experiment::Role::kModel).value_or("");
     case Within::kDataset:
       // Where it is a parameter, the id of the experiment names it.
-      return measurement.entity.contains("dataset_id") ? PropertyText(measurement, "dataset_id")
-                                                       : measurement.parameterized_id;
+      return TextOf(measurement, declared, experiment::Role::kDataset).value_or(measurement.parameterized_id);
     case Within::kPoint:
       return measurement.parameterized_id + '\n' + measurement.entity_id;
     case Within::kAll:
@@ -64,20 +65,21 @@ std::string GroupOf(const Measurement& measurement, Within within) {
   return "";
 }
 
-bool Separates(const Condition& condition, std::span<const Measurement> measurements) {
+bool Separates(const Condition& condition, std::span<const Measurement> measurements, const Declared& declared) {
   std::map<std::string, std::string> value_of;
   return std::any_of(measurements.begin(), measurements.end(), [&](const Measurement& measurement) {
     const std::string value = ProvenanceOf(measurement, condition.key);
-    return !value.empty() && value_of.try_emplace(GroupOf(measurement, condition.within), value).first->second != value;
+    return !value.empty() &&
+           value_of.try_emplace(GroupOf(measurement, declared, condition.within), value).first->second != value;
   });
 }
 
 }  // namespace
 
-std::vector<std::string> SeparatingConditions(std::span<const Measurement> measurements) {
+std::vector<std::string> SeparatingConditions(std::span<const Measurement> measurements, const Declared& declared) {
   std::vector<std::string> keys;
   for (const Condition& condition : kConditions) {
-    if (Separates(condition, measurements)) {
+    if (Separates(condition, measurements, declared)) {
       keys.emplace_back(condition.key);
     }
   }

@@ -12,13 +12,16 @@
 
 namespace assay::report {
 
+class Declared;
+
 /// Conditions by their provenance key.
 using Conditions = std::map<std::string, std::string>;
 
 /// The keys by which `measurements` must not be taken together: machine, GPU, libtorch and commit where two of them
 /// occur; the content of model, tokeniser and data where one name stood for two; threads and instruction set where one
 /// point ran with two. In the order in which they head a table.
-std::vector<std::string> SeparatingConditions(std::span<const samplestore::Measurement> measurements);
+std::vector<std::string> SeparatingConditions(std::span<const samplestore::Measurement> measurements,
+                                              const Declared& declared);
 
 /// Those of `keys` that `measurement` tells; a run that never started does not know all.
 Conditions ConditionsOf(const samplestore::Measurement& measurement, const std::vector<std::string>& keys);

@@ -29,15 +29,24 @@ space::Value ValueAt(const Configuration& configuration, std::string_view proper
   return found == parameters.end() ? configuration.At(property) : found->second;
 }
 
+bool IsBatchSize(const ResultSet& results, std::string_view property) {
+  return results.declared().RoleOf(property) == experiment::Role::kBatchSize;
+}
+
+std::optional<double> BatchOf(const ResultSet& results, const Configuration& configuration) {
+  return AsNumber(
+      configuration.At(results.declared().PropertyOf(configuration.coordinates, experiment::Role::kBatchSize)));
+}
+
 struct Samples {
   std::vector<double> batch;
   std::vector<double> value;
 };
 
-Samples SamplesOf(const std::vector<const Configuration*>& points, const Metric* metric) {
+Samples SamplesOf(const ResultSet& results, const std::vector<const Configuration*>& points, const Metric* metric) {
   Samples samples;
   for (const Configuration* point : points) {
-    const std::optional<double> batch = AsNumber(point->At(kBatchSizeProperty));
+    const std::optional<double> batch = BatchOf(results, *point);
     const std::optional<Estimate> estimate = metric == nullptr ? std::nullopt : EstimateOf(*point, *metric);
     if (batch && estimate) {
       samples.batch.push_back(*batch);
@@ -49,15 +58,15 @@ Samples SamplesOf(const std::vector<const Configuration*>& points, const Metric*
 
 bool SameButForBatch(const ResultSet& results, const Configuration& a, const Configuration& b) {
   return std::all_of(results.varying().begin(), results.varying().end(), [&](const std::string& property) {
-    return property == kBatchSizeProperty || a.At(property) == b.At(property);
+    return IsBatchSize(results, property) || a.At(property) == b.At(property);
   });
 }
 
 std::string LabelOf(const ResultSet& results, const Configuration& configuration) {
   std::vector<std::string> parts;
   for (const std::string& property : results.varying()) {
-    if (property != kBatchSizeProperty) {
-      parts.push_back(CoordinateText(property, configuration.At(property)));
+    if (!IsBatchSize(results, property)) {
+      parts.push_back(results.declared().Text(property, configuration.At(property)));
     }
   }
   return Join(parts, ", ");
@@ -78,9 +87,9 @@ std::vector<std::vector<const Configuration*>> SeriesOverBatch(const ResultSet& 
 }
 
 /// Of the first valid run that tells how many samples its steps had; 1 when none does.
-double SamplesPerBatch(const std::vector<const Configuration*>& points) {
+double SamplesPerBatch(const ResultSet& results, const std::vector<const Configuration*>& points) {
   for (const Configuration* point : points) {
-    const std::optional<double> batch = AsNumber(point->At(kBatchSizeProperty));
+    const std::optional<double> batch = BatchOf(results, *point);
     for (const samplestore::Measurement* run : point->CountedRuns()) {
       const std::optional<double> steps = NumberOf(*run, "training_steps");
       const std::optional<double> rate = NumberOf(*run, "throughput");
@@ -151,26 +160,27 @@ std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<M
   const Metric* memory = FindMetric(metrics, MetricKind::kPeakTensorMemory);
   std::vector<CostLine> lines;
   for (const auto& points : SeriesOverBatch(results)) {
-    const Samples seconds = SamplesOf(points, step);
+    const Samples seconds = SamplesOf(results, points, step);
     const std::optional<measure::LinearFit> fit = measure::FitLine(seconds.batch, seconds.value);
     if (!fit) {
       continue;
     }
-    const Samples bytes = SamplesOf(points, memory);
+    const Samples bytes = SamplesOf(results, points, memory);
     const auto [smallest, largest] = std::minmax_element(seconds.batch.begin(), seconds.batch.end());
     lines.push_back({LabelOf(results, *points.front()), points, *fit, measure::FitLine(bytes.batch, bytes.value),
                      std::set(seconds.batch.begin(), seconds.batch.end()).size(), *smallest, *largest,
-                     SamplesPerBatch(points)});
+                     SamplesPerBatch(results, points)});
   }
   return lines;
 }
 
 bool OnTheSameMachine(const ResultSet& results, const CostLine& a, const CostLine& b) {
-  constexpr std::array<std::string_view, 4> kMachine = {"number_gpus", "number_ranks", "number_nodes", "gpu_model"};
+  constexpr std::array kOfMachines = {experiment::Role::kGpus, experiment::Role::kMachine};
   const auto alike = [&](std::string_view property) {
     return ValueAt(*a.points.front(), property) == ValueAt(*b.points.front(), property);
   };
-  return std::ranges::all_of(kMachine, alike) && std::ranges::all_of(results.conditions(), alike);
+  return std::ranges::all_of(results.declared().PropertiesWith(kOfMachines), alike) &&
+         std::ranges::all_of(results.conditions(), alike);
 }
 
 std::vector<Prediction> Recommend(const std::vector<CostLine>& lines, const Demand& demand) {

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "measure/linear_fit.h"
@@ -12,10 +11,8 @@
 
 namespace assay::report {
 
-/// The property that the lines run over.
-inline constexpr std::string_view kBatchSizeProperty = "batch_size";
-
-/// Configurations that differ in the batch size alone, with t = a + b * batch through the means of their runs.
+/// Configurations that differ in the batch size (experiment::Role::kBatchSize) alone, with t = a + b * batch through
+/// the means of their runs.
 struct CostLine {
   std::string label;  ///< what tells the series apart: "plugin gemini"; empty when there is only one
   std::vector<const Configuration*> points;
@@ -38,7 +35,8 @@ struct CostLine {
 /// pointers into `results`.
 std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<Metric>& metrics);
 
-/// The two lines were measured on as many GPUs, ranks and nodes, and under the same conditions (report/conditions.h).
+/// The two lines were measured on as much of machines (GPUs, ranks, nodes), and under the same conditions
+/// (report/conditions.h).
 bool OnTheSameMachine(const ResultSet& results, const CostLine& a, const CostLine& b);
 
 /// What is asked of Recommend().

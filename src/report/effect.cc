@@ -24,14 +24,6 @@ bool IsNumber(const Value& value) {
   return std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-/// What others are naturally compared with; None: nothing in particular.
-Value BaselineOf(const std::string& property) {
-  if (property == kMethod) {
-    return std::string("full");
-  }
-  return property == "plugin" ? Value(std::string("torch_ddp")) : Value();
-}
-
 /// The only value that the configurations with `value` of `property` have of `other`; nothing when there are several.
 std::optional<Value> OnlyValue(const ResultSet& results, const std::string& property, const Value& value,
                                const std::string& other) {
@@ -142,7 +134,7 @@ std::vector<Compared> CompareValues(const ResultSet& results, const Metric& thro
   if (std::all_of(values.begin(), values.end(), &IsNumber)) {
     return CompareNumbers(results, throughput, property, values);
   }
-  const auto baseline = std::find(values.begin(), values.end(), BaselineOf(property));
+  const auto baseline = std::find(values.begin(), values.end(), results.declared().BaselineOf(property));
   if (baseline != values.end()) {
     std::rotate(values.begin(), baseline, baseline + 1);
   }
@@ -164,10 +156,10 @@ std::vector<std::string> InOrderOfInterest(const ResultSet& results) {
 }
 
 /// "GPUs 2 with ranks 2".
-std::string SideText(const Comparison& comparison, const Configuration& side) {
-  std::string text = CoordinateText(comparison.property, side.At(comparison.property));
+std::string SideText(const Declared& declared, const Comparison& comparison, const Configuration& side) {
+  std::string text = declared.Text(comparison.property, side.At(comparison.property));
   for (const std::string& property : comparison.together) {
-    text += " with " + CoordinateText(property, side.At(property));
+    text += " with " + declared.Text(property, side.At(property));
   }
   return text;
 }
@@ -216,13 +208,13 @@ std::string SideEffects(const std::vector<MatchedPair>& pairs, const std::vector
   return fmt::format(". {}.", text);
 }
 
-Finding FindingOf(const Compared& compared, const std::vector<Metric>& metrics) {
+Finding FindingOf(const Declared& declared, const Compared& compared, const std::vector<Metric>& metrics) {
   const Comparison& comparison = compared.comparison;
   const MatchedPair& pair = compared.pairs.front();
   Finding finding;
   finding.strength = StrengthOf(compared.effect);
-  finding.headline = fmt::format("Against {}, {} gives {} the throughput.", SideText(comparison, *pair.from),
-                                 SideText(comparison, *pair.to), ReadableRatio(compared.effect.ratio));
+  finding.headline = fmt::format("Against {}, {} gives {} the throughput.", SideText(declared, comparison, *pair.from),
+                                 SideText(declared, comparison, *pair.to), ReadableRatio(compared.effect.ratio));
   finding.detail = fmt::format("{}{}{}{}", PairsText(compared.effect), IntervalsText(compared.effect),
                                SideEffects(compared.pairs, metrics),
                                comparison.together.empty() ? "" : " These were never varied apart.");
@@ -330,7 +322,7 @@ std::vector<std::vector<Finding>> FindEffects(const ResultSet& results, const st
     std::vector<Finding>& findings = groups.emplace_back();
     for (const Compared& compared : CompareValues(results, *throughput, property)) {
       if (std::ranges::none_of(told, [&](const auto& pairs) { return SamePairs(pairs, compared.pairs); })) {
-        findings.push_back(FindingOf(compared, metrics));
+        findings.push_back(FindingOf(results.declared(), compared, metrics));
         told.push_back(compared.pairs);
       }
     }

@@ -57,8 +57,8 @@ Strength StrengthOf(const Effect& effect);
 
 /// Findings for each varying property, the largest effects of a property first. Of a number: the two values farthest
 /// apart that have matched pairs, and the best value where it is none of these. Of a commit: each against the one
-/// before it. Of anything else: each value against the method or plugin that others are compared with (else the first
-/// value), or against another where the two were never measured alike.
+/// before it. Of anything else: each value against the one that its experiment declares others to be held against (else
+/// the first value), or against another where the two were never measured alike.
 std::vector<std::vector<Finding>> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics);
 
 }  // namespace assay::report

@@ -6,6 +6,8 @@
 namespace assay::report {
 namespace {
 
+using experiment::PublishedFixedCosts;
+
 std::string NameOf(const CostLine& line, const PublishedFixedCosts& published) {
   const auto* name = std::get_if<std::string>(&line.points.front()->At(published.property));
   return name == nullptr ? "" : *name;
@@ -17,7 +19,8 @@ const CostLine* BaselineOf(const ResultSet& results, const CostLine& line, const
   const auto found = std::ranges::find_if(lines, [&](const CostLine& other) {
     return NameOf(other, published) == published.baseline &&
            std::ranges::all_of(results.varying(), [&](const std::string& property) {
-             return property == published.property || property == kBatchSizeProperty ||
+             return property == published.property ||
+                    results.declared().RoleOf(property) == experiment::Role::kBatchSize ||
                     other.points.front()->At(property) == line.points.front()->At(property);
            });
   });

@@ -1,4 +1,4 @@
-// What a plugin costs in every step beyond a baseline, however small the batch, beside what somebody published of it.
+// What a series costs in every step beyond a baseline, however small the batch, beside what somebody published of it.
 #pragma once
 
 #include <map>
@@ -9,15 +9,6 @@
 #include "report/result_set.h"
 
 namespace assay::report {
-
-/// Fixed costs of a step on other hardware, and a step of the baseline there that tells how fast that hardware was.
-struct PublishedFixedCosts {
-  std::string property;  ///< that names who is compared: "plugin"
-  std::string baseline;  ///< its value: "torch_ddp"
-  double baseline_batch_size = 0;
-  double baseline_step_seconds = 0;             ///< published, at that batch size
-  std::map<std::string, double> fixed_seconds;  ///< published, by value of `property`
-};
 
 struct FixedCost {
   const CostLine* line = nullptr;
@@ -30,6 +21,6 @@ struct FixedCost {
 
 /// A row for each line that something was published of and that has a baseline. Keeps pointers into `lines`.
 std::vector<FixedCost> CompareFixedCosts(const ResultSet& results, const std::vector<CostLine>& lines,
-                                         const PublishedFixedCosts& published);
+                                         const experiment::PublishedFixedCosts& published);
 
 }  // namespace assay::report

@@ -11,9 +11,12 @@
 namespace assay::report {
 namespace {
 
+constexpr char kVit[] = "vit_plugin_benchmark-v1.0.0";
+
 /// A run whose steps take exactly fixed + 0.02 s * batch.
 samplestore::Measurement RunOf(const std::string& plugin, int64_t ranks, int64_t batch, double fixed) {
   samplestore::Measurement m = testing::MakeValid({.batch_size = batch});
+  m.experiment = m.parameterized_id = kVit;
   m.entity["plugin"] = plugin;
   m.entity["number_ranks"] = ranks;
   m.entity_id = space::EntityId(m.entity);
@@ -22,7 +25,7 @@ samplestore::Measurement RunOf(const std::string& plugin, int64_t ranks, int64_t
   return m;
 }
 
-PublishedFixedCosts Published() {
+experiment::PublishedFixedCosts Published() {
   return {.property = "plugin",
           .baseline = "torch_ddp",
           .baseline_batch_size = 8,
@@ -56,12 +59,12 @@ TEST(FixedCostTest, ComparesWithTheBaselineUnderTheSameConditionsAndScalesWhatWa
 
 TEST(FixedCostTest, StandsInTheReport) {
   const std::vector<samplestore::Measurement> runs = Runs();
-  ReportInput input{.title = "plugins", .space_description = "", .measurements = runs};
-  EXPECT_THAT(RenderHtmlReport(input), ::testing::Not(::testing::HasSubstr("published, scaled")));
-  input.published_fixed_costs = Published();
-  const std::string html = RenderHtmlReport(input);
+  const auto vit = experiment::FindExperiment(kVit);
+  const experiment::PublishedFixedCosts& published = *(*vit)->declaration().report.fixed_costs;
+  const std::string html = RenderHtmlReport({.title = "plugins", .space_description = "", .measurements = runs});
   EXPECT_THAT(html, ::testing::HasSubstr("published, scaled"));
-  EXPECT_THAT(html, ::testing::HasSubstr(">" + Readable(50.0) + "</td>"));
+  const double scaled = published.fixed_seconds.at("low_level_zero") * 0.2 / published.baseline_step_seconds;
+  EXPECT_THAT(html, ::testing::HasSubstr(">" + Readable(1000 * scaled) + "</td>"));
 }
 
 }  // namespace

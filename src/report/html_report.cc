@@ -43,7 +43,7 @@ void WriteCharts(Markup& html, const ReportContent& content) {
 }
 
 std::string RenderHtmlReport(const ReportInput& input) {
-  const ResultSet results(input.measurements);
+  const ResultSet results(input.measurements, input.catalogue);
   const std::vector<Metric> metrics = ResolveMetrics(results);
   const ReportContent content{input, results, metrics};
   Markup html;

@@ -18,17 +18,12 @@ namespace {
 using samplestore::Measurement;
 using samplestore::Outcome;
 
-struct Source {
-  std::string_view name;  // of a property or a series
-  std::string_view unit;  // for people
-};
-
 struct MetricSpec {
   MetricKind kind;
   std::string_view title;
   std::string_view short_title;
-  std::array<Source, 4> sources;  // the first that any valid measurement has is taken for all of them
-  Source series;                  // what the metric is computed from when there is no such property
+  std::string_view unit;    // for people; empty: the target's own
+  std::string_view series;  // what the metric is computed from when there is no such target
   double (*of_series)(const std::vector<double>&);
 };
 
@@ -46,23 +41,16 @@ double MaxInGib(const std::vector<double>& series) {
 
 // clang-format off
 constexpr std::array kMetricSpecs = {
-    MetricSpec{MetricKind::kThroughput, "Throughput", "throughput",
-               {{{"real_tokens_per_second", "real tokens/s"},
-                 {"dataset_tokens_per_second", "dataset tokens/s"},
-                 {"train_tokens_per_second", "planned tokens/s"},
-                 {"images_per_second", "images/s"}}}, {}, nullptr},
-    MetricSpec{MetricKind::kStepSeconds, "Median step time", "step",
-               {{{"step_seconds_median", "s"}}}, {"step_seconds", "s"}, &MedianOf},
-    MetricSpec{MetricKind::kPeakTensorMemory, "Peak tensor memory", "tensor",
-               {{{"peak_tensor_bytes", "GiB"}}}, {}, nullptr},
-    MetricSpec{MetricKind::kPeakResidentMemory, "Peak resident memory", "RSS",
-               {{{"max_rss_bytes", "GiB"}, {"cpu_memory_process_peak_bytes", "GiB"}}}, {"rss_process_bytes", "GiB"}, &MaxInGib},
-    MetricSpec{MetricKind::kCpu, "CPU use", "CPU", {{{"cpu_compute_utilization", "% of a core"}}}, {}, nullptr},
-    MetricSpec{MetricKind::kGpu, "GPU use", "GPU", {{{"gpu_compute_utilization_avg", "%"}}}, {}, nullptr},
-    MetricSpec{MetricKind::kModelFlops, "Model FLOP/s utilisation", "MFU", {{{"model_flops_utilization", "%"}}}, {}, nullptr},
-    MetricSpec{MetricKind::kHardwareFlops, "Hardware FLOP/s utilisation", "HFU", {{{"hardware_flops_utilization", "%"}}}, {}, nullptr},
-    MetricSpec{MetricKind::kLoss, "Last loss", "last loss", {{{"final_loss", ""}}}, {"loss", ""}, &Last},
-    MetricSpec{MetricKind::kRuntime, "Training time", "train", {{{"train_runtime", "s"}}}, {}, nullptr},
+    MetricSpec{MetricKind::kThroughput, "Throughput", "throughput", "", "", nullptr},
+    MetricSpec{MetricKind::kStepSeconds, "Median step time", "step", "s", "step_seconds", &MedianOf},
+    MetricSpec{MetricKind::kPeakTensorMemory, "Peak tensor memory", "tensor", "GiB", "", nullptr},
+    MetricSpec{MetricKind::kPeakResidentMemory, "Peak resident memory", "RSS", "GiB", "rss_process_bytes", &MaxInGib},
+    MetricSpec{MetricKind::kCpu, "CPU use", "CPU", "% of a core", "", nullptr},
+    MetricSpec{MetricKind::kGpu, "GPU use", "GPU", "%", "", nullptr},
+    MetricSpec{MetricKind::kModelFlops, "Model FLOP/s utilisation", "MFU", "%", "", nullptr},
+    MetricSpec{MetricKind::kHardwareFlops, "Hardware FLOP/s utilisation", "HFU", "%", "", nullptr},
+    MetricSpec{MetricKind::kLoss, "Last loss", "last loss", "", "loss", &Last},
+    MetricSpec{MetricKind::kRuntime, "Training time", "train", "s", "", nullptr},
 };
 // clang-format on
 constexpr size_t kMaxOtherMetrics = 6;
@@ -78,23 +66,29 @@ bool AnyValid(const ResultSet& results, const std::function<bool(const Measureme
                      [&](const Measurement& m) { return m.outcome == Outcome::kValid && has(m); });
 }
 
+std::string UnitOf(const MetricSpec& spec, const experiment::TargetSpec& target) {
+  if (!spec.unit.empty()) {
+    return std::string(spec.unit);
+  }
+  return target.shown_unit.empty() ? target.unit : target.shown_unit;
+}
+
 std::optional<Metric> Resolve(const MetricSpec& spec, const ResultSet& results) {
-  const auto make = [&](std::string_view property, std::string_view unit) {
-    return Metric{spec.kind, std::string(spec.title), std::string(spec.short_title), std::string(property),
-                  std::string(unit)};
+  const auto make = [&](const std::string& property, std::string unit) {
+    return Metric{spec.kind, std::string(spec.title), std::string(spec.short_title), property, std::move(unit)};
   };
-  for (const Source& source : spec.sources) {
+  for (const experiment::TargetSpec* target : experiment::TargetsOf(results.declared().all(), spec.kind)) {
     const auto has = [&](const Measurement& m) {
       // Without a GPU its values are 0, which says nothing.
-      const std::optional<double> number = NumberOf(m, source.name);
+      const std::optional<double> number = NumberOf(m, target->name);
       return number && (spec.kind != MetricKind::kGpu || *number > 0);
     };
-    if (!source.name.empty() && AnyValid(results, has)) {
-      return make(source.name, source.unit);
+    if (AnyValid(results, has)) {
+      return make(target->name, UnitOf(spec, *target));
     }
   }
-  const auto has = [&](const Measurement& m) { return !SeriesOf(m, spec.series.name).empty(); };
-  return AnyValid(results, has) ? std::optional(make("", spec.series.unit)) : std::nullopt;
+  const auto has = [&](const Measurement& m) { return !SeriesOf(m, spec.series).empty(); };
+  return AnyValid(results, has) ? std::optional(make("", std::string(spec.unit))) : std::nullopt;
 }
 
 std::vector<Metric> OtherMetrics(const ResultSet& results) {
@@ -146,7 +140,7 @@ std::optional<double> Metric::ValueOf(const Measurement& measurement) const {
     return number ? std::optional(*number * ScaleOf(measurement)) : std::nullopt;
   }
   const MetricSpec* spec = SpecOf(kind);
-  const std::vector<double>& series = SeriesOf(measurement, spec->series.name);
+  const std::vector<double>& series = SeriesOf(measurement, spec->series);
   if (series.empty()) {
     return std::nullopt;
   }

@@ -11,19 +11,8 @@
 
 namespace assay::report {
 
-enum class MetricKind {
-  kThroughput,
-  kStepSeconds,
-  kPeakTensorMemory,
-  kPeakResidentMemory,
-  kCpu,
-  kGpu,
-  kLoss,
-  kModelFlops,
-  kHardwareFlops,
-  kRuntime,
-  kOther,  ///< a target that this report knows nothing about; shown when none of the others is there
-};
+/// What experiments declare their targets to be. Those of kOther are shown when a result has nothing else.
+using MetricKind = experiment::Quantity;
 
 /// A quantity as one result set has it: every measurement is asked for the same property, so that two definitions of
 /// throughput never stand in one column.

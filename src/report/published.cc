@@ -12,6 +12,9 @@
 namespace assay::report {
 namespace {
 
+using experiment::OwnColumn;
+using experiment::PublishedFigures;
+using experiment::PublishedRow;
 using Configurations = std::vector<const Configuration*>;
 
 bool IsAt(const Configuration& configuration, const space::Entity& point) {
@@ -57,7 +60,7 @@ std::string MeanText(const Configuration* configuration, const OwnColumn& column
   size_t count = 0;
   for (const samplestore::Measurement* run :
        configuration == nullptr ? std::vector<const samplestore::Measurement*>() : configuration->CountedRuns()) {
-    if (const std::optional<double> value = NumberOf(*run, column.property)) {
+    if (const std::optional<double> value = NumberOf(*run, column.target)) {
       sum += *value;
       ++count;
     }
@@ -65,31 +68,31 @@ std::string MeanText(const Configuration* configuration, const OwnColumn& column
   return count == 0 ? "\u2013" : Readable(column.factor * sum / static_cast<double>(count));
 }
 
-std::string TitleOf(const PublishedTable& frame, const Configuration& first, const std::vector<std::string>& others) {
+std::string TitleOf(const ResultSet& results, const std::string& title, const Configuration& first,
+                    const std::vector<std::string>& others) {
   std::vector<std::string> parts;
   for (const std::string& property : others) {
-    parts.push_back(CoordinateText(property, first.At(property)));
+    parts.push_back(results.declared().Text(property, first.At(property)));
   }
-  return parts.empty() ? frame.title : fmt::format("{}; here: {}", frame.title, Join(parts, ", "));
+  return parts.empty() ? title : fmt::format("{}; here: {}", title, Join(parts, ", "));
 }
 
 }  // namespace
 
-std::vector<PublishedTable> BesidePublished(const ResultSet& results, const PublishedTable& frame,
-                                            const std::vector<PublishedRow>& rows, const std::vector<OwnColumn>& own) {
-  const std::vector<std::string> others = OtherProperties(results, rows);
-  std::vector<Configurations> groups = GroupsOf(results, rows, others);
+std::vector<PublishedTable> BesidePublished(const ResultSet& results, const PublishedFigures& published) {
+  const std::vector<std::string> others = OtherProperties(results, published.rows);
+  std::vector<Configurations> groups = GroupsOf(results, published.rows, others);
   if (groups.empty()) {
     groups.emplace_back();
   }
   std::vector<PublishedTable> tables;
   for (const Configurations& group : groups) {
-    PublishedTable& table = tables.emplace_back(frame);
-    table.title = group.empty() ? frame.title : TitleOf(frame, *group.front(), others);
-    for (const PublishedRow& row : rows) {
+    PublishedTable& table = tables.emplace_back();
+    table.title = group.empty() ? published.title : TitleOf(results, published.title, *group.front(), others);
+    for (const PublishedRow& row : published.rows) {
       std::vector<std::string>& cells = table.rows.emplace_back(row.cells);
       const auto found = std::ranges::find_if(group, [&](const auto* ours) { return IsAt(*ours, row.point); });
-      for (const OwnColumn& column : own) {
+      for (const OwnColumn& column : published.own) {
         cells.push_back(MeanText(found == group.end() ? nullptr : *found, column));
       }
     }

@@ -13,6 +13,7 @@ using ::testing::SizeIs;
 
 samplestore::Measurement RunOf(const std::string& plugin, double speed, const std::string& host = "server") {
   samplestore::Measurement m = testing::MakeValid({.batch_size = 8});
+  m.experiment = m.parameterized_id = "vit_plugin_benchmark-v1.0.0";
   m.entity["plugin"] = plugin;
   m.entity_id = space::EntityId(m.entity);
   m.properties["images_per_second"] = speed;
@@ -22,12 +23,13 @@ samplestore::Measurement RunOf(const std::string& plugin, double speed, const st
 
 std::vector<PublishedTable> TablesOf(const std::vector<samplestore::Measurement>& runs) {
   const ResultSet results(runs);
-  std::vector<PublishedRow> rows;
+  experiment::PublishedFigures published{.title = "theirs", .note = "", .columns = {}, .rows = {}, .own = {}};
   for (const char* plugin : {"torch_ddp", "gemini"}) {
-    rows.push_back({.point = {{"plugin", std::string(plugin)}, {"batch_size", int64_t{8}}}, .cells = {plugin, "20"}});
+    published.rows.push_back(
+        {.point = {{"plugin", std::string(plugin)}, {"batch_size", int64_t{8}}}, .cells = {plugin, "20"}});
   }
-  return BesidePublished(results, {.title = "theirs", .note = "", .columns = {}, .rows = {}}, rows,
-                         {{.property = "images_per_second", .factor = 2}});
+  published.own = {{.target = "images_per_second", .factor = 2}};
+  return BesidePublished(results, published);
 }
 
 TEST(PublishedTest, WhatTwoHostsMeasuredStandsInTwoTables) {

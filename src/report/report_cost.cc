@@ -55,12 +55,9 @@ void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
   CloseGrid(html);
 }
 
-void WriteFixedCosts(Markup& html, const ReportContent& content, const std::vector<CostLine>& lines) {
-  if (!content.input.published_fixed_costs) {
-    return;
-  }
-  const PublishedFixedCosts& published = *content.input.published_fixed_costs;
-  const std::vector<FixedCost> rows = CompareFixedCosts(content.results, lines, published);
+void WriteFixedCosts(Markup& html, const ResultSet& results, const std::vector<CostLine>& lines,
+                     const experiment::PublishedFixedCosts& published) {
+  const std::vector<FixedCost> rows = CompareFixedCosts(results, lines, published);
   if (rows.empty()) {
     return;
   }
@@ -122,7 +119,11 @@ void WriteCostModel(Markup& html, const ReportContent& content) {
                "small the batch: communication, the optimiser, start-up of kernels. The limit is what large batches "
                "approach, the samples of all data ranks counted.");
   WriteLines(html, lines);
-  WriteFixedCosts(html, content, lines);
+  for (const experiment::Experiment* experiment : content.results.declared().measured()) {
+    if (const auto& published = experiment->declaration().report.fixed_costs) {
+      WriteFixedCosts(html, content.results, lines, *published);
+    }
+  }
   std::vector<std::string> sentences = CrossoverSentences(content.results, lines);
   const size_t total = sentences.size();
   sentences.resize(std::min(total, kMaxCrossovers));

@@ -1,15 +1,16 @@
 // Figures that somebody else published, apart from ours.
+#include "report/published.h"
 #include "report/report_sections.h"
 
 namespace assay::report {
 namespace {
 
-void WritePublishedTable(Markup& html, const PublishedTable& table) {
-  html.Element("h3", table.title).Element("p", table.note);
+void WritePublishedTable(Markup& html, const experiment::PublishedFigures& published, const PublishedTable& table) {
+  html.Element("h3", table.title).Element("p", published.note);
   html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", table.title}, {"tabindex", "0"}});
   html.Open("table", {{"class", "grid"}}).Open("thead").Open("tr");
-  for (const std::string& column : table.columns) {
-    html.Element("th", column, {{"scope", "col"}, {"class", &column == &table.columns.front() ? "" : "n"}});
+  for (const std::string& column : published.columns) {
+    html.Element("th", column, {{"scope", "col"}, {"class", &column == &published.columns.front() ? "" : "n"}});
   }
   html.Close().Close().Open("tbody");
   for (const std::vector<std::string>& row : table.rows) {
@@ -25,12 +26,19 @@ void WritePublishedTable(Markup& html, const PublishedTable& table) {
 }  // namespace
 
 void WritePublished(Markup& html, const ReportContent& content) {
-  if (content.input.published.empty()) {
+  std::vector<experiment::PublishedFigures> all;
+  for (const experiment::Experiment* experiment : content.results.declared().measured()) {
+    const auto& published = experiment->declaration().report.published;
+    all.insert(all.end(), published.begin(), published.end());
+  }
+  if (all.empty()) {
     return;
   }
   html.Open("section", {{"id", "published"}}).Element("h2", "Published by others");
-  for (const PublishedTable& table : content.input.published) {
-    WritePublishedTable(html, table);
+  for (const experiment::PublishedFigures& published : all) {
+    for (const PublishedTable& table : BesidePublished(content.results, published)) {
+      WritePublishedTable(html, published, table);
+    }
   }
   html.Close();
 }

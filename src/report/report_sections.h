@@ -25,7 +25,7 @@ void WriteFindings(Markup& html, const ReportContent& content);
 void WriteCharts(Markup& html, const ReportContent& content);
 /// Lines over the batch size; nothing when no series has two sizes.
 void WriteCostModel(Markup& html, const ReportContent& content);
-/// The parts of memory and time over ranks; nothing when no measurement has them.
+/// What the experiments declare of their parts; nothing when no measurement has them.
 void WriteBreakdowns(Markup& html, const ReportContent& content);
 void WriteTable(Markup& html, const ReportContent& content);
 /// Tables of others' figures.

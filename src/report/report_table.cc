@@ -75,7 +75,7 @@ void WriteHead(Markup& html, const ReportContent& content) {
   html.Open("thead").Open("tr");
   WriteHeading(html, "#", "", "number in the details below", true);
   for (const std::string& property : content.results.varying()) {
-    WriteHeading(html, PropertyLabel(property), "", property, IsNumeric(content.results, property));
+    WriteHeading(html, content.results.declared().Label(property), "", property, IsNumeric(content.results, property));
   }
   WriteHeading(html, "outcome", "", "", false);
   for (const Metric& metric : content.metrics) {

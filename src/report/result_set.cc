@@ -17,51 +17,7 @@ using samplestore::Measurement;
 using samplestore::Outcome;
 using space::Value;
 
-struct PropertyName {
-  std::string_view property;
-  std::string_view label;
-  bool value_stands_alone;  // "lora" needs no "method" before it
-};
-
 constexpr size_t kHashChars = 12;
-
-// In the order in which they head a table; properties that are not listed follow in alphabetical order.
-constexpr std::array kPropertyNames = {
-    PropertyName{"model_name", "model", true},
-    PropertyName{kMethod, "method", true},
-    PropertyName{"plugin", "plugin", true},
-    PropertyName{"torch_dtype", "dtype", true},
-    PropertyName{"precision", "precision", true},
-    PropertyName{"dataset_id", "data set", true},
-    PropertyName{"optim", "optimiser", true},
-    PropertyName{"model_max_length", "max length", false},
-    PropertyName{"batch_size", "batch size", false},
-    PropertyName{"gradient_accumulation_steps", "accumulation", false},
-    PropertyName{"gradient_checkpointing", "checkpointing", false},
-    PropertyName{"number_gpus", "GPUs", false},
-    PropertyName{"number_ranks", "ranks", false},
-    PropertyName{"gpu_model", "GPU model", false},
-    PropertyName{"number_nodes", "nodes", false},
-    PropertyName{"r", "LoRA rank", false},
-    PropertyName{"lora_alpha", "LoRA alpha", false},
-};
-
-const PropertyName* FindName(std::string_view property) {
-  const auto* found = std::find_if(kPropertyNames.begin(), kPropertyNames.end(),
-                                   [&](const PropertyName& name) { return name.property == property; });
-  return found == kPropertyNames.end() ? nullptr : found;
-}
-
-// What defines the point stands before the conditions under which it ran.
-bool PropertyBefore(const std::string& a, const std::string& b) {
-  const auto rank = [](const std::string& property) {
-    return FindName(property) != nullptr ? 0 : ConditionLabel(property) ? 2 : 1;
-  };
-  if (rank(a) != rank(b)) {
-    return rank(a) < rank(b);
-  }
-  return rank(a) == 0 ? FindName(a) < FindName(b) : a < b;
-}
 
 int TypeRank(const Value& value) {
   constexpr std::array ranks = {0, 1, 2, 2, 3};  // None, bool, int64_t and double together, text
@@ -89,11 +45,11 @@ std::string OverriddenParameters(const Measurement& measurement) {
 }
 
 // Short names are used only while they tell the experiments apart.
-std::map<std::string, std::string> MethodNames(std::span<const Measurement> measurements) {
+std::map<std::string, std::string> MethodNames(std::span<const Measurement> measurements, const Declared& declared) {
   std::map<std::string, std::string> names;
   std::set<std::string> distinct;
   for (const Measurement& measurement : measurements) {
-    names.emplace(measurement.experiment, MethodName(measurement.experiment));
+    names.emplace(measurement.experiment, declared.MethodOf(measurement.experiment));
   }
   for (const auto& [experiment, name] : names) {
     distinct.insert(name);
@@ -113,33 +69,6 @@ bool ValueLess(const Value& a, const Value& b) {
     return TypeRank(a) < TypeRank(b);
   }
   return TypeRank(a) == 2 ? AsNumber(a) < AsNumber(b) : a < b;
-}
-
-std::string PropertyLabel(std::string_view property) {
-  const PropertyName* name = FindName(property);
-  return std::string(name == nullptr ? ConditionLabel(property).value_or(property) : name->label);
-}
-
-std::string CoordinateText(std::string_view property, const Value& value) {
-  const PropertyName* name = FindName(property);
-  if (name != nullptr && name->value_stands_alone) {
-    return space::ToString(value);
-  }
-  return fmt::format("{} {}", PropertyLabel(property), space::ToString(value));
-}
-
-std::string MethodName(std::string_view experiment) {
-  constexpr std::string_view prefix = "finetune_";
-  constexpr std::string_view suffix = "_benchmark";
-  std::string_view name = experiment.substr(0, experiment.rfind("-v"));
-  if (!name.starts_with(prefix)) {
-    return std::string(experiment);
-  }
-  name.remove_prefix(prefix.size());
-  if (name.ends_with(suffix)) {
-    name.remove_suffix(suffix.size());
-  }
-  return std::string(name);
 }
 
 const Value& Configuration::At(std::string_view property) const {
@@ -172,7 +101,8 @@ std::string_view Configuration::reason() const {
   return outcome == Outcome::kValid ? std::string_view() : std::string_view(runs.back()->reason);
 }
 
-ResultSet::ResultSet(std::span<const Measurement> measurements) : measurements_(measurements) {
+ResultSet::ResultSet(std::span<const Measurement> measurements, experiment::Experiments catalogue)
+    : measurements_(measurements), declared_(measurements, catalogue) {
   GroupRuns();
   FindVarying();
   StateWeights();
@@ -191,7 +121,7 @@ ResultSet::ResultSet(std::span<const Measurement> measurements) : measurements_(
 }
 
 void ResultSet::GroupRuns() {
-  conditions_ = SeparatingConditions(measurements_);
+  conditions_ = SeparatingConditions(measurements_, declared_);
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> of_point;
   // A run that never started knows few of its conditions: it joins those that do.
   for (const bool valid : {true, false}) {
@@ -201,7 +131,7 @@ void ResultSet::GroupRuns() {
       }
     }
   }
-  const std::map<std::string, std::string> method_names = MethodNames(measurements_);
+  const std::map<std::string, std::string> method_names = MethodNames(measurements_, declared_);
   for (Configuration& configuration : configurations_) {
     configuration.coordinates.emplace(kMethod, method_names.at(configuration.runs.front()->experiment));
     std::stable_sort(configuration.runs.begin(), configuration.runs.end(),
@@ -248,7 +178,7 @@ void ResultSet::FindVarying() {
     }
   }
   std::vector<std::string> ordered(names.begin(), names.end());
-  std::sort(ordered.begin(), ordered.end(), PropertyBefore);
+  std::ranges::sort(ordered, [&](const std::string& a, const std::string& b) { return declared_.Before(a, b); });
   for (const std::string& property : ordered) {
     if (ValuesOf(property).size() > 1 && !FollowsMethod(property)) {
       varying_.push_back(property);
@@ -325,15 +255,29 @@ std::vector<Value> ResultSet::ValuesOf(std::string_view property) const {
 }
 
 std::string ResultSet::Label(const Configuration& configuration, std::string_view separator) const {
-  static const std::vector<std::string> kAskedForFirst = {"model_name", std::string(kMethod), "model_max_length",
-                                                          "batch_size"};
   std::vector<std::string> parts;
-  for (const std::string& property : varying_.empty() ? kAskedForFirst : varying_) {
-    if (!varying_.empty() || configuration.coordinates.contains(property)) {
-      parts.push_back(CoordinateText(property, configuration.At(property)));
-    }
+  for (const std::string& property : varying_.empty() ? AskedForFirst(configuration) : varying_) {
+    parts.push_back(declared_.Text(property, configuration.At(property)));
   }
   return Join(parts, separator);
+}
+
+std::vector<std::string> ResultSet::AskedForFirst(const Configuration& configuration) const {
+  using experiment::Role;
+  std::vector<std::string> properties = {std::string(kMethod)};
+  for (const Role role : {Role::kModel, Role::kSeries, Role::kLength, Role::kBatchSize}) {
+    if (std::string property = declared_.PropertyOf(configuration.coordinates, role); !property.empty()) {
+      properties.push_back(std::move(property));
+    }
+  }
+  std::ranges::sort(properties, [&](const std::string& a, const std::string& b) { return declared_.Before(a, b); });
+  return properties;
+}
+
+std::string ResultSet::VaryingWith(experiment::Role role) const {
+  const auto found =
+      std::ranges::find(varying_, role, [&](const std::string& property) { return declared_.RoleOf(property); });
+  return found == varying_.end() ? "" : *found;
 }
 
 void ResultSet::ShortenPaths(const std::string& property) {

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/catalogue.h"
+#include "report/declared.h"
 #include "samplestore/measurement.h"
 #include "space/entity.h"
 
 namespace assay::report {
 
-/// Coordinate that says which method a fine-tuning experiment measures ("full", "lora"), made from its identifier.
-inline constexpr std::string_view kMethod = "method";
 /// Coordinate that holds an experiment's overridden optional properties, as they stand in its parameterised id.
 inline constexpr std::string_view kParameters = "parameters";
 
@@ -42,10 +42,11 @@ struct Configuration {
 /// A fixed property with its value, for people: "r (lora)" and "8".
 using NamedText = std::pair<std::string, std::string>;
 
-/// Keeps pointers to `measurements`, which must outlive it.
+/// Keeps pointers to `measurements` and to the experiments of `catalogue`, which must outlive it.
 class ResultSet {
  public:
-  explicit ResultSet(std::span<const samplestore::Measurement> measurements);
+  explicit ResultSet(std::span<const samplestore::Measurement> measurements,
+                     experiment::Experiments catalogue = experiment::AllExperiments());
 
   /// Ordered by their varying coordinates, numbers by value. Where a varying coordinate holds paths whose last parts
   /// tell them apart, it holds these; the whole path stays in the measurement.
@@ -55,6 +56,8 @@ class ResultSet {
   /// (a LoRA rank beside full fine-tuning) are not among them.
   const std::vector<std::string>& varying() const { return varying_; }
   bool Varies(std::string_view property) const;
+  /// The first varying coordinate that has this role; empty when there is none.
+  std::string VaryingWith(experiment::Role role) const;
   /// Everything else that defines the points.
   const std::vector<NamedText>& constants() const { return constants_; }
   /// Distinct values of a coordinate in their natural order.
@@ -66,6 +69,7 @@ class ResultSet {
   size_t CountOfPoints() const;
   /// Of the conditions, those that tell these measurements apart: coordinates like any other.
   const std::vector<std::string>& conditions() const { return conditions_; }
+  const Declared& declared() const { return declared_; }
 
  private:
   void GroupRuns();
@@ -76,8 +80,10 @@ class ResultSet {
   bool FollowsMethod(const std::string& property) const;
   void AddConstant(const std::string& property);
   void ShortenPaths(const std::string& property);
+  std::vector<std::string> AskedForFirst(const Configuration& configuration) const;
 
   std::span<const samplestore::Measurement> measurements_;
+  Declared declared_;
   std::vector<std::string> conditions_;
   std::vector<Configuration> configurations_;
   std::vector<std::string> varying_;
@@ -86,14 +92,5 @@ class ResultSet {
 
 /// None < False < True < numbers by value < text.
 bool ValueLess(const space::Value& a, const space::Value& b);
-
-/// What people call a property: "max length" for model_max_length; the identifier itself when there is no other name.
-std::string PropertyLabel(std::string_view property);
-
-/// A coordinate as part of a label: names stand alone ("lora"), other values after their property ("batch size 4").
-std::string CoordinateText(std::string_view property, const space::Value& value);
-
-/// "full" from finetune_full_benchmark-v1.0.0; the identifier itself when it has another form.
-std::string MethodName(std::string_view experiment);
 
 }  // namespace assay::report

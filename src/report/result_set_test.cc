@@ -139,11 +139,13 @@ TEST(ResultSetTest, NothingMakesAnEmptySet) {
   EXPECT_TRUE(results.constants().empty());
 }
 
-TEST(MethodNameTest, IsMadeFromTheExperiment) {
-  EXPECT_EQ(MethodName("finetune_full_benchmark-v1.0.0"), "full");
-  EXPECT_EQ(MethodName("finetune_gtpq-lora_benchmark-v1.0.0"), "gtpq-lora");
-  EXPECT_EQ(MethodName("finetune_full_stability-v1.0.0"), "full_stability");
-  EXPECT_EQ(MethodName("checkpoint_single_benchmark-v1.0.0"), "checkpoint_single_benchmark-v1.0.0");
+TEST(MethodTest, IsWhatTheExperimentDeclares) {
+  const std::vector<Measurement> measurements = {MakeValid({.method = "full"}), MakeValid({.method = "other"})};
+  const ResultSet results(measurements);
+  EXPECT_THAT(results.ValuesOf(kMethod), ElementsAre(space::Value(std::string("finetune_other_benchmark-v1.0.0")),
+                                                     space::Value(std::string("full"))))
+      << "what no experiment declares stands under its identifier";
+  EXPECT_EQ(results.declared().BaselineOf(kMethod), space::Value(std::string("full")));
 }
 
 TEST(ValueLessTest, OrdersAcrossTypes) {

@@ -22,12 +22,12 @@ using samplestore::Measurement;
 using samplestore::Outcome;
 
 constexpr size_t kMaxValueChars = 36;
-constexpr size_t kMaxReasonChars = 72;
+constexpr size_t kMaxNoteChars = 72;
 
 std::vector<std::string> Header(const ResultSet& results, const std::vector<Metric>& metrics, bool with_reason) {
   std::vector<std::string> header;
   for (const std::string& property : results.varying()) {
-    header.push_back(PropertyLabel(property));
+    header.push_back(results.declared().Label(property));
   }
   header.emplace_back("outcome");
   for (const Metric& metric : metrics) {
@@ -42,7 +42,7 @@ std::vector<std::string> Header(const ResultSet& results, const std::vector<Metr
 /// Why a run has no values, or why they are to be doubted.
 std::string NoteOn(const Measurement& run) {
   const std::string starved = run.reason.empty() ? ProvenanceOf(run, "starved") : "";
-  return Shorten(starved.empty() ? run.reason : "starved: " + starved, kMaxReasonChars);
+  return Shorten(starved.empty() ? run.reason : "starved: " + starved, kMaxNoteChars);
 }
 
 // "613.4 ±12.1": the run's own interval, where it has one.

@@ -57,10 +57,10 @@ std::vector<std::string> Without(std::vector<std::string> names, const std::stri
   return names;
 }
 
-std::string KeyText(const std::vector<std::string>& properties, const Key& key) {
+std::string KeyText(const Declared& declared, const std::vector<std::string>& properties, const Key& key) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < properties.size(); ++i) {
-    parts.push_back(CoordinateText(properties[i], key[i]));
+    parts.push_back(declared.Text(properties[i], key[i]));
   }
   return Join(parts, ", ");
 }
@@ -98,9 +98,11 @@ int IndexOf(const std::vector<Key>& keys, const Key& key) {
 }  // namespace
 
 std::string ColorProperty(const ResultSet& results, std::string_view x_property) {
-  for (std::string_view preferred : {kMethod, std::string_view("plugin"), std::string_view("model_name")}) {
+  using experiment::Role;
+  for (std::string preferred :
+       {std::string(kMethod), results.VaryingWith(Role::kSeries), results.VaryingWith(Role::kModel)}) {
     if (preferred != x_property && results.Varies(preferred)) {
-      return std::string(preferred);
+      return preferred;
     }
   }
   const std::vector<std::string> others = Without(results.varying(), std::string(x_property));
@@ -136,7 +138,7 @@ Arrangement Arrange(const ResultSet& results, std::string_view x_property) {
   }
   for (auto& [facet, series_of_key] : panels) {
     Panel& panel = arrangement.panels.emplace_back();
-    panel.title = KeyText(facets, facet);
+    panel.title = KeyText(results.declared(), facets, facet);
     for (auto& [key, series] : series_of_key) {
       panel.series.push_back(std::move(series));
     }
@@ -165,10 +167,10 @@ std::vector<LegendEntry> LegendOf(const ResultSet& results, const Arrangement& a
   return entries;
 }
 
-std::string LinesText(const Arrangement& arrangement) {
+std::string LinesText(const ResultSet& results, const Arrangement& arrangement) {
   std::vector<std::string> labels;
   for (const std::string& property : arrangement.line_properties) {
-    labels.push_back(PropertyLabel(property));
+    labels.push_back(results.declared().Label(property));
   }
   return labels.empty() ? "" : fmt::format("a line for each {}", Join(labels, " \u00b7 "));
 }

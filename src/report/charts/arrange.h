@@ -33,7 +33,8 @@ struct Arrangement {
 /// another is spread over panels, in the order of ResultSet::varying().
 Arrangement Arrange(const ResultSet& results, std::string_view x_property);
 
-/// The property that colours stand for: the method if it varies, else the plugin, else the model, else the first that
+/// The property that colours stand for: the method if it varies, else what is compared, else the model, else the first
+/// that
 /// does; never `x_property`. Empty when there is none.
 std::string ColorProperty(const ResultSet& results, std::string_view x_property = "");
 
@@ -44,6 +45,6 @@ int ColorOf(const ResultSet& results, const std::string& color_property, const C
 std::vector<LegendEntry> LegendOf(const ResultSet& results, const Arrangement& arrangement);
 
 /// "a line for each method · max length"; empty when a panel has one series.
-std::string LinesText(const Arrangement& arrangement);
+std::string LinesText(const ResultSet& results, const Arrangement& arrangement);
 
 }  // namespace assay::report

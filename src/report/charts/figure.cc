@@ -9,25 +9,23 @@
 namespace assay::report {
 namespace {
 
-constexpr std::string_view kBatchSize = "batch_size";
-constexpr std::string_view kMaxLength = "model_max_length";
+constexpr experiment::Role kBatchSize = experiment::Role::kBatchSize;
+constexpr experiment::Role kLength = experiment::Role::kLength;
 
 constexpr std::array kChartKinds = {
-    ChartKind{"throughput-by-batch-size", "Throughput by batch size", &BuildMetricByProperty, MetricKind::kThroughput,
-              kBatchSize},
-    ChartKind{"throughput-by-max-length", "Throughput by max length", &BuildMetricByProperty, MetricKind::kThroughput,
-              kMaxLength},
+    ChartKind{"throughput-by-batch-size", "Throughput", &BuildMetricByProperty, MetricKind::kThroughput, kBatchSize},
+    ChartKind{"throughput-by-max-length", "Throughput", &BuildMetricByProperty, MetricKind::kThroughput, kLength},
     ChartKind{"throughput", "Throughput", &BuildRanking, MetricKind::kThroughput},
-    ChartKind{"tensor-memory-by-batch-size", "Peak tensor memory by batch size", &BuildMetricByProperty,
+    ChartKind{"tensor-memory-by-batch-size", "Peak tensor memory", &BuildMetricByProperty,
               MetricKind::kPeakTensorMemory, kBatchSize},
-    ChartKind{"tensor-memory-by-max-length", "Peak tensor memory by max length", &BuildMetricByProperty,
-              MetricKind::kPeakTensorMemory, kMaxLength},
-    ChartKind{"resident-memory-by-batch-size", "Peak resident memory by batch size", &BuildMetricByProperty,
+    ChartKind{"tensor-memory-by-max-length", "Peak tensor memory", &BuildMetricByProperty,
+              MetricKind::kPeakTensorMemory, kLength},
+    ChartKind{"resident-memory-by-batch-size", "Peak resident memory", &BuildMetricByProperty,
               MetricKind::kPeakResidentMemory, kBatchSize},
-    ChartKind{"resident-memory-by-max-length", "Peak resident memory by max length", &BuildMetricByProperty,
-              MetricKind::kPeakResidentMemory, kMaxLength},
-    ChartKind{"step-time-by-batch-size", "Median step time by batch size", &BuildMetricByProperty,
-              MetricKind::kStepSeconds, kBatchSize},
+    ChartKind{"resident-memory-by-max-length", "Peak resident memory", &BuildMetricByProperty,
+              MetricKind::kPeakResidentMemory, kLength},
+    ChartKind{"step-time-by-batch-size", "Median step time", &BuildMetricByProperty, MetricKind::kStepSeconds,
+              kBatchSize},
     ChartKind{"memory-phases", "Peak tensor memory by phase", &BuildMemoryPhases},
     ChartKind{"step-time", "Step time, every step", &BuildStepSpread},
     ChartKind{"loss", "Training loss", &BuildLossCurves},

@@ -46,11 +46,11 @@ struct ChartInput {
 /// One row of the chart table.
 struct ChartKind {
   std::string_view id;
-  std::string_view title;
+  std::string_view title;  ///< of the kinds that draw over a property, without it
   /// Nothing when the result set has nothing to show that way.
   std::optional<Figure> (*build)(const ChartKind& kind, const ChartInput& input);
-  MetricKind metric = MetricKind::kThroughput;  ///< of the kinds that draw one
-  std::string_view x_property = {};             ///< of the kinds that draw over one
+  MetricKind metric = MetricKind::kThroughput;        ///< of the kinds that draw one
+  experiment::Role x_role = experiment::Role::kNone;  ///< of what the kinds that draw over a property draw over
 };
 
 /// All kinds, in the order of the page.

@@ -91,10 +91,10 @@ void DrawConfiguration(Markup& svg, const Configuration& configuration, const Re
 }
 
 /// Of what a step's loss is the mean.
-std::string_view AxisTitle(const std::vector<Metric>& metrics) {
-  const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
-  return throughput != nullptr && throughput->property == "images_per_second" ? "mean loss of the images"
-                                                                              : "mean loss of the supervised tokens";
+std::string AxisTitle(const Declared& declared) {
+  const experiment::Experiments measured = declared.measured();
+  const std::string of = measured.empty() ? "" : measured.front()->declaration().report.loss_of;
+  return of.empty() ? "loss" : fmt::format("mean loss of the {}", of);
 }
 
 std::string DrawPanel(const Panel& panel, const ResultSet& results, const Extent& extent, std::string_view title,
@@ -128,7 +128,7 @@ std::optional<Figure> BuildLossCurves(const ChartKind& kind, const ChartInput& i
   }
   const Arrangement arrangement = Arrange(input.results, "");
   Figure figure{std::string(kind.id), std::string(kind.title), "", LegendOf(input.results, arrangement), {}, "", false};
-  figure.subtitle = LinesText(arrangement);
+  figure.subtitle = LinesText(input.results, arrangement);
   if (extent.smoothed) {
     figure.subtitle +=
         figure.subtitle.empty() ? "faint: every step, bold: running mean" : "; faint: every step, bold: running mean";
@@ -136,7 +136,7 @@ std::optional<Figure> BuildLossCurves(const ChartKind& kind, const ChartInput& i
   figure.legend_markers = false;
   for (const Panel& panel : arrangement.panels) {
     figure.panels.push_back(
-        {panel.title, DrawPanel(panel, input.results, extent, kind.title, AxisTitle(input.metrics))});
+        {panel.title, DrawPanel(panel, input.results, extent, kind.title, AxisTitle(input.results.declared()))});
   }
   return figure;
 }

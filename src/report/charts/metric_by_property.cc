@@ -164,7 +164,7 @@ std::string DrawPanel(const Plot& plot, const Panel& panel, std::string_view tit
   for (const space::Value& category : plot.categories) {
     labels.push_back(EllipsizeMiddle(space::ToString(category), 16));
   }
-  DrawCategoryAxis(svg, plot.area, labels, PropertyLabel(plot.x_property));
+  DrawCategoryAxis(svg, plot.area, labels, plot.input.results.declared().Label(plot.x_property));
   std::vector<LineEnd> ends;
   for (size_t i = 0; i < panel.series.size(); ++i) {
     DrawSeries(svg, plot, panel.series[i], i, panel.series.size(), ends);
@@ -202,14 +202,16 @@ Plot MakePlot(const ChartInput& input, const Metric& metric, std::string_view x_
 
 std::optional<Figure> BuildMetricByProperty(const ChartKind& kind, const ChartInput& input) {
   const Metric* metric = FindMetric(input.metrics, kind.metric);
-  if (metric == nullptr || !input.results.Varies(kind.x_property)) {
+  const std::string x_property = input.results.VaryingWith(kind.x_role);
+  if (metric == nullptr || x_property.empty()) {
     return std::nullopt;
   }
-  const Arrangement arrangement = Arrange(input.results, kind.x_property);
-  const Plot plot = MakePlot(input, *metric, kind.x_property, arrangement);
-  Figure figure{std::string(kind.id), std::string(kind.title), LinesText(arrangement), {}, {}, "", false};
+  const Arrangement arrangement = Arrange(input.results, x_property);
+  const Plot plot = MakePlot(input, *metric, x_property, arrangement);
+  const std::string title = fmt::format("{} by {}", kind.title, input.results.declared().Label(x_property));
+  Figure figure{std::string(kind.id), title, LinesText(input.results, arrangement), {}, {}, "", false};
   for (const Panel& panel : arrangement.panels) {
-    figure.panels.push_back({panel.title, DrawPanel(plot, panel, kind.title)});
+    figure.panels.push_back({panel.title, DrawPanel(plot, panel, title)});
   }
   if (!plot.direct_labels) {
     figure.legend = LegendOf(input.results, arrangement);

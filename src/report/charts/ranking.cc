@@ -33,7 +33,8 @@ std::vector<Ranked> Rank(const ChartInput& input, const Metric& metric) {
 
 std::optional<Figure> BuildRanking(const ChartKind& kind, const ChartInput& input) {
   const Metric* metric = FindMetric(input.metrics, kind.metric);
-  if (metric == nullptr || input.results.Varies("batch_size") || input.results.Varies("model_max_length")) {
+  if (metric == nullptr || !input.results.VaryingWith(experiment::Role::kBatchSize).empty() ||
+      !input.results.VaryingWith(experiment::Role::kLength).empty()) {
     return std::nullopt;
   }
   const std::vector<Ranked> ranked = Rank(input, *metric);
