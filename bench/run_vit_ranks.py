@@ -24,6 +24,7 @@ from harness.machine import ROOT
 from harness.table import markdown_table
 from vit_ranks import memory
 
+MODEL = "google/vit-base-patch16-224"
 ROWS = ("scaling", "fixed", "memory")
 SCALING_PLUGINS = ("torch_ddp", "FULL_SHARD")
 FIXED_PLUGINS = ("torch_ddp", "low_level_zero", "gemini")
@@ -51,9 +52,15 @@ def parse_arguments():
 
 
 def start(arguments, plugin, batch, ranks=1, threads=1, cores=None, **options):
-    """A run of `assay train-vit` under way, on `cores` where they are given."""
-    command = [arguments.bin_dir / "assay", "train-vit", "--synthetic", "--output", "json", "--device", "cpu"]
-    settings = {"plugin": plugin, "batch-size": batch, "number-ranks": ranks, "threads": threads} | options
+    """A run of `assay tune` under way, on `cores` where they are given."""
+    command = [arguments.bin_dir / "assay", "tune", "--model", MODEL, "--synthetic", "--output", "json"]
+    settings = {
+        "device": "cpu",
+        "plugin": plugin,
+        "batch-size": batch,
+        "number-ranks": ranks,
+        "threads": threads,
+    } | options
     settings["max-steps"] = arguments.steps + 1
     command += [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)]
     pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
@@ -66,7 +73,7 @@ def step_of(process):
     """Seconds of the median step, the first left out."""
     stdout, stderr = process.communicate()
     if process.returncode != 0:
-        raise RuntimeError(f"assay train-vit ended with exit code {process.returncode}: {stderr.strip()[-500:]}")
+        raise RuntimeError(f"assay tune ended with exit code {process.returncode}: {stderr.strip()[-500:]}")
     return statistics.median(json.loads(stdout)["step_seconds"][1:])
 
 

@@ -43,6 +43,9 @@ void LiveProgress::OnEvent(const job::Event& event) {
                              FormatSeconds(loaded->seconds)));
   } else if (const auto* step = std::get_if<job::Step>(&event)) {
     OnStep(*step);
+  } else if (const auto* evaluation = std::get_if<job::Evaluation>(&event)) {
+    line_.PrintAbove(fmt::format("{}epoch {}: loss {:.4f}, accuracy {:.2f} % of {} images", prefix_, evaluation->epoch,
+                                 evaluation->loss, 100 * evaluation->accuracy, evaluation->samples));
   } else if (const auto* saved = std::get_if<job::Saved>(&event)) {
     line_.PrintAbove(fmt::format("{}saved to {}", prefix_, saved->path));
   }

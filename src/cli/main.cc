@@ -26,8 +26,7 @@ struct Verb {
 };
 
 constexpr Verb kVerbs[] = {
-    {"tune", "Fine-tune a model on your data", &AddTune},
-    {"train-vit", "Train a vision transformer on your images, on one rank or several", &AddTrainVit},
+    {"tune", "Train or fine-tune a model on your data: a language model, or a vision transformer", &AddTune},
     {"run", "Measure one point of an experiment", &AddRun},
     {"explore", "Measure every point of a discovery space", &AddExplore},
     {"results", "Print what has been measured", &AddResults},

@@ -74,7 +74,7 @@ void AddWritePlanOption(CLI::App& app, std::string& path) {
 
 Status WritePlan(const job::Plan& plan, const std::string& path) {
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, DumpJsonPretty(job::ToJson(plan))));
-  const int64_t ranks = job::RanksOf(plan);
+  const int64_t ranks = job::TrainingOf(plan).number_ranks;
   const std::string launcher =
       ranks > 1 ? fmt::format("torchrun --nproc-per-node={} --no-python ", ranks) : std::string();
   fmt::print("plan for {} rank{} written; start it with: {}assay-worker --plan {}\n", ranks, ranks == 1 ? "" : "s",

@@ -1,4 +1,4 @@
-// The options of verbs that train over ranks: how many, by which plugin, with which knobs.
+// The options of a training over ranks: how many, by which plugin, with which knobs.
 #pragma once
 
 #include <functional>

@@ -4,87 +4,37 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/event_list.h"
+#include "cli/tune_result_parts.h"
 #include "measure/statistics.h"
 
 namespace assay::cli {
 namespace {
 
-struct Totals {
-  int64_t samples = 0;
-  int64_t real_tokens = 0;
-  int64_t padded_tokens = 0;
-  int64_t supervised_tokens = 0;
-  double median_step_seconds = 0;
-  double real_tokens_per_second = 0;
-  double max_rss_gib = 0;
-};
-
-std::vector<double> StepSeconds(const std::vector<job::Step>& steps) {
-  std::vector<double> seconds;
-  for (const job::Step& step : steps) {
-    seconds.push_back(step.seconds);
-  }
-  return seconds;
-}
-
-Totals Summarise(const job::RunRecord& record) {
-  constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-  Totals totals;
-  const std::vector<job::Step> steps = job::Steps(record);
-  for (const job::Step& step : steps) {
-    totals.samples += step.samples;
-    totals.real_tokens += step.real_tokens;
-    totals.padded_tokens += step.padded_tokens;
-    totals.supervised_tokens += step.supervised_tokens;
-  }
-  if (!steps.empty()) {
-    std::vector<double> seconds = StepSeconds(steps);
-    if (seconds.size() > 1) {
-      seconds.erase(seconds.begin());
-    }
-    totals.median_step_seconds = measure::Median(seconds);
-    totals.real_tokens_per_second =
-        static_cast<double>(totals.real_tokens) / static_cast<double>(steps.size()) / totals.median_step_seconds;
-  }
-  totals.max_rss_gib = static_cast<double>(record.max_rss_bytes) / kGib;
-  return totals;
-}
-
-int64_t SkippedSteps(const std::vector<job::Step>& steps) {
-  return std::count_if(steps.begin(), steps.end(), [](const job::Step& step) { return step.skipped; });
-}
-
-/// Of the steps that bore any.
-std::string DescribeLoss(std::vector<job::Step> steps) {
-  std::erase_if(steps, [](const job::Step& step) { return step.supervised_tokens == 0; });
-  return steps.empty() ? "none: no step had supervised tokens"
-                       : fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss);
-}
-
-/// Empty when the loss was never scaled.
-std::string DescribeLossScale(const std::vector<job::Step>& steps) {
-  const auto scaled = [](const job::Step& step) { return step.loss_scale != 1; };
-  if (std::none_of(steps.begin(), steps.end(), scaled)) {
-    return "";
-  }
-  return fmt::format("{} at first, {} at last; {} of {} steps skipped: gradients overflowed", steps.front().loss_scale,
-                     steps.back().loss_scale, SkippedSteps(steps), steps.size());
-}
-
 template <typename Field>
-nlohmann::json Column(const std::vector<job::Step>& steps, Field field) {
-  nlohmann::json column = nlohmann::json::array();
+auto ColumnOf(const std::vector<job::Step>& steps, Field field) {
+  std::vector<std::remove_cvref_t<decltype(std::declval<job::Step>().*field)>> column;
   for (const job::Step& step : steps) {
     column.push_back(step.*field);
   }
   return column;
 }
 
+int64_t SkippedSteps(const std::vector<job::Step>& steps) {
+  return std::ranges::count_if(steps, &job::Step::skipped);
+}
+
+double MaxRssGib(const job::RunRecord& record) {
+  return static_cast<double>(record.max_rss_bytes) / static_cast<double>(int64_t{1} << 30);
+}
+
+/// The highest of all ranks.
 int64_t PeakTensorBytes(const job::RunRecord& record) {
   int64_t peak = 0;
   if (const auto* loaded = job::FindEvent<job::Loaded>(record)) {
@@ -94,50 +44,36 @@ int64_t PeakTensorBytes(const job::RunRecord& record) {
     peak = std::max({peak, step.forward_peak_bytes, step.backward_peak_bytes, step.optimizer_peak_bytes});
   }
   for (const auto& ledger : job::EventsOf<job::MemoryLedger>(record)) {
-    peak = std::max(peak, ledger.peak_bytes);  // another rank's may be higher
+    peak = std::max(peak, ledger.source == "measured" ? ledger.peak_bytes : 0);
+  }
+  if (const auto* ended = job::FindEvent<job::Ended>(record)) {
+    peak = std::max(peak, ended->peak_tensor_bytes);
   }
   return peak;
 }
 
-std::string DescribeCheckpointing(const job::Loaded& loaded) {
-  const std::string layers = fmt::format("{} of {} layers", loaded.checkpointed_layers, loaded.layers);
-  return loaded.available_bytes == 0 ? layers
-                                     : fmt::format("{}, chosen for {} of memory", layers,
-                                                   FormatBytes(static_cast<double>(loaded.available_bytes)));
+/// Where the trace is; empty without one.
+std::string TraceFile(const job::TrainingPlan& plan, const job::RunRecord& record) {
+  return plan.trace_dir.empty() || record.end != job::RunEnd::kDone ? "" : plan.trace_dir + "/trace.json";
 }
 
-}  // namespace
+void AddStepsToJson(const std::vector<job::Step>& steps, nlohmann::json& json) {
+  json["steps"] = steps.size();
+  json["losses"] = ColumnOf(steps, &job::Step::loss);
+  json["grad_norms"] = ColumnOf(steps, &job::Step::grad_norm);
+  json["learning_rates"] = ColumnOf(steps, &job::Step::learning_rate);
+  json["loss_scales"] = ColumnOf(steps, &job::Step::loss_scale);
+  json["skipped_steps"] = SkippedSteps(steps);
+  json["step_seconds"] = ColumnOf(steps, &job::Step::seconds);
+  json["median_step_seconds"] = MedianStepSeconds(steps);
+  int64_t samples = 0;
+  for (const job::Step& step : steps) {
+    samples += step.samples;
+  }
+  json["samples"] = samples;
+}
 
-nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& record) {
-  const std::vector<job::Step> steps = job::Steps(record);
-  const Totals totals = Summarise(record);
-  nlohmann::json json = {
-      {"outcome", record.end == job::RunEnd::kDone ? "done" : job::ToString(record.end)},
-      {"reason", record.reason},
-      {"method", plan.method},
-      {"model", plan.model_dir},
-      {"tokenizer", plan.tokenizer},
-      {"dtype", plan.dtype},
-      {"batch_size", plan.batch_size},
-      {"plugin", plan.plugin},
-      {"number_ranks", plan.number_ranks},
-      {"steps", steps.size()},
-      {"losses", Column(steps, &job::Step::loss)},
-      {"grad_norms", Column(steps, &job::Step::grad_norm)},
-      {"learning_rates", Column(steps, &job::Step::learning_rate)},
-      {"loss_scales", Column(steps, &job::Step::loss_scale)},
-      {"skipped_steps", SkippedSteps(steps)},
-      {"step_seconds", StepSeconds(steps)},
-      {"median_step_seconds", totals.median_step_seconds},
-      {"real_tokens_per_second", totals.real_tokens_per_second},
-      {"samples", totals.samples},
-      {"real_tokens", totals.real_tokens},
-      {"padded_tokens", totals.padded_tokens},
-      {"supervised_tokens", totals.supervised_tokens},
-      {"max_rss_gib", totals.max_rss_gib},
-      {"peak_tensor_bytes", PeakTensorBytes(record)},
-      {"wall_seconds", record.wall_seconds},
-  };
+void AddEventsToJson(const job::RunRecord& record, nlohmann::json& json) {
   if (const auto* loaded = job::FindEvent<job::Loaded>(record)) {
     json["weights"] = loaded->weights;
     json["parameters"] = loaded->parameters;
@@ -153,49 +89,118 @@ nlohmann::json TuneResultJson(const job::TunePlan& plan, const job::RunRecord& r
   if (const auto* saved = job::FindEvent<job::Saved>(record)) {
     json["saved"] = saved->path;
   }
-  if (job::IsOverRanks(plan)) {
-    json["rank_steps"] = EventList<job::RankStep>(record);
-    json["memory"] = EventList<job::MemoryLedger>(record);
-    json["collectives"] = EventList<job::CollectiveTotals>(record);
+  json["rank_steps"] = EventList<job::RankStep>(record);
+  json["memory"] = EventList<job::MemoryLedger>(record);
+  json["collectives"] = EventList<job::CollectiveTotals>(record);
+}
+
+/// Of the steps that bore any.
+std::string DescribeLoss(std::vector<job::Step> steps) {
+  std::erase_if(steps, [](const job::Step& step) { return step.real_tokens > 0 && step.supervised_tokens == 0; });
+  return steps.empty() ? "none: no step had supervised tokens"
+                       : fmt::format("{:.4f} at first, {:.4f} at last", steps.front().loss, steps.back().loss);
+}
+
+/// Empty when the loss was never scaled.
+std::string DescribeLossScale(const std::vector<job::Step>& steps) {
+  if (std::ranges::all_of(steps, [](double scale) { return scale == 1; }, &job::Step::loss_scale)) {
+    return "";
   }
-  if (!plan.trace_dir.empty() && record.end == job::RunEnd::kDone) {
-    json["trace"] = plan.trace_dir + "/trace.json";
+  return fmt::format("{} at first, {} at last; {} of {} steps skipped: gradients overflowed", steps.front().loss_scale,
+                     steps.back().loss_scale, SkippedSteps(steps), steps.size());
+}
+
+std::string DescribeRanks(const job::TrainingPlan& plan) {
+  const int64_t groups = job::DataRanks(plan);
+  return fmt::format("{}{}, {}", plan.number_ranks,
+                     groups == plan.number_ranks ? "" : fmt::format(" in {} data groups", groups), plan.plugin);
+}
+
+std::string DescribeCheckpointing(const job::Loaded& loaded) {
+  const std::string layers = fmt::format("{} of {} layers", loaded.checkpointed_layers, loaded.layers);
+  return loaded.available_bytes == 0 ? layers
+                                     : fmt::format("{}, chosen for {} of memory", layers,
+                                                   FormatBytes(static_cast<double>(loaded.available_bytes)));
+}
+
+/// Rows that have something to say.
+void AddRows(const std::vector<std::pair<const char*, std::string>>& rows, TextTable& table) {
+  for (const auto& [name, text] : rows) {
+    if (!text.empty()) {
+      table.AddRow({name, text});
+    }
   }
+}
+
+template <typename Kind>
+std::string TableOf(const Kind& plan, const job::Loaded& loaded, const job::RunRecord& record) {
+  const std::vector<job::Step> steps = job::Steps(record);
+  const bool checkpointing = loaded.checkpointed_layers > 0 || loaded.available_bytes > 0;
+  TextTable table({"training", ""});
+  table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded.weights)});
+  AddModelRows(plan, loaded, table);
+  AddRows({{"ranks", job::IsOverRanks(plan) ? DescribeRanks(plan) : ""},
+           {"checkpointing", checkpointing ? DescribeCheckpointing(loaded) : ""}},
+          table);
+  if (!steps.empty()) {
+    AddRows({{"steps", fmt::format("{}", steps.size())},
+             {"loss", DescribeLoss(steps)},
+             {"loss scale", DescribeLossScale(steps)},
+             {"step time, median", FormatSeconds(MedianStepSeconds(steps))}},
+            table);
+    AddStepRows(plan, steps, table);
+  }
+  const auto* saved = job::FindEvent<job::Saved>(record);
+  AddRows({{"peak memory", fmt::format("{} of tensors, {:.2f} GiB of the {}",
+                                       FormatBytes(static_cast<double>(PeakTensorBytes(record))), MaxRssGib(record),
+                                       plan.number_ranks > 1 ? "largest process" : "process")},
+           {"saved", saved == nullptr ? "" : saved->path},
+           {"trace", TraceFile(plan, record)}},
+          table);
+  return table.Render() + MoreTables(plan, record);
+}
+
+}  // namespace
+
+double MedianStepSeconds(const std::vector<job::Step>& steps) {
+  std::vector<double> seconds = ColumnOf(steps, &job::Step::seconds);
+  if (seconds.size() > 1) {
+    seconds.erase(seconds.begin());
+  }
+  return seconds.empty() ? 0 : measure::Median(seconds);
+}
+
+double PerSecond(int64_t total, const std::vector<job::Step>& steps) {
+  const double median = MedianStepSeconds(steps);
+  return median > 0 ? static_cast<double>(total) / static_cast<double>(steps.size()) / median : 0;
+}
+
+nlohmann::json TuneResultJson(const job::Plan& plan, const job::RunRecord& record) {
+  const job::TrainingPlan& training = job::TrainingOf(plan);
+  nlohmann::json json = {
+      {"outcome", job::ToString(record.end)},
+      {"reason", record.reason},
+      {"plan", job::ToJson(plan)},
+      {"model", training.model_dir},
+      {"batch_size", training.batch_size},
+      {"plugin", training.plugin},
+      {"number_ranks", training.number_ranks},
+      {"max_rss_gib", MaxRssGib(record)},
+      {"peak_tensor_bytes", PeakTensorBytes(record)},
+      {"wall_seconds", record.wall_seconds},
+  };
+  AddStepsToJson(job::Steps(record), json);
+  AddEventsToJson(record, json);
+  if (const std::string trace = TraceFile(training, record); !trace.empty()) {
+    json["trace"] = trace;
+  }
+  std::visit([&](const auto& kind) { AddToJson(kind, record, json); }, plan);
   return json;
 }
 
-std::string TuneResultTable(const job::TunePlan& plan, const job::RunRecord& record) {
+std::string TuneResultTable(const job::Plan& plan, const job::RunRecord& record) {
   const auto* loaded = job::FindEvent<job::Loaded>(record);
-  if (loaded == nullptr) {
-    return "";
-  }
-  const std::vector<job::Step> steps = job::Steps(record);
-  const Totals totals = Summarise(record);
-  TextTable table({"fine-tune", plan.method});
-  table.AddRow({"model", fmt::format("{}, {} weights", plan.model_dir, loaded->weights)});
-  table.AddRow({"tokenizer", plan.tokenizer.empty() ? "none: the rows are token ids" : plan.tokenizer});
-  table.AddRow({"parameters", fmt::format("{}, {} trained", loaded->parameters, loaded->trainable_parameters)});
-  if (job::IsOverRanks(plan)) {
-    table.AddRow({"ranks", fmt::format("{}, {}", plan.number_ranks, plan.plugin)});
-  }
-  if (loaded->checkpointed_layers > 0 || loaded->available_bytes > 0) {
-    table.AddRow({"checkpointing", DescribeCheckpointing(*loaded)});
-  }
-  if (!steps.empty()) {
-    table.AddRow({"steps", fmt::format("{}", steps.size())});
-    table.AddRow({"loss", DescribeLoss(steps)});
-    if (const std::string scale = DescribeLossScale(steps); !scale.empty()) {
-      table.AddRow({"loss scale", scale});
-    }
-    table.AddRow({"step time, median", FormatSeconds(totals.median_step_seconds)});
-    table.AddRow({"throughput", fmt::format("{} real tokens/s", FormatNumber(totals.real_tokens_per_second))});
-    table.AddRow({"tokens", fmt::format("{} real, {} supervised; a padded batch would have added {}",
-                                        totals.real_tokens, totals.supervised_tokens, totals.padded_tokens)});
-  }
-  table.AddRow({"peak memory", fmt::format("{} of tensors, {:.2f} GiB of the {}",
-                                           FormatBytes(static_cast<double>(PeakTensorBytes(record))),
-                                           totals.max_rss_gib, plan.number_ranks > 1 ? "largest process" : "process")});
-  return table.Render();
+  return loaded == nullptr ? "" : std::visit([&](const auto& kind) { return TableOf(kind, *loaded, record); }, plan);
 }
 
 }  // namespace assay::cli

@@ -13,7 +13,6 @@ using Action = std::function<Status()>;
 
 /// Each declares its options on `app` and returns its action. Options live in the action's own storage.
 Action AddTune(CLI::App& app);
-Action AddTrainVit(CLI::App& app);
 Action AddRun(CLI::App& app);
 Action AddExplore(CLI::App& app);
 Action AddResults(CLI::App& app);

@@ -14,6 +14,8 @@
 namespace assay::data {
 namespace {
 
+constexpr char kFamily[] = "vit";
+
 constexpr std::array<VisionModel, 6> kModels = {{
     {"vit-digits", "for the handwritten digits: 32 pixels in patches of 8, 0.3 M parameters"},
     {"facebook/deit-tiny-patch16-224", "ViT-Ti/16, 5.7 M parameters"},
@@ -84,7 +86,7 @@ Result<VisionModelRef> ReadFolder(const std::string& name, const std::string& di
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json config, ReadJsonFile(path));
   std::string family;
   ASSAY_RETURN_IF_ERROR(ReadField(config, "model_type", family).WithContext(path));
-  if (family != "vit") {
+  if (family != kFamily) {
     return Status::Unsupported(
         fmt::format("{}: {} is no vision transformer; expected model_type vit", path,
                     family.empty() ? "a model without model_type" : "a model of type " + family));
@@ -97,12 +99,17 @@ Result<VisionModelRef> ReadFolder(const std::string& name, const std::string& di
   return ref;
 }
 
-Status UnknownModel(const std::string& name) {
+/// The known name that `name` may have been meant for; empty when none is like it.
+std::string NearestModel(const std::string& name) {
   std::vector<std::string> known;
   for (const VisionModel& model : kModels) {
     known.emplace_back(model.name);
   }
-  const std::string nearest = NearestName(name, known);
+  return NearestName(name, known);
+}
+
+Status UnknownModel(const std::string& name) {
+  const std::string nearest = NearestModel(name);
   return Status::NotFound(fmt::format("there is no vision model '{}'{}; give a known name or a folder with config.json",
                                       name, nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
@@ -135,6 +142,15 @@ double VitShape::forward_flops() const {
 
 std::span<const VisionModel> VisionModels() {
   return kModels;
+}
+
+bool IsVisionModel(const std::string& name_or_dir) {
+  if (!IsDirectory(name_or_dir)) {
+    return !NearestModel(name_or_dir).empty();
+  }
+  const Result<nlohmann::json> config = ReadJsonFile(name_or_dir + "/config.json");
+  std::string family;
+  return config.ok() && ReadField(*config, "model_type", family).ok() && family == kFamily;
 }
 
 Result<VisionModelRef> ResolveVisionModel(const std::string& name_or_dir, const std::string& share_dir) {

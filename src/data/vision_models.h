@@ -53,6 +53,10 @@ struct VisionModel {
 /// All names, smallest model first.
 std::span<const VisionModel> VisionModels();
 
+/// Whether `name_or_dir` is a vision transformer's: a name of this catalogue, or most like one of them, or a folder
+/// whose config.json says so. Everything else is taken for a language model's.
+bool IsVisionModel(const std::string& name_or_dir);
+
 /// What `name_or_dir` stands for: a name of the catalogue, else a folder. Fails with one line for an unknown name (with
 /// the nearest known one), a folder without a usable config.json, and a model of another family than vit.
 Result<VisionModelRef> ResolveVisionModel(const std::string& name_or_dir, const std::string& share_dir);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "data/model_catalogue.h"
 
 namespace assay::data {
 namespace {
@@ -22,6 +23,20 @@ TEST(VisionModels, EveryNameResolves) {
     ASSERT_TRUE(ref.ok()) << ref.status().message();
     EXPECT_FALSE(ref->has_weights);
   }
+}
+
+TEST(VisionModels, AreToldFromLanguageModels) {
+  for (const VisionModel& model : VisionModels()) {
+    EXPECT_TRUE(IsVisionModel(std::string(model.name)));
+    EXPECT_TRUE(IsVisionModel(kShare + "/models/" + std::string(model.name)));
+  }
+  for (const CatalogueModel& model : ModelCatalogue()) {
+    EXPECT_FALSE(IsVisionModel(std::string(model.name)));
+  }
+  EXPECT_FALSE(IsVisionModel(kShare + "/models/llama-7b"));
+  EXPECT_TRUE(IsVisionModel("vit-digit"));
+  EXPECT_FALSE(IsVisionModel("no-such-model"));
+  EXPECT_FALSE(IsVisionModel(kShare)) << "without a config.json";
 }
 
 TEST(VisionModels, HaveThePublishedSizes) {

@@ -59,7 +59,7 @@ job::VitPlan ReferencePlan(const job::VitPlan& plan, int64_t steps) {
   reference.loss_scale = 1;
   reference.protocol = "train";
   reference.max_steps = steps;
-  reference.memory_cap_bytes = 0;
+  reference.memory_budget_bytes = 0;
   reference.trace_dir.clear();
   return reference;
 }

@@ -139,7 +139,7 @@ Status TakeMemoryCap(const space::Entity& point, job::VitPlan& plan) {
   if (!bytes.ok()) {
     return bytes.status().WithContext("memory_cap");
   }
-  plan.memory_cap_bytes = *bytes;
+  plan.memory_budget_bytes = *bytes;
   return Status::Ok();
 }
 

@@ -43,7 +43,7 @@ TEST(VitPluginTest, APluginBringsItsOwnPrecisionKnobsAndLossScale) {
   EXPECT_EQ(changed.knobs.zero_stage, 2);
   EXPECT_EQ(changed.precision, "bf16");
   EXPECT_EQ(changed.loss_scale, 1);
-  EXPECT_EQ(changed.memory_cap_bytes, int64_t{2} << 30);
+  EXPECT_EQ(changed.memory_budget_bytes, int64_t{2} << 30);
 }
 
 TEST(VitPluginTest, TheLearningRateGrowsWithTheDataRanks) {

@@ -12,13 +12,6 @@
 namespace assay::explore {
 namespace {
 
-int64_t BudgetOf(const job::Plan& plan) {
-  if (const auto* tune = std::get_if<job::TunePlan>(&plan)) {
-    return tune->memory_budget_bytes;
-  }
-  return std::get<job::VitPlan>(plan).memory_cap_bytes;
-}
-
 /// What the worker's allocator calls "60.00 GiB" behind `phrase`.
 std::optional<double> SizeAfter(std::string_view text, std::string_view phrase) {
   const size_t found = text.find(phrase);
@@ -93,7 +86,7 @@ Status CheckNeverStoodStill(const job::RunRecord& record) {
 
 Status CheckMemoryWasFree(const job::Plan& plan, const job::RunRecord& record) {
   const bool by_kernel = record.signal != 0;
-  if (BudgetOf(plan) > 0 || by_kernel) {
+  if (job::TrainingOf(plan).memory_budget_bytes > 0 || by_kernel) {
     return Status::Ok();
   }
   if (const std::optional<Held> held = HeldAtTheEnd(record.reason)) {

@@ -23,4 +23,9 @@ inline int64_t DataRanks(const ParallelPlan& plan) {
   return plan.number_ranks / (plan.knobs.tp_size * plan.knobs.pp_size);
 }
 
+/// Whether the plan's gradients and weights are spread over ranks by a plugin. On one rank torch_ddp has nothing to do.
+inline bool IsOverRanks(const ParallelPlan& plan) {
+  return plan.number_ranks > 1 || plan.plugin != ParallelPlan{}.plugin;
+}
+
 }  // namespace assay::job

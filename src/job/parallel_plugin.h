@@ -25,7 +25,7 @@ struct PluginKnobs {
   double shard_param_frac = 1;       ///< gemini, static: part of the parameters that is sharded
   double offload_optim_frac = 0;     ///< part of master weights and moments kept in host memory
   double offload_param_frac = 0;     ///< part of the parameters kept in host memory between uses
-  std::string placement = "static";  ///< gemini: static | auto (traced in the first step, within memory_cap_bytes)
+  std::string placement = "static";  ///< gemini: static | auto (traced in the first step, within memory_budget_bytes)
   int64_t tp_size = 1;               ///< hybrid_parallel: tensor ranks
   int64_t pp_size = 1;               ///< hybrid_parallel: pipeline stages
   int64_t microbatches = 0;          ///< hybrid_parallel: of a step; 0: one image each (one stage: one)

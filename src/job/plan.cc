@@ -22,31 +22,20 @@ Result<Plan> AsPlan(Result<Kind> plan) {
 
 }  // namespace
 
-const ParallelPlan& ParallelOf(const Plan& plan) {
-  return std::visit([](const auto& kind) -> const ParallelPlan& { return kind; }, plan);
-}
-
-int64_t RanksOf(const Plan& plan) {
-  return ParallelOf(plan).number_ranks;
-}
-
-int64_t ThreadsOf(const Plan& plan) {
-  return std::visit([](const auto& kind) { return kind.threads; }, plan);
-}
-
-bool IsForCpu(const Plan& plan) {
-  return std::visit([](const auto& kind) { return kind.device == "cpu"; }, plan);
+const TrainingPlan& TrainingOf(const Plan& plan) {
+  return std::visit([](const auto& kind) -> const TrainingPlan& { return kind; }, plan);
 }
 
 Status CheckRanksFit(const Plan& plan) {
   const int64_t threads = UsableThreads();
   const int64_t most = kMaxRanksPerThread * threads;
-  if (RanksOf(plan) <= most) {
+  const int64_t ranks = TrainingOf(plan).number_ranks;
+  if (ranks <= most) {
     return Status::Ok();
   }
   return Status::InvalidArgument(
       fmt::format("{} ranks are too many for the {} CPU threads this process may use: at most {}, which is {} a thread",
-                  RanksOf(plan), threads, most, kMaxRanksPerThread));
+                  ranks, threads, most, kMaxRanksPerThread));
 }
 
 nlohmann::json ToJson(const Plan& plan) {

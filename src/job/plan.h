@@ -15,12 +15,7 @@ using Plan = std::variant<TunePlan, VitPlan>;
 nlohmann::json ToJson(const Plan& plan);
 
 /// What every kind of plan has.
-const ParallelPlan& ParallelOf(const Plan& plan);
-
-/// What a launcher must know of any plan.
-int64_t RanksOf(const Plan& plan);
-int64_t ThreadsOf(const Plan& plan);  ///< CPU threads a rank; 0: not said
-bool IsForCpu(const Plan& plan);      ///< asks for the CPU by name
+const TrainingPlan& TrainingOf(const Plan& plan);
 
 /// Refuses ranks that so outnumber this machine's CPU threads that they would only take its memory. One line.
 Status CheckRanksFit(const Plan& plan);

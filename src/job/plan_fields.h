@@ -7,12 +7,41 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "job/parallel_plugin.h"
+#include "job/training_plan.h"
 
 namespace assay::job {
 
 /// What errors about a plan begin with.
 inline constexpr char kPlanSource[] = "plan";
+
+/// The one list of the fields that all kinds of plans have, the knobs apart: `visit(name, field)` for each.
+template <typename Plan, typename Visitor>
+void VisitTrainingFields(Plan& plan, const Visitor& visit) {
+  visit("model_dir", plan.model_dir);
+  visit("shuffle", plan.shuffle);
+  visit("seed", plan.seed);
+  visit("plugin", plan.plugin);
+  visit("number_ranks", plan.number_ranks);
+  visit("timeout_seconds", plan.timeout_seconds);
+  visit("trace_dir", plan.trace_dir);
+  visit("batch_size", plan.batch_size);
+  visit("gradient_accumulation_steps", plan.gradient_accumulation_steps);
+  visit("gradient_checkpointing", plan.gradient_checkpointing);
+  visit("optimizer", plan.optimizer);
+  visit("learning_rate", plan.learning_rate);
+  visit("weight_decay", plan.weight_decay);
+  visit("lr_scheduler_type", plan.lr_scheduler_type);
+  visit("warmup_ratio", plan.warmup_ratio);
+  visit("max_grad_norm", plan.max_grad_norm);
+  visit("max_steps", plan.max_steps);
+  visit("num_train_epochs", plan.num_train_epochs);
+  visit("stop_after_seconds", plan.stop_after_seconds);
+  visit("device", plan.device);
+  visit("threads", plan.threads);
+  visit("memory_budget_bytes", plan.memory_budget_bytes);
+  visit("output_dir", plan.output_dir);
+  visit("save", plan.save);
+}
 
 /// A visitor of a plan's fields, `visit(name, field)`, that reads each from `object`. Keeps the first error, and the
 /// names it was asked for. `object` must outlive it.

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "job/plan_fields.h"
@@ -24,37 +23,14 @@ void VisitLoraFields(Lora& lora, const Visitor& visit) {
 
 template <typename Plan, typename Visitor>
 void VisitPlanFields(Plan& plan, const Visitor& visit) {
-  visit("model_dir", plan.model_dir);
+  VisitTrainingFields(plan, visit);
   visit("tokens_file", plan.tokens_file);
   visit("tokenizer", plan.tokenizer);
   visit("method", plan.method);
-  visit("batch_size", plan.batch_size);
-  visit("gradient_accumulation_steps", plan.gradient_accumulation_steps);
   visit("model_max_length", plan.model_max_length);
   visit("dtype", plan.dtype);
-  visit("gradient_checkpointing", plan.gradient_checkpointing);
   visit("loss_scale", plan.loss_scale);
-  visit("optimizer", plan.optimizer);
-  visit("learning_rate", plan.learning_rate);
-  visit("weight_decay", plan.weight_decay);
-  visit("lr_scheduler_type", plan.lr_scheduler_type);
-  visit("warmup_ratio", plan.warmup_ratio);
-  visit("max_grad_norm", plan.max_grad_norm);
-  visit("max_steps", plan.max_steps);
-  visit("num_train_epochs", plan.num_train_epochs);
-  visit("stop_after_seconds", plan.stop_after_seconds);
   visit("auto_stop_method", plan.auto_stop_method);
-  visit("shuffle", plan.shuffle);
-  visit("seed", plan.seed);
-  visit("plugin", plan.plugin);
-  visit("number_ranks", plan.number_ranks);
-  visit("timeout_seconds", plan.timeout_seconds);
-  visit("trace_dir", plan.trace_dir);
-  visit("device", plan.device);
-  visit("threads", plan.threads);
-  visit("memory_budget_bytes", plan.memory_budget_bytes);
-  visit("output_dir", plan.output_dir);
-  visit("save", plan.save);
 }
 
 constexpr char kOptimizerOverRanks[] = "adamw_torch";
@@ -83,29 +59,6 @@ Status CheckParallel(const TunePlan& plan) {
                                kOptimizerOverRanks + "'");
   }
   return Status::Ok();
-}
-
-bool IsOverRanks(const TunePlan& plan) {
-  return plan.number_ranks > 1 || plan.plugin != ParallelPlan{}.plugin;
-}
-
-Result<int64_t> CheckpointedLayers(std::string_view text) {
-  if (text == "off") {
-    return 0;
-  }
-  if (text == "on") {
-    return std::numeric_limits<int64_t>::max();
-  }
-  if (text == "auto") {
-    return kAutoCheckpointing;
-  }
-  int64_t layers = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layers);
-  if (error != std::errc() || end != text.data() + text.size() || layers < 0) {
-    return Status::InvalidArgument("gradient_checkpointing is '" + std::string(text) +
-                                   "': it must be off, on, auto or a number of layers");
-  }
-  return layers;
 }
 
 Result<double> LossScale(std::string_view text) {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "job/plan_fields.h"
-#include "job/tune_plan.h"
 
 namespace assay::job {
 namespace {
@@ -20,7 +19,7 @@ constexpr char kHybrid[] = "hybrid_parallel";
 // The one list of a plan's fields: `visit(name, field)` for each, the knobs apart.
 template <typename Plan, typename Visitor>
 void VisitVitFields(Plan& plan, const Visitor& visit) {
-  visit("model_dir", plan.model_dir);
+  VisitTrainingFields(plan, visit);
   visit("num_labels", plan.num_labels);
   visit("train_file", plan.train_file);
   visit("eval_file", plan.eval_file);
@@ -28,34 +27,12 @@ void VisitVitFields(Plan& plan, const Visitor& visit) {
   visit("synthetic_labels", plan.synthetic_labels);
   visit("image_mean", plan.image_mean);
   visit("image_std", plan.image_std);
-  visit("shuffle", plan.shuffle);
-  visit("plugin", plan.plugin);
-  visit("number_ranks", plan.number_ranks);
-  visit("batch_size", plan.batch_size);
-  visit("gradient_accumulation_steps", plan.gradient_accumulation_steps);
   visit("precision", plan.precision);
   visit("loss_scale", plan.loss_scale);
-  visit("gradient_checkpointing", plan.gradient_checkpointing);
-  visit("optimizer", plan.optimizer);
-  visit("learning_rate", plan.learning_rate);
-  visit("weight_decay", plan.weight_decay);
-  visit("lr_scheduler_type", plan.lr_scheduler_type);
-  visit("warmup_ratio", plan.warmup_ratio);
-  visit("max_grad_norm", plan.max_grad_norm);
-  visit("max_steps", plan.max_steps);
-  visit("num_train_epochs", plan.num_train_epochs);
-  visit("seed", plan.seed);
   visit("protocol", plan.protocol);
   visit("max_warmup_steps", plan.max_warmup_steps);
   visit("evaluate_every_epoch", plan.evaluate_every_epoch);
-  visit("trace_dir", plan.trace_dir);
-  visit("device", plan.device);
-  visit("threads", plan.threads);
-  visit("memory_cap_bytes", plan.memory_cap_bytes);
-  visit("timeout_seconds", plan.timeout_seconds);
   visit("dry_run", plan.dry_run);
-  visit("output_dir", plan.output_dir);
-  visit("save", plan.save);
   visit("max_shard_mib", plan.max_shard_mib);
 }
 
@@ -74,7 +51,7 @@ Status CheckNames(const VitPlan& plan) {
   ASSAY_RETURN_IF_ERROR(
       CheckChoice("precision", plan.precision, {"fp32", "bf16", "fp16", "amp_bf16", "amp_fp16", "fp8"}));
   ASSAY_RETURN_IF_ERROR(CheckChoice("protocol", plan.protocol, {"train", "published", "fair"}));
-  ASSAY_RETURN_IF_ERROR(CheckChoice("lr_scheduler_type", plan.lr_scheduler_type, {"cosine", "constant"}));
+  ASSAY_RETURN_IF_ERROR(CheckChoice("lr_scheduler_type", plan.lr_scheduler_type, {"cosine", "linear", "constant"}));
   ASSAY_RETURN_IF_ERROR(CheckChoice("device", plan.device, {"auto", "cpu", "cuda"}));
   ASSAY_RETURN_IF_ERROR(CheckChoice("save", plan.save, {"none", "final"}));
   return CheckpointedLayers(plan.gradient_checkpointing).status();
@@ -90,7 +67,7 @@ Status CheckNumbers(const VitPlan& plan) {
       {"weight_decay", plan.weight_decay, 0},
       {"max_grad_norm", plan.max_grad_norm, 0},
       {"warmup_ratio", plan.warmup_ratio, 0},
-      {"memory_cap_bytes", plan.memory_cap_bytes, 0},
+      {"memory_budget_bytes", plan.memory_budget_bytes, 0},
       {"max_shard_mib", plan.max_shard_mib, 1},
   }};
   for (const auto& [name, value, least] : kLeast) {

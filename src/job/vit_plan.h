@@ -7,15 +7,27 @@
 #include <vector>
 
 #include "base/status.h"
-#include "job/parallel_plan.h"
+#include "job/training_plan.h"
 
 namespace assay::job {
 
-/// One training of a ViTForImageClassification. Plain data.
-struct VitPlan : ParallelPlan {
+/// One training of a ViTForImageClassification. Plain data. batch_size is a multiple of the accumulation steps, which
+/// it is cut into; the last, partial batch of an epoch is dropped. Of a cosine the rate rises linearly, (k + 1) / W in
+/// step k of the first W = floor(warmup_ratio x steps), and then falls to 0, as ColossalAI's CosineAnnealingWarmupLR.
+struct VitPlan : TrainingPlan {
   static constexpr int kSchema = 1;
 
-  std::string model_dir;   ///< Hugging Face folder; weights are random when it holds only config.json
+  /// With the defaults of the reference's ViT training where these are others than a language model's.
+  VitPlan() {
+    shuffle = true;
+    batch_size = 8;
+    learning_rate = 3e-4;
+    weight_decay = 0.1;
+    warmup_ratio = 0.3;
+    max_grad_norm = 0;
+    num_train_epochs = 3;
+  }
+
   int64_t num_labels = 0;  ///< classes of the head, new where the weights have another number; 0: as config.json says
 
   /// A data::ImageFile with the images to train on, at the model's image size; empty when `synthetic`.
@@ -28,28 +40,11 @@ struct VitPlan : ParallelPlan {
   int64_t synthetic_labels = 10;
   std::vector<double> image_mean = {0.5, 0.5, 0.5};  ///< pixels are (value / 255 - mean) / std, by channel
   std::vector<double> image_std = {0.5, 0.5, 0.5};
-  bool shuffle = true;  ///< another seeded permutation each epoch; the last, partial batch of an epoch is dropped
 
-  int64_t batch_size = 8;                   ///< images a data rank and step; a multiple of the accumulation steps
-  int64_t gradient_accumulation_steps = 1;  ///< micro-batches that batch_size is cut into
   /// fp32 | bf16 | fp16 (parameters and activations, with fp32 masters) | amp_bf16 | amp_fp16 (autocast over fp32
   /// parameters) | fp8 (bf16 arithmetic, gathered and kept between uses in 8 bits)
   std::string precision = "fp32";
   double loss_scale = 1;  ///< the first one; of fp16 and amp_fp16 only
-  /// off | on (every layer) | auto | a number of layers: see CheckpointedLayers (job/tune_plan.h)
-  std::string gradient_checkpointing = "off";
-
-  std::string optimizer = "adamw_torch";  ///< a name of engine/optim's table
-  double learning_rate = 3e-4;            ///< as the optimiser gets it; not multiplied by the number of ranks
-  double weight_decay = 0.1;
-  /// cosine | constant. Warm-up goes linearly, (k + 1) / W in step k of the first W = floor(ratio x steps); the cosine
-  /// then falls to 0, as ColossalAI's CosineAnnealingWarmupLR.
-  std::string lr_scheduler_type = "cosine";
-  double warmup_ratio = 0.3;
-  double max_grad_norm = 0;  ///< global norm that gradients are clipped to; 0: no clipping
-  int64_t max_steps = -1;    ///< optimiser steps; -1: num_train_epochs decides
-  int64_t num_train_epochs = 3;
-  uint64_t seed = 42;
 
   /// How the steps are measured.
   /// - train: as they come.
@@ -60,12 +55,7 @@ struct VitPlan : ParallelPlan {
   int64_t max_warmup_steps = 50;
   bool evaluate_every_epoch = true;  ///< else after the last epoch only
 
-  std::string device = "auto";   ///< auto | cpu | cuda
-  int64_t threads = 0;           ///< CPU threads a rank; 0: its share of those the process may use
-  int64_t memory_cap_bytes = 0;  ///< a rank's tensor memory beyond it is an out-of-memory outcome; 0: no cap
   bool dry_run = false;          ///< nothing is computed or sent: the memory ledger and collectives are predicted
-  std::string output_dir;        ///< where `save` puts its files; empty when it is none
-  std::string save = "none";     ///< none | final: model.safetensors (or shards) and config.json
   int64_t max_shard_mib = 5120;  ///< of the files that `save` writes
 };
 

@@ -58,6 +58,7 @@ VitPlan UnusualVitPlan() {
   plan.max_grad_norm = 1;
   plan.max_steps = 20;
   plan.num_train_epochs = 1;
+  plan.stop_after_seconds = 2.5;
   plan.seed = 18446744073709551615ULL;
   plan.protocol = "published";
   plan.max_warmup_steps = 5;
@@ -65,7 +66,7 @@ VitPlan UnusualVitPlan() {
   plan.trace_dir = "/traces";
   plan.device = "cpu";
   plan.threads = 1;
-  plan.memory_cap_bytes = int64_t{4} << 30;
+  plan.memory_budget_bytes = int64_t{4} << 30;
   plan.timeout_seconds = 5;
   plan.dry_run = true;
   plan.output_dir = "/out";

@@ -28,8 +28,8 @@ std::map<std::string, std::string> WorkerEnvironment(const job::Plan& plan, cons
   // Threads that spin while they wait take the cores from whoever shares the machine, and from the sampler.
   std::map<std::string, std::string> environment = {{"OMP_WAIT_POLICY", "passive"},
                                                     {std::string(job::kLifelineVariable), "1"}};
-  const auto ranks = static_cast<int>(job::RanksOf(plan));
-  const int64_t said = job::ThreadsOf(plan);
+  const auto ranks = static_cast<int>(job::TrainingOf(plan).number_ranks);
+  const int64_t said = job::TrainingOf(plan).threads;
   const int64_t threads = said > 0 || ranks == 1 ? said : ThreadsPerRank(ranks);
   if (threads > 0) {
     environment["OMP_NUM_THREADS"] = std::to_string(threads);
@@ -72,7 +72,7 @@ class Run {
 
  private:
   static measure::SamplerOptions SamplingOf(const job::Plan& plan, const LaunchOptions& options) {
-    const auto nvml = job::IsForCpu(plan) ? nullptr : measure::Nvml::Load();
+    const auto nvml = job::TrainingOf(plan).device == "cpu" ? nullptr : measure::Nvml::Load();
     return {.hz = options.sample_hz,
             .nvml = nvml,
             .gpus = nvml == nullptr ? std::vector<int>() : GpusOf(plan, nvml->gpus())};
@@ -85,7 +85,7 @@ class Run {
   }
 
   Status Start(const std::string& worker, const std::string& plan_file) {
-    const auto ranks = static_cast<int>(job::RanksOf(plan_));
+    const auto ranks = static_cast<int>(job::TrainingOf(plan_).number_ranks);
     MeetingPlace place;
     if (ranks > 1) {
       ASSAY_ASSIGN_OR_RETURN(place, ChooseMeetingPlace());
@@ -141,7 +141,7 @@ class Run {
 
   /// A run without the trace that its plan asks for has failed.
   void MergeTrace(job::RunRecord& record) const {
-    const job::ParallelPlan& plan = job::ParallelOf(plan_);
+    const job::TrainingPlan& plan = job::TrainingOf(plan_);
     if (plan.trace_dir.empty() || record.end != job::RunEnd::kDone) {
       return;
     }
@@ -193,7 +193,7 @@ class Run {
 
 std::vector<int> GpusOf(const job::Plan& plan, const std::vector<measure::GpuInfo>& gpus) {
   std::vector<int> visible = measure::VisibleGpus(gpus);
-  visible.resize(std::min(visible.size(), static_cast<size_t>(job::RanksOf(plan))));
+  visible.resize(std::min(visible.size(), static_cast<size_t>(job::TrainingOf(plan).number_ranks)));
   return visible;
 }
 

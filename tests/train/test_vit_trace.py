@@ -1,4 +1,4 @@
-"""The merged trace of `assay train-vit --trace`: valid, of all ranks, nested, and in agreement with the phase times."""
+"""The merged trace of `assay tune --trace`: valid, of all ranks, nested, and in agreement with the phase times."""
 
 import collections
 import json
@@ -48,7 +48,7 @@ def traced(tmp_path_factory):
         "--output-dir": folder / "out",
         "--output": "json",
     }
-    command = [ASSAY, "train-vit", "--synthetic", "--trace", *(text for pair in options.items() for text in pair)]
+    command = [ASSAY, "tune", "--synthetic", "--trace", *(text for pair in options.items() for text in pair)]
     finished = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
     assert finished.returncode == 0, finished.stderr
     trace = json.loads((folder / "out" / "trace.json").read_text())
@@ -129,8 +129,7 @@ def test_ranks_share_one_clock(traced):
 
 
 def test_a_trace_needs_a_folder():
-    finished = subprocess.run(
-        [ASSAY, "train-vit", "--synthetic", "--max-steps", "1", "--trace"], capture_output=True, text=True, timeout=60
-    )
+    command = [ASSAY, "tune", "--model", "vit-digits", "--synthetic", "--max-steps", "1", "--trace"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert finished.returncode == 2
-    assert "--save and --trace need a folder" in finished.stderr
+    assert "--save final and --trace need a folder" in finished.stderr

@@ -10,7 +10,7 @@ import pytest
 import torch
 from ranks import finish_ranks, free_port, of_kind, start_ranks
 from safetensors.torch import load_file, save_file
-from transformers import ViTConfig, ViTForImageClassification
+from transformers import ViTConfig, ViTForImageClassification, get_scheduler
 from worker import WORKER
 
 SIZE, CLASSES = 16, ["cat", "dog", "emu"]
@@ -145,6 +145,21 @@ def test_16_bit_precisions_follow_float32(precision, model_dir, alone, tmp_path)
 def test_checkpointing_and_accumulation_change_no_loss(options, model_dir, alone, tmp_path):
     results = run(tmp_path, 1, model_dir=str(model_dir), learning_rate=1e-3, **options)
     assert_same_course(results[0], alone, 1e-5, 1e-3)
+
+
+def test_a_linear_rate_is_that_of_transformers(model_dir, tmp_path):
+    events = run(tmp_path, model_dir=str(model_dir), lr_scheduler_type="linear", warmup_ratio=0.5, learning_rate=1e-3)[
+        0
+    ]
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1e-3)
+    rate = get_scheduler("linear", optimizer, num_warmup_steps=2, num_training_steps=4).lr_lambdas[0]
+    assert [event["learning_rate"] for event in of_kind(events, "step")] == [1e-3 * rate(step) for step in range(4)]
+
+
+def test_time_ends_a_run_after_a_step_on_all_ranks(model_dir, tmp_path):
+    events, others = run(tmp_path, 2, model_dir=str(model_dir), stop_after_seconds=1e-9)
+    assert of_kind(events, "ended")[0]["stopped_by"] == "stop_after_seconds"
+    assert len(of_kind(events, "step")) == len(of_kind(others, "rank_step")) == 1
 
 
 @pytest.mark.parametrize("plugin", ["torch_ddp", "FULL_SHARD"])

@@ -32,7 +32,7 @@ class Run {
  public:
   Run(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds)
       : plan_(plan),
-        parallel_(job::ParallelOf(plan)),
+        training_(job::TrainingOf(plan)),
         events_(events),
         termination_(termination),
         start_seconds_(start_seconds) {}
@@ -56,15 +56,14 @@ class Run {
   /// What an exception cannot know: the part of the budget that mapped weights take, which the allocator does not see,
   /// and the rank.
   void explain(job::Ended& ended) const {
-    const auto* tune = std::get_if<job::TunePlan>(&plan_);
-    const int64_t budget = tune == nullptr ? 0 : tune->memory_budget_bytes;
+    const int64_t budget = training_.memory_budget_bytes;
     const bool hit_budget = ended.kind == job::EndKind::kOutOfMemory && budget > 0;
     if (hit_budget && device_.is_cpu() && mapped_weight_bytes() > 0) {
       ended.reason +=
           fmt::format(" (the budget of {} less {} of mapped weights)", FormatBytes(static_cast<double>(budget)),
                       FormatBytes(static_cast<double>(mapped_weight_bytes())));
     }
-    if (parallel_.number_ranks > 1 && environment_) {
+    if (training_.number_ranks > 1 && environment_) {
       ended.reason = fmt::format("rank {}: {}", environment_->rank, ended.reason);
     }
   }
@@ -75,7 +74,7 @@ class Run {
       foretell(*vit);
       return;
     }
-    environment_ = environment_of(parallel_);
+    environment_ = environment_of(training_);
     prepare();
     open_trace();
     const std::unique_ptr<Training> training = load();
@@ -112,9 +111,9 @@ class Run {
   }
 
   void prepare() {
-    device_ = select_rank_device(std::visit([](const auto& plan) { return plan.device; }, plan_), *environment_);
+    device_ = select_rank_device(training_.device, *environment_);
     meter_.set_device(device_);
-    set_rank_threads(job::ThreadsOf(plan_), *environment_);
+    set_rank_threads(training_.threads, *environment_);
     if (first_rank()) {
       events_.write(job::Started{.pid = ::getpid(),
                                  .libtorch = TORCH_VERSION,
@@ -125,8 +124,8 @@ class Run {
   }
 
   void open_trace() {
-    if (!parallel_.trace_dir.empty()) {
-      trace_.emplace(parallel_.trace_dir, environment_->rank);
+    if (!training_.trace_dir.empty()) {
+      trace_.emplace(training_.trace_dir, environment_->rank);
       meter_.set_trace(&*trace_);
     }
   }
@@ -187,22 +186,19 @@ class Run {
   }
 
   void save(Training& training) {
-    const auto& [kept, output_dir] = std::visit(
-        [](const auto& plan) { return std::pair<const std::string&, const std::string&>(plan.save, plan.output_dir); },
-        plan_);
-    if (kept == "none") {
+    if (training_.save == "none") {
       return;
     }
     const auto lock = termination_.defer();
     PhaseUse use;
     meter_.measure("save", use, [&] { training.save(); });
     if (first_rank()) {
-      events_.write(job::Saved{.path = output_dir});
+      events_.write(job::Saved{.path = training_.output_dir});
     }
   }
 
   const job::Plan& plan_;
-  const job::ParallelPlan& parallel_;
+  const job::TrainingPlan& training_;
   EventWriter& events_;
   TerminationWatcher& termination_;
   double start_seconds_;

@@ -62,7 +62,7 @@ ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precis
 
 ShardPolicy policy_of(const job::VitPlan& plan) {
   ShardPolicy policy = plugin_policy(plan, plan.precision);
-  policy.memory_cap_bytes = plan.memory_cap_bytes;
+  policy.memory_cap_bytes = plan.memory_budget_bytes;
   policy.loss_scale.initial = plan.loss_scale;
   policy.several_backwards = job::MicroBatches(plan) > 1;
   return policy;

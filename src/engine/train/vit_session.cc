@@ -88,7 +88,7 @@ int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
   if (wanted != job::kAutoCheckpointing) {
     return std::clamp<int64_t>(wanted - model.first_layer(), 0, layers);
   }
-  if (plan.memory_cap_bytes == 0) {
+  if (plan.memory_budget_bytes == 0) {
     return 0;
   }
   int64_t model_bytes = 0;
@@ -97,7 +97,7 @@ int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
     model_bytes += kCopies * static_cast<int64_t>(parameter.nbytes());
   }
   const StepNeed need{.activations = activation_cost_in_flight(plan, model), .gradient_bytes = 0, .accumulates = false};
-  return fewest_checkpointed_layers(need, std::max<int64_t>(0, plan.memory_cap_bytes - model_bytes));
+  return fewest_checkpointed_layers(need, std::max<int64_t>(0, plan.memory_budget_bytes - model_bytes));
 }
 
 VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {

@@ -16,7 +16,7 @@ namespace {
 
 /// ColossalAI's cosine, whose warm-up begins with a rate.
 Schedule schedule_of(const job::VitPlan& plan, int64_t steps) {
-  const char* name = plan.lr_scheduler_type == "constant" ? "constant" : "cosine_annealing_warmup";
+  const char* name = plan.lr_scheduler_type == "cosine" ? "cosine_annealing_warmup" : plan.lr_scheduler_type.c_str();
   return value_or_throw(Schedule::create(name, plan.learning_rate, plan.warmup_ratio, steps));
 }
 
@@ -34,7 +34,9 @@ class VitTraining : public Training {
   Updater& updater() override { return *updater_; }
   const Schedule& schedule() const override { return schedule_; }
   StopOptions stop_options() const override {
-    return {.last_step = session_.planned_steps, .last_step_is_max_steps = plan_.max_steps > 0};
+    return {.last_step = session_.planned_steps,
+            .last_step_is_max_steps = plan_.max_steps > 0,
+            .stop_after_seconds = plan_.stop_after_seconds};
   }
   LoopOptions loop_options() const override {
     return {.max_grad_norm = plan_.max_grad_norm,
@@ -101,8 +103,8 @@ class VitTraining : public Training {
 
 std::unique_ptr<Training> load_training(const job::VitPlan& plan, const RankEnvironment& environment,
                                         c10::Device device, EventWriter& events) {
-  if (plan.memory_cap_bytes > 0) {
-    SetMemoryBudget(plan.memory_cap_bytes, device);
+  if (plan.memory_budget_bytes > 0) {
+    SetMemoryBudget(plan.memory_budget_bytes, device);
   }
   VitSession session = load_vit_session(plan, environment, device);
   if (session.world->rank() == 0 && !session.loaded.new_head.empty()) {

@@ -1,4 +1,4 @@
-"""Mistakes of `assay train-vit`, each one line, before any worker starts; and what it makes ready for one."""
+"""`assay tune` of images: mistakes, each one line, before any worker starts; and what it makes ready for one."""
 
 import json
 import os
@@ -31,8 +31,9 @@ def environment(tmp_path):
 
 
 def train(environment, *arguments):
+    model = [] if "--model" in arguments else ["--model", "google/vit-base-patch16-224"]
     return subprocess.run(
-        [ASSAY, "train-vit", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120
+        [ASSAY, "tune", *model, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120
     )
 
 
@@ -59,6 +60,23 @@ def test_evaluations_are_in_the_json(environment):
     assert result["outcome"] == "done"
     assert result["evaluations"][0]["accuracy"] == 0.9
     assert result["plan"]["model_dir"].endswith("google/vit-base-patch16-224")
+
+
+def test_what_both_kinds_share_reaches_either_with_its_own_defaults(environment, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"input_ids": [1, 2, 3]}\n' * 9)
+    shared = ["--stop-after-seconds", 7, "--lr-scheduler-type", "linear", "--memory-cap", "1GiB", "--max-steps", 0]
+    plans = []
+    for own in (["--model", "vit-digits", "--data", "digits"], ["--model", "smollm2-135m", "--data", rows]):
+        finished = train(environment, *own, *shared)
+        assert finished.returncode == 0, finished.stderr
+        plans.append(json.loads((tmp_path / "plan.json").read_text()))
+    for plan in plans:
+        assert (plan["stop_after_seconds"], plan["lr_scheduler_type"], plan["max_steps"]) == (7, "linear", -1)
+        assert plan["memory_budget_bytes"] == 1 << 30
+    assert [plan["batch_size"] for plan in plans] == [8, 4]
+    assert [plan["learning_rate"] for plan in plans] == [3e-4, 1e-5]
+    assert [plan["shuffle"] for plan in plans] == [True, False]
 
 
 def test_every_knob_has_an_option_and_its_help(environment, tmp_path):
@@ -90,6 +108,12 @@ MISTAKES = [
     ),
     (["--data", "digits", "--save", "final"], "add --output-dir DIR"),
     (["--data", "digits", "--memory-cap", "much"], "much"),
+    (
+        ["--model", "vit-digits", "--data", "digits", "--lora-rank", "8", "--dtype", "float32"],
+        "vit-digits is a vision transformer, not a language model: leave --dtype and --lora-rank out",
+    ),
+    (["--model", "smollm2-135m", "--skip-corrupt"], "smollm2-135m is no vision transformer: leave --skip-corrupt out"),
+    (["--model", "smollm2-135m"], "there is no data: give --data FILE"),
 ]
 
 

@@ -1,0 +1,144 @@
+// assay tune of a language model: its options, and its plan made ready.
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "cli/tune_kinds.h"
+#include "data/model_catalogue.h"
+#include "data/model_size.h"
+#include "data/prepare.h"
+#include "measure/machine.h"
+#include "measure/nvml.h"
+
+namespace assay::cli {
+namespace {
+
+/// What was asked for and would not be done is a mistake.
+Status CheckLoraOptions(const LanguageOptions& options) {
+  const bool adapter = options.adapter->count() > 0;
+  if (options.plan.method != "lora" && adapter) {
+    return Status::InvalidArgument("--adapter goes with --method lora: add it, or leave --adapter out");
+  }
+  for (const CLI::Option* setting : options.lora_settings) {
+    if (setting->count() > 0 && options.plan.method != "lora") {
+      return Status::InvalidArgument(
+          fmt::format("{0} goes with --method lora: add it, or leave {0} out", setting->get_name()));
+    }
+    if (setting->count() > 0 && adapter) {
+      return Status::InvalidArgument(
+          fmt::format("{0} is what the adapter in {1} says itself: leave {0} out, or start without --adapter",
+                      setting->get_name(), options.plan.lora.adapter_dir));
+    }
+  }
+  return Status::Ok();
+}
+
+/// Of "auto" the worker decides: where there is a GPU that it may see, it may take that.
+bool MayUseGpu(const std::string& device) {
+  if (device != "auto") {
+    return device == "cuda";
+  }
+  const auto nvml = measure::Nvml::Load();
+  return nvml != nullptr && !measure::VisibleGpus(nvml->gpus()).empty();
+}
+
+/// The memory that is free here decides only about a run that needs it.
+Status CheckFits(const data::ModelRef& model, const job::TunePlan& plan) {
+  const data::TrainingKind training = {.full = plan.method == "full", .dtype = plan.dtype, .optimizer = plan.optimizer};
+  const Status fits = data::CheckTrainingFits(model, training, measure::FindMemoryRoom().free_bytes);
+  return fits.ok() || MayUseGpu(plan.device) ? Status::Ok() : fits;
+}
+
+/// Makes the rows ready and says what about them will not be trained on.
+Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, LiveProgress& progress,
+                    job::TunePlan& plan) {
+  if (options.data.empty()) {
+    return Status::InvalidArgument("there is no data: give --data FILE, or the ID of a built-in data set");
+  }
+  progress.OnPhase("preparing " + options.data);
+  data::DataSpec spec;
+  spec.data = options.data;
+  spec.tokenizer_dir = model.tokenizer_dir;
+  spec.no_tokenizer = model.no_tokenizer;
+  spec.response_template = options.language.response_template;
+  spec.max_length = plan.model_max_length;
+  spec.model_vocab_size = model.vocab_size;
+  ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
+  plan.tokens_file = tokens.tokens_file;
+  plan.tokenizer = tokens.tokenizer;
+  if (tokens.unsupervised_rows > 0) {
+    progress.Print(
+        fmt::format("{} of {} rows bear no loss at {} tokens: their responses are cut away (raise --model-max-length)",
+                    tokens.unsupervised_rows, tokens.rows, plan.model_max_length));
+  }
+  return Status::Ok();
+}
+
+void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
+  job::LoraOptions& lora = options.plan.lora;
+  app.add_option("--method", options.plan.method, "What is trained")
+      ->check(CLI::IsMember({"full", "lora"}))
+      ->capture_default_str();
+  options.lora_settings = {
+      app.add_option("--lora-rank", lora.rank, "Rank of the update")
+          ->check(WholeNumber(1, 65536))
+          ->capture_default_str(),
+      app.add_option("--lora-alpha", lora.alpha, "The update is scaled by alpha / rank")
+          ->check(NotNegative())
+          ->capture_default_str(),
+      app.add_option("--lora-dropout", lora.dropout, "Dropout on the update's input")
+          ->check(Number(0, 0.99))
+          ->capture_default_str(),
+      app.add_option("--target-modules", options.target_modules,
+                     "Modules that get an update, comma separated, as peft names them [q_proj,v_proj]")
+          ->check([](const std::string& text) { return text.empty() ? "names no module" : ""; })
+          ->type_name("A,B")};
+  options.adapter =
+      app.add_option("--adapter", lora.adapter_dir, "Start from this peft adapter folder")->type_name("DIR");
+}
+
+}  // namespace
+
+Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::TunePlan& plan) {
+  const LanguageOptions& own = options.language;
+  ASSAY_RETURN_IF_ERROR(CheckLoraOptions(own));
+  ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan));
+  ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
+  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
+  plan.model_dir = model.dir;
+  ASSAY_RETURN_IF_ERROR(CheckFits(model, plan));
+  plan.lora.target_modules =
+      own.target_modules.empty() ? data::DefaultLoraTargets(options.model) : Split(own.target_modules, ',');
+  return CompleteRows(options, model, progress, plan);
+}
+
+Status CompleteSaved(const job::TunePlan& plan, const job::RunRecord& record) {
+  const auto* saved = job::FindEvent<job::Saved>(record);
+  if (saved == nullptr || plan.method == "lora" || plan.tokenizer.empty()) {
+    return Status::Ok();
+  }
+  // Beside the weights that were trained on its ids: another one's would mean nothing to them.
+  return data::CopyTokenizer(plan.tokenizer, saved->path);
+}
+
+void AddLanguageOptions(CLI::App& app, TuneOptions& options) {
+  job::TunePlan& plan = options.language.plan;
+  app.add_option("--response-template", options.language.response_template,
+                 "In {\"output\"} rows everything up to and including it bears no loss")
+      ->type_name("TEXT");
+  app.add_option("--model-max-length", plan.model_max_length, "Rows are cut to so many tokens")
+      ->check(WholeNumber(1, 131072))
+      ->capture_default_str();
+  app.add_option("--dtype", plan.dtype, "Of parameters and activations")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+      ->capture_default_str();
+  app.add_option("--loss-scale", plan.loss_scale,
+                 "Of float16: auto (adapted when gradients overflow; off in other dtypes), off, or a number to stay at")
+      ->type_name("auto|off|N")
+      ->check([](const std::string& text) { return job::LossScale(text).status().message(); })
+      ->capture_default_str();
+  AddMethodOptions(app, options.language);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "cli/tune_result_parts.h"
+
+namespace assay::cli {
+namespace {
+
+struct Tokens {
+  int64_t real = 0;
+  int64_t padded = 0;
+  int64_t supervised = 0;
+};
+
+Tokens TokensOf(const std::vector<job::Step>& steps) {
+  Tokens tokens;
+  for (const job::Step& step : steps) {
+    tokens.real += step.real_tokens;
+    tokens.padded += step.padded_tokens;
+    tokens.supervised += step.supervised_tokens;
+  }
+  return tokens;
+}
+
+}  // namespace
+
+void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann::json& json) {
+  const std::vector<job::Step> steps = job::Steps(record);
+  const Tokens tokens = TokensOf(steps);
+  json["method"] = plan.method;
+  json["tokenizer"] = plan.tokenizer;
+  json["dtype"] = plan.dtype;
+  json["real_tokens"] = tokens.real;
+  json["padded_tokens"] = tokens.padded;
+  json["supervised_tokens"] = tokens.supervised;
+  json["real_tokens_per_second"] = PerSecond(tokens.real, steps);
+}
+
+void AddModelRows(const job::TunePlan& plan, const job::Loaded& loaded, TextTable& table) {
+  table.AddRow({"method", plan.method});
+  table.AddRow({"tokenizer", plan.tokenizer.empty() ? "none: the rows are token ids" : plan.tokenizer});
+  table.AddRow({"parameters", fmt::format("{}, {} trained", loaded.parameters, loaded.trainable_parameters)});
+}
+
+void AddStepRows(const job::TunePlan&, const std::vector<job::Step>& steps, TextTable& table) {
+  const Tokens tokens = TokensOf(steps);
+  table.AddRow({"throughput", fmt::format("{} real tokens/s", FormatNumber(PerSecond(tokens.real, steps)))});
+  table.AddRow({"tokens", fmt::format("{} real, {} supervised; a padded batch would have added {}", tokens.real,
+                                      tokens.supervised, tokens.padded)});
+}
+
+}  // namespace assay::cli

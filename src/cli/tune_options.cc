@@ -1,0 +1,140 @@
+#include "cli/tune_options.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/options.h"
+
+namespace assay::cli {
+namespace {
+
+/// "4", or "4; images 8" where a vision transformer has another default.
+template <typename T>
+std::string DefaultsOf(T job::TrainingPlan::* field) {
+  const job::TunePlan language;
+  const job::VitPlan vision;
+  return language.*field == vision.*field ? fmt::format("{}", language.*field)
+                                          : fmt::format("{}; images {}", language.*field, vision.*field);
+}
+
+/// An option for a field that plans of all kinds have.
+template <typename T>
+CLI::Option* AddField(CLI::App& app, TuneOptions& options, const char* flag, T job::TrainingPlan::* field,
+                      const std::string& text) {
+  const auto take = [&options, field](const T& value) {
+    options.given.emplace_back([field, value](job::TrainingPlan& plan) { plan.*field = value; });
+  };
+  return app.add_option_function<T>(flag, take, text)->default_str(DefaultsOf(field));
+}
+
+void AddStepOptions(CLI::App& app, TuneOptions& options) {
+  using Plan = job::TrainingPlan;
+  const auto positive = WholeNumber(1);
+  AddField(app, options, "--batch-size", &Plan::batch_size, "Of each data rank: rows a micro-batch, or images a step")
+      ->check(positive);
+  AddField(app, options, "--gradient-accumulation-steps", &Plan::gradient_accumulation_steps,
+           "Micro-batches a step; images of a step are cut into so many")
+      ->check(positive);
+  AddField(app, options, "--max-steps", &Plan::max_steps,
+           "Optimiser steps; 0 or -1: as many as --num-train-epochs asks for")
+      ->check(WholeNumber(-1));
+  AddField(app, options, "--num-train-epochs", &Plan::num_train_epochs, "Passes over the data")->check(positive);
+  AddField(app, options, "--stop-after-seconds", &Plan::stop_after_seconds,
+           "Stop after the first step beyond this; 0 or -1: never")
+      ->check(Number(-1));
+  const auto shuffle = [&options](int64_t count) {
+    options.given.emplace_back([count](Plan& plan) { plan.shuffle = count > 0; });
+  };
+  app.add_flag_function("--shuffle,!--no-shuffle", shuffle,
+                        "A seeded permutation an epoch instead of file order; of images the default");
+  AddField(app, options, "--seed", &Plan::seed, "Of random weights, adapters, dropout, synthetic images and the order")
+      ->check(WholeNumber(0, std::numeric_limits<int64_t>::max()));
+  AddField(app, options, "--gradient-checkpointing", &Plan::gradient_checkpointing,
+           "Layers that run again in backward instead of keeping activations (less memory, more time): off, on (as "
+           "without a value), auto (as few as fit the memory), or how many; without this option off")
+      ->expected(0, 1)
+      ->default_str("on")
+      ->option_text("[off|on|auto|N]")
+      ->check([](const std::string& text) { return job::CheckpointedLayers(text).status().message(); });
+}
+
+void AddOptimizerOptions(CLI::App& app, TuneOptions& options) {
+  using Plan = job::TrainingPlan;
+  AddField(app, options, "--optim", &Plan::optimizer, "Optimiser");
+  AddField(app, options, "--learning-rate", &Plan::learning_rate, "Peak learning rate, for any number of ranks")
+      ->check(NotNegative());
+  AddField(app, options, "--weight-decay", &Plan::weight_decay, "Decoupled; not on biases and norms")
+      ->check(NotNegative());
+  AddField(app, options, "--lr-scheduler-type", &Plan::lr_scheduler_type, "Learning rate over the steps")
+      ->check(CLI::IsMember({"cosine", "linear", "constant"}));
+  AddField(app, options, "--warmup-ratio", &Plan::warmup_ratio, "Share of the steps over which the rate rises")
+      ->check(Number(0, 1));
+  AddField(app, options, "--max-grad-norm", &Plan::max_grad_norm, "Gradients are clipped to this norm; 0: never")
+      ->check(NotNegative());
+}
+
+void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
+  using Plan = job::TrainingPlan;
+  AddField(app, options, "--device", &Plan::device, "Where it runs")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+  AddField(app, options, "--threads", &Plan::threads, "CPU threads a rank; 0: its share of all")
+      ->check(WholeNumber(0, 4096));
+  app.add_option("--memory-cap,--memory-budget", options.memory_budget,
+                 "A rank's tensor memory beyond it is an out-of-memory outcome, for example 4GiB")
+      ->check(ByteSize())
+      ->type_name("BYTES");
+  AddField(app, options, "--output-dir", &Plan::output_dir, "Where --save and --trace put their files")
+      ->type_name("DIR");
+  AddField(app, options, "--save", &Plan::save, "What is written at the end: the model, or the adapter of LoRA")
+      ->check(CLI::IsMember({"none", "final"}));
+  app.add_flag("--trace", options.trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
+  AddWritePlanOption(app, options.write_plan);
+  AddOutputOption(app, options.output, {"table", "json"});
+}
+
+Status CompleteOutput(bool trace, job::TrainingPlan& plan) {
+  const bool writes = plan.save != "none" || trace;
+  if (writes && plan.output_dir.empty()) {
+    return Status::InvalidArgument("--save final and --trace need a folder: add --output-dir DIR");
+  }
+  plan.trace_dir = trace ? plan.output_dir : "";
+  return writes ? CheckWritableDirectory(plan.output_dir) : Status::Ok();
+}
+
+}  // namespace
+
+void AddSharedOptions(CLI::App& app, TuneOptions& options) {
+  app.add_option("--model", options.model,
+                 "Model folder (Hugging Face layout) or a name of assay models; its kind decides what is trained")
+      ->required()
+      ->type_name("DIR|NAME");
+  app.add_option("--data", options.data,
+                 "Rows, one JSON object a line: output | prompt, completion | messages | input_ids, labels; or the id "
+                 "of a built-in data set. Of images: a folder with train/CLASS/*.jpg and validation/CLASS/*.jpg, or "
+                 "digits (handwritten, built in)")
+      ->type_name("FILE|ID|DIR");
+  AddStepOptions(app, options);
+  AddOptimizerOptions(app, options);
+  AddPlaceOptions(app, options);
+  AddParallelOptions(app, options.parallel, options.knobs);
+}
+
+void TakeShared(const TuneOptions& options, job::TrainingPlan& plan) {
+  static_cast<job::ParallelPlan&>(plan) = options.parallel;
+  for (const auto& set : options.given) {
+    set(plan);
+  }
+  plan.max_steps = plan.max_steps > 0 ? plan.max_steps : -1;
+}
+
+Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan) {
+  ASSAY_RETURN_IF_ERROR(CompleteKnobs(options.knobs, plan).status());
+  if (!options.memory_budget.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(plan.memory_budget_bytes, ParseBytes(options.memory_budget));
+  }
+  return CompleteOutput(options.trace, plan);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,56 @@
+// What `assay tune` was asked for: the options that models of all kinds share, and places for those of one kind.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/parallel_options.h"
+#include "cli/verb.h"
+#include "data/prepare.h"
+#include "job/plan.h"
+
+namespace assay::cli {
+
+/// Of language models alone.
+struct LanguageOptions {
+  job::TunePlan plan;  ///< its own fields as asked for, those of all kinds as they are by default
+  std::string response_template = std::string(data::kDefaultResponseTemplate);
+  std::string target_modules;
+  std::vector<const CLI::Option*> lora_settings;  ///< that an adapter folder brings itself
+  const CLI::Option* adapter = nullptr;
+};
+
+/// Of vision transformers alone.
+struct VisionOptions {
+  job::VitPlan plan;      ///< as LanguageOptions::plan
+  std::string precision;  ///< empty: the plugin's own
+  bool skip_corrupt = false;
+};
+
+struct TuneOptions {
+  std::string model;
+  std::string data;
+  std::string memory_budget;
+  std::string write_plan;
+  std::string output;
+  bool trace = false;
+  job::ParallelPlan parallel;
+  GivenKnobs knobs;
+  /// Sets what was given of the fields that plans of all kinds have; each kind keeps its defaults of the others.
+  std::vector<std::function<void(job::TrainingPlan&)>> given;
+  LanguageOptions language;
+  VisionOptions vision;
+};
+
+/// Declares what all kinds share. `options` outlives `app`.
+void AddSharedOptions(CLI::App& app, TuneOptions& options);
+
+/// Puts what was given of the shared options into `plan`.
+void TakeShared(const TuneOptions& options, job::TrainingPlan& plan);
+
+/// Knobs, limits and folders of a plan that took the shared options. Makes its output folder where it will be used.
+Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan);
+
+}  // namespace assay::cli

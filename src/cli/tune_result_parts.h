@@ -1,0 +1,38 @@
+// What the result of `assay tune` has of one kind of model alone: a file each, overloaded by its plan.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/terminal.h"
+#include "job/plan.h"
+#include "job/run_record.h"
+
+namespace assay::cli {
+
+/// Median without the first step, which warms up, where there are several; 0 without any.
+double MedianStepSeconds(const std::vector<job::Step>& steps);
+
+/// `total` of all steps as so much a second: what a mean step has over the median time.
+double PerSecond(int64_t total, const std::vector<job::Step>& steps);
+
+/// Adds the kind's own keys.
+void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann::json& json);
+void AddToJson(const job::VitPlan& plan, const job::RunRecord& record, nlohmann::json& json);
+
+/// Adds the kind's own rows on what was loaded.
+void AddModelRows(const job::TunePlan& plan, const job::Loaded& loaded, TextTable& table);
+void AddModelRows(const job::VitPlan& plan, const job::Loaded& loaded, TextTable& table);
+
+/// Adds the kind's own rows on its steps, of which there is one at least.
+void AddStepRows(const job::TunePlan& plan, const std::vector<job::Step>& steps, TextTable& table);
+void AddStepRows(const job::VitPlan& plan, const std::vector<job::Step>& steps, TextTable& table);
+
+/// A table of its own behind the first one, or empty.
+inline std::string MoreTables(const job::TunePlan&, const job::RunRecord&) {
+  return "";
+}
+std::string MoreTables(const job::VitPlan& plan, const job::RunRecord& record);
+
+}  // namespace assay::cli
