@@ -13,10 +13,10 @@ Status Located(const std::string& where, const Status& status) {
   return status.WithContext(where);
 }
 
-Result<std::vector<const Experiment*>> FindExperiments(const space::DiscoverySpace& space) {
+Result<std::vector<const Experiment*>> FindExperiments(const space::DiscoverySpace& space, Experiments catalogue) {
   std::vector<const Experiment*> experiments;
   for (const space::ExperimentReference& reference : space.experiments) {
-    const Result<const Experiment*> found = FindExperiment(reference.identifier);
+    const Result<const Experiment*> found = FindExperiment(reference.identifier, catalogue);
     if (!found.ok()) {
       return Located(reference.where, found.status());
     }
@@ -54,9 +54,9 @@ Result<space::Entity> BindParameters(const space::ExperimentReference& reference
 
 }  // namespace
 
-Result<BoundSpace> BoundSpace::Bind(space::DiscoverySpace space) {
+Result<BoundSpace> BoundSpace::Bind(space::DiscoverySpace space, Experiments catalogue) {
   BoundSpace bound;
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<const Experiment*> experiments, FindExperiments(space));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<const Experiment*> experiments, FindExperiments(space, catalogue));
   ASSAY_RETURN_IF_ERROR(ResolvePaths(experiments, space));
   for (const space::ExperimentReference& reference : space.experiments) {
     const Experiment& experiment = *experiments[&reference - space.experiments.data()];

@@ -5,23 +5,29 @@
 #include <string>
 
 #include "base/json.h"
-#include "experiment/finetune_full.h"
-#include "experiment/finetune_lora.h"
-#include "experiment/vit_plugin_experiment.h"
 
 namespace assay::experiment {
+namespace {
+
+using Declare = const Experiment& (*)();
+constexpr Declare kRows[] = {&FinetuneFullBenchmark, &FinetuneLoraBenchmark, &VitPluginBenchmark};
+
+}  // namespace
 
 const std::vector<const Experiment*>& AllExperiments() {
-  static const FineTuningExperiment full(FinetuneFullBenchmark());
-  static const FineTuningExperiment lora(FinetuneLoraBenchmark());
-  static const VitPluginExperiment vit;
-  static const std::vector<const Experiment*> all = {&full, &lora, &vit};
+  static const std::vector<const Experiment*> all = [] {
+    std::vector<const Experiment*> experiments;
+    for (const Declare declare : kRows) {
+      experiments.push_back(&declare());
+    }
+    return experiments;
+  }();
   return all;
 }
 
-Result<const Experiment*> FindExperiment(std::string_view id) {
+Result<const Experiment*> FindExperiment(std::string_view id, Experiments catalogue) {
   std::vector<std::string> known;
-  for (const Experiment* experiment : AllExperiments()) {
+  for (const Experiment* experiment : catalogue) {
     if (experiment->id() == id) {
       return experiment;
     }

@@ -12,7 +12,12 @@ namespace assay::experiment {
 /// All experiments, in the order in which they are listed. They live as long as the program.
 const std::vector<const Experiment*>& AllExperiments();
 
-/// The experiment named `id`, or kNotFound with the nearest id and the command that lists them.
-Result<const Experiment*> FindExperiment(std::string_view id);
+/// The experiment of `catalogue` named `id`, or kNotFound with the nearest id and the command that lists them.
+Result<const Experiment*> FindExperiment(std::string_view id, Experiments catalogue = AllExperiments());
+
+// Each stands in a file of its own and has a row in the table of catalogue.cc.
+const Experiment& FinetuneFullBenchmark();
+const Experiment& FinetuneLoraBenchmark();
+const Experiment& VitPluginBenchmark();
 
 }  // namespace assay::experiment

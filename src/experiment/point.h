@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "experiment/experiment.h"
+#include "experiment/catalogue.h"
 #include "space/discovery_space.h"
 #include "space/entity.h"
 
@@ -44,7 +44,7 @@ Result<BoundPoint> BindPoint(const Experiment& experiment, const std::map<std::s
 class BoundSpace {
  public:
   /// Errors name the file and the line.
-  static Result<BoundSpace> Bind(space::DiscoverySpace space);
+  static Result<BoundSpace> Bind(space::DiscoverySpace space, Experiments catalogue = AllExperiments());
 
   const space::DiscoverySpace& space() const { return space_; }
   const std::vector<const Experiment*>& experiments() const { return experiments_; }

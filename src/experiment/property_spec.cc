@@ -1,5 +1,6 @@
 #include "experiment/property_spec.h"
 
+#include "base/text.h"
 #include "space/number.h"
 
 namespace assay::experiment {
@@ -8,8 +9,6 @@ using space::Domain;
 using space::Value;
 
 namespace {
-
-const Value kNone = Value();
 
 std::vector<Value> TextValues(std::initializer_list<const char*> names) {
   std::vector<Value> values;
@@ -36,6 +35,14 @@ bool BoolOf(const space::Entity& point, const std::string& name) {
 std::string TextOf(const space::Entity& point, const std::string& name) {
   const space::Value& value = point.at(name);
   return value == kNone ? "" : std::get<std::string>(value);
+}
+
+Status TakeBytes(const Value& value, int64_t& bytes) {
+  if (value == kNone) {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(bytes, ParseBytes(std::get<std::string>(value)));
+  return Status::Ok();
 }
 
 PropertySpec Required(std::string name, Domain domain, std::string description, std::string unit) {

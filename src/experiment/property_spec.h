@@ -10,12 +10,17 @@
 
 namespace assay::experiment {
 
+inline const space::Value kNone;
+
 /// Values of a complete point. The name must be one of the experiment's properties, the type that of its domain.
 int64_t IntegerOf(const space::Entity& point, const std::string& name);
 double NumberOf(const space::Entity& point, const std::string& name);
 bool BoolOf(const space::Entity& point, const std::string& name);
 /// Empty for None.
 std::string TextOf(const space::Entity& point, const std::string& name);
+
+/// "4GiB" as bytes; None leaves `bytes` as it is.
+Status TakeBytes(const space::Value& value, int64_t& bytes);
 
 /// How specs are written; an optional property has a default, a required one has none.
 PropertySpec Required(std::string name, space::Domain domain, std::string description, std::string unit = "");

@@ -1,4 +1,4 @@
-#include "experiment/fine_tuning_targets.h"
+#include "experiment/fine_tuning/fine_tuning.h"
 
 namespace assay::experiment {
 namespace {
@@ -98,6 +98,15 @@ const std::vector<TargetSpec>& FineTuningTargets() {
     return targets;
   }();
   return all;
+}
+
+const ReportSections& FineTuningReport() {
+  static const ReportSections sections = {.loss_of = "supervised tokens",
+                                          .memory_phases = {{"load_peak_tensor_bytes", "load"},
+                                                            {"forward_peak_tensor_bytes", "forward"},
+                                                            {"backward_peak_tensor_bytes", "backward"},
+                                                            {"optimizer_peak_tensor_bytes", "optimiser"}}};
+  return sections;
 }
 
 }  // namespace assay::experiment

@@ -1,5 +1,4 @@
 // Every figure here is worked out by hand from the definitions of docs/experiments.md.
-#include "experiment/fine_tuning_measure.h"
 
 #include <gmock/gmock.h>
 
@@ -8,8 +7,7 @@
 
 #include "base/files.h"
 #include "data/token_file.h"
-#include "experiment/file_order_tokens.h"
-#include "experiment/fine_tuning_targets.h"
+#include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/testing.h"
 
 namespace assay::experiment {

@@ -1,10 +1,9 @@
-#include "experiment/vit_plugin_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "experiment/vit_plugin/vit_plugin.h"
 #include "measure/linear_fit.h"
 
 namespace assay::experiment {
@@ -150,16 +149,18 @@ PublishedFigures PublishedTables() {
 
 }  // namespace
 
-ReportSections VitPluginReport() {
-  return {.loss_of = "images",
-          .breakdowns = {WhereMemoryGoes(), WhereTimeGoes()},
-          .published = {PublishedTables()},
-          .fixed_costs = PublishedFixedCosts{.property = "plugin",
-                                             .baseline = kBaseline,
-                                             .baseline_batch_size = kBaselineBatchSize,
-                                             .baseline_step_seconds = BaselineStepSeconds(),
-                                             .fixed_seconds = {{"low_level_zero", FixedSeconds("low_level_zero")},
-                                                               {"gemini", FixedSeconds("gemini")}}}};
+const ReportSections& VitPluginReport() {
+  static const ReportSections sections = {
+      .loss_of = "images",
+      .breakdowns = {WhereMemoryGoes(), WhereTimeGoes()},
+      .published = {PublishedTables()},
+      .fixed_costs = PublishedFixedCosts{
+          .property = "plugin",
+          .baseline = kBaseline,
+          .baseline_batch_size = kBaselineBatchSize,
+          .baseline_step_seconds = BaselineStepSeconds(),
+          .fixed_seconds = {{"low_level_zero", FixedSeconds("low_level_zero")}, {"gemini", FixedSeconds("gemini")}}}};
+  return sections;
 }
 
 }  // namespace assay::experiment

@@ -1,5 +1,3 @@
-#include "experiment/vit_plugin_measure.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include "data/vision_models.h"
 #include "experiment/measured_values.h"
 #include "experiment/property_spec.h"
-#include "experiment/vit_plugin_targets.h"
+#include "experiment/vit_plugin/vit_plugin.h"
 #include "measure/sample_series.h"
 #include "measure/statistics.h"
 #include "measure/utilization.h"
@@ -17,10 +15,36 @@
 namespace assay::experiment {
 namespace {
 
+/// Relative differences from the reference.
+struct GateDifference {
+  double loss = 0;
+  double grad_norm = 0;
+};
+
+/// What a run may differ by from one in fp32 with everything on every rank, by the coarsest type that it computes or
+/// communicates in: ten times what such runs were measured to (fp32: a hundred times, fp8: not measured); see
+/// docs/vit-plugins.md.
+GateDifference GateTolerance(const job::VitPlan& plan) {
+  constexpr GateDifference kFloat32 = {.loss = 1e-5, .grad_norm = 2e-5};
+  constexpr GateDifference kFloat16 = {.loss = 0.002, .grad_norm = 0.02};
+  constexpr GateDifference kBFloat16 = {.loss = 0.01, .grad_norm = 0.06};
+  constexpr GateDifference kFloat8 = {.loss = 0.05, .grad_norm = 0.2};
+  const auto uses = [&plan](std::string_view precision, std::string_view communicated) {
+    return plan.precision == precision || plan.knobs.communication_dtype == communicated;
+  };
+  if (uses("fp8", "float8")) {
+    return kFloat8;
+  }
+  if (uses("bf16", "bfloat16") || plan.precision == "amp_bf16") {
+    return kBFloat16;
+  }
+  return uses("fp16", "float16") || plan.precision == "amp_fp16" ? kFloat16 : kFloat32;
+}
+
 /// One run, seen as the definitions need it.
-class Run {
+class VitRun {
  public:
-  Run(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record)
+  VitRun(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record)
       : point_(point),
         plan_(plan),
         vit_(std::get<job::VitPlan>(plan.work)),
@@ -308,25 +332,8 @@ class Run {
 
 }  // namespace
 
-GateDifference GateTolerance(const job::VitPlan& plan) {
-  constexpr GateDifference kFloat32 = {.loss = 1e-5, .grad_norm = 2e-5};
-  constexpr GateDifference kFloat16 = {.loss = 0.002, .grad_norm = 0.02};
-  constexpr GateDifference kBFloat16 = {.loss = 0.01, .grad_norm = 0.06};
-  constexpr GateDifference kFloat8 = {.loss = 0.05, .grad_norm = 0.2};
-  const auto uses = [&plan](std::string_view precision, std::string_view communicated) {
-    return plan.precision == precision || plan.knobs.communication_dtype == communicated;
-  };
-  if (uses("fp8", "float8")) {
-    return kFloat8;
-  }
-  if (uses("bf16", "bfloat16") || plan.precision == "amp_bf16") {
-    return kBFloat16;
-  }
-  return uses("fp16", "float16") || plan.precision == "amp_fp16" ? kFloat16 : kFloat32;
-}
-
 Result<Measured> MeasureVitPlugin(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {
-  Run run(point, plan, record);
+  VitRun run(point, plan, record);
   ASSAY_RETURN_IF_ERROR(run.Check());
   return run.Values();
 }

@@ -1,7 +1,6 @@
-#include "experiment/fine_tuning_rules.h"
-
 #include <gmock/gmock.h>
 
+#include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/testing.h"
 
 namespace assay::experiment {

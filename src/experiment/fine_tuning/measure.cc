@@ -1,5 +1,3 @@
-#include "experiment/fine_tuning_measure.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +5,7 @@
 #include <functional>
 
 #include "data/token_file.h"
-#include "experiment/file_order_tokens.h"
-#include "experiment/fine_tuning_targets.h"
+#include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/measured_values.h"
 #include "experiment/property_spec.h"
 #include "measure/sample_series.h"
@@ -56,10 +53,10 @@ Status CheckAllTrained(const std::vector<job::Step>& steps, int64_t warmup_steps
 }
 
 /// One run, seen as the definitions need it.
-class Run {
+class FineTuningRun {
  public:
-  static Result<Run> Of(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {
-    Run run(point, plan, record);
+  static Result<FineTuningRun> Of(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {
+    FineTuningRun run(point, plan, record);
     if (run.loaded_ == nullptr || run.ended_ == nullptr || run.steps_.empty()) {
       return Status::Internal("the run made no step, so it has no speed: give it more time or more rows");
     }
@@ -90,7 +87,7 @@ class Run {
   }
 
  private:
-  Run(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record)
+  FineTuningRun(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record)
       : plan_(plan),
         tune_(std::get<job::TunePlan>(plan.work)),
         record_(record),
@@ -265,7 +262,7 @@ class Run {
 }  // namespace
 
 Result<Measured> MeasureFineTuning(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record) {
-  ASSAY_ASSIGN_OR_RETURN(Run run, Run::Of(point, plan, record));
+  ASSAY_ASSIGN_OR_RETURN(FineTuningRun run, FineTuningRun::Of(point, plan, record));
   return run.Values();
 }
 

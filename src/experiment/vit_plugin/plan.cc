@@ -1,5 +1,3 @@
-#include "experiment/vit_plugin_plan.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include "data/vision_models.h"
 #include "experiment/model_hash.h"
 #include "experiment/property_spec.h"
-#include "experiment/vit_plugin_properties.h"
+#include "experiment/vit_plugin/vit_plugin.h"
 #include "measure/nvml.h"
 
 namespace assay::experiment {
@@ -83,21 +81,22 @@ CeilingNeed CeilingOf(const job::VitPlan& plan, const PlanContext& context) {
 
 }  // namespace
 
-Status CheckVitPluginInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
-  ASSAY_RETURN_IF_ERROR(CheckSupported(experiment, point));
+Status VitPluginExperiment::CheckInputs(const space::Entity& point, const PlanContext& context) const {
+  ASSAY_RETURN_IF_ERROR(CheckSupported(*this, point));
   ASSAY_RETURN_IF_ERROR(ImageModel(point, context).status());
   return CheckGpus(IntegerOf(point, "number_gpus"));
 }
 
-Result<std::map<std::string, std::string>> VitPluginContents(const space::Entity& point, const PlanContext& context) {
+Result<std::map<std::string, std::string>> VitPluginExperiment::Contents(const space::Entity& point,
+                                                                         const PlanContext& context) const {
   ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, ImageModel(point, context));
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
   return std::map<std::string, std::string>{{"model_hash", model_hash}};
 }
 
-Result<RunPlan> PlanVitPlugin(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
+Result<RunPlan> VitPluginExperiment::Plan(const space::Entity& point, const PlanContext& context) const {
   const double start = MonotonicSeconds();
-  ASSAY_RETURN_IF_ERROR(CheckVitPluginInputs(experiment, point, context));
+  ASSAY_RETURN_IF_ERROR(CheckInputs(point, context));
   ASSAY_ASSIGN_OR_RETURN(job::VitPlan vit, VitPlanOf(point));
   ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, ImageModel(point, context));
   ASSAY_RETURN_IF_ERROR(CheckDivides(vit, model.shape));

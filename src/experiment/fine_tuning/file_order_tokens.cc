@@ -1,4 +1,4 @@
-#include "experiment/file_order_tokens.h"
+#include "experiment/fine_tuning/fine_tuning.h"
 
 namespace assay::experiment {
 namespace {

@@ -1,9 +1,8 @@
-#include "experiment/fine_tuning_plan.h"
-
 #include <gmock/gmock.h>
 
 #include "base/files.h"
 #include "data/token_file.h"
+#include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/testing.h"
 
 namespace assay::experiment {

@@ -1,5 +1,3 @@
-#include "experiment/fine_tuning_plan.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,21 +8,13 @@
 #include "data/model_catalogue.h"
 #include "data/model_size.h"
 #include "data/prepare.h"
+#include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/model_hash.h"
-#include "experiment/property_spec.h"
+#include "measure/machine.h"
 #include "measure/nvml.h"
 
 namespace assay::experiment {
 namespace {
-
-Result<int64_t> MemoryBudget(const space::Entity& point) {
-  const std::string text = TextOf(point, "memory_budget");
-  if (text.empty()) {
-    return 0;
-  }
-  Result<int64_t> bytes = ParseBytes(text);
-  return bytes.ok() ? bytes : bytes.status().WithContext("memory_budget");
-}
 
 Status CheckDataset(const std::string& id, const std::string& share_dir) {
   if (data::IsKnownDataset(id)) {
@@ -69,8 +59,8 @@ Status CheckGpu(const space::Entity& point) {
   return Status::Ok();
 }
 
-/// What the reference hard-codes for all its experiments, and what the point says.
-job::TunePlan TrainingOf(const space::Entity& point, const PlanContext& context) {
+/// What the reference hard-codes for all its experiments.
+job::TunePlan ReferenceTraining() {
   job::TunePlan plan;
   plan.method = "full";
   plan.learning_rate = 1e-5;
@@ -80,22 +70,6 @@ job::TunePlan TrainingOf(const space::Entity& point, const PlanContext& context)
   plan.max_grad_norm = 1.0;
   plan.shuffle = true;
   plan.save = "none";
-  plan.batch_size = IntegerOf(point, "batch_size") / std::max<int64_t>(1, IntegerOf(point, "number_gpus"));
-  plan.gradient_accumulation_steps = IntegerOf(point, "gradient_accumulation_steps");
-  plan.model_max_length = IntegerOf(point, "model_max_length");
-  plan.dtype = TextOf(point, "torch_dtype");
-  plan.gradient_checkpointing = BoolOf(point, "gradient_checkpointing") ? "on" : "off";
-  plan.optimizer = TextOf(point, "optim");
-  const int64_t max_steps = IntegerOf(point, "max_steps");
-  plan.max_steps = max_steps > 0 ? max_steps : -1;
-  plan.num_train_epochs = IntegerOf(point, "num_train_epochs");
-  const double stop_after_seconds = NumberOf(point, "stop_after_seconds");
-  plan.stop_after_seconds = stop_after_seconds > 0 ? stop_after_seconds : -1;
-  plan.auto_stop_method = TextOf(point, "auto_stop_method");
-  plan.seed = static_cast<uint64_t>(IntegerOf(point, "seed"));
-  plan.device = IntegerOf(point, "number_gpus") == 0 ? "cpu" : "cuda";
-  const int64_t threads = IntegerOf(point, "threads");
-  plan.threads = threads > 0 ? threads : context.threads;
   return plan;
 }
 
@@ -114,18 +88,19 @@ data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, c
 
 }  // namespace
 
-Status CheckFineTuningInputs(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
-  ASSAY_RETURN_IF_ERROR(CheckSupported(experiment, point));
+Status FineTuningExperiment::CheckInputs(const space::Entity& point, const PlanContext& context) const {
+  ASSAY_RETURN_IF_ERROR(CheckSupported(*this, point));
   if (!context.trace_dir.empty()) {
-    return Status::Unsupported(fmt::format("{} writes no trace: leave --trace out", experiment.id()));
+    return Status::Unsupported(fmt::format("{} writes no trace: leave --trace out", id()));
   }
-  ASSAY_RETURN_IF_ERROR(MemoryBudget(point).status());
+  ASSAY_RETURN_IF_ERROR(TrainingOf(point, context).status());
   ASSAY_RETURN_IF_ERROR(data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()).status());
   ASSAY_RETURN_IF_ERROR(CheckDataset(TextOf(point, "dataset_id"), context.ShareFolder()));
   return CheckGpu(point);
 }
 
-Result<std::map<std::string, std::string>> FineTuningContents(const space::Entity& point, const PlanContext& context) {
+Result<std::map<std::string, std::string>> FineTuningExperiment::Contents(const space::Entity& point,
+                                                                          const PlanContext& context) const {
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
@@ -134,12 +109,22 @@ Result<std::map<std::string, std::string>> FineTuningContents(const space::Entit
       {"model_hash", model_hash}, {"data_hash", data.data_hash}, {"tokenizer_hash", data.tokenizer_hash}};
 }
 
-Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity& point, const PlanContext& context) {
+Result<job::TunePlan> FineTuningExperiment::TrainingOf(const space::Entity& point, const PlanContext& context) const {
+  job::TunePlan plan = ReferenceTraining();
+  ASSAY_RETURN_IF_ERROR(TakeAll(properties_, point, plan));
+  plan.batch_size /= std::max<int64_t>(1, IntegerOf(point, "number_gpus"));
+  plan.threads = plan.threads > 0 ? plan.threads : context.threads;
+  if (specialize_ != nullptr) {
+    specialize_(point, plan);
+  }
+  return plan;
+}
+
+Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const PlanContext& context) const {
   const double start = MonotonicSeconds();
-  ASSAY_RETURN_IF_ERROR(CheckFineTuningInputs(experiment, point, context));
+  ASSAY_RETURN_IF_ERROR(CheckInputs(point, context));
   RunPlan plan;
-  job::TunePlan& tune = plan.work.emplace<job::TunePlan>(TrainingOf(point, context));
-  ASSAY_ASSIGN_OR_RETURN(tune.memory_budget_bytes, MemoryBudget(point));
+  ASSAY_ASSIGN_OR_RETURN(job::TunePlan tune, TrainingOf(point, context));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   tune.model_dir = model.dir;
@@ -158,6 +143,9 @@ Result<RunPlan> PlanFineTuning(const Experiment& experiment, const space::Entity
                      {"tokenizer_hash", tokens.tokenizer_hash},
                      {"tokenizer", tokens.tokenizer.empty() ? "none" : tokens.tokenizer}};
   plan.seconds = MonotonicSeconds() - start;
+  // By the machine's size: what is free at the moment says nothing about the point.
+  ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context, measure::FindMemoryRoom().total_bytes));
+  plan.work = std::move(tune);
   return plan;
 }
 

@@ -1,4 +1,4 @@
-#include "experiment/vit_plugin_targets.h"
+#include "experiment/vit_plugin/vit_plugin.h"
 
 namespace assay::experiment {
 

@@ -1,13 +1,11 @@
+#include "experiment/vit_plugin/vit_plugin.h"
+
 #include <gmock/gmock.h>
 
 #include <cmath>
 
 #include "base/files.h"
-#include "experiment/property_spec.h"
 #include "experiment/testing.h"
-#include "experiment/vit_plugin_measure.h"
-#include "experiment/vit_plugin_plan.h"
-#include "experiment/vit_plugin_properties.h"
 #include "space/number.h"
 
 namespace assay::experiment {
@@ -79,7 +77,7 @@ TEST(VitPluginTest, TheReferenceIsOneRankWithTheImagesOfAll) {
                                         {"threads", int64_t{1}},
                                         {"zero_stage", int64_t{1}}});
   const Result<RunPlan> plan =
-      PlanVitPlugin(**FindExperiment(kVit), point, {.share_dir = folder.path(), .cache_dir = folder.path() + "/cache"});
+      (*FindExperiment(kVit))->Plan(point, {.share_dir = folder.path(), .cache_dir = folder.path() + "/cache"});
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   const auto& reference = std::get<job::VitPlan>(plan->reference->work);
   EXPECT_EQ(reference.number_ranks, 1);
@@ -95,7 +93,10 @@ TEST(VitPluginTest, PluginsAndKnobsAreDescribed) {
   EXPECT_EQ(properties.front().notes.size(), job::Plugins().size());
   EXPECT_THAT(properties.front().notes[4], HasSubstr("tensor, pipeline and data ranks (fp16; knobs: zero_stage"));
   job::PluginKnobs knobs;
-  job::VisitKnobs(knobs, [](const char* name, auto&) { EXPECT_NE(job::DescribeKnob(name), "") << name; });
+  job::VisitKnobs(knobs, [](const char* name, auto&) {
+    EXPECT_NE(job::DescribeKnob(name), "") << name;
+    EXPECT_NE(FindProperty(**FindExperiment(kVit), name), nullptr) << name;
+  });
 }
 
 TEST(PublishedVitTest, FixedCostsFollowFromTheRows) {

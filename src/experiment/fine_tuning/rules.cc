@@ -1,9 +1,8 @@
-#include "experiment/fine_tuning_rules.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/property_spec.h"
 
 namespace assay::experiment {

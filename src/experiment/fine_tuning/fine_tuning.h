@@ -1,0 +1,69 @@
+// What the fine-tuning experiments have in common, as the reference's SFTTrainer actuator has it: properties, rules,
+// targets, the plan, and what is measured of a run. An experiment is a FineTuningDefinition: what it has otherwise.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/token_file.h"
+#include "experiment/experiment.h"
+#include "experiment/planned_property.h"
+
+namespace assay::experiment {
+
+using TuneProperty = Planned<job::TunePlan>;
+
+/// The properties that all have, required ones first. What this version cannot do is in the domains, and not in
+/// `supported`.
+const std::vector<TuneProperty>& FineTuningProperties();
+const std::vector<TargetSpec>& FineTuningTargets();
+const ReportSections& FineTuningReport();
+
+/// The targets of FineTuningTargets(). `record` ended as done; `plan` is what the worker carried out.
+/// kFailedPrecondition when a loss is not finite: the point is invalid.
+Result<Measured> MeasureFineTuning(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record);
+
+struct FineTuningDefinition {
+  std::string id;
+  std::string description;
+  std::string method;        ///< as Declaration::method
+  bool is_baseline = false;  ///< of the fine-tuning experiments
+  /// Beside FineTuningProperties(); one of a name of theirs stands in its place (see Changed).
+  std::vector<TuneProperty> properties = {};
+  /// What the experiment fixes, or makes of several properties, after all properties have been taken.
+  void (*specialize)(const space::Entity& point, job::TunePlan& plan) = nullptr;
+};
+
+class FineTuningExperiment : public Experiment {
+ public:
+  explicit FineTuningExperiment(const FineTuningDefinition& definition);
+
+  Verdict Check(const space::Entity& point) const override;
+  Status CheckInputs(const space::Entity& point, const PlanContext& context) const override;
+  Result<std::map<std::string, std::string>> Contents(const space::Entity& point,
+                                                      const PlanContext& context) const override;
+  Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const override;
+  Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
+                           const job::RunRecord& record) const override;
+
+ private:
+  Result<job::TunePlan> TrainingOf(const space::Entity& point, const PlanContext& context) const;
+
+  std::vector<TuneProperty> properties_;
+  void (*specialize_)(const space::Entity& point, job::TunePlan& plan);
+};
+
+/// The rules of the reference that make a complete point invalid before anything is launched.
+Verdict CheckFineTuningRules(const space::Entity& point);
+
+/// OutOfMemory where no batch could make the model fit a machine that has `memory_bytes` for it. On a GPU nothing is
+/// asked.
+Status CheckModelFits(const space::Entity& point, const job::TunePlan& plan, const PlanContext& context,
+                      int64_t memory_bytes);
+
+/// How the reference counts the tokens of a run: those of rows [first_row, end_row) in file order, each cut to
+/// `max_length`; beyond the last row it goes on with the first one.
+int64_t FileOrderTokens(const data::TokenFile& file, int64_t first_row, int64_t end_row, int64_t max_length);
+
+}  // namespace assay::experiment

@@ -1,0 +1,31 @@
+#include "experiment/vit_plugin/vit_plugin.h"
+
+#include "experiment/catalogue.h"
+
+namespace assay::experiment {
+
+VitPluginExperiment::VitPluginExperiment()
+    : Experiment(
+          {.id = "vit_plugin_benchmark-v1.0.0",
+           .description =
+               "Speed, memory and communication of parallel plugins (DDP, ZeRO, Gemini, FSDP, hybrid) that train "
+               "a ViT",
+           .properties = SpecsOf(VitPluginProperties()),
+           .targets = VitPluginTargets(),
+           .report = VitPluginReport()}) {}
+
+Verdict VitPluginExperiment::Check(const space::Entity& point) const {
+  return CheckVitPluginRules(point);
+}
+
+Result<Measured> VitPluginExperiment::Measure(const space::Entity& point, const RunPlan& plan,
+                                              const job::RunRecord& record) const {
+  return MeasureVitPlugin(point, plan, record);
+}
+
+const Experiment& VitPluginBenchmark() {
+  static const VitPluginExperiment experiment;
+  return experiment;
+}
+
+}  // namespace assay::experiment
