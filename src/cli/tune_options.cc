@@ -89,6 +89,8 @@ void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
       ->type_name("DIR");
   AddField(app, options, "--save", &Plan::save, "What is written at the end: the model, or the adapter of LoRA")
       ->check(CLI::IsMember({"none", "final"}));
+  AddField(app, options, "--max-shard-mib", &Plan::max_shard_mib, "Of the files that a model's weights are saved in")
+      ->check(WholeNumber(1));
   app.add_flag("--trace", options.trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
   AddWritePlanOption(app, options.write_plan);
   AddOutputOption(app, options.output, {"table", "json"});
@@ -98,6 +100,9 @@ Status CompleteOutput(bool trace, job::TrainingPlan& plan) {
   const bool writes = plan.save != "none" || trace;
   if (writes && plan.output_dir.empty()) {
     return Status::InvalidArgument("--save final and --trace need a folder: add --output-dir DIR");
+  }
+  if (plan.save == "none" && plan.max_shard_mib != job::TrainingPlan().max_shard_mib) {
+    return Status::InvalidArgument("--max-shard-mib goes with --save final: add it, or leave --max-shard-mib out");
   }
   plan.trace_dir = trace ? plan.output_dir : "";
   return writes ? CheckWritableDirectory(plan.output_dir) : Status::Ok();

@@ -190,6 +190,17 @@ Status CheckBuckets(const PluginInfo& plugin, const PluginKnobs& knobs) {
                                  "; leave it out, or choose zero_stage 0");
 }
 
+/// Where gradients lie in buckets every rank has the weights, so none are gathered.
+Status CheckGathers(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  const bool gathers = std::ranges::find(plugin.knobs, "bucket_mib") == plugin.knobs.end();
+  if (gathers || knobs.communication_dtype != "float8") {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(std::string(plugin.name) +
+                                 " gathers no weights that could travel in 8 bits: choose another communication_dtype "
+                                 "than float8, or another plugin");
+}
+
 /// The ranks must be a whole number of meshes.
 Status CheckMesh(const PluginKnobs& knobs, int64_t ranks) {
   if (ranks < 1) {
@@ -247,6 +258,7 @@ Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ra
     ASSAY_RETURN_IF_ERROR(CheckStage(plugin, knobs.zero_stage));
   }
   ASSAY_RETURN_IF_ERROR(CheckBuckets(plugin, knobs));
+  ASSAY_RETURN_IF_ERROR(CheckGathers(plugin, knobs));
   return CheckMesh(knobs, ranks);
 }
 

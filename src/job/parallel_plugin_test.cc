@@ -56,6 +56,11 @@ TEST(CheckKnobsTest, RefusesKnobsThatThePluginDoesNotRead) {
 
 TEST(CheckKnobsTest, BucketsAreReadWhereGradientsAreNotSharded) {
   EXPECT_EQ(ErrorOf("NO_SHARD", 2, [](PluginKnobs& k) { k.bucket_mib = 2; }), "");
+  for (const char* plugin : {"torch_ddp", "torch_ddp_fp16", "NO_SHARD", "hybrid_parallel"}) {
+    EXPECT_THAT(ErrorOf(plugin, 4, [](PluginKnobs& k) { k.communication_dtype = "float8"; }),
+                HasSubstr("gathers no weights that could travel in 8 bits"));
+  }
+  EXPECT_EQ(ErrorOf("FULL_SHARD", 4, [](PluginKnobs& k) { k.communication_dtype = "float8"; }), "");
   EXPECT_THAT(ErrorOf("low_level_zero", 2, [](PluginKnobs& k) { k.bucket_mib = 2; }),
               HasSubstr("low_level_zero does not read bucket_mib"));
   EXPECT_EQ(ErrorOf("hybrid_parallel", 4, [](PluginKnobs& k) { k.bucket_mib = 2; }), "");

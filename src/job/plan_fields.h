@@ -41,6 +41,7 @@ void VisitTrainingFields(Plan& plan, const Visitor& visit) {
   visit("memory_budget_bytes", plan.memory_budget_bytes);
   visit("output_dir", plan.output_dir);
   visit("save", plan.save);
+  visit("max_shard_mib", plan.max_shard_mib);
 }
 
 /// A visitor of a plan's fields, `visit(name, field)`, that reads each from `object`. Keeps the first error, and the

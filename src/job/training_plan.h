@@ -37,6 +37,7 @@ struct TrainingPlan : ParallelPlan {
   int64_t memory_budget_bytes = 0;  ///< a rank's tensor memory beyond it is an out-of-memory outcome; 0: no budget
   std::string output_dir;           ///< where `save` puts its files; empty when save is none
   std::string save = "none";        ///< none | final
+  int64_t max_shard_mib = 4768;     ///< of the files with a model's weights that `save` writes; transformers' 5 GB
 };
 
 inline constexpr int64_t kAutoCheckpointing = -1;

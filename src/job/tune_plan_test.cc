@@ -45,6 +45,7 @@ TunePlan UnusualPlan() {
   plan.memory_budget_bytes = int64_t{4} << 30;
   plan.output_dir = "/out";
   plan.save = "final";
+  plan.max_shard_mib = 100;
   return plan;
 }
 

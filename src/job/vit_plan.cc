@@ -33,7 +33,6 @@ void VisitVitFields(Plan& plan, const Visitor& visit) {
   visit("max_warmup_steps", plan.max_warmup_steps);
   visit("evaluate_every_epoch", plan.evaluate_every_epoch);
   visit("dry_run", plan.dry_run);
-  visit("max_shard_mib", plan.max_shard_mib);
 }
 
 Status CheckChoice(const char* name, const std::string& value, const std::vector<std::string>& choices) {
@@ -123,7 +122,7 @@ Status CheckHybrid(const VitPlan& plan) {
         "hybrid_parallel cuts its batch by microbatches: leave gradient_accumulation_steps " +
         std::to_string(plan.gradient_accumulation_steps) + " out");
   }
-  if (plan.precision == "fp8" || plan.knobs.communication_dtype == "float8") {
+  if (plan.precision == "fp8") {
     return Status::InvalidArgument(
         "hybrid_parallel gathers no weights that could travel in 8 bits: choose another precision than fp8");
   }

@@ -55,8 +55,7 @@ struct VitPlan : TrainingPlan {
   int64_t max_warmup_steps = 50;
   bool evaluate_every_epoch = true;  ///< else after the last epoch only
 
-  bool dry_run = false;          ///< nothing is computed or sent: the memory ledger and collectives are predicted
-  int64_t max_shard_mib = 5120;  ///< of the files that `save` writes
+  bool dry_run = false;  ///< nothing is computed or sent: the memory ledger and collectives are predicted
 };
 
 /// What decides whether a plan can be carried out at all, apart from its files and devices: names, ranges, the mesh,

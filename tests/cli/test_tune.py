@@ -78,6 +78,15 @@ def test_full_model_saves_and_loads_back(assay, model, rows, tmp_path):
     assert again["weights"] == "file"
 
 
+def test_weights_are_saved_in_files_of_the_size_that_is_asked_for(assay, model, rows, tmp_path):
+    out = tmp_path / "out"
+    saving = ["--dtype", "float32", "--save", "final", "--output-dir", out]
+    assay.ok(*tune(model, rows, *saving, "--max-shard-mib", 1))
+    assert len(list(out.glob("model-*.safetensors"))) == 2
+    assay.ok(*tune(model, rows, *saving))
+    assert [path.name for path in out.glob("*.safetensors")] == ["model.safetensors"]
+
+
 def test_lora_continues_from_its_own_adapter(assay, model, rows, tmp_path):
     out = tmp_path / "adapter"
     assay.ok(*tune(model, rows, "--method", "lora", "--save", "final", "--output-dir", out))

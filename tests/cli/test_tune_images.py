@@ -66,6 +66,7 @@ def test_what_both_kinds_share_reaches_either_with_its_own_defaults(environment,
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"input_ids": [1, 2, 3]}\n' * 9)
     shared = ["--stop-after-seconds", 7, "--lr-scheduler-type", "linear", "--memory-cap", "1GiB", "--max-steps", 0]
+    shared += ["--save", "final", "--output-dir", tmp_path / "out", "--max-shard-mib", 7]
     plans = []
     for own in (["--model", "vit-digits", "--data", "digits"], ["--model", "smollm2-135m", "--data", rows]):
         finished = train(environment, *own, *shared)
@@ -73,7 +74,7 @@ def test_what_both_kinds_share_reaches_either_with_its_own_defaults(environment,
         plans.append(json.loads((tmp_path / "plan.json").read_text()))
     for plan in plans:
         assert (plan["stop_after_seconds"], plan["lr_scheduler_type"], plan["max_steps"]) == (7, "linear", -1)
-        assert plan["memory_budget_bytes"] == 1 << 30
+        assert (plan["memory_budget_bytes"], plan["max_shard_mib"]) == (1 << 30, 7)
     assert [plan["batch_size"] for plan in plans] == [8, 4]
     assert [plan["learning_rate"] for plan in plans] == [3e-4, 1e-5]
     assert [plan["shuffle"] for plan in plans] == [True, False]
@@ -108,6 +109,7 @@ MISTAKES = [
     ),
     (["--data", "digits", "--save", "final"], "add --output-dir DIR"),
     (["--data", "digits", "--memory-cap", "much"], "much"),
+    (["--data", "digits", "--max-shard-mib", "9"], "--max-shard-mib goes with --save final"),
     (
         ["--model", "vit-digits", "--data", "digits", "--lora-rank", "8", "--dtype", "float32"],
         "vit-digits is a vision transformer, not a language model: leave --dtype and --lora-rank out",

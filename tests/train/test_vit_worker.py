@@ -134,6 +134,45 @@ def test_collectives_are_those_of_the_measured_steps(protocol, model_dir, tmp_pa
         assert totals["all_reduce"]["payload_bytes"] == pytest.approx(4 * 4 * parameters, rel=0.02)
 
 
+def collectives(folder, plugin, knobs, **plan):
+    """{operation: totals} of the first of two ranks."""
+    folder.mkdir(exist_ok=True)
+    events = run(folder, 2, plugin=plugin, knobs=knobs, **plan)[0]
+    return {event["operation"]: event for event in of_kind(events, "collective") if event["calls"] > 0}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "knobs"),
+    [("torch_ddp", {}), ("NO_SHARD", {}), ("hybrid_parallel", {"tp_size": 1, "pp_size": 1, "zero_stage": 0})],
+)
+def test_smaller_buckets_are_more_collectives_of_the_same_gradients(plugin, knobs, model_dir, tmp_path):
+    plan = {"model_dir": str(model_dir), "max_steps": 1}
+    whole = collectives(tmp_path, plugin, knobs, **plan)["all_reduce"]
+    cut = collectives(tmp_path, plugin, knobs | {"bucket_mib": 0.01}, **plan)["all_reduce"]
+    assert cut["calls"] == whole["calls"] + 2  # all in one; or head and last layer, first layer, embeddings
+    assert cut["payload_bytes"] == whole["payload_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "knobs"), [("torch_ddp", {}), ("low_level_zero", {"zero_stage": 1}), ("gemini", {}), ("NO_SHARD", {})]
+)
+def test_gradients_travel_as_the_communication_dtype(plugin, knobs, model_dir, tmp_path):
+    plan = {"model_dir": str(model_dir), "max_steps": 1}
+    operation = "all_reduce" if plugin in ("torch_ddp", "NO_SHARD") else "reduce_scatter"
+    single = collectives(tmp_path, plugin, knobs, **plan)[operation]
+    half = collectives(tmp_path, plugin, knobs | {"communication_dtype": "bfloat16"}, **plan)[operation]
+    assert half["payload_bytes"] == pytest.approx(single["payload_bytes"] / 2, rel=0.01)
+
+
+@pytest.mark.parametrize("plugin", ["low_level_zero", "gemini", "FULL_SHARD"])
+def test_weights_travel_in_8_bits_where_that_is_asked_for(plugin, model_dir, tmp_path):
+    plan = {"model_dir": str(model_dir), "max_steps": 2}
+    stage = {"zero_stage": 1} if plugin == "low_level_zero" else {}
+    exact = collectives(tmp_path, plugin, stage, **plan)["all_gather"]
+    coarse = collectives(tmp_path, plugin, stage | {"communication_dtype": "float8"}, **plan)["all_gather"]
+    assert coarse["payload_bytes"] == pytest.approx(exact["payload_bytes"] / 4, rel=0.05)
+
+
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "amp_bf16", "amp_fp16"])
 def test_16_bit_precisions_follow_float32(precision, model_dir, alone, tmp_path):
     scale = {"loss_scale": 1024.0} if "fp16" in precision else {}

@@ -29,7 +29,8 @@ std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarTyp
 /// its name only when it is whole. Adapters are not part of it. Throws StatusError.
 void save_model(const CausalLM& model, const std::string& output_dir);
 /// The same with other values, of all its parameters in any order: of a model whose own are spread over ranks.
-void save_model(const CausalLM& model, std::vector<NamedTensor> parameters, const std::string& output_dir);
+void save_model(const CausalLM& model, std::vector<NamedTensor> parameters, const std::string& output_dir,
+                int64_t max_shard_bytes);
 
 /// Bytes of weights that are mapped files and therefore not in LiveTensorBytes(); process-wide.
 int64_t mapped_weight_bytes();

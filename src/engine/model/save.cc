@@ -177,15 +177,17 @@ void save_checkpoint(const Checkpoint& checkpoint, const std::string& output_dir
 }
 
 void save_model(const CausalLM& model, const std::string& output_dir) {
-  save_model(model, model.parameters(), output_dir);
+  save_model(model, model.parameters(), output_dir, kMaxShardBytes);
 }
 
-void save_model(const CausalLM& model, std::vector<NamedTensor> parameters, const std::string& output_dir) {
+void save_model(const CausalLM& model, std::vector<NamedTensor> parameters, const std::string& output_dir,
+                int64_t max_shard_bytes) {
   save_checkpoint({.parameters = std::move(parameters),
                    .config_json = model.config().json,
                    .architecture = architecture::FindFamily(model.model_type())->architecture,
                    .source_dir = model.config().source_dir,
-                   .side_files = kTokenizerFiles},
+                   .side_files = kTokenizerFiles,
+                   .max_shard_bytes = max_shard_bytes},
                   output_dir);
 }
 

@@ -90,7 +90,7 @@ class CausalLmTraining : public Training {
     for (auto& [name, tensor] : weights) {
       tensor = tensor.to(parse_dtype(plan_.dtype));  // it may be the optimiser's float32 copy
     }
-    save_model(*session_.model, std::move(weights), plan_.output_dir);
+    save_model(*session_.model, std::move(weights), plan_.output_dir, plan_.max_shard_mib << 20);
   }
 
  private:

@@ -70,6 +70,7 @@ Status check_plan(const job::TunePlan& plan) {
       {"weight_decay", plan.weight_decay, 0},
       {"max_grad_norm", plan.max_grad_norm, 0},
       {"memory_budget_bytes", static_cast<double>(plan.memory_budget_bytes), 0},
+      {"max_shard_mib", static_cast<double>(plan.max_shard_mib), 1},
   }));
   return check_paths(plan);
 }
