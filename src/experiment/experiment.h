@@ -115,6 +115,14 @@ struct Verdict {
   bool valid() const { return reason.empty(); }
 };
 
+/// How often a point is run to be measured once.
+struct Runs {
+  int64_t count = 1;  ///< of the same plan, one after another
+  /// Measure judges all of them, however they ended. Else all must end as done, and the first that does not is what the
+  /// point comes to.
+  bool of_any_end = false;
+};
+
 /// What an experiment is, as data: nothing but it knows the names in it.
 struct Declaration {
   std::string id;             ///< finetune_full_benchmark-v1.0.0
@@ -124,6 +132,7 @@ struct Declaration {
   bool is_baseline = false;   ///< its siblings are held against it
   std::vector<PropertySpec> properties = {};
   std::vector<TargetSpec> targets = {};
+  Runs runs = {};
   ReportSections report = {};
 };
 
@@ -154,10 +163,11 @@ class Experiment {
   /// failure; by its code (kNotFound, kInvalidArgument, kUnsupported, ...) the user's mistake. kFailedPrecondition: no
   /// run can ever do what the point asks for of its model, which makes the point invalid.
   virtual Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const = 0;
-  /// The targets of a run that ended as done. An error says why they cannot be had (no step was made, a value is NaN);
-  /// kFailedPrecondition: the run did something else than the point asks for, which makes the point invalid.
+  /// The targets of the runs that declaration().runs asks for. An error says why they cannot be had (no step was made,
+  /// a value is NaN); kFailedPrecondition: a run did something else than the point asks for, which makes the point
+  /// invalid: the experiment's gate.
   virtual Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
-                                   const job::RunRecord& record) const = 0;
+                                   std::span<const job::RunRecord> runs) const = 0;
 
  private:
   Declaration declaration_;

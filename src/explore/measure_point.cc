@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -152,40 +153,54 @@ class PointRun {
   }
 
   Status RunPlan(experiment::RunPlan& plan) {
-    Say("running");
-    ASSAY_ASSIGN_OR_RETURN(const job::RunRecord record, Run(plan.work));
-    AddProvenance(WorkerProvenance(record));
-    AddProvenance({{"run_end", std::string(job::ToString(record.end))}});
-    switch (record.end) {
-      case job::RunEnd::kInterrupted:
+    const experiment::Runs& wanted = point_.experiment->declaration().runs;
+    std::vector<job::RunRecord> runs;
+    std::string ends;
+    while (std::ssize(runs) < wanted.count) {
+      Say(wanted.count == 1 ? "running" : fmt::format("running {} of {},", runs.size() + 1, wanted.count));
+      ASSAY_ASSIGN_OR_RETURN(job::RunRecord record, Run(plan.work));
+      if (record.end == job::RunEnd::kInterrupted) {
         return launch::EndStatus(record);
-      case job::RunEnd::kDone:
-        Measure(plan, record);
-        break;
-      case job::RunEnd::kOutOfMemory:
-        result_.measurement.series = record.samples;
-        AddProvenance({{"out_of_memory_found_by", record.signal == 0 ? "worker" : "kernel"}});
-        if (const Status own = CheckMemoryWasFree(plan.work, record); !own.ok()) {
-          Fail(own);
-        } else {
-          ConcludeRun(Outcome::kInvalid, record.reason);
-        }
-        break;
-      case job::RunEnd::kDiverged:
-        result_.measurement.series = record.samples;
-        ConcludeRun(Outcome::kInvalid, record.reason);
-        break;
-      default:
-        result_.measurement.series = record.samples;
-        AddProvenance({{"stderr", record.stderr_tail}});
-        Fail(launch::EndStatus(record));
+      }
+      ends += (ends.empty() ? "" : ", ") + std::string(job::ToString(record.end));
+      AddProvenance(WorkerProvenance(record));
+      AddProvenance({{"run_end", ends}});
+      if (!MayGoOn(plan, record, wanted.of_any_end)) {
+        return Status::Ok();
+      }
+      runs.push_back(std::move(record));
     }
+    Measure(plan, runs);
     return Status::Ok();
   }
 
+  /// Whether a run counts; else the point is concluded with it. Memory that others used up proves nothing about it.
+  bool MayGoOn(const experiment::RunPlan& plan, const job::RunRecord& record, bool of_any_end) {
+    Status own = CheckNeverStoodStill(record);
+    if (record.end == job::RunEnd::kOutOfMemory) {
+      AddProvenance({{"out_of_memory_found_by", record.signal == 0 ? "worker" : "kernel"}});
+      own = CheckMemoryWasFree(plan.work, record);
+    }
+    if (own.ok() && (of_any_end || record.end == job::RunEnd::kDone)) {
+      return true;
+    }
+    result_.measurement.series = record.samples;
+    const bool out_of_memory = record.end == job::RunEnd::kOutOfMemory;
+    if (!own.ok() && (out_of_memory || record.end == job::RunEnd::kDone)) {
+      Fail(own);
+    } else if (out_of_memory || record.end == job::RunEnd::kDiverged) {
+      ConcludeRun(Outcome::kInvalid, record.reason);
+    } else {
+      AddProvenance({{"stderr", record.stderr_tail}});
+      Fail(launch::EndStatus(record));
+    }
+    return false;
+  }
+
   /// A ceiling that the run went beyond was measured while the machine was busy: once more, then.
-  Result<experiment::Measured> MeasureBelowCeiling(experiment::RunPlan& plan, const job::RunRecord& record) const {
-    Result<experiment::Measured> measured = point_.experiment->Measure(point_.complete, plan, record);
+  Result<experiment::Measured> MeasureBelowCeiling(experiment::RunPlan& plan,
+                                                   const std::vector<job::RunRecord>& runs) const {
+    Result<experiment::Measured> measured = point_.experiment->Measure(point_.complete, plan, runs);
     if (!measured.ok() || plan.ceiling_tflops <= 0) {
       return measured;
     }
@@ -198,21 +213,19 @@ class PointRun {
       return measured;
     }
     FindCeiling(plan, tflops);
-    return point_.experiment->Measure(point_.complete, plan, record);
+    return point_.experiment->Measure(point_.complete, plan, runs);
   }
 
-  void Measure(experiment::RunPlan& plan, const job::RunRecord& record) {
+  void Measure(experiment::RunPlan& plan, const std::vector<job::RunRecord>& runs) {
     Say("measuring");
-    if (const std::string starved = DescribeStarvation(record); !starved.empty()) {
-      AddProvenance({{"starved", starved}});
+    for (const job::RunRecord& record : runs) {
+      if (const std::string starved = DescribeStarvation(record); !starved.empty()) {
+        AddProvenance({{"starved", starved}});
+      }
     }
-    if (const Status ran = CheckNeverStoodStill(record); !ran.ok()) {
-      result_.measurement.series = record.samples;
-      return Fail(ran);
-    }
-    Result<experiment::Measured> measured = MeasureBelowCeiling(plan, record);
+    Result<experiment::Measured> measured = MeasureBelowCeiling(plan, runs);
     if (!measured.ok() && measured.status().code() == ErrorCode::kFailedPrecondition) {
-      result_.measurement.series = record.samples;
+      result_.measurement.series = runs.back().samples;
       return ConcludeRun(Outcome::kInvalid, measured.status().message());
     }
     if (!measured.ok()) {

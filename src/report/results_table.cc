@@ -132,12 +132,13 @@ std::string ConstantsLine(const ResultSet& results) {
   return parts.empty() ? "" : fmt::format("All points: {}\n\n", Join(parts, ", "));
 }
 
-std::string RenderResultsTable(std::span<const Measurement> measurements, int64_t planned_points) {
+std::string RenderResultsTable(std::span<const Measurement> measurements, int64_t planned_points,
+                               experiment::Experiments catalogue) {
   if (measurements.empty()) {
     return planned_points > 0 ? fmt::format("No measurements: 0 of {}.\n", Count(planned_points, "point"))
                               : "No measurements.\n";
   }
-  const ResultSet results(measurements);
+  const ResultSet results(measurements, catalogue);
   const std::vector<Metric> metrics = ResolveMetrics(results);
   const bool with_reason =
       std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return !NoteOn(m).empty(); });

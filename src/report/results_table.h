@@ -14,7 +14,8 @@ namespace assay::report {
 /// and interval, the reason of what is not valid (shortened). What all points share stands once, above, and whether the
 /// weights were random and which tokeniser was used. `planned_points` of the space are told with how many were
 /// measured; 0: not known. Ends in a newline; says so when there is nothing.
-std::string RenderResultsTable(std::span<const samplestore::Measurement> measurements, int64_t planned_points = 0);
+std::string RenderResultsTable(std::span<const samplestore::Measurement> measurements, int64_t planned_points = 0,
+                               experiment::Experiments catalogue = experiment::AllExperiments());
 
 /// "All points: ...": what they share, and an empty line; empty where nothing is shared.
 std::string ConstantsLine(const ResultSet& results);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,11 +34,22 @@ struct FineTuningDefinition {
   std::vector<TuneProperty> properties = {};
   /// What the experiment fixes, or makes of several properties, after all properties have been taken.
   void (*specialize)(const space::Entity& point, job::TunePlan& plan) = nullptr;
+  /// A rule beside CheckFineTuningRules: why a point cannot be; empty: it can.
+  std::string (*rule)(const space::Entity& point) = nullptr;
+
+  Runs runs = {};
+  /// What runs must have done beside what `measure` asks for, as Experiment::Measure refuses them.
+  Status (*gate)(const RunPlan& plan, std::span<const job::RunRecord> runs) = nullptr;
+  /// In place of FineTuningTargets() and of MeasureFineTuning() of the first run; the two go together.
+  std::vector<TargetSpec> targets = {};
+  Result<Measured> (*measure)(const space::Entity& point, const RunPlan& plan,
+                              std::span<const job::RunRecord> runs) = nullptr;
+  ReportSections report = FineTuningReport();
 };
 
 class FineTuningExperiment : public Experiment {
  public:
-  explicit FineTuningExperiment(const FineTuningDefinition& definition);
+  explicit FineTuningExperiment(FineTuningDefinition definition);
 
   Verdict Check(const space::Entity& point) const override;
   Status CheckInputs(const space::Entity& point, const PlanContext& context) const override;
@@ -45,13 +57,13 @@ class FineTuningExperiment : public Experiment {
                                                       const PlanContext& context) const override;
   Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const override;
   Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
-                           const job::RunRecord& record) const override;
+                           std::span<const job::RunRecord> runs) const override;
 
  private:
   Result<job::TunePlan> TrainingOf(const space::Entity& point, const PlanContext& context) const;
 
+  FineTuningDefinition definition_;
   std::vector<TuneProperty> properties_;
-  void (*specialize_)(const space::Entity& point, job::TunePlan& plan);
 };
 
 /// The rules of the reference that make a complete point invalid before anything is launched.

@@ -114,8 +114,8 @@ Result<job::TunePlan> FineTuningExperiment::TrainingOf(const space::Entity& poin
   ASSAY_RETURN_IF_ERROR(TakeAll(properties_, point, plan));
   plan.batch_size /= std::max<int64_t>(1, IntegerOf(point, "number_gpus"));
   plan.threads = plan.threads > 0 ? plan.threads : context.threads;
-  if (specialize_ != nullptr) {
-    specialize_(point, plan);
+  if (definition_.specialize != nullptr) {
+    definition_.specialize(point, plan);
   }
   return plan;
 }

@@ -19,8 +19,8 @@ Verdict VitPluginExperiment::Check(const space::Entity& point) const {
 }
 
 Result<Measured> VitPluginExperiment::Measure(const space::Entity& point, const RunPlan& plan,
-                                              const job::RunRecord& record) const {
-  return MeasureVitPlugin(point, plan, record);
+                                              std::span<const job::RunRecord> runs) const {
+  return MeasureVitPlugin(point, plan, runs.front());
 }
 
 const Experiment& VitPluginBenchmark() {

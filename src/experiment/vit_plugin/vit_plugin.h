@@ -31,7 +31,7 @@ class VitPluginExperiment : public Experiment {
                                                       const PlanContext& context) const override;
   Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const override;
   Result<Measured> Measure(const space::Entity& point, const RunPlan& plan,
-                           const job::RunRecord& record) const override;
+                           std::span<const job::RunRecord> runs) const override;
 };
 
 /// The plan without the model's folder. An error is a property that the plugin does not read or a value that it cannot
