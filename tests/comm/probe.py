@@ -1,10 +1,12 @@
 """Starts comm_probe as ranks, and what torch.distributed makes of the same values."""
 
+import functools
 import json
 import os
 import pathlib
 import socket
 import subprocess
+import tempfile
 
 import pytest
 import torch
@@ -48,6 +50,17 @@ def start(mode, backend, rank, size, port, **more):
 def start_all(mode, backend, size, **more):
     port = free_port()
     return [start(mode, backend, rank, size, port, **more) for rank in range(size)]
+
+
+def start_machines(mode, ranks_of_machines, **more):
+    """Ranks that take each other to be on several machines, as those that several agents start do."""
+    port, size, processes = free_port(), sum(ranks_of_machines), []
+    for machine, ranks in enumerate(ranks_of_machines):
+        place = {"GROUP_RANK": str(machine), "LOCAL_WORLD_SIZE": str(ranks)}
+        for local in range(ranks):
+            rank = len(processes)
+            processes.append(start(mode, "auto", rank, size, port, **place, LOCAL_RANK=str(local), **more))
+    return processes
 
 
 def finish(process, seconds=60):
@@ -95,9 +108,11 @@ def torch_rank(rank, size, port, folder):
     dist.destroy_process_group()
 
 
-def torch_results(size, folder):
-    mp.spawn(torch_rank, (size, free_port(), str(folder)), nprocs=size)
-    return [json.loads(pathlib.Path(folder, f"{rank}.json").read_text()) for rank in range(size)]
+@functools.cache
+def torch_results(size):
+    with tempfile.TemporaryDirectory() as folder:
+        mp.start_processes(torch_rank, (size, free_port(), folder), nprocs=size, start_method="fork")
+        return [json.loads(pathlib.Path(folder, f"{rank}.json").read_text()) for rank in range(size)]
 
 
 def assert_same(results, expected):

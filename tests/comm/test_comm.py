@@ -15,8 +15,8 @@ BACKENDS = ["shm", "gloo"]
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_results_are_those_of_torch_distributed(size, tmp_path):
-    expected = torch_results(size, tmp_path)
+def test_results_are_those_of_torch_distributed(size):
+    expected = torch_results(size)
     for backend in BACKENDS:
         ended = [finish(process) for process in start_all("check", backend, size)]
         assert [code for _, _, code in ended] == [0] * size, ended

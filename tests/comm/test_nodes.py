@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from probe import PROBE, assert_same, finish, free_port, start, torch_results
+from probe import PROBE, assert_same, finish, free_port, start, start_machines, torch_results
+from probe import wait_until_running as start_of_loop
 
 
 class Node:
@@ -76,15 +77,22 @@ def results_of(nodes):
     return sorted(results, key=lambda result: result["rank"])
 
 
-@pytest.mark.parametrize(
-    "ranks_of_nodes, backend", [([2, 2], "shm+gloo"), ([2, 1], "shm+gloo"), ([1, 1], "gloo"), ([2], "shm")]
-)
-def test_results_are_those_of_torch_distributed(start_nodes, ranks_of_nodes, backend, tmp_path):
-    results = results_of(start_nodes("check", ranks_of_nodes))
+def assert_results(results, ranks, backend):
     assert {result["backend"] for result in results} == {backend}
     sums = [{dtype: result[dtype]["all_reduce"] for dtype in ("float32", "bfloat16")} for result in results]
     assert sums == [sums[0]] * len(sums), "the same bits on every rank"
-    assert_same(results, torch_results(sum(ranks_of_nodes), tmp_path))
+    assert_same(results, torch_results(ranks))
+
+
+def test_results_are_those_of_torch_distributed(start_nodes):
+    assert_results(results_of(start_nodes("check", [2, 2])), 4, "shm+gloo")
+
+
+@pytest.mark.parametrize("ranks_of_machines, backend", [([2, 1], "shm+gloo"), ([1, 1], "gloo")])
+def test_unequal_and_single_ranks_give_the_same_results(ranks_of_machines, backend):
+    ended = [finish(process) for process in start_machines("check", ranks_of_machines)]
+    assert {code for _, _, code in ended} == {0}, ended
+    assert_results([json.loads(out) for out, _, _ in ended], sum(ranks_of_machines), backend)
 
 
 @pytest.fixture
@@ -122,21 +130,32 @@ def test_a_lost_machine_is_named_with_its_ranks(running_nodes):
     assert set(os.listdir("/dev/shm")) <= before
 
 
-def test_a_lost_rank_is_named_on_every_machine(running_nodes):
-    victim, *others = [pid for node in reversed(running_nodes) for pid in node.workers()]
-    os.kill(victim, signal.SIGKILL)
-    errors = last_words(others, running_nodes)
-    assert len(errors) == 3 and set(errors) == {errors[0]}, errors
-    assert f"(process {victim}) was lost in collective" in errors[0] and "its process has ended" in errors[0]
+def lines_of(processes):
+    """The one line of each, all of which fail."""
+    lines = []
+    for process in processes:
+        _, err, code = finish(process, 30)
+        assert code == 1
+        lines += [line for line in err.splitlines() if line.startswith("comm_probe: ")]
+    assert len(lines) == len(processes), lines
+    return lines
 
 
-def test_ranks_that_call_different_things_are_told_so(start_nodes):
-    nodes = start_nodes("differ", [1, 2], monitor_seconds=3)
-    for node in nodes:
-        assert node.agent.wait(60) != 0
-    errors = [error for node in nodes for error in node.errors()]
-    assert errors and set(errors) == {errors[0]}, errors
-    assert "calls all_reduce of blocks.3" in errors[0] and "calls broadcast of blocks.2" in errors[0]
+def test_a_lost_rank_is_named_on_every_machine():
+    *others, victim = ranks = start_machines("loop", [2, 2], ASSAY_COMM_TIMEOUT="10")
+    start_of_loop(ranks)
+    victim.kill()
+    lines = lines_of(others)
+    victim.communicate()
+    assert set(lines) == {lines[0]}, lines
+    assert f"(process {victim.pid}) was lost in collective" in lines[0] and "its process has ended" in lines[0]
+
+
+def test_ranks_that_call_different_things_are_told_so():
+    first, *others = lines_of(start_machines("differ", [1, 2], ASSAY_COMM_TIMEOUT="10"))
+    assert "calls all_reduce of blocks.3" in first and "calls broadcast of blocks.2" in first
+    # The store ends with the rank that serves it, and who comes too late says so.
+    assert all(line == first or "rank 0, whose store is gone" in line for line in others), others
 
 
 def by_hand(mode, rank, port, **more):
@@ -151,7 +170,8 @@ def test_a_machine_that_never_comes_is_one_line():
         _, err, code = finish(process)
         assert code == 1
         lines = [line for line in err.splitlines() if line.startswith("comm_probe: ")]
-        assert len(lines) == 1 and "ranks 2 and 3 did not come" in lines[0] or "rank 0 or its machine" in lines[0], err
+        assert len(lines) == 1, err
+        assert "ranks 2 and 3 did not come" in lines[0] or "rank 0 or its machine" in lines[0], err
     assert set(os.listdir("/dev/shm")) <= before
 
 
