@@ -9,11 +9,19 @@ from torch.nn.parallel import DistributedDataParallel
 from transformers import ViTForImageClassification
 
 
-def step(rank, ranks, port, model_dir, images, labels, micro_batches, dtype, compress, results):
-    """Rank 0 puts the mean loss, the gradients' norm and the bytes sent with each backward into `results`."""
+def steps(rank, ranks, port, peers, batch, results):
+    """Rank 0 puts what step() returns into `results`, for one after the other of `peers`."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=ranks)
+    outcomes = [step(rank, ranks, *peer, *batch) for peer in peers]
+    if rank == 0:
+        results.put(outcomes)
+    dist.destroy_process_group()
+
+
+def step(rank, ranks, dtype, compress, model_dir, images, labels, micro_batches):
+    """The mean loss, the norm of this rank's gradients and the bytes sent with each backward."""
     model = DistributedDataParallel(ViTForImageClassification.from_pretrained(model_dir, dtype=dtype))
     sent = []
 
@@ -35,7 +43,5 @@ def step(rank, ranks, port, model_dir, images, labels, micro_batches, dtype, com
         losses.append(loss.detach())
     mean = torch.stack(losses).mean()
     dist.all_reduce(mean)
-    if rank == 0:
-        norm = torch.stack([p.grad.float().norm() for p in model.parameters()]).norm()
-        results.put((mean.item() / ranks, norm.item(), sent))
-    dist.destroy_process_group()
+    norm = torch.stack([p.grad.float().norm() for p in model.parameters()]).norm()
+    return mean.item() / ranks, norm.item(), sent

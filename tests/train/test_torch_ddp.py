@@ -7,32 +7,33 @@ from ranks import free_port, of_kind
 from test_vit_worker import SIZE, image_file, losses, model_dir, norms, run  # noqa: F401
 
 IMAGES, MICRO_BATCHES, RANKS = 50, 5, 2
+PEERS = {
+    "16-bit parameters": ({"dtype": torch.bfloat16, "compress": False}, {"precision": "bf16"}),
+    "bf16_compress_hook": (
+        {"dtype": torch.float32, "compress": True},
+        {"knobs": {"communication_dtype": "bfloat16"}},
+    ),
+    "float32": ({"dtype": torch.float32, "compress": False}, {}),
+}
 
 
-def torch_ddp(model_dir, image_file, **options):  # noqa: F811
-    """The loss, the gradients' norm and the bytes sent with each backward, of one step over all images."""
+@pytest.fixture(scope="module")
+def torch_ddp(model_dir, image_file):  # noqa: F811
+    """Of each peer the loss, the gradients' norm and the bytes sent with each backward, of one step over all images."""
     data = image_file.read_bytes()[64:]
     pixels = torch.frombuffer(bytearray(data[: IMAGES * 3 * SIZE * SIZE]), dtype=torch.uint8)
     images, labels = pixels.view(IMAGES, 3, SIZE, SIZE).float() / 255 * 2 - 1, torch.arange(IMAGES) % 3
-    context = torch.multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
-    settings = (RANKS, free_port(), str(model_dir), images, labels, MICRO_BATCHES, *options.values(), results)
-    torch.multiprocessing.spawn(ddp_peer.step, settings, nprocs=RANKS)
-    return results.get()
+    results = torch.multiprocessing.get_context("spawn").SimpleQueue()
+    batch = (str(model_dir), images, labels, MICRO_BATCHES)
+    peers = [tuple(peer.values()) for peer, _ in PEERS.values()]
+    torch.multiprocessing.spawn(ddp_peer.steps, (RANKS, free_port(), peers, batch, results), nprocs=RANKS)
+    return dict(zip(PEERS, results.get(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("peer", "plan"),
-    [
-        ({"dtype": torch.bfloat16, "compress": False}, {"precision": "bf16"}),
-        ({"dtype": torch.float32, "compress": True}, {"knobs": {"communication_dtype": "bfloat16"}}),
-        ({"dtype": torch.float32, "compress": False}, {}),
-    ],
-    ids=["16-bit parameters", "bf16_compress_hook", "float32"],
-)
-def test_what_travels_with_each_micro_batch_and_what_comes_of_it(peer, plan, model_dir, image_file, tmp_path):  # noqa: F811
-    loss, norm, sent = torch_ddp(model_dir, image_file, **peer)
-    plan = {"plugin": "torch_ddp", "gradient_accumulation_steps": MICRO_BATCHES, "max_steps": 1, **plan}
+@pytest.mark.parametrize("name", PEERS)
+def test_what_travels_with_each_micro_batch_and_what_comes_of_it(name, torch_ddp, model_dir, image_file, tmp_path):  # noqa: F811
+    loss, norm, sent = torch_ddp[name]
+    plan = {"plugin": "torch_ddp", "gradient_accumulation_steps": MICRO_BATCHES, "max_steps": 1, **PEERS[name][1]}
     plan = {**plan, "train_file": str(image_file), "num_labels": 3, "batch_size": IMAGES // RANKS}
     events = run(tmp_path, RANKS, model_dir=str(model_dir), **plan)[0]
     reduced = [event for event in of_kind(events, "collective") if event["operation"] == "all_reduce"]

@@ -1,6 +1,7 @@
 """The worker on ViT plans: every plugin on one and two ranks, saving, evaluation, and what it refuses."""
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -450,8 +451,10 @@ def test_a_rank_lost_in_a_pipeline_is_named_in_seconds(model_dir, tmp_path):
     last.kill()
     last.communicate()
     ended = json.loads(first.communicate(timeout=10)[0].splitlines()[-1])
-    assert f"rank 1 (process {last.pid}) was lost in message" in ended["reason"]
-    assert "of group pipeline" in ended["reason"]
+    # Between two messages there are collectives of the step's end.
+    assert re.search(
+        rf"rank 1 \(process {last.pid}\) was lost in (message .* of group pipeline|collective)", ended["reason"]
+    )
 
 
 @pytest.mark.parametrize("plugin", ["torch_ddp", "low_level_zero", "FULL_SHARD", "HYBRID_SHARD"])
