@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/status.h"
 #include "job/parallel_plugin.h"
 
 namespace assay::job {
@@ -27,5 +28,17 @@ inline int64_t DataRanks(const ParallelPlan& plan) {
 inline bool IsOverRanks(const ParallelPlan& plan) {
   return plan.number_ranks > 1 || plan.plugin != ParallelPlan{}.plugin;
 }
+
+/// What of a model is divided among tensor ranks and pipeline stages.
+struct DivisibleModel {
+  int64_t attention_heads = 0;
+  int64_t key_value_heads = 0;  ///< where they are fewer; 0: as many
+  int64_t intermediate_features = 0;
+  int64_t layers = 0;
+};
+
+/// Whether the plan's tensor ranks and stages divide the model: what depends on the model beside the plan itself. One
+/// line.
+Status CheckModelDivides(const ParallelPlan& plan, const DivisibleModel& model);
 
 }  // namespace assay::job

@@ -129,14 +129,6 @@ Status CheckHybrid(const VitPlan& plan) {
   return Status::Ok();
 }
 
-Status CheckQuotient(const char* what, int64_t amount, int64_t tensor_ranks) {
-  if (amount % tensor_ranks == 0) {
-    return Status::Ok();
-  }
-  return Status::InvalidArgument("the model's " + std::to_string(amount) + " " + what + " do not divide by tp_size " +
-                                 std::to_string(tensor_ranks) + ": choose a divisor");
-}
-
 }  // namespace
 
 Status CheckVitPlan(const VitPlan& plan) {
@@ -147,16 +139,6 @@ Status CheckVitPlan(const VitPlan& plan) {
   ASSAY_RETURN_IF_ERROR(CheckBatch(plan));
   ASSAY_RETURN_IF_ERROR(CheckHybrid(plan));
   return CheckData(plan);
-}
-
-Status CheckModelDivides(const VitPlan& plan, const DivisibleModel& model) {
-  ASSAY_RETURN_IF_ERROR(CheckQuotient("attention heads", model.attention_heads, plan.knobs.tp_size));
-  ASSAY_RETURN_IF_ERROR(CheckQuotient("intermediate features", model.intermediate_features, plan.knobs.tp_size));
-  if (model.layers < plan.knobs.pp_size) {
-    return Status::InvalidArgument("the model's " + std::to_string(model.layers) + " layers are fewer than pp_size " +
-                                   std::to_string(plan.knobs.pp_size) + ": each stage needs at least one");
-  }
-  return Status::Ok();
 }
 
 int64_t MicroBatches(const VitPlan& plan) {

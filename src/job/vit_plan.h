@@ -62,17 +62,6 @@ struct VitPlan : TrainingPlan {
 /// batches that divide. One line.
 Status CheckVitPlan(const VitPlan& plan);
 
-/// What of a model is divided among tensor ranks and pipeline stages.
-struct DivisibleModel {
-  int64_t attention_heads = 0;
-  int64_t intermediate_features = 0;
-  int64_t layers = 0;
-};
-
-/// Whether the plan's tensor ranks and stages divide the model: what depends on the model beside CheckVitPlan(). One
-/// line.
-Status CheckModelDivides(const VitPlan& plan, const DivisibleModel& model);
-
 /// Pieces that a data rank's batch_size is cut into: gradient_accumulation_steps; of hybrid_parallel, microbatches.
 int64_t MicroBatches(const VitPlan& plan);
 

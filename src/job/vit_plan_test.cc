@@ -205,6 +205,10 @@ TEST(ModelDividesTest, HeadsFeaturesAndLayersMustGoRound) {
               HasSubstr("6 intermediate features do not divide by tp_size 4"));
   plan.knobs.tp_size = 3;
   EXPECT_THAT(CheckModelDivides(plan, model).message(), HasSubstr("4 attention heads do not divide by tp_size 3"));
+  plan.knobs.tp_size = 2;
+  EXPECT_THAT(
+      CheckModelDivides(plan, {.attention_heads = 4, .key_value_heads = 1, .intermediate_features = 6}).message(),
+      HasSubstr("1 key and value heads do not divide by tp_size 2"));
   plan.knobs = {.tp_size = 1, .pp_size = 4};
   EXPECT_THAT(CheckModelDivides(plan, model).message(), HasSubstr("3 layers are fewer than pp_size 4"));
 }

@@ -37,17 +37,28 @@ void freeze_base(const CausalLM& model) {
   }
 }
 
-std::vector<Linear*> targeted_linears(CausalLM& model, const LoraConfig& config, bool every_target_must_match) {
+/// A linear layer with the sizes that it has in the whole model.
+struct Target {
+  Linear& linear;
+  int64_t out;
+  int64_t in;
+};
+
+std::vector<Target> targets_of(CausalLM& model, const LoraConfig& config, const TensorPlace& place,
+                               bool every_target_must_match) {
   const std::vector<Linear*> linears = model.linears();
   std::vector<std::string> paths;
   for (const Linear* linear : linears) {
     paths.push_back(linear->path);
   }
-  std::vector<Linear*> targeted;
+  std::vector<Target> targets;
   for (const size_t index : matched_modules(paths, config, every_target_must_match)) {
-    targeted.push_back(linears[index]);
+    Linear& linear = *linears[index];
+    const std::vector<int64_t> whole =
+        whole_shape(model.split_rules(), linear.path + ".weight", linear.weight_OI.sizes().vec(), place.ranks);
+    targets.push_back({linear, whole[0], whole[1]});
   }
-  return targeted;
+  return targets;
 }
 
 /// Every name that `all-linear` stands for; the head is none of linears(), as in peft.
@@ -88,27 +99,30 @@ at::TensorOptions adapter_options(const Linear& linear) {
   return at::TensorOptions().dtype(at::kFloat).device(linear.weight_OI.device());
 }
 
-void put_on(Linear& linear, const LoraConfig& config, const at::Tensor& a_rI, const at::Tensor& b_Or) {
-  LoraTensors lora;
-  lora.a_rI = a_rI.to(adapter_options(linear)).requires_grad_();
-  lora.b_Or = b_Or.to(adapter_options(linear)).requires_grad_();
-  lora.scale = config.scale();
-  lora.dropout = config.dropout;
-  linear.lora = lora;
+/// The rank's part of an adapter of the whole layer.
+void put_on(const Target& target, const LoraConfig& config, SplitRules rules, const TensorPlace& place,
+            const at::Tensor& a_rI, const at::Tensor& b_Or) {
+  Linear& linear = target.linear;
+  const auto part = [&](const std::string& name, const at::Tensor& whole) {
+    return cut_for_rank(rules, name, whole, place).to(adapter_options(linear)).requires_grad_();
+  };
+  linear.lora = LoraTensors{.a_rI = part(a_name(linear), a_rI),
+                            .b_Or = part(b_name(linear), b_Or),
+                            .scale = config.scale(),
+                            .dropout = config.dropout};
 }
 
 /// Kaiming uniform with a = sqrt(5) (He et al. 2015) has the bound sqrt(6 / ((1 + a^2) fan_in)) = 1 / sqrt(fan_in).
-at::Tensor draw_a(const Linear& linear, int64_t rank, uint64_t seed) {
-  const int64_t in = linear.weight_OI.size(1);
-  at::Tensor a_rI = at::empty({rank, in}, at::kFloat);
-  fill_uniform(a_rI, 1.0 / std::sqrt(static_cast<double>(in)), stream_key(seed, a_name(linear)));
+at::Tensor draw_a(const Target& target, int64_t rank, uint64_t seed) {
+  at::Tensor a_rI = at::empty({rank, target.in}, at::kFloat);
+  fill_uniform(a_rI, 1.0 / std::sqrt(static_cast<double>(target.in)), stream_key(seed, a_name(target.linear)));
   return a_rI;
 }
 
-void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed) {
-  for (Linear* linear : targeted_linears(model, config, /*every_target_must_match=*/true)) {
-    put_on(*linear, config, draw_a(*linear, config.rank, seed),
-           at::zeros({linear->weight_OI.size(0), config.rank}, at::kFloat));
+void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed, const TensorPlace& place) {
+  for (const Target& target : targets_of(model, config, place, /*every_target_must_match=*/true)) {
+    put_on(target, config, model.split_rules(), place, draw_a(target, config.rank, seed),
+           at::zeros({target.out, config.rank}, at::kFloat));
   }
 }
 
@@ -143,7 +157,7 @@ at::Tensor take(const SafetensorsFile& file, const std::string& name, const std:
   return file.tensor(*entry).clone();
 }
 
-LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir) {
+LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir, const TensorPlace& place) {
   if (!IsDirectory(adapter_dir)) {
     throw StatusError(Status::NotFound(
         fmt::format("adapter folder {} does not exist: name a folder that holds {}", adapter_dir, kConfigFile)));
@@ -153,10 +167,10 @@ LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir) {
   const SafetensorsFile file = SafetensorsFile::open(adapter_dir + "/" + kWeightsFile);
   std::set<std::string> taken;
   // peft passes over listed targets that the model lacks, as long as one is there.
-  for (Linear* linear : targeted_linears(model, config, /*every_target_must_match=*/false)) {
-    const at::Tensor a_rI = take(file, a_name(*linear), {config.rank, linear->weight_OI.size(1)}, taken);
-    const at::Tensor b_Or = take(file, b_name(*linear), {linear->weight_OI.size(0), config.rank}, taken);
-    put_on(*linear, config, a_rI, b_Or);
+  for (const Target& target : targets_of(model, config, place, /*every_target_must_match=*/false)) {
+    const at::Tensor a_rI = take(file, a_name(target.linear), {config.rank, target.in}, taken);
+    const at::Tensor b_Or = take(file, b_name(target.linear), {target.out, config.rank}, taken);
+    put_on(target, config, model.split_rules(), place, a_rI, b_Or);
   }
   for (const auto& [name, entry] : file.entries()) {
     if (!taken.contains(name)) {
@@ -174,13 +188,13 @@ double LoraConfig::scale() const {
   return alpha / (use_rslora ? std::sqrt(divisor) : divisor);
 }
 
-LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed) {
+LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed, const TensorPlace& place) {
   LoraConfig config;
   if (options.adapter_dir.empty()) {
     config = config_from_options(model, options);
-    put_on_fresh(model, config, seed);
+    put_on_fresh(model, config, seed, place);
   } else {
-    config = put_on_from_folder(model, options.adapter_dir);
+    config = put_on_from_folder(model, options.adapter_dir, place);
   }
   freeze_base(model);
   return config;

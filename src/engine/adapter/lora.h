@@ -29,9 +29,10 @@ struct LoraConfig {
 ///
 /// `options.target_modules` is matched as peft does: module names or path suffixes, `all-linear`, or, as its only
 /// entry, a regular expression. When `options.adapter_dir` is set, rank, alpha, dropout, targets and weights are those
-/// of that folder and the other options are not looked at. Returns what was put on.
+/// of that folder and the other options are not looked at. Of each adapter a model with parts of its features gets
+/// those of the rank at `place`. Returns what was put on.
 /// Throws StatusError: a target that matches nothing (with the available ones), or an unusable adapter folder.
-LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed);
+LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed, const TensorPlace& place = {});
 
 /// Writes adapter_model.safetensors and adapter_config.json, which peft's from_pretrained reads, in the place of an
 /// earlier adapter. What ends halfway leaves none that can be read. Throws StatusError.

@@ -13,7 +13,7 @@
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
 #include "engine/model/recomputable.h"
-#include "engine/model/unit.h"
+#include "engine/model/split_hooks.h"
 
 namespace assay::engine {
 
@@ -47,7 +47,7 @@ struct ActivationCost {
   int64_t loss_bytes = 0;                ///< the most that head and loss hold
 };
 
-class CausalLM : public Shardable {
+class CausalLM : public Splittable {
  public:
   /// Final hidden states, after the last norm, [T, H].
   virtual at::Tensor hidden(const PackedBatch& batch) = 0;

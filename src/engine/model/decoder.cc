@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,17 @@
 
 namespace assay::engine {
 namespace {
+
+constexpr std::array kDecoderSplitRules = {
+    SplitRule{".q_proj.weight", TensorSplit::kRows},       SplitRule{".q_proj.bias", TensorSplit::kRows},
+    SplitRule{".k_proj.weight", TensorSplit::kRows},       SplitRule{".k_proj.bias", TensorSplit::kRows},
+    SplitRule{".v_proj.weight", TensorSplit::kRows},       SplitRule{".v_proj.bias", TensorSplit::kRows},
+    SplitRule{".q_norm.weight", TensorSplit::kShared},     SplitRule{".k_norm.weight", TensorSplit::kShared},
+    SplitRule{".o_proj.weight", TensorSplit::kColumns},    SplitRule{".o_proj.bias", TensorSplit::kFirstRank},
+    SplitRule{".gate_proj.weight", TensorSplit::kRows},    SplitRule{".gate_proj.bias", TensorSplit::kRows},
+    SplitRule{".up_proj.weight", TensorSplit::kRows},      SplitRule{".up_proj.bias", TensorSplit::kRows},
+    SplitRule{".down_proj.weight", TensorSplit::kColumns}, SplitRule{".down_proj.bias", TensorSplit::kFirstRank},
+};
 
 /// The norm of each head on its own; x as it is where there is no such norm.
 at::Tensor norm_heads(const RmsNorm& norm, const at::Tensor& x_TND, double eps) {
@@ -22,14 +34,21 @@ at::Tensor norm_heads(const RmsNorm& norm, const at::Tensor& x_TND, double eps) 
 
 }  // namespace
 
+SplitRules decoder_split_rules() {
+  return kDecoderSplitRules;
+}
+
 Decoder::Decoder(ModelConfig config, const ParameterSource& parameters)
     : config_(std::move(config)),
       embedding_{.path = "model.embed_tokens", .weight_OI = parameters(architecture::EmbeddingParameter(config_))},
       rotary_(config_, embedding_.weight_OI.device()) {
   units_.push_back({embedding_.path, {{architecture::EmbeddingParameter(config_).name, &embedding_.weight_OI}}, {}});
-  const auto take = [&](const ParameterSpec& spec, at::Tensor& place) {
-    place = parameters(spec);
-    units_.back().parameters.push_back({spec.name, &place});
+  const auto take = [&](const ParameterSpec& spec, const auto& place_of) {
+    if (const at::Tensor parameter = parameters(spec); parameter.defined()) {
+      at::Tensor& place = place_of(spec.name);
+      place = parameter;
+      units_.back().parameters.push_back({spec.name, &place});
+    }
   };
   layers_.reserve(static_cast<size_t>(config_.num_layers));
   for (int64_t i = 0; i < config_.num_layers; ++i) {
@@ -37,12 +56,14 @@ Decoder::Decoder(ModelConfig config, const ParameterSource& parameters)
     layer.sliding_window = config_.layer_windows[static_cast<size_t>(i)];
     units_.push_back({architecture::LayerPath(i), {}, {}});
     for (const ParameterSpec& spec : architecture::LayerParameters(config_, i)) {
-      take(spec, layer.place(spec.name));
+      take(spec, [&](const std::string& name) -> at::Tensor& { return layer.place(name); });
     }
   }
   units_.push_back({untied_head_.path, {}, {}});
   for (const ParameterSpec& spec : architecture::HeadParameters(config_)) {
-    take(spec, spec.name == final_norm_.path + ".weight" ? final_norm_.weight_H : untied_head_.weight_OI);
+    take(spec, [&](const std::string& name) -> at::Tensor& {
+      return name == final_norm_.path + ".weight" ? final_norm_.weight_H : untied_head_.weight_OI;
+    });
   }
   if (config_.tie_word_embeddings) {
     units_.back().also_uses.push_back(0);
@@ -66,8 +87,8 @@ NormedSum Decoder::add_norm(const LayerState& state, const RmsNorm& norm) const 
 }
 
 at::Tensor Decoder::attend(const DecoderLayer& layer, const Recomputable& x_TH, const LayerRun& run) const {
-  const AttentionOptions options{.query_heads = config_.num_query_heads,
-                                 .key_value_heads = config_.num_key_value_heads,
+  const AttentionOptions options{.query_heads = layer.q_proj.weight_OI.size(0) / config_.head_dim,
+                                 .key_value_heads = layer.k_proj.weight_OI.size(0) / config_.head_dim,
                                  .head_dim = config_.head_dim,
                                  .scale = config_.attention_scale,
                                  .sliding_window = layer.sliding_window};
@@ -82,11 +103,14 @@ at::Tensor Decoder::attend(const DecoderLayer& layer, const Recomputable& x_TH, 
 
 LayerResult Decoder::forward_layer(const DecoderLayer& layer, const LayerState& input, const LayerRun& run) const {
   const auto [entry_TH, attention_input_TH] = add_norm(input, layer.input_norm);
-  const at::Tensor attended_TH = layer.o_proj.forward(attend(layer, attention_input_TH, run));
+  const at::Tensor attended_TH = split_.sum(
+      layer.o_proj.forward(attend(layer, split_.enter(attention_input_TH, layer.q_proj.path), run)), layer.o_proj.path);
   const auto [residual_TH, mlp_input_TH] = add_norm({entry_TH, attended_TH}, layer.post_attention_norm);
-  const at::Tensor gate_TI = layer.gate_proj.forward(mlp_input_TH);
-  const at::Tensor up_TI = layer.up_proj.forward(mlp_input_TH);
-  return {{residual_TH, layer.down_proj.forward(recomputable_swiglu(gate_TI, up_TI), run.output)}, entry_TH};
+  const Recomputable x_TH = split_.enter(mlp_input_TH, layer.gate_proj.path);
+  const at::Tensor gate_TI = layer.gate_proj.forward(x_TH);
+  const at::Tensor up_TI = layer.up_proj.forward(x_TH);
+  const at::Tensor part_TH = layer.down_proj.forward(recomputable_swiglu(gate_TI, up_TI), run.output);
+  return {{residual_TH, split_.sum(part_TH, layer.down_proj.path, run.output)}, entry_TH};
 }
 
 LayerResult Decoder::run_layer(size_t index, const LayerState& input, const LayerRun& run) const {

@@ -10,12 +10,17 @@
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/parameter_source.h"
 #include "engine/model/rope.h"
+#include "engine/model/split_hooks.h"
 #include "engine/model/unit_hooks.h"
 
 namespace assay::engine {
 
+SplitRules decoder_split_rules();
+
 class Decoder : public CausalLM {
  public:
+  /// Layers may have parts of their features, as decoder_split_rules() says (whole heads): set_split_hooks() must then
+  /// add the parts up. A bias that `parameters` leaves undefined is none.
   Decoder(ModelConfig config, const ParameterSource& parameters);
   Decoder(const Decoder&) = delete;  // units() and linears() hand out pointers into it
 
@@ -34,6 +39,8 @@ class Decoder : public CausalLM {
   /// belong to their layers.
   std::vector<ParameterUnit> units() override;
   void set_unit_hooks(UnitHooks* hooks) override { hooks_.set(hooks); }
+  SplitRules split_rules() const override { return decoder_split_rules(); }
+  void set_split_hooks(SplitHooks* hooks) override { split_.set(hooks); }
 
  private:
   /// What a layer needs beside its input, and which run of it this is.
@@ -71,6 +78,7 @@ class Decoder : public CausalLM {
   std::vector<ParameterUnit> units_;  ///< without adapters
   RotaryCache rotary_;
   HookedUnits hooks_;
+  SplitProducts split_;
   int64_t checkpointed_layers_ = 0;
   bool training_ = true;
 };

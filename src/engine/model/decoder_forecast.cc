@@ -34,15 +34,15 @@ int64_t copy_bytes(const DecoderLayer& layer, int64_t tokens) {
 }
 
 /// What a layer keeps for each token, but for its adapters.
-int64_t kept_bytes(const ModelConfig& config, int64_t element) {
-  const int64_t queries = config.num_query_heads * config.head_dim;
-  const int64_t keys = config.num_key_value_heads * config.head_dim;
+int64_t kept_bytes(const ModelConfig& config, const DecoderLayer& layer, int64_t element) {
+  const int64_t queries = layer.q_proj.weight_OI.size(0);
+  const int64_t keys = layer.k_proj.weight_OI.size(0);
+  const int64_t query_heads = queries / config.head_dim;
   // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
-  const int64_t bytes = element * 2 * (config.hidden_size + queries + keys + config.intermediate_size) +
-                        kStatistic * (2 + config.num_query_heads);
+  const int64_t bytes = element * 2 * (config.hidden_size + queries + keys + layer.gate_proj.weight_OI.size(0)) +
+                        kStatistic * (2 + query_heads);
   // What the norms of q and k take in, and their statistics.
-  const int64_t head_norms =
-      element * (queries + keys) + kStatistic * (config.num_query_heads + config.num_key_value_heads);
+  const int64_t head_norms = element * (queries + keys) + kStatistic * (query_heads + keys / config.head_dim);
   return bytes + (config.query_key_norm ? head_norms : 0);
 }
 
@@ -64,13 +64,14 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tens
   }
   const auto element = static_cast<int64_t>(embedding_VH.element_size());
   cost.layers = layers.end() - first;
-  cost.layer_bytes = tokens * (kept_bytes(config, element) + adapters);
+  cost.layer_bytes = tokens * (kept_bytes(config, layers.front(), element) + adapters);
   // The residual sum that it starts from, and what attention leaves on the CPU.
-  const int64_t attended = element * config.num_query_heads * config.head_dim + kStatistic * config.num_query_heads;
+  const int64_t queries = layers.front().q_proj.weight_OI.size(0);
+  const int64_t attended = element * queries + kStatistic * queries / config.head_dim;
   cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (embedding_VH.is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
-  cost.working_bytes =
-      tokens * element * 4 * (config.intermediate_size + config.hidden_size) + copy_bytes(layers.front(), tokens);
+  cost.working_bytes = tokens * element * 4 * (layers.front().gate_proj.weight_OI.size(0) + config.hidden_size) +
+                       copy_bytes(layers.front(), tokens);
   return cost;
 }
 

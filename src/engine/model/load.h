@@ -20,9 +20,10 @@ namespace assay::engine {
 /// that already has `dtype` is the mapped file itself, copy-on-write: training it never changes the file. When the
 /// folder holds no weights at all they are drawn from N(0, initializer_range) by `seed` (norms 1, biases 0), the same
 /// for every number of threads, and `random_weights` is set. All parameters require grad.
-/// Throws StatusError with one line that names the file and the tensor.
+/// Of each parameter only what the rank at `place` has is kept. Throws StatusError with one line that names the file
+/// and the tensor.
 std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
-                                     uint64_t seed, bool& random_weights);
+                                     uint64_t seed, bool& random_weights, const TensorPlace& place = {});
 
 /// Writes config.json and model.safetensors (shards of at most 5 GB and an index when larger), which transformers'
 /// from_pretrained reads, and copies the tokeniser files of the folder the model came from. Every file appears under

@@ -86,9 +86,7 @@ LoadedImageClassifier load_image_classifier(const std::string& model_dir, const 
     at::Tensor parameter =
         random ? random_parameter(spec, config.initializer_range, options.dtype, options.seed).to(options.device)
                : weights->take(as_stored(*weights, spec), options.dtype, options.device);
-    if (options.cut) {
-      parameter = options.cut(spec, parameter);
-    }
+    parameter = cut_for_rank(vit_split_rules(), spec.name, parameter, options.tensor);
     return parameter.defined() ? parameter.requires_grad_() : parameter;
   };
   loaded.model = std::make_unique<Vit>(config, source, options.compute_dtype, options.part);

@@ -5,7 +5,6 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,9 +12,6 @@
 #include "engine/model/vit.h"
 
 namespace assay::engine {
-
-/// What of a parameter is kept: `whole`, a copy of a part of it, or nothing (undefined).
-using ParameterCut = std::function<at::Tensor(const ParameterSpec& spec, const at::Tensor& whole)>;
 
 struct ImageClassifierOptions {
   at::ScalarType dtype = at::kFloat;          ///< of the parameters
@@ -25,8 +21,8 @@ struct ImageClassifierOptions {
   /// The classes to tell apart; empty: those of config.json. With another number of them than the stored head has, the
   /// head starts anew.
   std::vector<std::string> labels;
-  VitPart part = {};           ///< what is built of the model
-  ParameterCut cut = nullptr;  ///< applied to each parameter; null: all are kept whole
+  VitPart part = {};        ///< what is built of the model
+  TensorPlace tensor = {};  ///< what of each parameter is kept, by vit_split_rules()
 };
 
 struct LoadedImageClassifier {

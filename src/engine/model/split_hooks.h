@@ -6,6 +6,9 @@
 #include <string_view>
 
 #include "engine/kernels/ops.h"
+#include "engine/model/recomputable.h"
+#include "engine/model/tensor_split.h"
+#include "engine/model/unit.h"
 
 namespace assay::engine {
 
@@ -20,6 +23,15 @@ class SplitHooks {
   virtual at::Tensor sum_parts(const at::Tensor& part, Output output, std::string_view label) = 0;
 };
 
+/// A model whose layers may have parts of their features.
+class Splittable : public Shardable {
+ public:
+  /// Which of its parameters have parts.
+  virtual SplitRules split_rules() const = 0;
+  /// `hooks` must outlive the model's use; nullptr takes them off.
+  virtual void set_split_hooks(SplitHooks* hooks) = 0;
+};
+
 /// The hooks of a model, or none, as its layers call them.
 class SplitProducts {
  public:
@@ -27,6 +39,9 @@ class SplitProducts {
 
   at::Tensor enter(const at::Tensor& input, std::string_view label) const {
     return hooks_ == nullptr ? input : hooks_->enter_parts(input, label);
+  }
+  Recomputable enter(const Recomputable& input, std::string_view label) const {
+    return {enter(input.value, label), input.again};
   }
   at::Tensor sum(const at::Tensor& part, std::string_view label, Output output = Output::kComputed) const {
     return hooks_ == nullptr ? part : hooks_->sum_parts(part, output, label);

@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -66,6 +67,19 @@ class Builder {
   const ParameterSource& parameters_;
 };
 
+constexpr std::array kVitSplitRules = {
+    SplitRule{".query.weight", TensorSplit::kRows},
+    SplitRule{".query.bias", TensorSplit::kRows},
+    SplitRule{".key.weight", TensorSplit::kRows},
+    SplitRule{".key.bias", TensorSplit::kRows},
+    SplitRule{".value.weight", TensorSplit::kRows},
+    SplitRule{".value.bias", TensorSplit::kRows},
+    SplitRule{".intermediate.dense.weight", TensorSplit::kRows},
+    SplitRule{".intermediate.dense.bias", TensorSplit::kRows},
+    SplitRule{".output.dense.weight", TensorSplit::kColumns},
+    SplitRule{".output.dense.bias", TensorSplit::kFirstRank},
+};
+
 /// Calls visit(name, tensor) for every parameter of a part of the model, in the order of transformers' modules. One
 /// walk serves models that may change and models that may not.
 template <typename Patches, typename Visit>
@@ -118,6 +132,10 @@ RecomputePtr gelu_again(const at::Tensor& x_TI, GeluForm form) {
 }
 
 }  // namespace
+
+SplitRules vit_split_rules() {
+  return kVitSplitRules;
+}
 
 Vit::Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype, VitPart part)
     : config_(std::move(config)), dtype_(dtype), first_layer_(part.first_layer) {

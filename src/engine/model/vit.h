@@ -38,7 +38,9 @@ struct VitPart {
   int64_t layers = -1;  ///< -1: all that follow
 };
 
-class Vit : public ImageClassifier, public Shardable {
+SplitRules vit_split_rules();
+
+class Vit : public ImageClassifier, public Splittable {
  public:
   /// `dtype` is that of the products, of what they take in and of what they give. Parameters of another dtype than
   /// that are float32: they are rounded for each product, and norms, softmax, loss and the residual stream stay in
@@ -74,8 +76,8 @@ class Vit : public ImageClassifier, public Shardable {
   /// Of "vit.embeddings", "vit.encoder.layer.0" and so on, and "classifier" with the last norm, those that are here.
   std::vector<ParameterUnit> units() override;
   void set_unit_hooks(UnitHooks* hooks) override { hooks_.set(hooks); }
-  /// `hooks` must outlive the model's use; nullptr takes them off.
-  void set_split_hooks(SplitHooks* hooks) { split_.set(hooks); }
+  SplitRules split_rules() const override { return vit_split_rules(); }
+  void set_split_hooks(SplitHooks* hooks) override { split_.set(hooks); }
 
  private:
   int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + (begins_model() ? 1 : 0); }

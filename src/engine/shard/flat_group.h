@@ -1,5 +1,6 @@
 // Weights and gradients of the parameters of one unit that have one dtype, are all trainable or all frozen, all count
-// in the gradient norm or not, and are all of experts that ranks divide or not.
+// in the gradient norm or not, are all of experts that ranks divide or not, and all have gradients that tensor ranks
+// add up or not.
 #pragma once
 
 #include <memory>
@@ -16,12 +17,14 @@ struct FlatGroup {
   std::unique_ptr<FlatGradients> gradients;  ///< null when frozen
   bool counts_in_norm;                       ///< see ParameterRef
   bool expert;                               ///< held by other ranks than the rest of the unit
+  bool sums_gradient;                        ///< see ParameterRef
 
   FlatGroup(ShardContext& context, const std::string& unit, const std::vector<ParameterRef>& parameters,
             const UnitPlacement& placement)
       : weights(context, context.ranks_of(is_divided(context, parameters.front())), unit, parameters, placement),
         counts_in_norm(parameters.front().counts_in_norm),
-        expert(is_divided(context, parameters.front())) {
+        expert(is_divided(context, parameters.front())),
+        sums_gradient(parameters.front().sums_gradient) {
     if (weights.trainable()) {
       gradients = std::make_unique<FlatGradients>(context, weights.ranks(), weights.layout(),
                                                   context.policy.reduce_dtype.value_or(weights.dtype()), unit,

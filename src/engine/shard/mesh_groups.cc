@@ -20,6 +20,7 @@ ShardGroups groups_of_mesh(Mesh& mesh, SplitOver split) {
   check_axes(mesh.shape(), split);
   ShardGroups groups;
   groups.model = mesh.group({MeshAxis::kPipeline, MeshAxis::kTensor});
+  groups.tensor = mesh.group({MeshAxis::kTensor});
   if (split == SplitOver::kNobody) {
     groups.replicate = mesh.group({MeshAxis::kData, MeshAxis::kExpert});
   } else {

@@ -280,6 +280,21 @@ void ShardEngine::check_same_use(const std::vector<bool>& used) {
   }
 }
 
+/// Of parameters that tensor ranks share: each has the gradient of its own part of the features.
+void ShardEngine::sum_shared_gradients() {
+  if (context_.groups.tensor == nullptr) {
+    return;
+  }
+  for (const FlatGroup* group : reducer_->groups()) {
+    const at::Tensor gradient = group->sums_gradient ? group->gradients->reduced() : at::Tensor();
+    if (gradient.defined()) {
+      const at::Tensor sum = gradient.to(context_.device);
+      context_.groups.tensor->all_reduce(sum, ReduceOp::kSum, "gradients of shared parameters")->wait();
+      gradient.copy_(sum);
+    }
+  }
+}
+
 void ShardEngine::step(double learning_rate, double max_norm) {
   const at::NoGradGuard no_grad;
   resolve_step();
@@ -287,6 +302,7 @@ void ShardEngine::step(double learning_rate, double max_norm) {
   const double scale = context_.policy.scale_loss ? scaler_.scale() : 1.0;
   report_ = {.loss_scale = scale};
   check_same_use(used);
+  sum_shared_gradients();
   pending_stats_ = stats_over_ranks(used);
   optimizer_->step(learning_rate,
                    {.scale = 1.0 / scale, .max_norm = max_norm, .skip_non_finite = true, .stats = pending_stats_},

@@ -97,6 +97,7 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   void finish_backward();
   void rehearse_forward();
   MemoryByKind rehearse_backward(bool last, bool no_sync);
+  void sum_shared_gradients();
   void step_over();
   std::vector<bool> used_parameters();
   at::Tensor own_stats(bool experts) const;

@@ -23,14 +23,15 @@ bool stays_untouched(const ShardContext& context, const ParameterRef& parameter,
 
 ShardUnit::ShardUnit(ShardContext& context, const ParameterUnit& unit, const UnitPlacement& placement)
     : name(unit.name) {
-  std::map<std::tuple<bool, at::ScalarType, bool, bool>, std::vector<ParameterRef>> by_kind;
+  std::map<std::tuple<bool, at::ScalarType, bool, bool, bool>, std::vector<ParameterRef>> by_kind;
   for (const ParameterRef& p : unit.parameters) {
     if (stays_untouched(context, p, placement)) {
       context.ledger.add(MemoryKind::kParameters, static_cast<int64_t>(p.tensor->nbytes()));
       untouched.push_back(p);
       continue;
     }
-    by_kind[{!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm, FlatGroup::is_divided(context, p)}]
+    by_kind[{!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm, FlatGroup::is_divided(context, p),
+             p.sums_gradient}]
         .push_back(p);
   }
   for (const auto& [kind, parameters] : by_kind) {

@@ -1,37 +1,15 @@
 #include "engine/shard/tensor_parallel.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <algorithm>
-#include <array>
-#include <stdexcept>
+#include <string>
 
 namespace assay::engine {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-struct SplitRule {
-  std::string_view ending;
-  TensorSplit split;
-};
-
-constexpr std::array kRules = {
-    SplitRule{".query.weight", TensorSplit::kRows},
-    SplitRule{".query.bias", TensorSplit::kRows},
-    SplitRule{".key.weight", TensorSplit::kRows},
-    SplitRule{".key.bias", TensorSplit::kRows},
-    SplitRule{".value.weight", TensorSplit::kRows},
-    SplitRule{".value.bias", TensorSplit::kRows},
-    SplitRule{".intermediate.dense.weight", TensorSplit::kRows},
-    SplitRule{".intermediate.dense.bias", TensorSplit::kRows},
-    SplitRule{".output.dense.weight", TensorSplit::kColumns},
-    SplitRule{".output.dense.bias", TensorSplit::kFirstRank},
-};
 
 /// The sum over `ranks`, in memory that they reach without a copy.
 at::Tensor sum_over(Communicator& ranks, const at::Tensor& part, const std::string& label) {
@@ -69,34 +47,6 @@ struct SumParts : torch::autograd::Function<SumParts> {
 
 }  // namespace
 
-TensorSplit tensor_split_of(std::string_view name) {
-  const auto* rule = std::ranges::find_if(kRules, [&](const SplitRule& row) { return name.ends_with(row.ending); });
-  return rule == kRules.end() ? TensorSplit::kReplicated : rule->split;
-}
-
-at::Tensor cut_for_rank(std::string_view name, const at::Tensor& whole, int64_t rank, int64_t ranks) {
-  const TensorSplit split = tensor_split_of(name);
-  if (split == TensorSplit::kReplicated || ranks == 1) {
-    return whole;
-  }
-  if (split == TensorSplit::kFirstRank) {
-    return rank == 0 ? whole : at::Tensor();
-  }
-  const int64_t dim = split == TensorSplit::kRows ? 0 : 1;
-  if (whole.size(dim) % ranks != 0) {
-    throw std::invalid_argument(
-        fmt::format("{}: its {} features do not divide over {} tensor ranks", name, whole.size(dim), ranks));
-  }
-  const int64_t part = whole.size(dim) / ranks;
-  return whole.narrow(dim, rank * part, part).clone(at::MemoryFormat::Contiguous);
-}
-
-at::Tensor join_parts(std::string_view name, const std::vector<at::Tensor>& parts) {
-  const TensorSplit split = tensor_split_of(name);
-  const bool whole = split == TensorSplit::kReplicated || split == TensorSplit::kFirstRank;
-  return whole || parts.size() == 1 ? parts.front() : at::cat(parts, split == TensorSplit::kRows ? 0 : 1);
-}
-
 at::Tensor TensorParallel::enter_parts(const at::Tensor& input, std::string_view label) {
   if (!input.requires_grad() || !at::GradMode::is_enabled()) {
     return input;
@@ -114,7 +64,10 @@ std::vector<ParameterUnit> TensorParallel::units() {
   std::vector<ParameterUnit> units = model_.units();
   for (ParameterUnit& unit : units) {
     for (ParameterRef& parameter : unit.parameters) {
-      parameter.counts_in_norm = ranks_.rank() == 0 || tensor_split_of(parameter.name) != TensorSplit::kReplicated;
+      const TensorSplit split = split_of(model_.split_rules(), parameter.name);
+      const bool on_all_ranks = split == TensorSplit::kReplicated || split == TensorSplit::kShared;
+      parameter.counts_in_norm = ranks_.rank() == 0 || !on_all_ranks;
+      parameter.sums_gradient = split == TensorSplit::kShared && parameter.tensor->requires_grad();
     }
   }
   return units;

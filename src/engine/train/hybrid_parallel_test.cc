@@ -18,9 +18,9 @@
 #include "engine/shard/full_weights.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/shard/test_course.h"
-#include "engine/train/model_parts.h"
 #include "engine/train/pipeline.h"
 #include "engine/train/strategy.h"
+#include "engine/train/vit_parts.h"
 
 namespace assay::engine {
 namespace {
@@ -104,7 +104,7 @@ class RankOfMesh {
     ImageClassifierOptions options;
     take_part(place_of(plan, groups_.model_rank()), small_config(), options);
     const ParameterSource source = [&](const ParameterSpec& spec) {
-      const at::Tensor part = options.cut ? options.cut(spec, initial(spec)) : initial(spec);
+      const at::Tensor part = cut_for_rank(vit_split_rules(), spec.name, initial(spec), options.tensor);
       return part.defined() ? part.requires_grad_() : part;
     };
     model_ = std::make_unique<Vit>(small_config(), source, compute_dtype_of(plan), options.part);
@@ -112,7 +112,6 @@ class RankOfMesh {
     Shardable* units = model_.get();
     if (Communicator* ranks = groups_.tensor()) {
       tensor_ = std::make_unique<TensorParallel>(*model_, *ranks);
-      model_->set_split_hooks(tensor_.get());
       units = tensor_.get();
     }
     engine_ = std::make_unique<ShardEngine>(*units, policy_, groups_.groups(), kOptimizer);
@@ -139,7 +138,7 @@ class RankOfMesh {
     const bool first_data_rank = groups_.data_rank() == 0;
     auto own = full_weights(*engine_, first_data_rank);
     if (first_data_rank) {
-      own = gather_parts(std::move(own), plan_, small_config(), groups_.groups().model);
+      own = gather_parts(std::move(own), plan_, model_->split_rules(), groups_.groups().model);
     }
     course.weights.insert(own.begin(), own.end());
     const at::NoGradGuard no_grad;
@@ -269,7 +268,9 @@ TEST(ModelParts, HoldTheModelOnce) {
   for (int64_t rank = 0; rank < 4; ++rank) {
     ImageClassifierOptions options;
     take_part(place_of(plan, rank), small_config(), options);
-    const ParameterSource source = [&](const ParameterSpec& spec) { return options.cut(spec, initial(spec)); };
+    const ParameterSource source = [&](const ParameterSpec& spec) {
+      return cut_for_rank(vit_split_rules(), spec.name, initial(spec), options.tensor);
+    };
     for (const auto& [name, tensor] : Vit(small_config(), source, at::kFloat, options.part).parameters()) {
       parts[name].push_back(tensor);
     }
@@ -277,7 +278,7 @@ TEST(ModelParts, HoldTheModelOnce) {
   const Vit whole(small_config(), initial, at::kFloat);
   EXPECT_EQ(parts.size(), whole.parameters().size());
   for (const auto& [name, tensor] : whole.parameters()) {
-    EXPECT_TRUE(at::equal(join_parts(name, parts.at(name)), tensor)) << name;
+    EXPECT_TRUE(at::equal(join_parts(vit_split_rules(), name, parts.at(name)), tensor)) << name;
   }
 }
 

@@ -42,6 +42,8 @@ class OneWeight : public CausalLM {
   void set_training(bool) override {}
   std::vector<ParameterUnit> units() override { return {{"w", {{"w.weight", &weight}}, {}}}; }
   void set_unit_hooks(UnitHooks*) override {}
+  SplitRules split_rules() const override { return {}; }
+  void set_split_hooks(SplitHooks*) override {}
 
  private:
   static ModelConfig make_config() {

@@ -1,114 +1,102 @@
 #include "engine/train/model_parts.h"
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 
-#include "engine/model/status_error.h"
-#include "engine/shard/pipeline_schedule.h"
-#include "engine/shard/tensor_parallel.h"
+#include "engine/comm/gather_text.h"
 
 namespace assay::engine {
 namespace {
 
-VitPart part_at(const PartPlace& place, const VitConfig& config) {
-  const StageLayers layers = layers_of_stage(config.num_layers, place.stage, place.stages);
-  return {layers.first, layers.count};
-}
-
-/// Names and shapes of a part's parameters, without values.
-std::vector<NamedTensor> shapes_of_part(const PartPlace& place, const VitConfig& config) {
-  const ParameterSource shapes = [&](const ParameterSpec& spec) {
-    const at::Tensor whole = at::empty(spec.shape, at::TensorOptions(at::kFloat).device(c10::kMeta));
-    return cut_for_rank(spec.name, whole, place.tensor_rank, place.tensor_ranks);
-  };
-  return Vit(config, shapes, at::kFloat, part_at(place, config)).parameters();
-}
-
 /// What the first tensor rank has too is not sent.
-bool is_sent(const std::string& name, const PartPlace& place) {
-  return place.tensor_rank == 0 || tensor_split_of(name) != TensorSplit::kReplicated;
+bool is_sent(SplitRules rules, const std::string& name, const TensorPlace& place) {
+  const TensorSplit split = split_of(rules, name);
+  return place.rank == 0 || (split != TensorSplit::kReplicated && split != TensorSplit::kShared);
 }
 
-/// The parts of each parameter, in order of tensor rank.
-using PartsByName = std::map<std::string, std::vector<at::Tensor>>;
+/// "name size size", a line for each.
+std::string list_shapes(const std::vector<NamedTensor>& tensors) {
+  std::string list;
+  for (const auto& [name, tensor] : tensors) {
+    list += fmt::format("{} {}\n", name, fmt::join(tensor.sizes(), " "));
+  }
+  return list;
+}
 
-void receive_part(Communicator& ranks, int from, const PartPlace& place, const VitConfig& config, at::Device device,
-                  PartsByName& parts) {
-  for (const auto& [name, shape] : shapes_of_part(place, config)) {
-    if (is_sent(name, place)) {
-      const at::Tensor flat = at::empty({shape.numel()}, at::TensorOptions(at::kFloat).device(device));
-      ranks.recv(flat, from, name)->wait();
-      parts[name].push_back(flat.view(shape.sizes()).cpu());
+/// Where all parts of a model come together, those of a parameter in order of tensor rank.
+class Gathered {
+ public:
+  void add(const std::string& name, const at::Tensor& part) {
+    if (!parts_.contains(name)) {
+      names_.push_back(name);
+    }
+    parts_[name].push_back(part);
+  }
+
+  void receive(Communicator& ranks, int from, const std::string& list, at::Device device) {
+    std::istringstream lines(list);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream fields(line);
+      std::string name;
+      std::vector<int64_t> shape;
+      fields >> name;
+      for (int64_t size = 0; fields >> size;) {
+        shape.push_back(size);
+      }
+      const at::Tensor part = at::empty(shape, at::TensorOptions(at::kFloat).device(device));
+      ranks.recv(part.view(-1), from, name)->wait();
+      add(name, part.cpu());
     }
   }
-}
 
-void send_part(Communicator& ranks, const std::vector<NamedTensor>& own, const PartPlace& place, at::Device device) {
-  for (const auto& [name, tensor] : own) {
-    if (is_sent(name, place)) {
-      const at::Tensor flat = tensor.to(device, at::kFloat).contiguous().view(-1);
-      ranks.send(flat, 0, name)->wait();
+  std::vector<NamedTensor> join(SplitRules rules) const {
+    std::vector<NamedTensor> whole;
+    for (const std::string& name : names_) {
+      whole.emplace_back(name, join_parts(rules, name, parts_.at(name)));
     }
+    return whole;
   }
-}
+
+ private:
+  std::vector<std::string> names_;
+  std::map<std::string, std::vector<at::Tensor>> parts_;
+};
 
 }  // namespace
 
-void check_divides(const job::VitPlan& plan, const VitConfig& config) {
-  throw_if_error(job::CheckModelDivides(plan, {.attention_heads = config.num_heads,
-                                               .intermediate_features = config.intermediate_size,
-                                               .layers = config.num_layers}));
-}
-
-PartPlace place_of(const job::VitPlan& plan, int64_t index) {
+PartPlace place_of(const job::ParallelPlan& plan, int64_t index) {
   return {.stage = index / plan.knobs.tp_size,
           .stages = plan.knobs.pp_size,
-          .tensor_rank = index % plan.knobs.tp_size,
-          .tensor_ranks = plan.knobs.tp_size};
+          .tensor = {.rank = index % plan.knobs.tp_size, .ranks = plan.knobs.tp_size}};
 }
 
-void take_part(const PartPlace& place, const VitConfig& config, ImageClassifierOptions& options) {
-  options.part = part_at(place, config);
-  if (place.tensor_ranks > 1) {
-    options.cut = [place](const ParameterSpec& spec, const at::Tensor& whole) {
-      return cut_for_rank(spec.name, whole, place.tensor_rank, place.tensor_ranks);
-    };
-  }
-}
-
-int64_t count_parameters(const VitConfig& config) {
-  int64_t count = 0;
-  for (const auto& [name, parameter] : shapes_of_part({}, config)) {
-    count += parameter.numel();
-  }
-  return count;
-}
-
-std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, const job::VitPlan& plan, const VitConfig& config,
+std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, const job::ParallelPlan& plan, SplitRules rules,
                                       Communicator* model_ranks) {
   if (model_ranks == nullptr) {
     return own;
   }
+  const TensorPlace place = place_of(plan, model_ranks->rank()).tensor;
+  std::erase_if(own, [&](const NamedTensor& named) { return !is_sent(rules, named.first, place); });
   const at::Device device = model_ranks->allocate(0, at::kFloat).device();
-  if (model_ranks->rank() > 0) {
-    send_part(*model_ranks, own, place_of(plan, model_ranks->rank()), device);
-    return {};
-  }
-  PartsByName parts;
+  const std::vector<std::string> lists = gather_text(*model_ranks, list_shapes(own), "parts of the model");
+  Gathered gathered;
   for (const auto& [name, tensor] : own) {
-    parts[name].push_back(tensor);
+    if (model_ranks->rank() == 0) {
+      gathered.add(name, tensor.to(at::kFloat));
+    } else {
+      model_ranks->send(tensor.to(device, at::kFloat).contiguous().view(-1), 0, name)->wait();
+    }
   }
-  for (int rank = 1; rank < model_ranks->size(); ++rank) {
-    receive_part(*model_ranks, rank, place_of(plan, rank), config, device, parts);
+  for (int rank = 1; model_ranks->rank() == 0 && rank < model_ranks->size(); ++rank) {
+    gathered.receive(*model_ranks, rank, lists[static_cast<size_t>(rank)], device);
   }
-  std::vector<NamedTensor> whole;
-  for (const auto& [name, shape] : shapes_of_part({}, config)) {
-    whole.emplace_back(name, join_parts(name, parts.at(name)));
-  }
-  return whole;
+  return gathered.join(rules);
 }
 
 }  // namespace assay::engine

@@ -11,9 +11,9 @@
 #include "engine/optim/optimizer.h"
 #include "engine/shard/pipeline_schedule.h"
 #include "engine/shard/shard_engine.h"
-#include "engine/train/model_parts.h"
 #include "engine/train/rank_topology.h"
 #include "engine/train/strategy.h"
+#include "engine/train/vit_parts.h"
 #include "engine/train/vit_session.h"
 
 namespace assay::engine {

@@ -8,9 +8,9 @@
 #include "engine/model/status_error.h"
 #include "engine/shard/patient_work.h"
 #include "engine/train/checkpointing.h"
-#include "engine/train/model_parts.h"
 #include "engine/train/rank_setup.h"
 #include "engine/train/vit_forecast.h"
+#include "engine/train/vit_parts.h"
 #include "job/tune_plan.h"
 
 namespace assay::engine {
@@ -64,7 +64,6 @@ void make_engine(const job::VitPlan& plan, const ShardPolicy& policy, VitSession
   Shardable* units = &session.model();
   if (Communicator* ranks = session.groups->tensor()) {
     session.tensor = std::make_unique<TensorParallel>(session.model(), *ranks);
-    session.model().set_split_hooks(session.tensor.get());
     units = session.tensor.get();
   }
   session.engine = std::make_unique<ShardEngine>(*units, policy, session.groups->groups(),

@@ -1,0 +1,33 @@
+#include "engine/train/vit_parts.h"
+
+#include <ATen/ops/empty.h>
+
+#include "engine/model/status_error.h"
+#include "engine/shard/pipeline_schedule.h"
+
+namespace assay::engine {
+
+void check_divides(const job::VitPlan& plan, const VitConfig& config) {
+  throw_if_error(job::CheckModelDivides(plan, {.attention_heads = config.num_heads,
+                                               .intermediate_features = config.intermediate_size,
+                                               .layers = config.num_layers}));
+}
+
+void take_part(const PartPlace& place, const VitConfig& config, ImageClassifierOptions& options) {
+  const StageLayers layers = layers_of_stage(config.num_layers, place.stage, place.stages);
+  options.part = {layers.first, layers.count};
+  options.tensor = place.tensor;
+}
+
+int64_t count_parameters(const VitConfig& config) {
+  int64_t count = 0;
+  const ParameterSource shapes = [&](const ParameterSpec& spec) {
+    const at::Tensor parameter = at::empty(spec.shape, at::TensorOptions(at::kFloat).device(c10::kMeta));
+    count += parameter.numel();
+    return parameter;
+  };
+  const Vit model(config, shapes, at::kFloat);
+  return count;
+}
+
+}  // namespace assay::engine
