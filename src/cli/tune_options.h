@@ -51,6 +51,7 @@ void AddSharedOptions(CLI::App& app, TuneOptions& options);
 void TakeShared(const TuneOptions& options, job::TrainingPlan& plan);
 
 /// Knobs, limits and folders of a plan that took the shared options. Makes its output folder where it will be used.
-Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan);
+/// `defaults` stand over those of the plugin.
+Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan, GivenKnobs defaults = {});
 
 }  // namespace assay::cli

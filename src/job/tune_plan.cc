@@ -35,12 +35,17 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
 
 constexpr char kOptimizerOverRanks[] = "adamw_torch";
 
-/// Plugins that language models cannot be trained with, and what to do instead.
-Status CheckPluginSuits(const std::string& plugin) {
-  if (plugin == "hybrid_parallel") {
-    return Status::Unsupported("hybrid_parallel divides vision transformers alone: choose another plugin");
+/// What language models cannot be trained with, and what to do instead.
+Status CheckPluginSuits(const ParallelPlan& plan) {
+  if (plan.knobs.pp_size > 1) {
+    return Status::Unsupported("pp_size is " + std::to_string(plan.knobs.pp_size) +
+                               ": pipeline stages are of vision transformers alone; set pp_size 1");
   }
-  if (plugin == "torch_ddp_fp16") {
+  if (plan.knobs.microbatches > 0) {
+    return Status::Unsupported("microbatches is " + std::to_string(plan.knobs.microbatches) +
+                               ": a language model's step is cut by gradient_accumulation_steps; leave it out");
+  }
+  if (plan.plugin == "torch_ddp_fp16") {
     return Status::Unsupported(
         "torch_ddp_fp16 is autocast, which language models are not trained under: choose torch_ddp, with dtype "
         "float16");
@@ -52,7 +57,7 @@ Status CheckPluginSuits(const std::string& plugin) {
 
 Status CheckParallel(const TunePlan& plan) {
   ASSAY_ASSIGN_OR_RETURN(const PluginInfo* plugin, FindPlugin(plan.plugin));
-  ASSAY_RETURN_IF_ERROR(CheckPluginSuits(plan.plugin));
+  ASSAY_RETURN_IF_ERROR(CheckPluginSuits(plan));
   ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
   if (IsOverRanks(plan) && plan.optimizer != kOptimizerOverRanks) {
     return Status::Unsupported("optimizer '" + plan.optimizer + "' is not supported over ranks, only '" +

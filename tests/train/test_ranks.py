@@ -83,6 +83,14 @@ def saved(folder, method):
     return load_file(folder / ("adapter_model.safetensors" if method == "lora" else "model.safetensors"))
 
 
+def assert_same_weights(ours, theirs):
+    assert ours.keys() == theirs.keys()
+    for name, tensor in theirs.items():
+        assert ours[name].dtype == tensor.dtype
+        # Adam makes whole steps out of what rounding leaves of a gradient that is nearly zero.
+        assert (ours[name] - tensor).norm() <= 2e-2 * tensor.norm() + 1e-6, name
+
+
 @pytest.mark.parametrize("plugin", PLUGINS)
 @pytest.mark.parametrize(("model", "method"), [("llama", "full"), ("granite", "full"), ("llama", "lora")])
 def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method, models, alone, tmp_path):
@@ -90,16 +98,33 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
     plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=2, **METHODS[method])
     results = train_on(tmp_path / "two", 2, **plan, plugin=plugin.removesuffix("_2"), knobs=PLUGINS[plugin])
     assert_same_course(results[0], events)
-    ours, theirs = saved(tmp_path / "two" / "out", method), saved(folder, method)
-    assert ours.keys() == theirs.keys()
-    for name, tensor in theirs.items():
-        assert ours[name].dtype == tensor.dtype
-        # Adam makes whole steps out of what rounding leaves of a gradient that is nearly zero.
-        assert (ours[name] - tensor).norm() <= 2e-2 * tensor.norm() + 1e-6, name
+    assert_same_weights(saved(tmp_path / "two" / "out", method), saved(folder, method))
     for rank, of_rank in enumerate(results):
         assert [step["rank"] for step in of_kind(of_rank, "rank_step")] == [rank] * STEPS
         measured = [event for event in of_kind(of_rank, "memory") if event["source"] == "measured"]
         assert [event["phase"] for event in measured] == ["init", "steady"] and measured[1]["peak_bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    ("ranks", "plugin", "knobs", "model", "method"),
+    [
+        (2, "hybrid_parallel", {}, "llama", "full"),
+        (2, "hybrid_parallel", {}, "qwen3", "full"),
+        (2, "hybrid_parallel", {}, "qwen2", "lora"),
+        (4, "hybrid_parallel", {"zero_stage": 1}, "granite", "full"),
+        (4, "hybrid_parallel", {"zero_stage": 1}, "llama", "lora"),
+    ],
+)
+def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, models, alone, tmp_path):
+    events, folder = alone[model, method]
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=8 // ranks, **METHODS[method])
+    results = train_on(tmp_path / "many", ranks, **plan, plugin=plugin, knobs={"tp_size": 2, **knobs})
+    assert_same_course(results[0], events)
+    assert_same_weights(saved(tmp_path / "many" / "out", method), saved(folder, method))
+    topology = of_kind(results[0], "topology")[0]
+    assert (topology["data_ranks"], topology["tensor_ranks"]) == (ranks // 2, 2)
+    for name in ("parameters", "trainable_parameters"):
+        assert of_kind(results[0], "loaded")[0][name] == of_kind(events, "loaded")[0][name]
 
 
 @pytest.mark.parametrize("ranks", [3, 4])
@@ -154,12 +179,14 @@ def test_a_budget_is_not_charged_for_a_file_that_is_mapped_no_more(models, tmp_p
     assert_same_course(capped[0], free[0])
 
 
-def test_what_ranks_save_is_what_transformers_and_peft_read(models, tmp_path):
-    plan = plan_of(tmp_path, models["llama"], max_steps=2)
-    train_on(tmp_path / "full", 2, **plan, plugin="FULL_SHARD")
+@pytest.mark.parametrize("knobs", [{}, {"tp_size": 2}])
+def test_what_ranks_save_is_what_transformers_and_peft_read(knobs, models, tmp_path):
+    full, lora = ("hybrid_parallel", "hybrid_parallel") if knobs else ("FULL_SHARD", "torch_ddp")
+    plan = plan_of(tmp_path, models["llama"], max_steps=2, knobs=knobs)
+    train_on(tmp_path / "full", 2, **plan, plugin=full)
     model, report = AutoModelForCausalLM.from_pretrained(tmp_path / "full" / "out", output_loading_info=True)
     assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    train_on(tmp_path / "lora", 2, **plan, **METHODS["lora"], plugin="torch_ddp")
+    train_on(tmp_path / "lora", 2, **plan, **METHODS["lora"], plugin=lora)
     adapted = PeftModel.from_pretrained(model, tmp_path / "lora" / "out")
     assert any("lora_B" in name and tensor.abs().max() > 0 for name, tensor in adapted.named_parameters())
 
@@ -211,8 +238,13 @@ def test_what_ranks_cannot_do_gets_one_line_on_every_rank(models, tmp_path):
         )
     for reason in refused(tmp_path, 2, **plan, optimizer="sgd"):
         assert "optimizer 'sgd' is not supported over ranks" in reason
-    for reason in refused(tmp_path, 2, **plan, plugin="hybrid_parallel", knobs={"tp_size": 2}):
-        assert "hybrid_parallel divides vision transformers alone" in reason
+    for ranks, knobs, line in (
+        (2, {"pp_size": 2}, "pp_size is 2: pipeline stages are of vision transformers alone"),
+        (3, {"tp_size": 3}, "4 attention heads do not divide by tp_size 3"),
+        (4, {"tp_size": 4}, "2 key and value heads do not divide by tp_size 4"),
+    ):
+        for reason in refused(tmp_path, ranks, **plan, plugin="hybrid_parallel", knobs=knobs):
+            assert line in reason
 
 
 def test_a_loss_that_diverges_ends_every_rank(models, tmp_path):

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <string>
 
 #include "base/text.h"
@@ -14,6 +13,7 @@
 #include "engine/model/status_error.h"
 #include "engine/shard/patient_work.h"
 #include "engine/train/device.h"
+#include "engine/train/model_parts.h"
 #include "engine/train/rank_setup.h"
 
 namespace assay::engine {
@@ -60,9 +60,22 @@ TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups*
           .ranks = groups == nullptr ? 1 : groups->data_ranks()};
 }
 
-int64_t elements(const std::vector<NamedTensor>& tensors) {
-  return std::accumulate(tensors.begin(), tensors.end(), int64_t{0},
-                         [](int64_t sum, const NamedTensor& named) { return sum + named.second.numel(); });
+/// Heads and features by the tensor ranks.
+void check_divides(const job::TunePlan& plan) {
+  const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
+  throw_if_error(job::CheckModelDivides(plan, {.attention_heads = config.num_query_heads,
+                                               .key_value_heads = config.num_key_value_heads,
+                                               .intermediate_features = config.intermediate_size,
+                                               .layers = config.num_layers}));
+}
+
+/// Of the whole tensors of which these are the first tensor rank's parts.
+int64_t elements(const std::vector<NamedTensor>& tensors, SplitRules rules, int64_t tensor_ranks) {
+  int64_t sum = 0;
+  for (const auto& [name, tensor] : tensors) {
+    sum += c10::multiply_integers(whole_shape(rules, name, tensor.sizes().vec(), tensor_ranks));
+  }
+  return sum;
 }
 
 /// Packed copies take twice the memory of the frozen weights and a second or so of the first step. With larger models
@@ -81,13 +94,16 @@ int64_t pack_weights(const job::TunePlan& plan, CausalLM& model) {
 
 /// Rows, model and adapter. Disks of several machines may be differently fast.
 void read_files(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
+  const TensorPlace place =
+      session.groups == nullptr ? TensorPlace{} : place_of(plan, session.groups->model_rank()).tensor;
   const auto read = [&] {
     session.batches =
         std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
-    session.model = load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights);
+    session.model =
+        load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights, place);
     check_vocabulary(session.batches->rows(), *session.model);
     if (plan.method == "lora") {
-      session.lora = apply_lora(*session.model, plan.lora, plan.seed);
+      session.lora = apply_lora(*session.model, plan.lora, plan.seed, place);
     }
   };
   if (session.world == nullptr) {
@@ -113,13 +129,20 @@ int64_t make_optimizer_of(const job::TunePlan& plan, const std::vector<NamedTens
 /// step has written to yet.
 int64_t make_updates(const job::TunePlan& plan, const ShardPolicy& policy, CausalLmSession& session) {
   std::vector<NamedTensor> trainable = trainable_parameters(*session.model);
-  session.trainable_parameters = elements(trainable);
-  session.parameters = elements(session.model->parameters()) + (session.lora ? session.trainable_parameters : 0);
+  const SplitRules rules = session.model->split_rules();
+  session.trainable_parameters = elements(trainable, rules, plan.knobs.tp_size);
+  session.parameters = elements(session.model->parameters(), rules, plan.knobs.tp_size) +
+                       (session.lora ? session.trainable_parameters : 0);
   if (session.world == nullptr) {
     return make_optimizer_of(plan, trainable, session);
   }
   trainable.clear();  // the engine takes the weights unit by unit: nobody else may hold them
-  session.engine = std::make_unique<ShardEngine>(*session.model, policy, session.groups->groups(),
+  Shardable* units = session.model.get();
+  if (Communicator* ranks = session.groups->tensor()) {
+    session.tensor = std::make_unique<TensorParallel>(*session.model, *ranks);
+    units = session.tensor.get();
+  }
+  session.engine = std::make_unique<ShardEngine>(*units, policy, session.groups->groups(),
                                                  OptimizerOptions{.weight_decay = plan.weight_decay});
   return 0;
 }
@@ -144,6 +167,7 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
   const ShardPolicy policy = policy_of(plan);
   CausalLmSession session;
   if (job::IsOverRanks(plan)) {
+    check_divides(plan);
     session.world = join_ranks(plan, environment, device);
     session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   }

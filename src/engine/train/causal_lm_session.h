@@ -13,6 +13,7 @@
 #include "engine/optim/loss_scaler.h"
 #include "engine/optim/optimizer.h"
 #include "engine/shard/shard_engine.h"
+#include "engine/shard/tensor_parallel.h"
 #include "engine/train/checkpointing.h"
 #include "engine/train/strategy.h"
 #include "engine/train/token_batches.h"
@@ -25,9 +26,10 @@ struct CausalLmSession {
   std::unique_ptr<Communicator> world;     ///< null: one rank without a plugin, which has an optimizer
   std::unique_ptr<StrategyGroups> groups;  ///< with world
   std::unique_ptr<CausalLM> model;
+  std::unique_ptr<TensorParallel> tensor;  ///< null: whole layers
   bool random_weights = false;
   std::optional<LoraConfig> lora;     ///< set when the method is lora
-  int64_t parameters = 0;             ///< of the model, adapters included
+  int64_t parameters = 0;             ///< of the whole model, adapters included
   int64_t trainable_parameters = 0;   ///< of these
   std::vector<at::Tensor> trainable;  ///< with optimizer
   std::unique_ptr<Optimizer> optimizer;

@@ -21,7 +21,9 @@ bool CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, Step
   meter.measure("data", use.data, [&] { window = batches_.window(step, model_.vocab_size(), device_); });
   const bool trains = window.supervised_tokens > 0;
   const bool always_backward = trains && updater.takes_every_batch();
-  count(window, !always_backward, event);
+  if (counts_) {
+    count(window, !always_backward, event);
+  }
   const auto tokens = static_cast<double>(window.supervised_tokens);
   const double factor = updater.loss_scale() / tokens;
   double sum = 0;
@@ -36,7 +38,7 @@ bool CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, Step
     }
     sum += loss.item<double>();
   }
-  event.loss = trains ? sum / tokens : 0;
+  event.loss = trains && counts_ ? sum / tokens : 0;
   return trains;
 }
 

@@ -12,9 +12,9 @@ namespace assay::engine {
 /// has loss 0 and changes nothing. (The reference divides by zero there and makes every parameter NaN.)
 class CausalLmTask : public Task {
  public:
-  /// All outlive this.
-  CausalLmTask(CausalLM& model, TokenBatches& batches, c10::Device device)
-      : model_(model), batches_(batches), device_(device) {}
+  /// `counts`: rows and losses are this rank's to count, of the ranks that hold one model together. All outlive this.
+  CausalLmTask(CausalLM& model, TokenBatches& batches, c10::Device device, bool counts)
+      : model_(model), batches_(batches), device_(device), counts_(counts) {}
 
   bool train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
 
@@ -22,6 +22,7 @@ class CausalLmTask : public Task {
   CausalLM& model_;
   TokenBatches& batches_;
   c10::Device device_;
+  bool counts_;
 };
 
 }  // namespace assay::engine

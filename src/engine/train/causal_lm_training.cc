@@ -9,6 +9,7 @@
 #include "engine/train/causal_lm_session.h"
 #include "engine/train/causal_lm_task.h"
 #include "engine/train/device.h"
+#include "engine/train/model_parts.h"
 #include "engine/train/rank_topology.h"
 #include "engine/train/training.h"
 
@@ -26,13 +27,18 @@ std::unique_ptr<Updater> updater_of(const job::TunePlan& plan, CausalLmSession& 
   return make_sharded_updater(*session.engine, session.groups->data_ranks(), reduces_once(plan));
 }
 
+/// Of the ranks with one model, the first counts for all.
+bool counts(const CausalLmSession& session) {
+  return session.groups == nullptr || session.groups->model_rank() == 0;
+}
+
 class CausalLmTraining : public Training {
  public:
   CausalLmTraining(const job::TunePlan& plan, CausalLmSession session, c10::Device device)
       : plan_(plan),
         device_(device),
         session_(std::move(session)),
-        task_(*session_.model, *session_.batches, device),
+        task_(*session_.model, *session_.batches, device, counts(session_)),
         updater_(updater_of(plan, session_)),
         schedule_(schedule_of(plan, session_.planned_steps)) {}
 
@@ -76,11 +82,9 @@ class CausalLmTraining : public Training {
   }
 
   void save() override {
-    const bool first = session_.world == nullptr || session_.world->rank() == 0;
-    std::vector<NamedTensor> weights = session_.engine == nullptr
-                                           ? trainable_parameters(*session_.model)
-                                           : full_weights(*session_.engine, first, WeightKinds::kTrainable);
-    if (!first) {
+    std::vector<NamedTensor> weights =
+        session_.engine == nullptr ? trainable_parameters(*session_.model) : weights_of_ranks();
+    if (session_.world != nullptr && session_.world->rank() > 0) {
       return;
     }
     if (session_.lora) {
@@ -94,6 +98,15 @@ class CausalLmTraining : public Training {
   }
 
  private:
+  /// All that was trained, on the first rank.
+  std::vector<NamedTensor> weights_of_ranks() {
+    const bool first_data_rank = session_.groups->data_rank() == 0;
+    std::vector<NamedTensor> own = full_weights(*session_.engine, first_data_rank, WeightKinds::kTrainable);
+    return first_data_rank
+               ? gather_parts(std::move(own), plan_, session_.model->split_rules(), session_.groups->groups().model)
+               : std::move(own);
+  }
+
   job::MemoryLedger memory(int64_t activations, int64_t peak_bytes) {
     const MemoryByKind held = session_.engine->ledger().peak(device_.is_cpu()).by_kind;
     return ledger_event(held, activations, peak_bytes, device_.is_cpu());
@@ -111,8 +124,8 @@ class CausalLmTraining : public Training {
 
 std::unique_ptr<Training> load_training(const job::TunePlan& plan, const RankEnvironment& environment,
                                         c10::Device device, EventWriter&) {
-  // Ranks draw their dropout apart.
-  at::manual_seed(plan.seed + static_cast<uint64_t>(environment.rank));
+  // Ranks draw their dropout apart, but for those that hold one model: what they share of it must drop alike.
+  at::manual_seed(plan.seed + static_cast<uint64_t>(environment.rank / (plan.knobs.tp_size * plan.knobs.pp_size)));
   return std::make_unique<CausalLmTraining>(plan, load_causal_lm_session(plan, environment, device), device);
 }
 

@@ -84,7 +84,7 @@ class LoopTest : public testing::Test {
     EXPECT_TRUE(file.ok());
 
     TokenBatches batches(*file, setting.batches);
-    CausalLmTask task(model_, batches, c10::kCPU);
+    CausalLmTask task(model_, batches, c10::kCPU, /*counts=*/true);
     const std::vector<at::Tensor> trainable = {model_.weight};
     const auto optimizer = make_optimizer("sgd", model_.parameters(), {});
     const auto updater = make_local_updater(*optimizer, trainable, scaler);
