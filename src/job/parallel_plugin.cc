@@ -40,7 +40,7 @@ PluginKnobs ShardDefaults() {
 
 const std::vector<std::string_view> kDdpKnobs = {"bucket_mib", "overlap", "no_sync", "communication_dtype"};
 const std::vector<std::string_view> kShardKnobs = {
-    "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "communication_dtype"};
+    "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "tp_size", "communication_dtype"};
 const std::vector<std::string_view> kHybridShardKnobs = {
     "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "shard_ranks", "communication_dtype"};
 
@@ -106,7 +106,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKnobDes
     {"offload_optim_frac", "part of the master weights and moments kept in host memory"},
     {"offload_param_frac", "part of the parameters kept in host memory between uses"},
     {"placement", "gemini: static, or auto: traced in the first step and held within the memory cap"},
-    {"tp_size", "hybrid_parallel: tensor ranks; they divide the model's heads and MLP features"},
+    {"tp_size",
+     "hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks; they divide the model's heads and MLP features"},
     {"pp_size", "hybrid_parallel: pipeline stages, each with a layer or more"},
     {"microbatches", "hybrid_parallel: pieces that a pipeline cuts batch_size into; one image each when not given"},
     {"shard_ranks", "HYBRID_SHARD, _HYBRID_SHARD_ZERO2: ranks that share one copy of the state; all when not given"},

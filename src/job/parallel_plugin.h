@@ -26,7 +26,7 @@ struct PluginKnobs {
   double offload_optim_frac = 0;     ///< part of master weights and moments kept in host memory
   double offload_param_frac = 0;     ///< part of the parameters kept in host memory between uses
   std::string placement = "static";  ///< gemini: static | auto (traced in the first step, within memory_budget_bytes)
-  int64_t tp_size = 1;               ///< hybrid_parallel: tensor ranks
+  int64_t tp_size = 1;               ///< hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks
   int64_t pp_size = 1;               ///< hybrid_parallel: pipeline stages
   int64_t microbatches = 0;          ///< hybrid_parallel: of a step; 0: one image each (one stage: one)
   int64_t shard_ranks = 0;           ///< HYBRID_*: ranks that share one copy; 0: all ranks of the machine

@@ -84,7 +84,7 @@ def test_every_knob_has_an_option_and_its_help(environment, tmp_path):
     text = " ".join(train(environment, "--help").stdout.split())
     for option in ("--tp-size INT", "--pp-size INT", "--microbatches INT", "--offload-optim-frac FLOAT"):
         assert option in text
-    assert "hybrid_parallel: tensor ranks" in text
+    assert "hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks" in text
     mesh = ["--tp-size", 1, "--pp-size", 2, "--microbatches", 4, "--overlap", "false"]
     finished = train(
         environment, "--synthetic", "--max-steps", 2, "--plugin", "hybrid_parallel", "--number-ranks", 2, *mesh

@@ -113,6 +113,9 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
         (2, "hybrid_parallel", {}, "qwen2", "lora"),
         (4, "hybrid_parallel", {"zero_stage": 1}, "granite", "full"),
         (4, "hybrid_parallel", {"zero_stage": 1}, "llama", "lora"),
+        (4, "FULL_SHARD", {"prefetch": 1}, "llama", "full"),
+        (4, "FULL_SHARD", {"prefetch": 1}, "qwen3", "lora"),
+        (4, "SHARD_GRAD_OP", {"prefetch": 1}, "qwen3", "full"),
     ],
 )
 def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, models, alone, tmp_path):

@@ -316,6 +316,15 @@ def test_hybrid_parallel_follows_one_rank(tensor, stages, model_dir, alone, tmp_
     assert ("pipeline", "receive") not in totals
 
 
+@pytest.mark.parametrize("plugin", ["FULL_SHARD", "SHARD_GRAD_OP"])
+def test_tensor_ranks_of_data_ranks_that_shard_follow_one_rank(plugin, model_dir, alone, tmp_path):
+    plan = {**HYBRID, "plugin": plugin, "batch_size": 2, "knobs": {"tp_size": 2, "prefetch": 1}}
+    results = run(tmp_path, 4, model_dir=str(model_dir), **plan)
+    assert_same_course(results[0], alone, 1e-5, 1e-3)
+    topology = of_kind(results[0], "topology")[0]
+    assert (topology["data_ranks"], topology["shard_ranks"], topology["tensor_ranks"]) == (2, 2, 2)
+
+
 def test_hybrid_parallel_evaluates_saves_and_foretells(model_dir, image_file, tmp_path):
     plan = {
         "model_dir": str(model_dir),

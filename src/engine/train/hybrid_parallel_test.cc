@@ -224,6 +224,17 @@ TEST_P(HybridParallel, ShardsOptimizerStatesOverDataRanks) {
   expect_same_course(train_on(sharded, kSteps), train_alone(kSteps));
 }
 
+/// Data ranks that shard everything, of which each has tensor ranks.
+TEST(TensorRanksOfShards, TrainAsOneRank) {
+  constexpr int64_t kSteps = 6;
+  for (const char* plugin : {"FULL_SHARD", "SHARD_GRAD_OP"}) {
+    job::VitPlan sharded = plan_of(2, 1, 2);
+    sharded.plugin = plugin;
+    sharded.knobs.prefetch = 1;
+    expect_same_course(train_on(sharded, kSteps, /*checkpointed_layers=*/1), train_alone(kSteps));
+  }
+}
+
 TEST_P(HybridParallel, SixteenBitPrecisionsStayClose) {
   constexpr int64_t kSteps = 5;
   const HybridCourse want = train_alone(kSteps);
