@@ -139,11 +139,10 @@ TEST(CatalogueTest, HasEveryTargetOfTheReference) {
 TEST(CatalogueTest, RefusesByNameWhatIsNotSupportedYet) {
   const Experiment& full = **FindExperiment(kFull);
   EXPECT_TRUE(CheckSupported(full, testing::CompletePoint(kFull)).ok());
-  const Status fsdp =
-      CheckSupported(full, testing::CompletePoint(kFull, {{"distributed_backend", std::string("FSDP")}}));
-  EXPECT_EQ(fsdp.code(), ErrorCode::kUnsupported);
-  EXPECT_EQ(fsdp.message(),
-            "distributed_backend=FSDP is not supported yet by finetune_full_benchmark-v1.0.0: leave it at None");
+  const Status roce = CheckSupported(full, testing::CompletePoint(kFull, {{"enable_roce", true}}));
+  EXPECT_EQ(roce.code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(roce.message(),
+            "enable_roce=True is not supported yet by finetune_full_benchmark-v1.0.0: leave it at False");
   EXPECT_THAT(CheckSupported(full, testing::CompletePoint(kFull, {{"optim", std::string("adafactor")}})).message(),
               HasSubstr("choose adamw_torch or adamw_torch_fused or sgd"));
   EXPECT_TRUE(CheckSupported(full, testing::CompletePoint(kFull, {{"flash_attn", false}})).ok());

@@ -17,7 +17,7 @@ constexpr char kFineTuning[] =
     "fms_hf_tuning_version.2.1.2 fsdp_sharding_strategy.FULL_SHARD fsdp_state_dict_type.FULL_STATE_DICT "
     "fsdp_use_orig_params.True gpu_model.None gradient_accumulation_steps.4 gradient_checkpointing.True "
     "gradient_checkpointing_use_reentrant.False max_steps.-1 memory_budget.None model_max_length model_name "
-    "num_train_epochs.1 number_gpus number_nodes.1 optim.adamw_torch remove_unused_columns.True seed.42 "
+    "num_train_epochs.1 number_gpus number_nodes.1 number_ranks.1 optim.adamw_torch remove_unused_columns.True seed.42 "
     "stop_after_seconds.-1 threads.0 torch_dtype.bfloat16";
 
 constexpr char kOfLora[] = "lora_alpha.16 r.4 target_modules.None";

@@ -11,6 +11,7 @@
 namespace assay::experiment {
 
 inline const space::Value kNone;
+inline constexpr int64_t kMaxRanks = 1025;  ///< the end of domains of ranks
 
 /// Values of a complete point. The name must be one of the experiment's properties, the type that of its domain.
 int64_t IntegerOf(const space::Entity& point, const std::string& name);

@@ -60,6 +60,34 @@ def test_rule_makes_a_point_invalid_without_launching(assay, model, rows, store)
     assert result["outcome"] == "invalid" and result["reason"]
 
 
+@pytest.mark.parametrize(
+    "experiment, spread",
+    [
+        (FULL, {}),
+        (FULL, {"distributed_backend": "DDP"}),
+        (FULL, {"fsdp_sharding_strategy": "HYBRID_SHARD_ZERO2"}),
+        (LORA, {}),
+    ],
+)
+def test_two_ranks_make_the_steps_of_one(assay, model, rows, store, experiment, spread):
+    same = {"torch_dtype": "float32", "threads": 1}
+    one = run(assay, store, experiment, point(model, rows, batch_size=1, gradient_accumulation_steps=2, **same))
+    two = run(assay, store, experiment, point(model, rows, batch_size=2, number_ranks=2, **same, **spread))
+    assert two["outcome"] == "valid", two["reason"]
+    ours, theirs = two["properties"], one["properties"]
+    if experiment == FULL:  # a rank draws its own dropout
+        assert ours["final_loss"] == pytest.approx(theirs["final_loss"], rel=1e-5)
+        assert ours["final_grad_norm"] == pytest.approx(theirs["final_grad_norm"], rel=1e-4)
+    for count in ("samples", "real_tokens", "supervised_tokens", "measured_steps", "trainable_parameters"):
+        assert ours[count] == theirs[count], count
+    assert ours["dataset_tokens_per_second_per_gpu"] == pytest.approx(ours["dataset_tokens_per_second"] / 2)
+
+
+def test_what_ranks_cannot_do_is_invalid_with_its_reason(assay, model, rows, store):
+    result = run(assay, store, FULL, point(model, rows, distributed_backend="FSDP"))
+    assert result["outcome"] == "invalid" and "one rank has nothing to share" in result["reason"]
+
+
 def test_memory_budget_makes_a_point_invalid_and_is_remembered(assay, model, rows, store):
     arguments = point(model, rows, memory_budget="1MiB")
     first = run(assay, store, FULL, arguments)
@@ -218,7 +246,6 @@ def test_value_outside_its_domain(assay, space, store):
     [
         ({"batch_size": 0}, "batch_size"),
         ({"torch_dtype": "int8"}, "torch_dtype"),
-        ({"distributed_backend": "FSDP"}, "distributed_backend"),
         ({"enable_roce": "True"}, "enable_roce"),
         ({"optim": "adafactor"}, "adafactor"),
         ({"bach_size": 2}, "batch_size"),

@@ -235,10 +235,10 @@ def test_a_report_overwrites_only_reports(assay, explored, store, rows, tmp_path
 
 def test_an_experiment_tells_what_is_supported_and_what_is_ours(assay):
     manual = assay.ok("experiments", FULL)
-    assert "supported: only None" in manual and "memory_budget  [default None]  (not the reference's)" in manual
+    assert "supported: only False" in manual and "memory_budget  [default None]  (not the reference's)" in manual
     assert "values}" not in manual, "a list of values was cut"
     properties = {p["name"]: p for p in json.loads(assay.ok("experiments", FULL, "--output", "json"))["properties"]}
-    assert properties["distributed_backend"]["supported"] == [None]
+    assert properties["enable_roce"]["supported"] == [False]
     assert properties["seed"]["own"] and not properties["batch_size"]["own"]
     assert "supported" not in properties["batch_size"]
     assert "adafactor" in properties["optim"]["domain"] and "..." not in properties["optim"]["domain"]

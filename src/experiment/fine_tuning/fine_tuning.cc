@@ -26,6 +26,11 @@ FineTuningExperiment::FineTuningExperiment(FineTuningDefinition definition)
 
 Verdict FineTuningExperiment::Check(const space::Entity& point) const {
   Verdict verdict = CheckFineTuningRules(point);
+  if (verdict.valid()) {
+    // A text that is no number of bytes is the user's mistake, and no rule's matter.
+    const Result<job::TunePlan> plan = TrainingOf(point, {});
+    verdict.reason = plan.ok() ? job::CheckParallel(*plan).message() : "";
+  }
   if (verdict.valid() && definition_.rule != nullptr) {
     verdict.reason = definition_.rule(point);
   }

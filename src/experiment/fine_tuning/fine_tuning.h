@@ -69,6 +69,13 @@ class FineTuningExperiment : public Experiment {
 /// The rules of the reference that make a complete point invalid before anything is launched.
 Verdict CheckFineTuningRules(const space::Entity& point);
 
+/// Why the properties of ranks cannot be had as the complete point has them; empty: they can.
+std::string CheckSpread(const space::Entity& point);
+/// kFailedPrecondition where the point names layers for FSDP that a model of `family` does not have.
+Status CheckWrapped(const space::Entity& point, const std::string& family);
+/// Ranks, plugin and a rank's part of the batch: DDP is torch_ddp, FSDP the plugin of its sharding strategy.
+Status SpreadOverRanks(const space::Entity& point, job::TunePlan& plan);
+
 /// OutOfMemory where no batch could make the model fit a machine that has `memory_bytes` for it. On a GPU nothing is
 /// asked.
 Status CheckModelFits(const space::Entity& point, const job::TunePlan& plan, const PlanContext& context,

@@ -94,7 +94,7 @@ class FineTuningRun {
         loaded_(job::FindEvent<job::Loaded>(record)),
         ended_(job::FindEvent<job::Ended>(record)),
         steps_(job::Steps(record)),
-        gpus_(std::max<int64_t>(1, IntegerOf(point, "number_gpus"))) {
+        ranks_(tune_.number_ranks) {
     if (ended_ != nullptr) {
       seconds_ = ended_->train_runtime - ended_->warmup_seconds;
       FindMeasuredSteps();
@@ -135,7 +135,7 @@ class FineTuningRun {
     Set("overhead_seconds", record_.overhead_seconds);
   }
 
-  int64_t RowsOfAStep() const { return tune_.batch_size * gpus_ * tune_.gradient_accumulation_steps; }
+  int64_t RowsOfAStep() const { return tune_.batch_size * ranks_ * tune_.gradient_accumulation_steps; }
 
   /// As transformers.Trainer: from what was planned, whatever was done.
   void AddPlannedSpeeds() {
@@ -153,7 +153,7 @@ class FineTuningRun {
         static_cast<double>(fed_.real_tokens + fed_.padded_tokens) / static_cast<double>(fed_.steps);
     const double tokens = of_a_step * static_cast<double>(loaded_->planned_steps);
     Set("train_tokens_per_second", tokens / runtime);
-    Set("train_tokens_per_gpu_per_second", tokens / runtime / static_cast<double>(gpus_));
+    Set("train_tokens_per_gpu_per_second", tokens / runtime / static_cast<double>(ranks_));
   }
 
   Status AddFileOrderSpeed() {
@@ -161,7 +161,7 @@ class FineTuningRun {
     const int64_t tokens =
         FileOrderTokens(file, RowsOfAStep() * ended_->warmup_steps, RowsOfAStep() * fed_.steps, tune_.model_max_length);
     Set("dataset_tokens_per_second", PerSecond(tokens));
-    Set("dataset_tokens_per_second_per_gpu", PerSecond(tokens) / static_cast<double>(gpus_));
+    Set("dataset_tokens_per_second_per_gpu", PerSecond(tokens) / static_cast<double>(ranks_));
     return Status::Ok();
   }
 
@@ -194,7 +194,11 @@ class FineTuningRun {
       const std::vector<double> values = Column(steps_, field);
       return static_cast<int64_t>(*std::max_element(values.begin(), values.end()));
     };
-    SetCount("peak_tensor_bytes", ended_->peak_tensor_bytes);
+    int64_t peak = ended_->peak_tensor_bytes;
+    for (const job::MemoryLedger& ledger : job::EventsOf<job::MemoryLedger>(record_)) {
+      peak = ledger.source == "measured" ? std::max(peak, ledger.peak_bytes) : peak;
+    }
+    SetCount("peak_tensor_bytes", peak);
     SetCount("load_peak_tensor_bytes", loaded_->peak_tensor_bytes);
     SetCount("forward_peak_tensor_bytes", largest(&job::Step::forward_peak_bytes));
     SetCount("backward_peak_tensor_bytes", largest(&job::Step::backward_peak_bytes));
@@ -251,7 +255,7 @@ class FineTuningRun {
   const job::Ended* ended_;
   std::vector<job::Step> steps_;
   std::vector<job::Step> measured_;  ///< after warm-up
-  int64_t gpus_;
+  int64_t ranks_;
   double seconds_ = 0;           ///< T
   double measured_seconds_ = 0;  ///< of the measured steps
   Counts fed_;

@@ -10,6 +10,7 @@
 #include "data/prepare.h"
 #include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/model_hash.h"
+#include "experiment/training_ranks.h"
 #include "measure/machine.h"
 #include "measure/nvml.h"
 
@@ -40,21 +41,15 @@ Status CheckGpu(const space::Entity& point) {
   if (gpus == 0) {
     return Status::Ok();
   }
-  if (gpus > 1) {
-    return Status::Unsupported(fmt::format("number_gpus={} is not supported yet: choose 0 or 1", gpus));
-  }
+  ASSAY_RETURN_IF_ERROR(CheckVisibleGpus(gpus));
   const auto nvml = measure::Nvml::Load();
-  if (nvml == nullptr || nvml->gpus().empty()) {
-    return Status::NotFound(
-        "number_gpus is 1, but this machine has no GPU that its driver tells of (check nvidia-smi, "
-        "or choose number_gpus 0)");
-  }
   const std::vector<int> visible = measure::VisibleGpus(nvml->gpus());
-  const std::string name = visible.empty() ? "" : nvml->gpus()[visible.front()].name;
-  if (PlainName(name) != PlainName(TextOf(point, "gpu_model"))) {
-    return Status::InvalidArgument(fmt::format("gpu_model is {}, but this machine's GPU is {}",
-                                               TextOf(point, "gpu_model"),
-                                               name.empty() ? "hidden by CUDA_VISIBLE_DEVICES" : PlainName(name)));
+  for (int64_t i = 0; i < gpus; ++i) {
+    const std::string name = PlainName(nvml->gpus()[visible[i]].name);
+    if (name != PlainName(TextOf(point, "gpu_model"))) {
+      return Status::InvalidArgument(
+          fmt::format("gpu_model is {}, but GPU {} of this machine is {}", TextOf(point, "gpu_model"), i, name));
+    }
   }
   return Status::Ok();
 }
@@ -112,8 +107,8 @@ Result<std::map<std::string, std::string>> FineTuningExperiment::Contents(const 
 Result<job::TunePlan> FineTuningExperiment::TrainingOf(const space::Entity& point, const PlanContext& context) const {
   job::TunePlan plan = ReferenceTraining();
   ASSAY_RETURN_IF_ERROR(TakeAll(properties_, point, plan));
-  plan.batch_size /= std::max<int64_t>(1, IntegerOf(point, "number_gpus"));
-  plan.threads = plan.threads > 0 ? plan.threads : context.threads;
+  ASSAY_RETURN_IF_ERROR(SpreadOverRanks(point, plan));
+  plan.threads = ThreadsOfRank(plan.threads, plan.number_ranks, context);
   if (definition_.specialize != nullptr) {
     definition_.specialize(point, plan);
   }
@@ -128,6 +123,8 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   tune.model_dir = model.dir;
+  ASSAY_RETURN_IF_ERROR(CheckWrapped(point, model.family));
+  ASSAY_RETURN_IF_ERROR(CheckRanksFitHere(tune));
 
   const data::DataSpec spec = DataOf(point, model, context);
   ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));

@@ -100,6 +100,31 @@ TEST_F(FineTuningPlanTest, CarriesThePointsValues) {
   EXPECT_EQ(plan.threads, 3);
 }
 
+TEST_F(FineTuningPlanTest, RanksShareTheBatchByThePluginOfTheirBackend) {
+  EXPECT_EQ(Tune(kFull).plugin, "torch_ddp");
+  const job::TunePlan plan = Tune(kFull, {{"number_ranks", int64_t{2}}});
+  EXPECT_EQ(plan.number_ranks, 2);
+  EXPECT_EQ(plan.batch_size, 2);
+  EXPECT_EQ(plan.plugin, "FULL_SHARD") << "as the reference, where nothing is said";
+  EXPECT_EQ(plan.knobs.prefetch, (*job::FindPlugin("FULL_SHARD"))->defaults.prefetch);
+  EXPECT_EQ(Tune(kLora, {{"number_ranks", int64_t{2}}, {"distributed_backend", std::string("DDP")}}).plugin,
+            "torch_ddp");
+  EXPECT_EQ(
+      Tune(kFull, {{"number_ranks", int64_t{2}}, {"fsdp_sharding_strategy", std::string("HYBRID_SHARD_ZERO2")}}).plugin,
+      "_HYBRID_SHARD_ZERO2");
+}
+
+TEST_F(FineTuningPlanTest, FsdpWrapsTheDecoderLayersOfThisFamilyAlone) {
+  const auto status = [&](const char* layer) {
+    const space::Entity point = Point(
+        kFull,
+        {{"number_ranks", int64_t{2}}, {"accelerate_config_fsdp_transformer_layer_cls_to_wrap", std::string(layer)}});
+    return (*FindExperiment(kFull))->Plan(point, context_).status();
+  };
+  EXPECT_TRUE(status("LlamaDecoderLayer").ok());
+  EXPECT_EQ(status("GPTBigCodeBlock").code(), ErrorCode::kFailedPrecondition);
+}
+
 TEST_F(FineTuningPlanTest, LoraHasTheReferencesAdapter) {
   const job::TunePlan plan = Tune(kLora);
   EXPECT_EQ(plan.method, "lora");
@@ -158,7 +183,6 @@ TEST_F(FineTuningPlanTest, RefusesInputsThatAreNotThere) {
 
 TEST_F(FineTuningPlanTest, RefusesWhatIsNotSupportedYet) {
   EXPECT_EQ(InputError({{"bf16", true}}).code(), ErrorCode::kUnsupported);
-  EXPECT_EQ(InputError({{"number_gpus", int64_t{2}}, {"gpu_model", std::string("X")}}).code(), ErrorCode::kUnsupported);
   context_.trace_dir = Path("traces");
   EXPECT_THAT(InputError({}).message(), HasSubstr("writes no trace"));
 }

@@ -5,6 +5,7 @@
 #include "data/datasets.h"
 #include "data/model_catalogue.h"
 #include "experiment/fine_tuning/fine_tuning.h"
+#include "experiment/training_ranks.h"
 
 namespace assay::experiment {
 namespace {
@@ -99,11 +100,12 @@ void AddRequired(std::vector<TuneProperty>& specs) {
                    &TuneField<&job::TunePlan::model_max_length>});
   specs.push_back(
       {As({.label = "batch size", .role = Role::kBatchSize},
-          Required("batch_size", Integers(1, 4097), "rows in a micro-batch, over all GPUs together", "rows")),
+          Required("batch_size", Integers(1, 4097), "rows in a micro-batch, over all ranks together", "rows")),
        &TuneField<&job::TunePlan::batch_size>});
-  specs.push_back({As({.label = "GPUs", .role = Role::kGpus},
-                      Required("number_gpus", Integers(0, 33), "0 runs on the CPU; more than 1 is not supported yet")),
-                   &DeviceOfGpus<job::TunePlan>});
+  specs.push_back(
+      {As({.label = "GPUs", .role = Role::kGpus},
+          Required("number_gpus", Integers(0, 33), "a rank for each; 0 runs on the CPU, with number_ranks ranks")),
+       &DeviceOfGpus<job::TunePlan>});
 }
 
 void AddTraining(std::vector<TuneProperty>& specs) {
@@ -149,23 +151,26 @@ void AddTraining(std::vector<TuneProperty>& specs) {
 }
 
 void AddDistribution(std::vector<TuneProperty>& specs) {
+  specs.push_back({NumberOfRanks()});
+  specs.push_back({Optional("distributed_backend", TextsOrNone({"FSDP", "DDP"}), kNone,
+                            "how two ranks or more share the work; None is FSDP")});
   specs.push_back(
-      {DefaultOnly("distributed_backend", TextsOrNone({"FSDP", "DDP"}), kNone, "how ranks share the work")});
-  specs.push_back({As({.label = "nodes", .role = Role::kMachine},
-                      DefaultOnly("number_nodes", Integers(1, 9), Int(1), "machines"))});
+      {As({.label = "nodes", .role = Role::kMachine},
+          Optional("number_nodes", Integers(1, 9), Int(1), "machines; ranks are started on this one alone"))});
   specs.push_back({DefaultOnly("enable_roce", Domain::Binary(), false, "let NCCL use RDMA over Ethernet")});
-  specs.push_back({DefaultOnly("fsdp_sharding_strategy",
-                               Texts({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}),
-                               Text("FULL_SHARD"), "what FSDP shards")});
+  specs.push_back({Optional("fsdp_sharding_strategy",
+                            Texts({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}),
+                            Text("FULL_SHARD"), "what FSDP shards; HYBRID_ within a machine")});
   specs.push_back(
-      {DefaultOnly("fsdp_state_dict_type", Texts({"FULL_STATE_DICT", "LOCAL_STATE_DICT", "SHARDED_STATE_DICT"}),
-                   Text("FULL_STATE_DICT"), "how FSDP saves")});
+      {Optional("fsdp_state_dict_type", Texts({"FULL_STATE_DICT", "LOCAL_STATE_DICT", "SHARDED_STATE_DICT"}),
+                Text("FULL_STATE_DICT"), "how FSDP saves; a benchmark saves nothing")});
   specs.push_back(
       {DefaultOnly("fsdp_use_orig_params", Domain::Binary(), true, "FSDP keeps the parameters as they are")});
-  specs.push_back({DefaultOnly("accelerate_config_mixed_precision", Texts({"no", "fp16", "bf16", "fp8"}), Text("no"),
-                               "mixed precision of accelerate")});
-  specs.push_back({DefaultOnly("accelerate_config_fsdp_transformer_layer_cls_to_wrap", Domain::AnyTextOrNone(), kNone,
-                               "layer classes that FSDP wraps, with commas between them")});
+  specs.push_back({Optional("accelerate_config_mixed_precision", Texts({"no", "fp16", "bf16", "fp8"}), Text("no"),
+                            "mixed precision of accelerate; only what torch_dtype is already")});
+  specs.push_back({Optional("accelerate_config_fsdp_transformer_layer_cls_to_wrap", Domain::AnyTextOrNone(), kNone,
+                            "layer classes that FSDP wraps, with commas between them; None: the model's decoder layer, "
+                            "which is the only one that can be named")});
 }
 
 void AddReferenceSoftware(std::vector<TuneProperty>& specs) {
@@ -191,12 +196,13 @@ void AddReferenceSoftware(std::vector<TuneProperty>& specs) {
 
 void AddOwn(std::vector<TuneProperty>& specs) {
   specs.push_back({Own(Optional("memory_budget", Domain::AnyTextOrNone(), kNone,
-                                "tensor memory beyond it is an out-of-memory outcome, for example 4GiB")),
+                                "a rank's tensor memory beyond it is an out-of-memory outcome, for example 4GiB")),
                    &BytesField<job::TunePlan, &job::TunePlan::memory_budget_bytes>});
   specs.push_back(
       {Own(Optional("seed", Integers(0, int64_t{1} << 31), Int(42), "of the row order, dropout and new weights")),
        &TuneField<&job::TunePlan::seed>});
-  specs.push_back({Own(Optional("threads", Integers(0, 1025), Int(0), "CPU threads; 0: all that may be used")),
+  specs.push_back({Own(Optional("threads", Integers(0, 1025), Int(0),
+                                "CPU threads a rank; 0: its share of those that may be used")),
                    &TuneField<&job::TunePlan::threads>});
 }
 

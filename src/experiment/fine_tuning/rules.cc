@@ -4,17 +4,19 @@
 
 #include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/property_spec.h"
+#include "experiment/training_ranks.h"
 
 namespace assay::experiment {
 namespace {
 
-std::string BatchOverGpus(const space::Entity& point) {
+std::string BatchOverRanks(const space::Entity& point) {
   const int64_t batch_size = IntegerOf(point, "batch_size");
-  const int64_t gpus = std::max<int64_t>(1, IntegerOf(point, "number_gpus"));
-  return batch_size % gpus == 0
+  const int64_t ranks = RanksOf(point);
+  const bool on_gpus = IntegerOf(point, "number_gpus") > 0;
+  return batch_size % ranks == 0
              ? ""
-             : fmt::format("batch_size {} is not a multiple of number_gpus {}: the GPUs could not share it evenly",
-                           batch_size, gpus);
+             : fmt::format("batch_size {} is not a multiple of {} {}: the {} could not share it evenly", batch_size,
+                           on_gpus ? "number_gpus" : "number_ranks", ranks, on_gpus ? "GPUs" : "ranks");
 }
 
 std::string GpusOverNodes(const space::Entity& point) {
@@ -51,7 +53,8 @@ std::string ExpertsInVersion(const space::Entity& point) {
 }
 
 using Rule = std::string (*)(const space::Entity& point);
-constexpr Rule kRules[] = {&BatchOverGpus, &GpusOverNodes, &NamedGpu, &ExpertsOverGpus, &ExpertsInVersion};
+constexpr Rule kRules[] = {&BatchOverRanks,  &GpusOverNodes,    &NamedGpu,
+                           &ExpertsOverGpus, &ExpertsInVersion, &CheckSpread};
 
 }  // namespace
 

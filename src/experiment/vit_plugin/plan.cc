@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/files.h"
 #include "base/text.h"
 #include "data/vision_models.h"
 #include "experiment/model_hash.h"
 #include "experiment/property_spec.h"
+#include "experiment/training_ranks.h"
 #include "experiment/vit_plugin/vit_plugin.h"
-#include "measure/nvml.h"
 
 namespace assay::experiment {
 namespace {
@@ -17,30 +15,12 @@ Result<data::VisionModelRef> ImageModel(const space::Entity& point, const PlanCo
   return data::ResolveVisionModel(TextOf(point, "model_name"), context.ShareFolder());
 }
 
-Status CheckGpus(int64_t gpus) {
-  if (gpus == 0) {
-    return Status::Ok();
-  }
-  const auto nvml = measure::Nvml::Load();
-  const size_t visible = nvml == nullptr ? 0 : measure::VisibleGpus(nvml->gpus()).size();
-  if (visible < static_cast<size_t>(gpus)) {
-    return Status::NotFound(fmt::format(
-        "number_gpus is {}, but this machine shows {} (check nvidia-smi and CUDA_VISIBLE_DEVICES, or choose 0 and "
-        "number_ranks)",
-        gpus, visible));
-  }
-  return Status::Ok();
-}
-
 /// kFailedPrecondition where this model cannot be divided as the point asks for, or this machine not so often.
 Status CheckDivides(const job::VitPlan& plan, const data::VitShape& shape) {
-  Status status = job::CheckModelDivides(plan, {.attention_heads = shape.num_attention_heads,
-                                                .intermediate_features = shape.intermediate_size,
-                                                .layers = shape.num_hidden_layers});
-  if (status.ok()) {
-    status = job::CheckRanksFit(plan);
-  }
-  return status.ok() ? status : Status::FailedPrecondition(status.message());
+  const Status status = job::CheckModelDivides(plan, {.attention_heads = shape.num_attention_heads,
+                                                      .intermediate_features = shape.intermediate_size,
+                                                      .layers = shape.num_hidden_layers});
+  return status.ok() ? CheckRanksFitHere(plan) : Status::FailedPrecondition(status.message());
 }
 
 /// What the gate holds a plugin against: the same training on the same images by one rank, in fp32. One rank, since
@@ -84,7 +64,7 @@ CeilingNeed CeilingOf(const job::VitPlan& plan, const PlanContext& context) {
 Status VitPluginExperiment::CheckInputs(const space::Entity& point, const PlanContext& context) const {
   ASSAY_RETURN_IF_ERROR(CheckSupported(*this, point));
   ASSAY_RETURN_IF_ERROR(ImageModel(point, context).status());
-  return CheckGpus(IntegerOf(point, "number_gpus"));
+  return CheckVisibleGpus(IntegerOf(point, "number_gpus"));
 }
 
 Result<std::map<std::string, std::string>> VitPluginExperiment::Contents(const space::Entity& point,
@@ -102,9 +82,7 @@ Result<RunPlan> VitPluginExperiment::Plan(const space::Entity& point, const Plan
   ASSAY_RETURN_IF_ERROR(CheckDivides(vit, model.shape));
   vit.model_dir = model.dir;
   vit.trace_dir = context.trace_dir;
-  if (vit.threads == 0 && context.threads > 0) {
-    vit.threads = std::max<int64_t>(1, context.threads / vit.number_ranks);
-  }
+  vit.threads = ThreadsOfRank(vit.threads, vit.number_ranks, context);
   RunPlan plan;
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
   if (const int64_t steps = IntegerOf(point, "gate_steps"); steps > 0) {

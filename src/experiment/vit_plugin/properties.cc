@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/vision_models.h"
+#include "experiment/training_ranks.h"
 #include "experiment/vit_plugin/vit_plugin.h"
 
 namespace assay::experiment {
@@ -11,8 +12,6 @@ namespace {
 
 using space::Domain;
 using space::Value;
-
-constexpr int64_t kMaxRanks = 1025;
 
 std::vector<Value> PluginNames() {
   std::vector<Value> names;
@@ -76,10 +75,7 @@ void AddRequired(std::vector<VitProperty>& specs) {
 }
 
 void AddRun(std::vector<VitProperty>& specs) {
-  specs.push_back({As({.label = "ranks", .role = Role::kMachine},
-                      Own(Optional("number_ranks", Integers(1, kMaxRanks), int64_t{1},
-                                   "worker processes; with GPUs one for each, which is also what 1 stands for there"))),
-                   &VitField<&job::VitPlan::number_ranks>});
+  specs.push_back({NumberOfRanks()});
   specs.push_back({Optional("max_train_steps", Integers(1, 100001), int64_t{20}, "measured optimiser steps", "steps"),
                    &VitField<&job::VitPlan::max_steps>});
   specs.push_back(
@@ -154,12 +150,6 @@ void AddKnobs(std::vector<VitProperty>& specs) {
       "communication_dtype", TextsOrNone({"float32", "bfloat16", "float16", "float8"}))));
 }
 
-/// Where nothing else is asked for, a rank for each GPU.
-int64_t RanksOf(const space::Entity& point) {
-  const int64_t ranks = IntegerOf(point, "number_ranks");
-  return ranks == 1 ? std::max<int64_t>(1, IntegerOf(point, "number_gpus")) : ranks;
-}
-
 }  // namespace
 
 const std::vector<VitProperty>& VitPluginProperties() {
@@ -188,11 +178,8 @@ Result<job::VitPlan> VitPlanOf(const space::Entity& point) {
 }
 
 Verdict CheckVitPluginRules(const space::Entity& point) {
-  const int64_t gpus = IntegerOf(point, "number_gpus");
-  const int64_t ranks = RanksOf(point);
-  if (gpus > 0 && ranks != gpus) {
-    return {fmt::format("number_ranks is {} and number_gpus {}: each GPU has one rank, so leave number_ranks out",
-                        ranks, gpus)};
+  if (std::string reason = RanksAgainstGpus(point); !reason.empty()) {
+    return {std::move(reason)};
   }
   const Result<job::VitPlan> plan = VitPlanOf(point);
   const Status status = plan.ok() ? job::CheckVitPlan(*plan) : plan.status();
