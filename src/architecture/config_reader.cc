@@ -52,6 +52,10 @@ bool ConfigReader::Contains(std::string_view key) const {
   return object_->contains(key);
 }
 
+bool ConfigReader::HoldsObjects() const {
+  return std::ranges::any_of(*object_, &nlohmann::json::is_object);
+}
+
 int64_t ConfigReader::Integer(std::string_view key, int64_t minimum, int64_t maximum) {
   const nlohmann::json* value = Require(key);
   if (value == nullptr) {

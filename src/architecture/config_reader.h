@@ -27,6 +27,9 @@ class ConfigReader {
   /// Like Has(), but true for a null as well.
   bool Contains(std::string_view key) const;
 
+  /// Whether the value of any key is an object.
+  bool HoldsObjects() const;
+
   int64_t Integer(std::string_view key, int64_t minimum, int64_t maximum = INT64_MAX);
   int64_t IntegerOr(std::string_view key, int64_t minimum, int64_t absent);
   /// Finite and greater than zero.

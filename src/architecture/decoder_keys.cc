@@ -43,6 +43,21 @@ void RefuseUnsupported(ConfigReader& keys) {
   if (keys.PositiveOr("partial_rotary_factor", 1.0) != 1.0) {
     keys.Fail("partial_rotary_factor other than 1 is not supported");
   }
+  if (!keys.BooleanOr("is_causal", true)) {
+    keys.Fail("is_causal false is not supported: each token sees those before it alone");
+  }
+  if (keys.Has("per_layer_config")) {
+    keys.Fail("per_layer_config is not supported: all layers are alike");
+  }
+}
+
+/// As torch's nn.Embedding has it, a negative one counts from the end of the vocabulary.
+void ReadPadding(ConfigReader& keys, ModelConfig& config) {
+  if (!keys.Has("pad_token_id")) {
+    return;
+  }
+  const int64_t id = keys.Integer("pad_token_id", -config.vocab_size, config.vocab_size - 1);
+  config.pad_token_id = id < 0 ? id + config.vocab_size : id;
 }
 
 }  // namespace
@@ -59,7 +74,7 @@ void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& conf
   config.rms_norm_eps = keys.PositiveOr("rms_norm_eps", 1e-6);
   config.initializer_range = keys.PositiveOr("initializer_range", 0.02);
   config.tie_word_embeddings = keys.BooleanOr("tie_word_embeddings", false);
-  config.pad_token_id = keys.IntegerOr("pad_token_id", -1, -1);
+  ReadPadding(keys, config);
   config.attention_dropout = keys.NonNegativeOr("attention_dropout", 0.0);
   if (config.attention_dropout >= 1) {
     keys.Fail(fmt::format("attention_dropout {} must be below 1", config.attention_dropout));

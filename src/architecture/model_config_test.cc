@@ -1,5 +1,7 @@
 #include "architecture/model_config.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "architecture/families.h"
 #include "base/files.h"
 #include "base/json.h"
 
@@ -200,7 +203,7 @@ TEST(ModelConfigTest, YarnStretchesFromTheModelsLengthUnlessToldOtherwise) {
 
 TEST(ModelConfigTest, RefusesAnUnknownFamilyByName) {
   EXPECT_EQ(ErrorWith("model_type", "bloom"),
-            "m/config.json: model_type 'bloom' is not supported, only granite, llama, mistral, qwen2, qwen3");
+            fmt::format("m/config.json: model_type 'bloom' is not supported, only {}", fmt::join(FamilyNames(), ", ")));
 }
 
 TEST(ModelConfigTest, NamesMissingKeys) {
@@ -232,8 +235,21 @@ TEST(ModelConfigTest, RefusesWhatIsNotSupported) {
   EXPECT_THAT(ErrorWith("hidden_act", "gelu"), HasSubstr("hidden_act 'gelu' is not supported"));
   EXPECT_THAT(ErrorWith("quantization_config", {{"bits", 4}}), HasSubstr("quantised"));
   EXPECT_THAT(ErrorWith("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
+  EXPECT_THAT(ErrorWith("is_causal", false), HasSubstr("is_causal false is not supported"));
+  EXPECT_THAT(ErrorWith("per_layer_config", {{"0", {{"head_dim", 4}}}}), HasSubstr("per_layer_config"));
+  EXPECT_THAT(ErrorWith("rope_parameters", {{"full_attention", {{"rope_theta", 1e6}}}}),
+              HasSubstr("m/config.json: rope_parameters: settings for each type of layer are not supported"));
   EXPECT_THAT(ErrorWith("rope_scaling", {{"rope_type", "longrope"}, {"factor", 2}}),
               HasSubstr("m/config.json: rope_scaling: rope_type 'longrope' is not supported"));
+}
+
+TEST(ModelConfigTest, ANegativePaddingIdCountsFromTheEnd) {
+  json config = Llama();
+  config["pad_token_id"] = -1;
+  EXPECT_EQ(Parse(config).pad_token_id, Parse(config).vocab_size - 1);
+  config["pad_token_id"] = nullptr;
+  EXPECT_EQ(Parse(config).pad_token_id, -1);
+  EXPECT_THAT(ErrorWith("pad_token_id", Parse(config).vocab_size), HasSubstr("pad_token_id must be an integer"));
 }
 
 TEST(ModelConfigTest, RefusesIncompleteRope) {

@@ -86,7 +86,9 @@ RopeConfig ReadRopeConfig(ConfigReader& keys, int64_t max_positions) {
   if (!rope) {
     rope = keys.Object("rope_parameters");
   }
-  if (rope) {
+  if (rope && rope->HoldsObjects()) {
+    rope->Fail("settings for each type of layer are not supported");
+  } else if (rope) {
     ReadScaling(keys, *rope, max_positions, config);
   }
   if (config.theta <= 1) {

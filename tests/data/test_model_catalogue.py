@@ -1,11 +1,15 @@
 """Every configuration under share/models is read by transformers and has the published number of parameters."""
 
+import json
+import os
 import pathlib
+import subprocess
 
 import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageClassification
 
+ASSAY = pathlib.Path(os.environ["ASSAY_BIN_DIR"]) / "assay"
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "share/models"
 PUBLISHED = {
     "granite-3-8b": 8_170_848_256,
@@ -65,6 +69,12 @@ def count_parameters(name, kind):
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_parameters(name):
     assert count_parameters(name, AutoModelForCausalLM) == PUBLISHED[name]
+
+
+def test_our_counts_are_the_published_ones():
+    done = subprocess.run([ASSAY, "models", "--output", "json"], capture_output=True, text=True, check=True)
+    ours = {model["name"]: model["parameters"] for model in json.loads(done.stdout)}
+    assert {name: ours.get(name) for name in PUBLISHED} == PUBLISHED
 
 
 @pytest.mark.parametrize("name", sorted(VISION))

@@ -47,6 +47,7 @@ MODELS = {
     "llama_one_key_value_head": (LlamaConfig, dict(num_key_value_heads=1)),
     "llama_head_dim": (LlamaConfig, dict(head_dim=16)),
     "llama_padding_id": (LlamaConfig, dict(pad_token_id=5)),
+    "llama_padding_id_from_the_end": (LlamaConfig, dict(pad_token_id=-1)),
     "llama_padding_id_tied": (LlamaConfig, dict(pad_token_id=5, tie_word_embeddings=True)),
     "llama_theta": (LlamaConfig, dict(rope_parameters=rope("default", rope_theta=500.0))),
     "llama_linear": (LlamaConfig, dict(rope_parameters=rope("linear", factor=2.5))),
@@ -117,6 +118,9 @@ MODELS = {
         dict(head_dim=16, use_sliding_window=True, sliding_window=5, max_window_layers=1),
     ),
 }
+
+# The first model of each family: every test of more than one model runs them.
+FAMILIES = list({config: name for name, (config, _) in reversed(MODELS.items())}.values())[::-1]
 
 
 def make_rows(lengths, vocab_size=97, seed=0):

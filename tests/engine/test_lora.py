@@ -6,6 +6,7 @@ import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from reference import (
+    FAMILIES,
     ROWS,
     assert_close,
     load_model,
@@ -67,7 +68,7 @@ def test_peft_adapter_gives_the_same_loss_and_gradients(targets, tmp_path):
     assert_close(got, without_adapter_name(reference(wrapped, ROWS)), FLOAT32_TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ["smollm2", "mistral_window", "granite_bias", "qwen2_window", "qwen3_attention_bias"])
+@pytest.mark.parametrize("name", [*FAMILIES, "smollm2", "granite_bias", "qwen2_window", "qwen3_attention_bias"])
 def test_other_families(name, tmp_path):
     model, adapter, wrapped = saved(tmp_path, name, "all-linear")
     got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
@@ -180,6 +181,8 @@ def edited(adapter, **changes):
         ({"peft_type": "PROMPT_TUNING"}, "peft_type 'PROMPT_TUNING' is not supported"),
         ({"use_dora": True}, "use_dora is true, which is not supported"),
         ({"bias": "all"}, "bias is 'all', which is not supported"),
+        ({"init_lora_weights": "pissa"}, 'init_lora_weights is "pissa", which may stand on other weights'),
+        ({"init_lora_weights": "olora"}, 'init_lora_weights is "olora", which may stand on other weights'),
         ({"rank_pattern": {"q_proj": 2}}, 'rank_pattern is {"q_proj":2}, which is not supported'),
         ({"r": 4}, "is [3, 32], but the base model and the rank in adapter_config.json ask for [4, 32]"),
         ({"r": 0}, "r must be an integer of at least 1, not 0"),

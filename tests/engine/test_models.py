@@ -8,6 +8,7 @@ import json
 import pytest
 import torch
 from reference import (
+    FAMILIES,
     MODELS,
     ROWS,
     TINY,
@@ -35,7 +36,7 @@ def test_float32_matches_transformers(name, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["llama", "smollm2", "mistral_window", "granite", "qwen2_window", "qwen3"])
+@pytest.mark.parametrize("name", [*FAMILIES, "smollm2", "qwen2_window"])
 def test_16_bit_loss_matches_transformers(name, dtype, tmp_path):
     make_model(name).save_pretrained(tmp_path)
     got, tensors = ours(tmp_path, ROWS, tmp_path, "--dtype", str(dtype).removeprefix("torch."))
@@ -48,9 +49,7 @@ def test_16_bit_loss_matches_transformers(name, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize(
-    "name", ["llama_tied", "mistral_window", "granite_bias", "qwen2_window", "qwen3_attention_bias"]
-)
+@pytest.mark.parametrize("name", [*FAMILIES, "llama_tied", "granite_bias", "qwen2_window"])
 def test_gradient_checkpointing_changes_no_bit(name, dtype, tmp_path):
     make_model(name).save_pretrained(tmp_path)
     _, plain = ours(tmp_path, ROWS, tmp_path, "--dtype", dtype)
@@ -60,9 +59,7 @@ def test_gradient_checkpointing_changes_no_bit(name, dtype, tmp_path):
         assert torch.equal(tensor, checkpointed[key]), key
 
 
-@pytest.mark.parametrize(
-    "name", ["llama_llama3", "llama_yarn", "llama_theta", "granite", "mistral_window", "qwen2", "qwen3"]
-)
+@pytest.mark.parametrize("name", [*FAMILIES, "llama_llama3", "llama_yarn", "llama_theta"])
 def test_transformers_4_spelling_of_rope(name, tmp_path):
     model = make_model(name)
     model.save_pretrained(tmp_path)
@@ -80,10 +77,7 @@ def test_transformers_4_spelling_of_rope(name, tmp_path):
     assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["llama", "llama_attention_bias", "smollm2", "mistral_window", "granite", "qwen2_layer_types", "qwen3_window"],
-)
+@pytest.mark.parametrize("name", [*FAMILIES, "llama_attention_bias", "smollm2", "qwen2_layer_types", "qwen3_window"])
 def test_transformers_reads_what_we_write(name, tmp_path):
     model = make_model(name)
     model.save_pretrained(tmp_path / "in")
@@ -148,7 +142,7 @@ def test_rows_do_not_see_each_other(tmp_path):
     assert relative_error(together.logits, alone) < 1e-6
 
 
-@pytest.mark.parametrize("name", ["granite", "mistral_window", "qwen2_window", "qwen3"])
+@pytest.mark.parametrize("name", [*FAMILIES, "qwen2_window"])
 def test_attention_dropout(name, tmp_path):
     """Active while training only. On one row both draw the same mask from the same generator."""
     rows = make_rows([21])

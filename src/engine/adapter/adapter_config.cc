@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "architecture/config_reader.h"
@@ -32,6 +33,22 @@ constexpr std::string_view kUnsupported[] = {
 
 bool is_off(const nlohmann::json& value) {
   return value.is_null() || value == false || (value.is_structured() && value.empty());
+}
+
+/// Of the ways to start an adapter those that change the frozen weights, so that these are no longer the model's, or
+/// what is trained: PiSSA, OLoRA, CorDA, LoftQ, LoRA-GA and MiCA. peft repeats them when it loads the adapter.
+void refuse_other_base(ConfigReader& keys, const nlohmann::json& document) {
+  constexpr std::string_view kSameBase[] = {"gaussian", "eva", "orthogonal"};
+  const auto it = document.find("init_lora_weights");
+  if (it == document.end() || it->is_null() || it->is_boolean()) {
+    return;
+  }
+  if (!it->is_string() || std::ranges::find(kSameBase, it->get<std::string_view>()) == std::end(kSameBase)) {
+    keys.Fail(fmt::format(
+        "init_lora_weights is {}, which may stand on other weights than the model's: save the adapter with peft's "
+        "path_initial_model_for_weight_conversion",
+        DumpJson(*it)));
+  }
 }
 
 void refuse_unsupported(ConfigReader& keys, const nlohmann::json& document) {
@@ -69,6 +86,7 @@ LoraConfig parse_adapter_config(std::string_view text, const std::string& source
     keys.Fail(fmt::format("peft_type '{}' is not supported, only 'LORA'", type));
   }
   refuse_unsupported(keys, document);
+  refuse_other_base(keys, document);
   LoraConfig config;
   config.rank = keys.Integer("r", 1);
   config.alpha = keys.PositiveOr("lora_alpha", 8);

@@ -66,8 +66,20 @@ std::string suggestion(const std::string& target, const std::vector<std::string>
   return nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest);
 }
 
+/// peft would adapt what a pattern names beside the layers; a list that names it is refused like any unknown name.
+void refuse_outside_layers(const FullMatcher& matcher, const std::string& pattern) {
+  for (const char* path : {"lm_head", "model.embed_tokens"}) {
+    if (matcher.matches(path)) {
+      throw_invalid_argument(
+          fmt::format("target modules '{}' match {}, and adapters are put on the linear layers within the layers alone",
+                      pattern, path));
+    }
+  }
+}
+
 std::vector<size_t> matched_by_pattern(const std::vector<std::string>& paths, const std::string& pattern) {
   const FullMatcher matcher(pattern);
+  refuse_outside_layers(matcher, pattern);
   std::vector<size_t> matched;
   for (size_t i = 0; i < paths.size(); ++i) {
     if (matcher.matches(paths[i])) {

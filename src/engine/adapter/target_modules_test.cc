@@ -58,6 +58,12 @@ TEST(TargetModulesTest, APatternMustMatchTheWholePath) {
   EXPECT_THAT(error_of([] { matched_pattern("q_proj"); }), HasSubstr("match no whole module path"));
 }
 
+TEST(TargetModulesTest, APatternMayNotMatchTheHeadOrTheEmbedding) {
+  EXPECT_THAT(error_of([] { matched_pattern(".*(q_proj|lm_head)"); }), HasSubstr("match lm_head"));
+  EXPECT_THAT(error_of([] { matched_pattern(".*"); }), HasSubstr("match lm_head"));
+  EXPECT_THAT(error_of([] { matched_pattern(".*(q_proj|embed_tokens)"); }), HasSubstr("match model.embed_tokens"));
+}
+
 TEST(TargetModulesTest, TellsPatternsFromNames) {
   EXPECT_TRUE(is_pattern(".*q_proj"));
   EXPECT_TRUE(is_pattern("(q|v)_proj"));

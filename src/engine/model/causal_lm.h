@@ -49,8 +49,6 @@ struct ActivationCost {
 
 class CausalLM : public Splittable {
  public:
-  /// Final hidden states, after the last norm, [T, H].
-  virtual at::Tensor hidden(const PackedBatch& batch) = 0;
   /// [T, V]; for tests and inspection, training uses loss_sum().
   virtual at::Tensor logits(const PackedBatch& batch) = 0;
   /// Sum of the cross-entropies of the supervised tokens, float32 scalar. The caller divides: backward will bring
@@ -62,12 +60,11 @@ class CausalLM : public Splittable {
   /// Every linear layer that an adapter may be put on (not the embedding); pointers stay valid as long as the model.
   virtual std::vector<Linear*> linears() = 0;
   /// Every linear layer, with the head.
-  virtual std::vector<Linear*> linears_and_head() { return linears(); }
+  virtual std::vector<Linear*> linears_and_head() = 0;
 
   virtual const ModelConfig& config() const = 0;
   std::string model_type() const { return config().model_type; }
   int64_t vocab_size() const { return config().vocab_size; }
-  int64_t max_positions() const { return config().max_positions; }
 
   /// What a micro-batch of `tokens` tokens needs, with the adapters and trainable parameters that are there now.
   virtual ActivationCost activation_cost(int64_t tokens) const = 0;

@@ -154,10 +154,6 @@ at::Tensor Decoder::final_hidden(const PackedBatch& batch) {
   return add_norm(run_layers(batch), final_norm_).normed_TH.value;
 }
 
-at::Tensor Decoder::hidden(const PackedBatch& batch) {
-  return hooks_.leave(last_unit(), final_hidden(batch));
-}
-
 at::Tensor Decoder::logits(const PackedBatch& batch) {
   const at::Tensor logits_TV = head().forward(final_hidden(batch));
   return hooks_.leave(last_unit(), config_.logits_divisor == 1.0 ? logits_TV : logits_TV / config_.logits_divisor);

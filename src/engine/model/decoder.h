@@ -24,7 +24,6 @@ class Decoder : public CausalLM {
   Decoder(ModelConfig config, const ParameterSource& parameters);
   Decoder(const Decoder&) = delete;  // units() and linears() hand out pointers into it
 
-  at::Tensor hidden(const PackedBatch& batch) override;
   at::Tensor logits(const PackedBatch& batch) override;
   at::Tensor loss_sum(const PackedBatch& batch, double gradient) override;
   std::vector<NamedTensor> parameters() const override;

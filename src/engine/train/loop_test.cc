@@ -23,7 +23,6 @@ class OneWeight : public CausalLM {
   std::vector<double> gradients;      ///< that backward was to bring, likewise
   double gradient_factor = 1;         ///< of the true gradient
 
-  at::Tensor hidden(const PackedBatch&) override { return weight; }
   at::Tensor logits(const PackedBatch&) override { return weight; }
   at::Tensor loss_sum(const PackedBatch& batch, double gradient) override {
     batch_tokens.push_back(batch.tokens());
@@ -36,6 +35,7 @@ class OneWeight : public CausalLM {
   }
   std::vector<NamedTensor> parameters() const override { return {{"w.weight", weight}}; }
   std::vector<Linear*> linears() override { return {}; }
+  std::vector<Linear*> linears_and_head() override { return {}; }
   const ModelConfig& config() const override { return config_; }
   ActivationCost activation_cost(int64_t) const override { return {}; }
   void set_checkpointed_layers(int64_t) override {}
