@@ -1,63 +1,9 @@
-#include "engine/kernels/attention.h"
+#include <c10/util/Exception.h>
 
-#include <vector>
-
-#include "engine/kernels/autograd_support.h"
+#include "engine/kernels/op_table.h"
 #include "engine/kernels/ops.h"
 
 namespace assay::engine {
-namespace {
-
-/// True where a query of a row of `length` tokens may look; undefined when plain causal order says it all.
-at::Tensor window_mask(int64_t length, int64_t window, const at::Tensor& like) {
-  if (window <= 0 || window >= length) {
-    return {};
-  }
-  const at::Tensor ones = at::ones({length, length}, like.options().dtype(at::kBool));
-  return ones.tril().logical_and_(ones.triu(1 - window));
-}
-
-/// One row: q is [N, L, D], k and v are [K, L, D]; plain libtorch operations, differentiable by themselves.
-at::Tensor attend_row(const at::Tensor& q_NLD, const at::Tensor& k_KLD, const at::Tensor& v_KLD,
-                      const AttentionOptions& options) {
-  const at::Tensor mask_LL = window_mask(q_NLD.size(1), options.sliding_window, q_NLD);
-  const bool grouped = options.query_heads != options.key_value_heads;
-  const auto mask = mask_LL.defined() ? std::optional<at::Tensor>(mask_LL) : std::nullopt;
-  return at::scaled_dot_product_attention(q_NLD.unsqueeze(0), k_KLD.unsqueeze(0), v_KLD.unsqueeze(0), mask, 0.0,
-                                          /*is_causal=*/options.causal && !mask.has_value(), options.scale, grouped)
-      .squeeze(0);
-}
-
-}  // namespace
-
-at::Tensor rotate_composed(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions_T) {
-  const auto dtype = x_TND.scalar_type();
-  const at::Tensor cos_T1D = rotary.cos_PD2.index_select(0, positions_T).to(dtype).repeat({1, 2}).unsqueeze(1);
-  const at::Tensor sin_T1D = rotary.sin_PD2.index_select(0, positions_T).to(dtype).repeat({1, 2}).unsqueeze(1);
-  const std::vector<at::Tensor> halves = x_TND.chunk(2, -1);
-  return x_TND * cos_T1D + at::cat({-halves[1], halves[0]}, -1) * sin_T1D;
-}
-
-at::Tensor attention_composed(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                              const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
-  const int64_t tokens = q_TND.size(0);
-  at::Tensor q = q_TND.view({tokens, options.query_heads, options.head_dim});
-  at::Tensor k = k_TKD.view({tokens, options.key_value_heads, options.head_dim});
-  const at::Tensor v = v_TKD.view({tokens, options.key_value_heads, options.head_dim});
-  if (rotary != nullptr) {
-    q = rotate_composed(q, *rotary, batch.positions_T);
-    k = rotate_composed(k, *rotary, batch.positions_T);
-  }
-  std::vector<at::Tensor> rows;
-  for (int64_t row = 0; row < batch.rows(); ++row) {
-    const int64_t begin = batch.row_offsets[row];
-    const int64_t length = batch.row_offsets[row + 1] - begin;
-    const auto heads_first = [&](const at::Tensor& x) { return x.narrow(0, begin, length).transpose(0, 1); };
-    const at::Tensor out_NLD = attend_row(heads_first(q), heads_first(k), heads_first(v), options);
-    rows.push_back(out_NLD.transpose(0, 1).reshape({length, options.query_heads * options.head_dim}));
-  }
-  return at::cat(rows, 0);
-}
 
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
                      const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
@@ -65,13 +11,7 @@ at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at:
   TORCH_CHECK(options.causal || options.sliding_window == 0, "attention: a sliding window of ", options.sliding_window,
               " goes with causal attention only");
   const bool rotates_pairs = rotary == nullptr || options.head_dim % 2 == 0;
-  if (kernels_for(q_TND) != nullptr && rotates_pairs) {
-    return attention_blocked(q_TND, k_TKD, v_TKD, batch, rotary, options, kept);
-  }
-  if (has_flash_attention(q_TND, batch, options)) {
-    return attention_flash(q_TND, k_TKD, v_TKD, batch, rotary, options);
-  }
-  return attention_composed(q_TND, k_TKD, v_TKD, batch, rotary, options);
+  return operations_if(rotates_pairs, q_TND).attention(q_TND, k_TKD, v_TKD, batch, rotary, options, kept);
 }
 
 }  // namespace assay::engine

@@ -1,13 +1,11 @@
 // Blocked attention against the composition of libtorch operations in float64.
-#include "engine/kernels/attention.h"
-
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
 #include <limits>
 
-#include "engine/kernels/ops.h"
+#include "engine/kernels/op_table.h"
 #include "engine/kernels/test_support.h"
 
 namespace assay::engine {
@@ -73,7 +71,7 @@ TEST(Attention, MatchesLibtorch) {
             return {attention(in[0], in[1], in[2], batch, c.rotated ? &rotary : nullptr, options_of(c))};
           },
           [&](const Tensors& in) -> Tensors {
-            return {attention_composed(in[0], in[1], in[2], batch, c.rotated ? &wide : nullptr, options_of(c))};
+            return {reference::attention(in[0], in[1], in[2], batch, c.rotated ? &wide : nullptr, options_of(c))};
           },
           random_inputs(c, batch.tokens()), {true, true, true}, precision,
           "attention, first row " + std::to_string(c.lengths[0]));
@@ -219,7 +217,7 @@ TEST(Attention, AQueryWhoseScoresAreAllMinusInfinityAttendsToNothingAsInTorch) {
         [&](const Tensors& in) -> Tensors { return {operation(in[0], in[1], in[2], batch, nullptr, options_of(c))}; },
         {q, at::ones({3, 8}, at::kDouble), at::ones({3, 8}, at::kDouble)}, {true, true, true}, at::kFloat);
   };
-  const Tensors want = run(attention_composed);
+  const Tensors want = run([](const auto&... arguments) -> at::Tensor { return reference::attention(arguments...); });
   EXPECT_TRUE(want[0][2].eq(0).all().item<bool>());
   testing::for_each_isa([&] {
     const Tensors got = run([](const auto&... arguments) -> at::Tensor { return attention(arguments..., nullptr); });

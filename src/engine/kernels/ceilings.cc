@@ -1,11 +1,12 @@
 #include "engine/kernels/ceilings.h"
 
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
-#include "engine/kernels/autograd_support.h"
 #include "engine/kernels/products.h"
 
 namespace assay::engine {

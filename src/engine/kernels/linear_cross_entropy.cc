@@ -1,11 +1,9 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "engine/kernels/autograd_support.h"
 #include "engine/kernels/ceilings.h"
-#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/products.h"
 
@@ -26,50 +24,6 @@ struct LossAndGradients {
   at::Tensor hidden_SH;
   at::Tensor weight_VH;
 };
-
-/// Turns a chunk's logits into (softmax - one_hot) * gradient / divisor in their own dtype, unless `gradient` is 0, and
-/// returns the sum of the cross-entropies.
-at::Tensor cross_entropy_aten(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
-  const at::Tensor scaled_CV = to_compute(divisor == 1.0 ? logits_CV : logits_CV / divisor);
-  const at::Tensor log_probability_CV = at::log_softmax(scaled_CV, -1);
-  const at::Tensor index_C1 = targets_C.unsqueeze(-1);
-  const at::Tensor loss = log_probability_CV.gather(-1, index_C1).sum().neg_();
-  if (gradient != 0.0) {
-    at::Tensor gradient_CV = log_probability_CV.exp();
-    gradient_CV.scatter_add_(-1, index_C1, at::full_like(index_C1, -1.0, gradient_CV.options()));
-    logits_CV = gradient_CV.mul_(gradient / divisor).to(logits_CV.scalar_type());
-  }
-  return loss;
-}
-
-at::Tensor cross_entropy_cpu(const TypedKernels& kernels, at::Tensor& logits_CV, const at::Tensor& targets_C,
-                             double divisor, double gradient) {
-  const int64_t rows = logits_CV.size(0);
-  const int64_t width = logits_CV.size(1);
-  char* data = static_cast<char*>(logits_CV.mutable_data_ptr());
-  const int64_t* targets = targets_C.const_data_ptr<int64_t>();
-  std::vector<float> losses(rows);
-  parallel_rows(rows, width, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      losses[row] = kernels.cross_entropy_row(data + row * width * logits_CV.element_size(), width, targets[row],
-                                              static_cast<float>(divisor), static_cast<float>(gradient));
-    }
-  });
-  double total = 0.0;
-  for (const float loss : losses) {
-    total += loss;
-  }
-  return at::scalar_tensor(total, logits_CV.options().dtype(at::kFloat));
-}
-
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
-  if (const cuda::CudaOps* ops = cuda::ops_for(logits_CV); ops != nullptr) {
-    return ops->cross_entropy(logits_CV, targets_C, divisor, gradient);
-  }
-  const TypedKernels* kernels = kernels_for(logits_CV);
-  return kernels == nullptr ? cross_entropy_aten(logits_CV, targets_C, divisor, gradient)
-                            : cross_entropy_cpu(*kernels, logits_CV, targets_C, divisor, gradient);
-}
 
 /// Tokens to a chunk: as many as the memory bound allows, and all chunks about equally large.
 int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH, bool want_weight) {
@@ -98,11 +52,12 @@ LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_V
   if (want.hidden) {
     result.hidden_SH = at::empty_like(hidden_SH);
   }
+  const Operations& row = operations(hidden_SH);
   for (int64_t begin = 0; begin < supervised; begin += chunk) {
     const int64_t rows = std::min(chunk, supervised - begin);
     const at::Tensor hidden_CH = hidden_SH.narrow(0, begin, rows);
     at::Tensor logits_CV = packed ? packed->product_nt(hidden_CH, {}) : product_nt(hidden_CH, weight_VH);
-    result.loss += cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, gradient);
+    result.loss += row.cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, gradient);
     if (want.hidden) {
       result.hidden_SH.narrow(0, begin, rows)
           .copy_(packed ? packed->product_nn(logits_CV) : product_nn(logits_CV, weight_VH));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/kernels/cpu/cpu_kernels.h"
+#include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/cuda/host_launch.h"
 #include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/packed_batch.h"
@@ -72,14 +73,29 @@ inline Tensors run(const Operation& operation, const Tensors& inputs, const std:
 }
 
 #ifdef ASSAY_CUDA_BODIES_ON_HOST
+/// CUDA's row with the CPU's operations where it has libtorch's: those want a GPU.
+inline const Operations& cuda_row_on_host() {
+  static const Operations row = [] {
+    Operations mixed = cuda::kOperations;
+    mixed.embedding_forward = cpu::embedding_forward;
+    mixed.embedding_backward = cpu::embedding_backward;
+    mixed.product = cpu::product;
+    mixed.add_product = cpu::add_product;
+    mixed.column_sums = cpu::column_sums;
+    mixed.attention = cpu::attention;
+    return mixed;
+  }();
+  return row;
+}
+
 /// Runs the test body with the bodies of the CUDA kernels in place of the CPU's kernels, by a team of `threads`.
 inline void with_cuda_bodies(const std::function<void()>& body, int64_t threads = 1) {
   const ::testing::ScopedTrace trace(__FILE__, __LINE__,
                                      std::string("CUDA bodies on a team of ").append(std::to_string(threads)));
-  cuda::use_ops_on_cpu(&cuda::kCudaOps);
+  use_operations_on_cpu(&cuda_row_on_host());
   cuda::set_host_team(threads);
   body();
-  cuda::use_ops_on_cpu(nullptr);
+  use_operations_on_cpu(nullptr);
 }
 #else
 inline void with_cuda_bodies(const std::function<void()>&) {}

@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "engine/kernels/attention.h"
-#include "engine/kernels/ops.h"
+#include "engine/kernels/op_table.h"
 #include "engine/kernels/test_support.h"
 
 namespace assay::engine {
@@ -148,7 +147,7 @@ TEST(WholeRowAttention, MatchesLibtorch) {
       expect_matches(
           [&](const Tensors& in) -> Tensors { return {attention(in[0], in[1], in[2], batch, nullptr, options)}; },
           [&](const Tensors& in) -> Tensors {
-            return {attention_composed(in[0], in[1], in[2], batch, nullptr, options)};
+            return {reference::attention(in[0], in[1], in[2], batch, nullptr, options)};
           },
           inputs, {true, true, true}, precision, "first row " + std::to_string(c.lengths[0]));
     }
@@ -163,7 +162,9 @@ TEST(WholeRowAttention, PaddedKeysDoNotCount) {
   const at::Tensor k = at::full({70, 16}, -4.0, at::kDouble) + random({70, 16}, 2) * 0.1;
   expect_matches(
       [&](const Tensors& in) -> Tensors { return {attention(in[0], in[1], in[2], batch, nullptr, options)}; },
-      [&](const Tensors& in) -> Tensors { return {attention_composed(in[0], in[1], in[2], batch, nullptr, options)}; },
+      [&](const Tensors& in) -> Tensors {
+        return {reference::attention(in[0], in[1], in[2], batch, nullptr, options)};
+      },
       {q, k, random({70, 16}, 3)}, {true, true, true}, {at::kFloat, 1e-4}, "padded keys");
 }
 

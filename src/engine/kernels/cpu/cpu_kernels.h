@@ -219,7 +219,7 @@ struct CpuKernels {
 };
 
 /// The kernels for this processor: the best instruction set that it has, or a lower one when the environment variable
-/// ASSAY_CPU_ISA names it (portable, avx2, avx512, avx512bf16). Decided on the first call.
+/// ASSAY_CPU_ISA names it (portable, avx2, avx512, avx512bf16). Decided on the first call, by op_table.cc.
 const CpuKernels& cpu_kernels();
 
 /// Makes cpu_kernels() return another table that this processor can run, for tests; false when it cannot.

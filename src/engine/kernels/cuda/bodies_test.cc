@@ -1,10 +1,7 @@
 // The bodies of the CUDA kernels, run on the host: what the operations' own tests (which run on them too) do not reach.
 #include <ATen/ATen.h>
 
-#include "engine/kernels/attention.h"
-#include "engine/kernels/cuda/split_low_rank.h"
-#include "engine/kernels/low_rank.h"
-#include "engine/kernels/ops.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/test_support.h"
 
 namespace assay::engine::cuda {
@@ -30,9 +27,10 @@ TEST(CudaBodies, RotateAsTheCompositionDoesAndBack) {
         at::manual_seed(1);
         const RotaryTable rotary = make_rotary(batch.longest_row, head_dim);
         const at::Tensor x = at::randn({batch.tokens(), 3, head_dim}).to(precision.dtype);
-        const at::Tensor turned = kCudaOps.rotate(x, rotary.cos_PD2, rotary.sin_PD2, batch.positions_T, false);
-        EXPECT_LT(relative_error(turned, rotate_composed(x, rotary, batch.positions_T)), precision.tolerance / 10);
-        const at::Tensor back = kCudaOps.rotate(turned, rotary.cos_PD2, rotary.sin_PD2, batch.positions_T, true);
+        const at::Tensor turned = rotate(x, rotary, batch.positions_T, /*inverse=*/false);
+        EXPECT_LT(relative_error(turned, reference::rotate(x, rotary, batch.positions_T, false)),
+                  precision.tolerance / 10);
+        const at::Tensor back = rotate(turned, rotary, batch.positions_T, /*inverse=*/true);
         EXPECT_LT(relative_error(back, x), precision.tolerance);
       }
     }
@@ -43,8 +41,8 @@ TEST(CudaBodies, ThePiecesOfAFloatAddUpToIt) {
   with_cuda_bodies([] {
     at::manual_seed(2);
     const at::Tensor x = at::randn({7, 11}) * at::pow(10.0, at::arange(-5, 6, at::kFloat));
-    const at::Tensor beside = kCudaOps.split(x, {0, 1, 2}, /*side_by_side=*/true);
-    const at::Tensor below = kCudaOps.split(x, {2, 0, 0}, /*side_by_side=*/false);
+    const at::Tensor beside = cuda::split(x, {0, 1, 2}, /*side_by_side=*/true);
+    const at::Tensor below = cuda::split(x, {2, 0, 0}, /*side_by_side=*/false);
     EXPECT_TRUE(beside.view({7, 3, 11}).to(at::kFloat).sum(1).allclose(x, 1e-7, 0.0));
     EXPECT_TRUE(below.narrow(0, 7, 7).equal(x.to(at::kBFloat16)));
     EXPECT_TRUE(below.narrow(0, 0, 7).equal(beside.narrow(1, 22, 11)));
@@ -71,10 +69,9 @@ TEST(CudaBodies, SplitProductsAreAsExactAsFloat32) {
       const Dropped x = dropped(at::randn({40, 96}).to(at::kBFloat16), masked);
       const at::Tensor a = at::randn({4, 96});
       const at::Tensor low = at::randn({40, 4});
-      ASSERT_TRUE(splits(x.data_TI, a));
-      const at::Tensor down = split_project_down(kCudaOps, x, a, 0.5);
+      const at::Tensor down = cuda::project_down(x, a, 0.5);
       EXPECT_LT(relative_error(down, at::mm(wide(x), a.t().to(at::kDouble)) * 0.5), 1e-6);
-      const at::Tensor outer = split_outer_sum(kCudaOps, low, x, 0.5);
+      const at::Tensor outer = cuda::outer_sum(low, x, 0.5);
       EXPECT_LT(relative_error(outer, at::mm(low.t().to(at::kDouble), wide(x)) * 0.5), 1e-6);
     }
   });
@@ -89,7 +86,7 @@ TEST(CudaBodies, SplitUpdateIsRoundedOnce) {
       const at::Tensor low = at::randn({40, 4});
       const at::Tensor update = at::mm(low.to(at::kDouble), a.to(at::kDouble)) * 0.5;
       const at::Tensor want = y.data_TI.to(at::kDouble) + (masked ? update * y.mask_TI * y.keep_scale : update);
-      split_project_up(kCudaOps, low, a, 0.5, y);
+      cuda::project_up(low, a, 0.5, y);
       // Half a unit in the last place of bfloat16, and a little for the sixteen bits of the update.
       EXPECT_TRUE(y.data_TI.to(at::kDouble).allclose(want, 0.5 / 128 + 1e-4, 1e-3));
     }

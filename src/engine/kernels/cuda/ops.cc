@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include "engine/kernels/autograd_support.h"
 #include "engine/kernels/cuda/launch_support.h"
-#include "engine/kernels/cuda/optimizer_ops.h"
+#include "engine/kernels/tensor_support.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -15,29 +14,30 @@ namespace {
 /// the device.
 constexpr int64_t kNormParts = 512;
 
-NormOutputs norm_forward(const at::Tensor& x_TH, const at::Tensor& block_TH, const at::Tensor& weight_H, double eps,
-                         double multiplier) {
-  NormOutputs out;
-  const int64_t width = x_TH.size(-1);
-  const int64_t rows = x_TH.numel() / std::max<int64_t>(1, width);
-  out.x_TH = block_TH.defined() ? at::empty_like(x_TH) : x_TH;
-  out.y_TH = at::empty_like(x_TH);
-  out.inverse_rms_T = at::empty({rows}, x_TH.options().dtype(at::kFloat));
-  launch_on(x_TH, NormForward{.x = x_TH.const_data_ptr(),
-                              .block = data_or_null(block_TH),
-                              .weight = weight_H.const_data_ptr(),
-                              .sum = block_TH.defined() ? out.x_TH.mutable_data_ptr() : nullptr,
-                              .y = out.y_TH.mutable_data_ptr(),
-                              .inverse_rms = out.inverse_rms_T.mutable_data_ptr<float>(),
-                              .rows = rows,
-                              .width = width,
-                              .eps = static_cast<float>(eps),
-                              .multiplier = static_cast<float>(multiplier)});
+}  // namespace
+
+RmsNormOutputs rms_norm_forward(const RmsNormInputs& in) {
+  RmsNormOutputs out;
+  const int64_t width = in.x_TH.size(-1);
+  const int64_t rows = rows_of(in.x_TH);
+  out.x_TH = in.block_TH.defined() ? at::empty_like(in.x_TH) : in.x_TH;
+  out.y_TH = at::empty_like(in.x_TH);
+  out.inverse_rms_T = at::empty({rows}, in.x_TH.options().dtype(at::kFloat));
+  launch_on(in.x_TH, NormForward{.x = in.x_TH.const_data_ptr(),
+                                 .block = data_or_null(in.block_TH),
+                                 .weight = in.weight_H.const_data_ptr(),
+                                 .sum = in.block_TH.defined() ? out.x_TH.mutable_data_ptr() : nullptr,
+                                 .y = out.y_TH.mutable_data_ptr(),
+                                 .inverse_rms = out.inverse_rms_T.mutable_data_ptr<float>(),
+                                 .rows = rows,
+                                 .width = width,
+                                 .eps = static_cast<float>(in.eps),
+                                 .multiplier = static_cast<float>(in.multiplier)});
   return out;
 }
 
-NormGradients norm_backward(const NormInputs& in) {
-  NormGradients result;
+RmsNormGradients rms_norm_backward(const RmsNormSaved& in) {
+  RmsNormGradients result;
   const int64_t width = in.x_TH.size(-1);
   const int64_t rows = in.inverse_rms_T.size(0);
   const bool one_gradient = in.multiplier == 1.0;
@@ -75,35 +75,32 @@ at::Tensor swiglu_forward(const at::Tensor& gate_TI, const at::Tensor& up_TI) {
   return y_TI;
 }
 
-std::tuple<at::Tensor, at::Tensor> swiglu_backward(const at::Tensor& grad_TI, const at::Tensor& gate_TI,
-                                                   const at::Tensor& up_TI) {
-  at::Tensor grad_gate_TI = at::empty_like(gate_TI);
-  at::Tensor grad_up_TI = at::empty_like(up_TI);
+SwigluGradients swiglu_backward(const at::Tensor& grad_TI, const at::Tensor& gate_TI, const at::Tensor& up_TI) {
+  const SwigluGradients result{at::empty_like(gate_TI), at::empty_like(up_TI)};
   launch_on(gate_TI, SwigluBackward{.grad_y = grad_TI.const_data_ptr(),
                                     .gate = gate_TI.const_data_ptr(),
                                     .up = up_TI.const_data_ptr(),
-                                    .grad_gate = grad_gate_TI.mutable_data_ptr(),
-                                    .grad_up = grad_up_TI.mutable_data_ptr(),
+                                    .grad_gate = result.gate_TI.mutable_data_ptr(),
+                                    .grad_up = result.up_TI.mutable_data_ptr(),
                                     .count = gate_TI.numel()});
-  return {grad_gate_TI, grad_up_TI};
+  return result;
 }
 
-at::Tensor add_scaled(const at::Tensor& residual_TH, const at::Tensor& block_TH, double multiplier) {
-  at::Tensor out_TH = at::empty_like(residual_TH);
-  launch_on(residual_TH, AddScaled{.a = residual_TH.const_data_ptr(),
-                                   .b = block_TH.const_data_ptr(),
-                                   .out = out_TH.mutable_data_ptr(),
-                                   .count = residual_TH.numel(),
-                                   .multiplier = static_cast<float>(multiplier)});
-  return out_TH;
+at::Tensor add_scaled(const at::Tensor& a, const at::Tensor& b, double multiplier) {
+  at::Tensor out = at::empty_like(a);
+  launch_on(a, AddScaled{.a = a.const_data_ptr(),
+                         .b = b.const_data_ptr(),
+                         .out = out.mutable_data_ptr(),
+                         .count = a.numel(),
+                         .multiplier = static_cast<float>(multiplier)});
+  return out;
 }
 
-at::Tensor rotate(const at::Tensor& x_TND, const at::Tensor& cos_PD2, const at::Tensor& sin_PD2,
-                  const at::Tensor& positions_T, bool inverse) {
+at::Tensor rotate(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions_T, bool inverse) {
   at::Tensor out_TND = at::empty_like(x_TND);
   launch_on(x_TND, Rotate{.x = x_TND.const_data_ptr(),
-                          .cosine = cos_PD2.const_data_ptr<float>(),
-                          .sine = sin_PD2.const_data_ptr<float>(),
+                          .cosine = rotary.cos_PD2.const_data_ptr<float>(),
+                          .sine = rotary.sin_PD2.const_data_ptr<float>(),
                           .positions = positions_T.const_data_ptr<int64_t>(),
                           .out = out_TND.mutable_data_ptr(),
                           .tokens = x_TND.size(0),
@@ -113,7 +110,7 @@ at::Tensor rotate(const at::Tensor& x_TND, const at::Tensor& cos_PD2, const at::
   return out_TND;
 }
 
-at::Tensor cross_entropy(const at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
   at::Tensor losses_C = at::empty({logits_CV.size(0)}, logits_CV.options().dtype(at::kFloat));
   launch_on(logits_CV, CrossEntropy{.logits = logits_CV.mutable_data_ptr(),
                                     .targets = targets_C.const_data_ptr<int64_t>(),
@@ -148,23 +145,24 @@ void add_masked(const at::Tensor& y, const at::Tensor& update, const at::Tensor&
                          .scale = static_cast<float>(scale)});
 }
 
-}  // namespace
-
-const CudaOps kCudaOps = {.norm_forward = norm_forward,
-                          .norm_backward = norm_backward,
-                          .layer_norm_forward = layer_norm_forward,
-                          .layer_norm_backward = layer_norm_backward,
-                          .gelu_forward = gelu_forward,
-                          .gelu_backward = gelu_backward,
-                          .swiglu_forward = swiglu_forward,
-                          .swiglu_backward = swiglu_backward,
-                          .add_scaled = add_scaled,
-                          .rotate = rotate,
-                          .cross_entropy = cross_entropy,
-                          .split = split,
-                          .add_masked = add_masked,
-                          .adamw = adamw,
-                          .sgd = sgd,
-                          .gradient_stats = gradient_stats};
+const Operations kOperations{.name = "cuda",
+                             .rms_norm_forward = rms_norm_forward,
+                             .rms_norm_backward = rms_norm_backward,
+                             .layer_norm_forward = layer_norm_forward,
+                             .layer_norm_backward = layer_norm_backward,
+                             .gelu_forward = gelu_forward,
+                             .gelu_backward = gelu_backward,
+                             .swiglu_forward = swiglu_forward,
+                             .swiglu_backward = swiglu_backward,
+                             .add_scaled = add_scaled,
+                             .cross_entropy = cross_entropy,
+                             .project_down = project_down,
+                             .project_up = project_up,
+                             .outer_sum = outer_sum,
+                             .attention = attention,
+                             .rotate = rotate,
+                             .adamw = adamw,
+                             .sgd = sgd,
+                             .gradient_stats = gradient_stats};
 
 }  // namespace assay::engine::cuda

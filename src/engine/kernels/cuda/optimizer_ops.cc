@@ -1,8 +1,8 @@
-#include "engine/kernels/cuda/optimizer_ops.h"
-
 #include <ATen/ATen.h>
 
 #include "engine/kernels/cuda/launch_support.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/update_arguments.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -51,21 +51,20 @@ AdamwDtypes dtypes_of(const AdamwTensors& t) {
 
 }  // namespace
 
-void adamw(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArguments>& arguments,
-           const PlainRule& rule) {
+void adamw(const std::vector<AdamwTensors>& tensors, const AdamwScalars& adamw_scalars, const GradientRule& rule) {
   std::vector<Item> items;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const AdamwArguments& a = arguments[i];
+  for (const AdamwTensors& t : tensors) {
+    const AdamwArguments a = adamw_arguments(t, adamw_scalars);
     items.push_back({.update = {.parameter = a.parameter,
                                 .gradient = a.gradient,
                                 .first_moment = a.first_moment,
                                 .second_moment = a.second_moment,
                                 .copy = a.copy,
-                                .count = tensors[i].parameter.numel(),
+                                .count = t.parameter.numel(),
                                 .decay = a.decay_factor},
-                     .dtypes = dtypes_of(tensors[i])});
+                     .dtypes = dtypes_of(t)});
   }
-  const AdamwArguments& shared = arguments.front();
+  const AdamwArguments shared = adamw_arguments(tensors.front(), adamw_scalars);
   const UpdateScalars scalars{.one_minus_beta1 = shared.one_minus_beta1,
                               .beta2 = shared.beta2,
                               .one_minus_beta2 = shared.one_minus_beta2,
@@ -73,29 +72,28 @@ void adamw(const std::vector<AdamwTensors>& tensors, const std::vector<AdamwArgu
                               .step_size = shared.step_size,
                               .inverse_correction2 = shared.inverse_correction2,
                               .first_step = shared.first_step,
-                              .rule = rule};
+                              .rule = plain(rule)};
   for_lists(items, [&](const TensorList& list, const Item& item) {
     on_stream_of(tensors.front().parameter, [&](Stream stream) { launch_adamw(list, scalars, item.dtypes, stream); });
   });
 }
 
-void sgd(const std::vector<AdamwTensors>& tensors, const std::vector<SgdArguments>& arguments, const PlainRule& rule) {
+void sgd(const std::vector<AdamwTensors>& tensors, double learning_rate, double weight_decay,
+         const GradientRule& rule) {
   std::vector<Item> items;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const SgdArguments& a = arguments[i];
-    const Dtype dtype = dtype_of(tensors[i].parameter);
-    items.push_back({.update = {.parameter = a.parameter,
-                                .gradient = a.gradient,
+  for (const AdamwTensors& t : tensors) {
+    items.push_back({.update = {.parameter = t.parameter.mutable_data_ptr(),
+                                .gradient = t.gradient.const_data_ptr(),
                                 .first_moment = nullptr,
                                 .second_moment = nullptr,
                                 .copy = nullptr,
-                                .count = tensors[i].parameter.numel(),
-                                .decay = a.weight_decay},
-                     .dtypes = all_of(dtype)});
+                                .count = t.parameter.numel(),
+                                .decay = static_cast<float>(t.decay ? weight_decay : 0.0)},
+                     .dtypes = all_of(dtype_of(t.parameter))});
   }
   UpdateScalars scalars{};
-  scalars.step_size = arguments.front().learning_rate;
-  scalars.rule = rule;
+  scalars.step_size = static_cast<float>(learning_rate);
+  scalars.rule = plain(rule);
   for_lists(items, [&](const TensorList& list, const Item& item) {
     on_stream_of(tensors.front().parameter,
                  [&](Stream stream) { launch_sgd(list, scalars, item.dtypes.gradient, stream); });

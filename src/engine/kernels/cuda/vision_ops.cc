@@ -1,12 +1,11 @@
 // LayerNorm and GELU by our CUDA kernels.
-#include "engine/kernels/cuda/vision_ops.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
 
-#include "engine/kernels/autograd_support.h"
 #include "engine/kernels/cuda/launch_support.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/tensor_support.h"
 
 namespace assay::engine::cuda {
 namespace {
@@ -20,7 +19,7 @@ constexpr int64_t kLayerNormParts = 512;
 LayerNormOutputs layer_norm_forward(const LayerNormInputs& in) {
   LayerNormOutputs out;
   const int64_t width = in.x_TH.size(-1);
-  const int64_t rows = in.x_TH.numel() / std::max<int64_t>(1, width);
+  const int64_t rows = rows_of(in.x_TH);
   out.x_TH = in.block_TH.defined() ? at::empty_like(in.x_TH) : in.x_TH;
   out.y_TH = at::empty_like(in.x_TH, in.x_TH.options().dtype(in.dtype));
   out.mean_T = at::empty({rows}, in.x_TH.options().dtype(at::kFloat));

@@ -3,12 +3,11 @@
 
 #include <optional>
 
-#include "engine/kernels/attention.h"
 #include "engine/kernels/autograd_support.h"
 #include "engine/kernels/cuda/device.h"
 #include "engine/kernels/cuda/ops.h"
 
-namespace assay::engine {
+namespace assay::engine::cuda {
 namespace {
 
 /// What libtorch's flash attention can do.
@@ -41,13 +40,13 @@ struct Rotation : torch::autograd::Function<Rotation> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_TND, const at::Tensor& cos_PD2,
                             const at::Tensor& sin_PD2, const at::Tensor& positions_T) {
     ctx->save_for_backward({cos_PD2, sin_PD2, positions_T});
-    return cuda::ops_for(x_TND)->rotate(x_TND.contiguous(), cos_PD2, sin_PD2, positions_T, /*inverse=*/false);
+    return operations(x_TND).rotate(x_TND.contiguous(), {cos_PD2, sin_PD2}, positions_T, /*inverse=*/false);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor grad_TND = grads[0].contiguous();
-    return {cuda::ops_for(grad_TND)->rotate(grad_TND, saved[0], saved[1], saved[2], /*inverse=*/true), {}, {}, {}};
+    return {operations(grad_TND).rotate(grad_TND, {saved[0], saved[1]}, saved[2], /*inverse=*/true), {}, {}, {}};
   }
 };
 
@@ -57,9 +56,6 @@ at::Tensor rotated(const at::Tensor& x_TND, const RotaryTable* rotary, const Pac
   }
   TORCH_CHECK(rotary->cos_PD2.size(0) >= batch.longest_row, "attention: a row of ", batch.longest_row,
               " tokens is longer than the rotary table of ", rotary->cos_PD2.size(0), " positions");
-  if (cuda::ops_for(x_TND) == nullptr || x_TND.size(2) % 2 != 0) {
-    return rotate_composed(x_TND, *rotary, batch.positions_T);
-  }
   return Rotation::apply(x_TND, rotary->cos_PD2.contiguous(), rotary->sin_PD2.contiguous(),
                          batch.positions_T.contiguous());
 }
@@ -105,8 +101,6 @@ struct FlashAttention : torch::autograd::Function<FlashAttention> {
   }
 };
 
-}  // namespace
-
 bool has_flash_attention(const at::Tensor& q_TND, const PackedBatch& batch, const AttentionOptions& options) {
   const bool sixteen_bits = q_TND.scalar_type() == at::kBFloat16 || q_TND.scalar_type() == at::kHalf;
   // Rows of one token each take a path of their own in libtorch's forward that its backward does not know.
@@ -114,8 +108,14 @@ bool has_flash_attention(const at::Tensor& q_TND, const PackedBatch& batch, cons
          batch.longest_row > 1 && compute_capability_major(q_TND.device()) >= kLeastComputeCapability;
 }
 
-at::Tensor attention_flash(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                           const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options) {
+}  // namespace
+
+at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
+                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
+                     KeptAttention* kept) {
+  if (!has_flash_attention(q_TND, batch, options)) {
+    return reference::attention(q_TND, k_TKD, v_TKD, batch, rotary, options, kept);
+  }
   const int64_t tokens = q_TND.size(0);
   const at::Tensor q = rotated(q_TND.view({tokens, options.query_heads, options.head_dim}), rotary, batch);
   const at::Tensor k = rotated(k_TKD.view({tokens, options.key_value_heads, options.head_dim}), rotary, batch);
@@ -124,4 +124,4 @@ at::Tensor attention_flash(const at::Tensor& q_TND, const at::Tensor& k_TKD, con
   return FlashAttention::apply(q, k, v, span).view({tokens, options.query_heads * options.head_dim});
 }
 
-}  // namespace assay::engine
+}  // namespace assay::engine::cuda

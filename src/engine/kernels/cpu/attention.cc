@@ -5,11 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/kernels/attention.h"
 #include "engine/kernels/autograd_support.h"
 #include "engine/kernels/cpu/attention_blocks.h"
+#include "engine/kernels/cpu/ops.h"
+#include "engine/kernels/cpu/parallel.h"
 
-namespace assay::engine {
+namespace assay::engine::cpu {
 namespace {
 
 /// oneDNN's generated code: AMX tiles or AVX512_BF16, whichever the processor has.
@@ -124,21 +125,20 @@ char* mutable_bytes(const at::Tensor& x) {
 
 void run_forward(const Layout& layout, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const at::Tensor& out, const at::Tensor& lse_NT) {
-  const TypedKernels& kernels = *kernels_for(q);
+  const TypedKernels& loops = loops_for(q);
   const bool bf16 = q.scalar_type() == at::kBFloat16;
   const int64_t size = q.element_size();
   const std::vector<Task> tasks = layout.tasks();
-  run_tasks(
-      tasks, attention_forward_scratch_bytes(layout.longest_row, layout.options.head_dim),
-      [&](const Task& task, void* scratch) {
-        kernels.attention_forward({.group = layout.group(task, scratch, bf16),
-                                   .q = layout.query_side(bytes(q), task, size),
-                                   .k = layout.key_side(bytes(k), task, size),
-                                   .v = layout.key_side(bytes(v), task, size),
-                                   .out = layout.query_side(mutable_bytes(out), task, size),
-                                   .log_sum_exp = lse_NT.mutable_data_ptr<float>() + layout.statistics_offset(task),
-                                   .lse_stride = layout.tokens()});
-      });
+  run_tasks(tasks, attention_forward_scratch_bytes(layout.longest_row, layout.options.head_dim),
+            [&](const Task& task, void* scratch) {
+              loops.attention_forward({.group = layout.group(task, scratch, bf16),
+                                       .q = layout.query_side(bytes(q), task, size),
+                                       .k = layout.key_side(bytes(k), task, size),
+                                       .v = layout.key_side(bytes(v), task, size),
+                                       .out = layout.query_side(mutable_bytes(out), task, size),
+                                       .log_sum_exp = lse_NT.mutable_data_ptr<float>() + layout.statistics_offset(task),
+                                       .lse_stride = layout.tokens()});
+            });
 }
 
 struct AttentionTensors {
@@ -153,7 +153,7 @@ at::Tensor sum_of_parts(const at::Tensor& parts) {
 
 AttentionTensors run_backward(const Layout& layout, const AttentionTensors& in, const at::Tensor& out,
                               const at::Tensor& lse_NT, const at::Tensor& grad_out) {
-  const TypedKernels& kernels = *kernels_for(in.q);
+  const TypedKernels& loops = loops_for(in.q);
   const bool bf16 = in.q.scalar_type() == at::kBFloat16;
   const int64_t size = in.q.element_size();
   const int64_t parts = layout.heads_per_group() / layout.heads_per_task();
@@ -161,21 +161,20 @@ AttentionTensors run_backward(const Layout& layout, const AttentionTensors& in, 
   const at::Tensor part_k = at::empty({parts, layout.tokens(), layout.key_stride()}, in.k.options());
   const at::Tensor part_v = at::empty_like(part_k);
   const std::vector<Task> tasks = layout.tasks();
-  run_tasks(
-      tasks, attention_backward_scratch_bytes(layout.longest_row, layout.options.head_dim),
-      [&](const Task& task, void* scratch) {
-        kernels.attention_backward({.group = layout.group(task, scratch, bf16),
-                                    .q = layout.query_side(bytes(in.q), task, size),
-                                    .k = layout.key_side(bytes(in.k), task, size),
-                                    .v = layout.key_side(bytes(in.v), task, size),
-                                    .out = layout.query_side(bytes(out), task, size),
-                                    .grad_out = layout.query_side(bytes(grad_out), task, size),
-                                    .log_sum_exp = lse_NT.const_data_ptr<float>() + layout.statistics_offset(task),
-                                    .lse_stride = layout.tokens(),
-                                    .grad_q = layout.query_side(mutable_bytes(grad_q), task, size),
-                                    .grad_k = layout.key_part(mutable_bytes(part_k), task, size),
-                                    .grad_v = layout.key_part(mutable_bytes(part_v), task, size)});
-      });
+  run_tasks(tasks, attention_backward_scratch_bytes(layout.longest_row, layout.options.head_dim),
+            [&](const Task& task, void* scratch) {
+              loops.attention_backward({.group = layout.group(task, scratch, bf16),
+                                        .q = layout.query_side(bytes(in.q), task, size),
+                                        .k = layout.key_side(bytes(in.k), task, size),
+                                        .v = layout.key_side(bytes(in.v), task, size),
+                                        .out = layout.query_side(bytes(out), task, size),
+                                        .grad_out = layout.query_side(bytes(grad_out), task, size),
+                                        .log_sum_exp = lse_NT.const_data_ptr<float>() + layout.statistics_offset(task),
+                                        .lse_stride = layout.tokens(),
+                                        .grad_q = layout.query_side(mutable_bytes(grad_q), task, size),
+                                        .grad_k = layout.key_part(mutable_bytes(part_k), task, size),
+                                        .grad_v = layout.key_part(mutable_bytes(part_v), task, size)});
+            });
   return {grad_q, sum_of_parts(part_k), sum_of_parts(part_v)};
 }
 
@@ -242,9 +241,9 @@ at::Tensor rounded_table(const at::Tensor& table_PD2, int64_t positions, at::Sca
 
 }  // namespace
 
-at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                             const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
-                             KeptAttention* kept) {
+at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
+                     const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
+                     KeptAttention* kept) {
   Layout layout;
   layout.row_offsets = batch.row_offsets;
   layout.longest_row = longest(batch.row_offsets);
@@ -258,4 +257,4 @@ at::Tensor attention_blocked(const at::Tensor& q_TND, const at::Tensor& k_TKD, c
   return BlockedAttention::apply(q_TND, k_TKD, v_TKD, layout, kept);
 }
 
-}  // namespace assay::engine
+}  // namespace assay::engine::cpu
