@@ -23,7 +23,7 @@ struct PluginKnobs {
   bool no_sync = false;              ///< with accumulation: full gradients kept, reduced once a step
   int64_t prefetch = 0;              ///< units gathered ahead of the one that computes
   double shard_param_frac = 1;       ///< gemini, static: part of the parameters that is sharded
-  double offload_optim_frac = 0;     ///< part of master weights and moments kept in host memory
+  double offload_optim_frac = 0;     ///< part of masters and moments in host memory; auto: that may move there
   double offload_param_frac = 0;     ///< part of the parameters kept in host memory between uses
   std::string placement = "static";  ///< gemini: static | auto (traced in the first step, within memory_budget_bytes)
   int64_t tp_size = 1;               ///< hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks

@@ -22,7 +22,6 @@ FlatGradients::FlatGradients(ShardContext& context, const DataRanks& ranks, cons
       travels_as_(travels_as),
       dtype_(dtype_of_sum(context.policy, travels_as)),
       label_(unit + " gradients"),
-      offload_(offload),
       written_(layout.parameters().size()),
       used_(layout.parameters().size()) {
   if (layout.ranks() == 1 && !offload) {
@@ -31,9 +30,14 @@ FlatGradients::FlatGradients(ShardContext& context, const DataRanks& ranks, cons
   whole_ = std::make_unique<FlatBuffer>(context.allocate, layout.elements(), dtype_, MemoryKind::kCommunication,
                                         context.ledger);
   whole_->release();
+  make_shard(offload);
+}
+
+void FlatGradients::make_shard(bool offload) {
+  offload_ = offload;
   shard_ =
-      std::make_unique<FlatBuffer>(offload ? context.allocate_host : context.allocate, layout.shard_elements(), dtype_,
-                                   offload ? MemoryKind::kOffloaded : MemoryKind::kGradients, context.ledger);
+      std::make_unique<FlatBuffer>(offload ? context_.allocate_host : context_.allocate, layout_.shard_elements(),
+                                   dtype_, offload ? MemoryKind::kOffloaded : MemoryKind::kGradients, context_.ledger);
   shard_->release();
 }
 
@@ -158,6 +162,10 @@ void FlatGradients::reset() {
   if (!in_bucket()) {
     whole_->release();
     shard_->release();
+  }
+  if (offload_next_) {
+    make_shard(/*offload=*/true);
+    offload_next_ = false;
   }
   shard_holds_sum_ = false;
   written_.assign(written_.size(), false);

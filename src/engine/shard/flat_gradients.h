@@ -52,9 +52,12 @@ class FlatGradients {
   const std::vector<bool>& used() const { return used_; }
   /// After a step: everything is let go.
   void reset();
+  /// From the next reset() on this rank's shard is kept in host memory. No effect on gradients in a bucket.
+  void offload_next() { offload_next_ = !in_bucket() && !offload_; }
 
  private:
   at::Tensor flat() const { return in_bucket() ? place_in_bucket_ : whole_->flat(); }
+  void make_shard(bool offload);
   at::Tensor to_send();
   void take_reduced();
 
@@ -66,7 +69,8 @@ class FlatGradients {
   at::ScalarType travels_as_;
   at::ScalarType dtype_;
   std::string label_;
-  bool offload_;
+  bool offload_ = false;
+  bool offload_next_ = false;
   at::Tensor place_in_bucket_;
   std::unique_ptr<FlatBuffer> whole_;
   std::unique_ptr<FlatBuffer> shard_;

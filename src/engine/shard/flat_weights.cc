@@ -58,7 +58,7 @@ FlatWeights::FlatWeights(ShardContext& context, const DataRanks& ranks, const st
     make_master(whole);
   }
   if (!kept_) {
-    make_resting(whole);
+    make_resting(own_part(whole));
     full_->release();
     state_ = State::kReleased;
   }
@@ -119,7 +119,7 @@ void FlatWeights::make_master(const at::Tensor& whole) {
   }
 }
 
-void FlatWeights::make_resting(const at::Tensor& whole) {
+void FlatWeights::make_resting(const at::Tensor& own) {
   if (trainable_ && !placement_.offload_optimizer && !placement_.offload_parameters) {
     return;
   }
@@ -127,9 +127,29 @@ void FlatWeights::make_resting(const at::Tensor& whole) {
   resting_buffer_ = std::make_unique<FlatBuffer>(
       host ? context_.allocate_host : context_.allocate, layout_.shard_elements(), full_->flat().scalar_type(),
       host ? MemoryKind::kOffloaded : MemoryKind::kParameters, context_.ledger);
-  resting_buffer_->flat().copy_(own_part(whole));
+  resting_buffer_->flat().copy_(own);
   if (trainable_) {
     master_copy_ = resting_buffer_->flat();
+  }
+}
+
+void FlatWeights::offload_master() {
+  const at::NoGradGuard no_grad;
+  wait_gather();
+  placement_.offload_optimizer = true;
+  auto host = std::make_unique<FlatBuffer>(context_.allocate_host, layout_.shard_elements(), master_.scalar_type(),
+                                           MemoryKind::kOffloaded, context_.ledger);
+  host->flat().copy_(master_);
+  if (!master_copy_.defined() && master_buffer_ != nullptr && master_.scalar_type() == dtype()) {
+    resting_buffer_ = std::move(master_buffer_);  // it was gathered from, and still is
+    master_copy_ = resting_buffer_->flat();
+  }
+  master_buffer_ = std::move(host);
+  master_ = master_buffer_->flat();
+  if (!master_copy_.defined() && kept_) {
+    master_copy_ = own_part(full_->flat());
+  } else if (!master_copy_.defined()) {
+    make_resting(master_);
   }
 }
 

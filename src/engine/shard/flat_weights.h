@@ -42,6 +42,10 @@ class FlatWeights {
   void release();
 
   bool optimizer_offloaded() const { return placement_.offload_optimizer; }
+  /// Whether the optimiser's states are in device memory, and may move.
+  bool optimizer_may_move() const { return placement_.optimizer_yields && !placement_.offload_optimizer; }
+  /// Moves the master to host memory, for good; waits first for a gather under way. Of trainable weights.
+  void offload_master();
   /// This rank's shard that the optimiser updates; undefined when frozen. In host memory when offloaded.
   const at::Tensor& master() const { return master_; }
   /// What must receive the new master, rounded; undefined: nothing (the model reads the master, or gathers from it).
@@ -60,7 +64,7 @@ class FlatWeights {
   void broadcast(const at::Tensor& flat) const;
   void bind(const std::vector<ParameterRef>& parameters);
   void make_master(const at::Tensor& whole);
-  void make_resting(const at::Tensor& whole);
+  void make_resting(const at::Tensor& own);
   at::Tensor own_part(const at::Tensor& flat) const;
 
   ShardContext& context_;

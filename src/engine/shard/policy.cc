@@ -48,7 +48,7 @@ ShardPolicy gemini(WeightPlacement placement) {
   ShardPolicy policy = fully_sharded(SplitOver::kAll, true);
   policy.prefetch = 0;
   policy.placement = placement;
-  policy.offload_optim_frac = placement == WeightPlacement::kFixed ? 1 : 0;
+  (placement == WeightPlacement::kFixed ? policy.offload_optim_frac : policy.yielding_optim_frac) = 1;
   policy.loss_scale = colossal_scale();
   return with_precision(policy, "fp16");
 }

@@ -22,7 +22,7 @@ enum class SplitOver {
 /// How gathered weights come and go.
 enum class WeightPlacement {
   kFixed,   ///< by keep_weights, reshard_after_forward and the fractions
-  kBudget,  ///< stay gathered while memory_cap_bytes allows; the one whose next use is farthest goes first (Belady)
+  kBudget,  ///< what is needed farthest ahead goes first when memory_cap_bytes has no room (Belady): see WeightBudget
 };
 
 /// Plain data. Zhao et al. 2023 ("PyTorch FSDP"), Rajbhandari et al. 2020 ("ZeRO"), Fang et al. 2022 ("PatrickStar", of
@@ -58,6 +58,9 @@ struct ShardPolicy {
   double offload_optim_frac = 0;  ///< of master weights and moments, from the first unit on, kept in host memory
   double offload_param_frac = 0;  ///< of the weights' shards, from the first unit on, kept in host memory
   int64_t memory_cap_bytes = 0;   ///< of kBudget: model data and everything else together; 0: no cap
+  /// Of kBudget: part of master weights and moments, from the first unit on, that may move to host memory when room is
+  /// needed. Where host memory is the device's own that would free nothing.
+  double yielding_optim_frac = 0;
 };
 
 /// A strategy by name.

@@ -61,10 +61,14 @@ ShardEngine::ShardEngine(Shardable& model, const ShardPolicy& policy, const Shar
   check_groups(policy, context_);
   const std::vector<ParameterUnit> units = model.units();
   set_allocators(units.front().parameters.front().tensor->device());
+  if (context_.device.is_cpu() && !probe) {
+    context_.policy.yielding_optim_frac = 0;
+  }
   make_units(units);
-  schedule_ = std::make_unique<WeightSchedule>(context_, units_, probe ? std::move(probe) : LiveTensorBytes);
   reducer_ = std::make_unique<GradientReducer>(context_, units_);
   optimizer_ = std::make_unique<ShardedAdamw>(context_, reducer_->groups(), options);
+  schedule_ =
+      std::make_unique<WeightSchedule>(context_, units_, *optimizer_, probe ? std::move(probe) : LiveTensorBytes);
   watch_gradients();
   model_.set_unit_hooks(this);
 }

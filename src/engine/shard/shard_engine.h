@@ -44,7 +44,8 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   /// policy keeps whole: they stay as each rank has them. `model` and the groups outlive
   /// the engine; the model is of no use after it. Throws std::invalid_argument for settings that do not fit together or
   /// to the groups. `probe` tells the bytes of tensors alive on the device, for WeightPlacement::kBudget;
-  /// LiveTensorBytes() unless given.
+  /// LiveTensorBytes() unless given. On a CPU no states move to host memory, which is the device's own, unless `probe`
+  /// tells of the device apart from it.
   ShardEngine(Shardable& model, const ShardPolicy& policy, const ShardGroups& groups, const OptimizerOptions& options,
               WeightBudget::Probe probe = {});
   ~ShardEngine() override;

@@ -166,6 +166,7 @@ TEST_F(MemoryOfStrategies, FullShardReallyFrees) {
 
 TEST_F(MemoryOfStrategies, BudgetKeepsWhatFitsAndEvictsTheRest) {
   ShardPolicy policy = with_precision(shard_policy("gemini_auto"), "fp32");
+  policy.yielding_optim_frac = 0;
   LonelyRank bare(policy.split);
   TestModel sized(kModel);
   int64_t resting = 0;

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -15,23 +16,39 @@ struct ShardedAdamw::Updates {
 };
 
 ShardedAdamw::ShardedAdamw(ShardContext& context, std::vector<FlatGroup*> groups, const OptimizerOptions& options)
-    : groups_(std::move(groups)), options_(options) {
-  for (const FlatGroup* group : groups_) {
-    const at::Tensor& master = group->weights.master();
-    const bool offloaded = group->weights.optimizer_offloaded();
-    const auto moment = [&] {
-      FlatBuffer& buffer = moments_.emplace_back(
-          offloaded ? context.allocate_host : context.allocate, master.numel(), master.scalar_type(),
-          offloaded ? MemoryKind::kOffloaded : MemoryKind::kMoments, context.ledger);
-      return buffer.flat().zero_();
-    };
-    const auto& parameters = group->weights.layout().parameters();
-    states_.push_back({moment(), moment(), std::vector<int64_t>(parameters.size())});
+    : context_(context), groups_(std::move(groups)), options_(options), moments_(groups_.size()) {
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    const auto& parameters = groups_[group]->weights.layout().parameters();
+    states_.push_back(
+        {make_moment(group, 0).zero_(), make_moment(group, 1).zero_(), std::vector<int64_t>(parameters.size())});
     std::vector<bool>& decays = decays_.emplace_back();
     for (const FlatParameter& p : parameters) {
       decays.push_back(applies_weight_decay(p.name));
     }
   }
+}
+
+/// Uninitialised, beside the master.
+at::Tensor ShardedAdamw::make_moment(size_t group, size_t which) {
+  const FlatWeights& weights = groups_[group]->weights;
+  const bool offloaded = weights.optimizer_offloaded();
+  moments_[group][which] = std::make_unique<FlatBuffer>(
+      offloaded ? context_.allocate_host : context_.allocate, weights.master().numel(), weights.master().scalar_type(),
+      offloaded ? MemoryKind::kOffloaded : MemoryKind::kMoments, context_.ledger);
+  return moments_[group][which]->flat();
+}
+
+void ShardedAdamw::offload(FlatGroup& group) {
+  const at::NoGradGuard no_grad;
+  group.weights.offload_master();
+  const auto place = static_cast<size_t>(std::ranges::find(groups_, &group) - groups_.begin());
+  for (const auto& [which, moment] :
+       {std::pair<size_t, at::Tensor*>(0, &states_[place].first_moment), {1, &states_[place].second_moment}}) {
+    const at::Tensor before = *moment;
+    const std::unique_ptr<FlatBuffer> keeps = std::move(moments_[place][which]);
+    *moment = make_moment(place, which).copy_(before);
+  }
+  group.gradients->offload_next();
 }
 
 void ShardedAdamw::add_group(size_t group, const std::vector<bool>& used, size_t first_used, Updates& updates) {

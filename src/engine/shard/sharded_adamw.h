@@ -1,8 +1,9 @@
 // AdamW over this rank's shards.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,9 @@ class ShardedAdamw {
   void step(double learning_rate, const GradientRule& rule, const std::vector<bool>& used);
   /// The rule made the last step() change nothing: it does not count.
   void forget_last_step();
+  /// Moves the group's master and moments to host memory, where it is updated from the next step() on; its gradients
+  /// follow. `group`: one of groups().
+  void offload(FlatGroup& group);
 
   /// This rank's shards of the states of one group, and how often each of its parameters was updated.
   struct GroupState {
@@ -37,11 +41,13 @@ class ShardedAdamw {
 
  private:
   struct Updates;
+  at::Tensor make_moment(size_t group, size_t which);
   void add_group(size_t group, const std::vector<bool>& used, size_t first_used, Updates& updates);
 
+  ShardContext& context_;
   std::vector<FlatGroup*> groups_;
   OptimizerOptions options_;
-  std::deque<FlatBuffer> moments_;
+  std::vector<std::array<std::unique_ptr<FlatBuffer>, 2>> moments_;  ///< by group
   std::vector<GroupState> states_;
   std::vector<std::vector<bool>> decays_;           ///< by group and parameter
   std::vector<std::pair<size_t, size_t>> counted_;  ///< group and parameter of what the last step() counted

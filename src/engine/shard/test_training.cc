@@ -61,7 +61,9 @@ ShardedCourse train_rank(Communicator& world, const ShardPolicy& policy, const S
   }
   RankGroups groups(world, policy.split, setting.expert_ranks);
   TestModel model(options, groups.expert_place());
-  ShardEngine engine(model, policy, groups.groups, setting.optimizer);
+  ShardEngine engine(model, policy, groups.groups, setting.optimizer,
+                     setting.device_apart ? WeightBudget::Probe([&engine] { return engine.ledger().live_total(); })
+                                          : WeightBudget::Probe());
   if (!setting.load_from.empty()) {
     load_sharded(engine, setting.load_from);
   }
@@ -89,6 +91,11 @@ ShardedCourse train_rank(Communicator& world, const ShardPolicy& policy, const S
     course.weights[name] = tensor;
   }
   course.unused = engine.unused_parameters();
+  course.memory = engine.ledger().now();
+  for (const auto& unit : engine.units()) {
+    course.states_offloaded.push_back(
+        std::ranges::any_of(unit->groups, [](const auto& group) { return group->weights.optimizer_offloaded(); }));
+  }
   return course;
 }
 

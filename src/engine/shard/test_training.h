@@ -11,6 +11,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/comm/mesh.h"
 #include "engine/optim/optimizer.h"
+#include "engine/shard/memory_ledger.h"
 #include "engine/shard/mesh_groups.h"
 #include "engine/shard/policy.h"
 #include "engine/shard/test_course.h"
@@ -28,8 +29,9 @@ struct Setting {
   int64_t steps = 20;
   double max_norm = 0.5;
   bool no_sync = false;
-  bool use_differs = false;  ///< the unused parameter is used in the first half of the micro-batches
-  int expert_ranks = 1;      ///< that divide the experts of a layer
+  bool use_differs = false;   ///< the unused parameter is used in the first half of the micro-batches
+  int expert_ranks = 1;       ///< that divide the experts of a layer
+  bool device_apart = false;  ///< the engine is told of its device's memory as if host memory were not the same
   OptimizerOptions optimizer = kOptimizer;
   std::string load_from = {};  ///< a checkpoint
   std::string save_to = {};
@@ -38,6 +40,8 @@ struct Setting {
 /// What a run by a strategy shows.
 struct ShardedCourse : Course {
   std::vector<std::string> unused;
+  std::vector<bool> states_offloaded;  ///< by unit
+  MemoryByKind memory{};               ///< at the end, the device's and the host's
 };
 
 double learning_rate(int64_t step);

@@ -14,7 +14,8 @@ std::vector<UnitPlacement> place_units(const ShardPolicy& policy, const std::vec
     const bool keep = !policy.keep_weights && within(policy.keep_gathered_frac);
     placements.push_back({.keep_gathered = keep,
                           .offload_optimizer = within(policy.offload_optim_frac),
-                          .offload_parameters = !policy.keep_weights && !keep && within(policy.offload_param_frac)});
+                          .offload_parameters = !policy.keep_weights && !keep && within(policy.offload_param_frac),
+                          .optimizer_yields = within(policy.yielding_optim_frac)});
     before += static_cast<double>(elements);
   }
   return placements;

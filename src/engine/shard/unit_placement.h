@@ -9,8 +9,8 @@
 namespace assay::engine {
 
 /// By the fractions of the policy: the first units keep their weights gathered, their optimiser states or weights in
-/// host memory, until the fraction of all `unit_elements` is reached as nearly as whole units allow. Weights that stay
-/// gathered are not offloaded.
+/// host memory, or may move their states there, until the fraction of all `unit_elements` is reached as nearly as whole
+/// units allow. Weights that stay gathered are not offloaded.
 std::vector<UnitPlacement> place_units(const ShardPolicy& policy, const std::vector<int64_t>& unit_elements);
 
 }  // namespace assay::engine

@@ -15,8 +15,9 @@ constexpr double kUsable = 0.9;
 
 }  // namespace
 
-WeightBudget::WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, Probe probe)
-    : context_(context), units_(units), probe_(std::move(probe)), beside_(2 * units.size()) {}
+WeightBudget::WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units,
+                           ShardedAdamw& optimizer, Probe probe)
+    : context_(context), units_(units), optimizer_(optimizer), probe_(std::move(probe)), beside_(2 * units.size()) {}
 
 int64_t WeightBudget::room(int64_t time) const {
   const auto next = std::min<size_t>(static_cast<size_t>(time) + 1, beside_.size() - 1);
@@ -44,29 +45,55 @@ bool WeightBudget::fits(int64_t time, int64_t unit) const {
   return context_.policy.memory_cap_bytes == 0 || missing_bytes({unit}) <= room(time);
 }
 
+/// The unit whose weights can go and are needed last; -1: none.
+int64_t WeightBudget::farthest_weights(int64_t time, const std::vector<int64_t>& needed) const {
+  int64_t farthest = -1;
+  for (int64_t u = 0; u < count(); ++u) {
+    const ShardUnit& unit = *units_[u];
+    const bool free = !unit.released() && unit.releasable_bytes() > 0 && !std::ranges::count(needed, u);
+    if (free && (farthest < 0 || next_use(u, time) > next_use(farthest, time))) {
+      farthest = u;
+    }
+  }
+  return farthest;
+}
+
+/// Of the last unit that still has states that may move. Whether there was one.
+bool WeightBudget::offload_states() {
+  for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) {
+    bool moved = false;
+    for (const auto& group : (*unit)->groups) {
+      if (group->weights.trainable() && group->weights.optimizer_may_move()) {
+        optimizer_.offload(*group);
+        moved = true;
+      }
+    }
+    if (moved) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void WeightBudget::make_room(int64_t time, const std::vector<int64_t>& needed) {
   if (context_.policy.memory_cap_bytes == 0) {
     return;
   }
   const int64_t wanted = missing_bytes(needed);
+  const int64_t update_time = 2 * count();
   while (room(time) < wanted) {
-    ShardUnit* farthest = nullptr;
-    int64_t farthest_use = -1;
-    for (int64_t u = 0; u < count(); ++u) {
-      ShardUnit& unit = *units_[u];
-      const bool free = !unit.released() && unit.releasable_bytes() > 0 && !std::ranges::count(needed, u);
-      if (free && next_use(u, time) > farthest_use) {
-        farthest = &unit;
-        farthest_use = next_use(u, time);
-      }
+    const int64_t farthest = farthest_weights(time, needed);
+    const bool after_update = farthest >= 0 && next_use(farthest, time) >= update_time;
+    if (!after_update && offload_states()) {
+      continue;
     }
-    if (farthest == nullptr) {
+    if (farthest < 0) {
       throw std::runtime_error(fmt::format(
           "gathering {} needs {} bytes where the memory cap of {} bytes leaves {}: raise the cap, lower the "
           "batch size or offload",
           units_[needed.front()]->name, wanted, context_.policy.memory_cap_bytes, room(time)));
     }
-    farthest->release();
+    units_[farthest]->release();
   }
 }
 

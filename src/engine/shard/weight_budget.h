@@ -1,4 +1,4 @@
-// Which gathered weights stay while memory is short.
+// Which gathered weights and optimiser states stay while memory is short.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,22 @@
 #include <vector>
 
 #include "engine/shard/shard_unit.h"
+#include "engine/shard/sharded_adamw.h"
 
 namespace assay::engine {
 
-/// Keeps units gathered as long as everything fits under policy.memory_cap_bytes, and then gives up those whose next
-/// use is farthest (Belady 1966), which a pass through the units in order and back tells exactly. What is in memory
+/// Keeps units gathered as long as everything fits under policy.memory_cap_bytes, and then gives up what is needed
+/// farthest ahead (Belady 1966), which a pass through the units in order and back tells exactly: weights that are not
+/// needed before the update; then the optimiser's states, of the last unit first, as many as may move to host memory,
+/// where they stay; then weights that have to be gathered again. What is in memory
 /// beside the engine's data (activations) is sampled in the first step, at the use of each unit, and agreed on by the
 /// ranks; until then nothing is kept.
 class WeightBudget {
  public:
   /// Bytes of tensors alive on the device.
   using Probe = std::function<int64_t()>;
-  WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, Probe probe);
+  WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, ShardedAdamw& optimizer,
+               Probe probe);
 
   /// Forward uses unit u at time u, backward at 2 n - 1 - u, of n units.
   int64_t forward_time(int64_t unit) const { return unit; }
@@ -40,9 +44,12 @@ class WeightBudget {
   int64_t room(int64_t time) const;
   int64_t missing_bytes(const std::vector<int64_t>& needed) const;
   int64_t next_use(int64_t unit, int64_t time) const;
+  int64_t farthest_weights(int64_t time, const std::vector<int64_t>& needed) const;
+  bool offload_states();
 
   ShardContext& context_;
   std::vector<std::unique_ptr<ShardUnit>>& units_;
+  ShardedAdamw& optimizer_;
   Probe probe_;
   std::vector<int64_t> beside_;  ///< by time, bytes
   bool warm_ = false;

@@ -5,10 +5,10 @@
 namespace assay::engine {
 
 WeightSchedule::WeightSchedule(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units,
-                               WeightBudget::Probe probe)
+                               ShardedAdamw& optimizer, WeightBudget::Probe probe)
     : context_(context), units_(units) {
   if (context.policy.placement == WeightPlacement::kBudget) {
-    budget_.emplace(context, units, std::move(probe));
+    budget_.emplace(context, units, optimizer, std::move(probe));
   }
 }
 

@@ -17,7 +17,8 @@ enum class Pass { kForward, kBackward };
 /// by policy.prefetch units. All ranks make the same calls, so that their collectives agree.
 class WeightSchedule {
  public:
-  WeightSchedule(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, WeightBudget::Probe probe);
+  WeightSchedule(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, ShardedAdamw& optimizer,
+                 WeightBudget::Probe probe);
 
   /// The unit's weights, and those it reads of others, are usable when this returns. No effect when they are already.
   void use(int64_t unit, Pass pass);

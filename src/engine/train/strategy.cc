@@ -53,7 +53,9 @@ ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precis
   policy.overlap = knobs.overlap;
   policy.prefetch = knobs.prefetch;
   policy.keep_gathered_frac = 1.0 - knobs.shard_param_frac;
-  policy.offload_optim_frac = knobs.offload_optim_frac;
+  const bool automatic = policy.placement == WeightPlacement::kBudget;
+  policy.offload_optim_frac = automatic ? 0 : knobs.offload_optim_frac;
+  policy.yielding_optim_frac = automatic ? knobs.offload_optim_frac : 0;
   policy.offload_param_frac = knobs.offload_param_frac;
   set_communication_dtype(knobs.communication_dtype, policy);
   return policy;

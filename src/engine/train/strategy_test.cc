@@ -32,5 +32,26 @@ TEST(VitStrategy, WhatTravelsIsTheCommunicationDtypesAlone) {
   EXPECT_FALSE(policy_of(plan).gather_float8);
 }
 
+TEST(VitStrategy, GeminisStatesLieInHostMemoryOrMayMoveThere) {
+  job::VitPlan plan;
+  plan.plugin = "gemini";
+  plan.knobs.offload_optim_frac = 0.5;
+  EXPECT_EQ(policy_of(plan).offload_optim_frac, 0.5);
+  EXPECT_EQ(policy_of(plan).yielding_optim_frac, 0);
+  plan.knobs.placement = "auto";
+  EXPECT_EQ(policy_of(plan).offload_optim_frac, 0);
+  EXPECT_EQ(policy_of(plan).yielding_optim_frac, 0.5);
+}
+
+TEST(VitStrategy, NoBucketIsLargerThanAskedFor) {
+  job::VitPlan plan;
+  for (const char* plugin : {"torch_ddp", "NO_SHARD"}) {
+    plan.plugin = plugin;
+    plan.knobs.bucket_mib = 0.5;
+    EXPECT_EQ(policy_of(plan).bucket_mib, 0.5);
+    EXPECT_EQ(policy_of(plan).first_bucket_mib, 0.5);
+  }
+}
+
 }  // namespace
 }  // namespace assay::engine

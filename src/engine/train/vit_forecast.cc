@@ -61,7 +61,10 @@ int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const St
 
 /// The peaks of initialisation and of a steady step of the world's rank `rank`.
 std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t rank, int64_t local_ranks, bool on_cpu) {
-  const ShardPolicy policy = policy_of(plan);
+  ShardPolicy policy = policy_of(plan);
+  if (on_cpu) {
+    policy.yielding_optim_frac = 0;  // as the engine has it on a CPU
+  }
   const auto world =
       make_fake_communicator({.rank = static_cast<int>(rank), .size = static_cast<int>(plan.number_ranks)});
   const StrategyGroups groups(plan, policy, *world, local_ranks);
