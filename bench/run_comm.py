@@ -1,4 +1,4 @@
-"""Collectives between ranks of one machine beside c10d's gloo: shared memory and our gloo, in turns.
+"""Collectives between ranks of one machine, or of several that are all this one, beside c10d's gloo, in turns.
 
 script/bench comm calls this with comm_bench built. Every turn starts the ranks anew; within a turn the ways follow each
 other round by round. A row's figures are medians over the turns.
@@ -26,6 +26,7 @@ def parse_arguments():
     parser.add_argument("--rows", default="all_gather,reduce_scatter", help=f"of {', '.join(COLLECTIVES)}")
     parser.add_argument("--mebibytes", default="83", help="sizes of the full buffers, comma separated")
     parser.add_argument("--ranks", type=int, default=2, help="processes of one thread each")
+    parser.add_argument("--machines", type=int, default=1, help="that the ranks take each other to be on")
     parser.add_argument("--turns", type=int, default=5, help="runs of the program")
     parser.add_argument("--rounds", type=int, default=15, help="collectives of each way in a turn")
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
@@ -35,23 +36,31 @@ def parse_arguments():
 
 
 def free_port():
-    """The first of two ports in a row that nobody has."""
+    """The first of three ports in a row that nobody has."""
     for _ in range(100):
         port = random.randrange(20000, 60000)
-        with socket.socket() as one, socket.socket() as two:
+        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
             try:
-                one.bind(("127.0.0.1", port))
-                two.bind(("127.0.0.1", port + 1))
+                for place, listener in enumerate((one, two, three)):
+                    listener.bind(("127.0.0.1", port + place))
                 return port
             except OSError:
                 continue
-    raise RuntimeError("there are no two free ports in a row")
+    raise RuntimeError("there are no three free ports in a row")
 
 
 def run(arguments):
     """{(collective, size, way): milliseconds} of one turn, and what the rest of the machine did meanwhile."""
-    command = [arguments.bin_dir / "comm_bench", "--ranks", arguments.ranks, "--rounds", arguments.rounds]
-    command += ["--port", free_port(), "--mebibytes", arguments.mebibytes, "--collectives", ",".join(arguments.rows)]
+    options = {
+        "ranks": arguments.ranks,
+        "machines": arguments.machines,
+        "rounds": arguments.rounds,
+        "port": free_port(),
+        "mebibytes": arguments.mebibytes,
+        "collectives": ",".join(arguments.rows),
+    }
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    command = [arguments.bin_dir / "comm_bench", *words]
     finished = process.run(command, {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
     if finished.exit_code != 0:
         raise RuntimeError(f"comm_bench ended with exit code {finished.exit_code}: {finished.tail()}")
@@ -83,10 +92,16 @@ def lines_of(turns):
     return lines
 
 
+def where(arguments):
+    if arguments.machines == 1:
+        return "of one machine"
+    return f"of {arguments.machines} machines that are all this one (over its loopback)"
+
+
 def report(turns, others, arguments):
     head = ["collective", "size", "how", "ms", "MiB/s", "times c10d's gloo", "95 %"]
     return (
-        f"# Collectives between {arguments.ranks} ranks of one machine, {datetime.date.today()}\n\n"
+        f"# Collectives between {arguments.ranks} ranks {where(arguments)}, {datetime.date.today()}\n\n"
         f"Commit {machine.git_commit()}, {machine.cpu_name()}; {arguments.turns} turns of {arguments.rounds} rounds, one"
         f" process of one thread a rank, float32. The rest of the machine kept {statistics.median(others):.2f} cores busy"
         " meanwhile.\n\n"

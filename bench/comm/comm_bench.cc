@@ -1,5 +1,6 @@
-// Times all-reduce, all-gather and reduce-scatter of float32 between processes of one thread: shared memory with the
-// buffers in it and outside, our gloo, and c10d's gloo, in turns. Prints a Markdown table.
+// Times all-reduce, all-gather and reduce-scatter of float32 between processes of one thread, in turns: on one machine
+// shared memory with the buffers in it and outside, our gloo, and c10d's gloo; with ranks that take each other to be on
+// several machines, what they choose then, our gloo alone, and c10d's. Prints a Markdown table.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <sys/wait.h>
@@ -28,11 +29,10 @@ using engine::Communicator;
 using engine::ReduceOp;
 
 constexpr std::array<const char*, 3> kOperations = {"all_reduce", "all_gather", "reduce_scatter"};
-constexpr std::array<const char*, 4> kVariants = {"shm, buffers in it", "shm, private buffers", "gloo, ours",
-                                                  "gloo, c10d's"};
 
 struct Settings {
   int ranks = 2;
+  int machines = 1;
   int rounds = 15;
   int port = 29511;
   std::string execution = "caller";
@@ -43,9 +43,15 @@ struct Settings {
 
 /// One rank's communicators and buffers.
 struct Bench {
-  std::unique_ptr<Communicator> shm;
+  std::unique_ptr<Communicator> shm;  ///< of all ranks, also where they are said to be on several machines: for turns
+  std::unique_ptr<Communicator> chosen;  ///< for the machines that the ranks are said to be on
   std::unique_ptr<Communicator> gloo;
   std::unique_ptr<C10dGloo> c10d;
+};
+
+struct Variant {
+  std::string name;
+  std::function<void()> run;
 };
 
 void collective(Communicator& ranks, int operation, const at::Tensor& full, const at::Tensor& shard) {
@@ -68,27 +74,40 @@ void collective(C10dGloo& ranks, int operation, const at::Tensor& full, const at
   }
 }
 
-/// Seconds of each round, by variant.
-std::vector<std::vector<double>> measure(Bench& bench, const Settings& settings, int64_t mebibytes, int operation) {
+/// What is timed, the peer last. Buffers live in the functions.
+std::vector<Variant> variants_of(Bench& bench, const Settings& settings, int64_t mebibytes, int operation) {
   const int64_t elements = mebibytes * (1 << 20) / 4 / settings.ranks * settings.ranks;
   const int64_t part = elements / settings.ranks;
-  const at::Tensor shared = bench.shm->allocate(elements, at::kFloat).fill_(0);
+  const int rank = bench.shm->rank();
   const at::Tensor own = at::zeros({elements}, at::kFloat);
   const at::Tensor own_shard = at::zeros({part}, at::kFloat);
-  const at::Tensor shared_shard = shared.narrow(0, part * bench.shm->rank(), part);
-  const std::vector<std::function<void()>> variants = {
-      [&] { collective(*bench.shm, operation, shared, shared_shard); },
-      [&] { collective(*bench.shm, operation, own, own_shard); },
-      [&] { collective(*bench.gloo, operation, own, own_shard); },
-      [&] { collective(*bench.c10d, operation, own, own_shard); },
+  const auto in_it = [=](Communicator* ranks) {
+    const at::Tensor full = ranks->allocate(elements, at::kFloat).fill_(0);
+    return [=] { collective(*ranks, operation, full, full.narrow(0, part * rank, part)); };
   };
+  const auto outside = [=](auto* ranks) { return [=] { collective(*ranks, operation, own, own_shard); }; };
+  std::vector<Variant> variants;
+  if (settings.machines == 1) {
+    variants.push_back({"shm, buffers in it", in_it(bench.shm.get())});
+    variants.push_back({"shm, private buffers", outside(bench.shm.get())});
+  }
+  const std::string chosen = "auto (" + std::string(bench.chosen->backend()) + ")";
+  variants.push_back({chosen + ", buffers in it", in_it(bench.chosen.get())});
+  variants.push_back({chosen + ", private buffers", outside(bench.chosen.get())});
+  variants.push_back({"gloo, ours", outside(bench.gloo.get())});
+  variants.push_back({"gloo, c10d's", outside(bench.c10d.get())});
+  return variants;
+}
+
+/// Seconds of each round, by variant.
+std::vector<std::vector<double>> measure(Bench& bench, const std::vector<Variant>& variants, int rounds) {
   std::vector<std::vector<double>> seconds(variants.size());
   constexpr int kWarmUp = 2;
-  for (int round = -kWarmUp; round < settings.rounds; ++round) {
+  for (int round = -kWarmUp; round < rounds; ++round) {
     for (size_t variant = 0; variant < variants.size(); ++variant) {
       bench.shm->barrier("turn");
       const double start = MonotonicSeconds();
-      variants[variant]();
+      variants[variant].run();
       bench.shm->barrier("turn");
       if (round >= 0) {
         seconds[variant].push_back(MonotonicSeconds() - start);
@@ -103,13 +122,14 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void print_rows(int64_t mebibytes, int operation, const std::vector<std::vector<double>>& seconds) {
+void print_rows(int64_t mebibytes, int operation, const std::vector<Variant>& variants,
+                const std::vector<std::vector<double>>& seconds) {
   const double base = median(seconds.back());
   for (size_t variant = 0; variant < seconds.size(); ++variant) {
     const double typical = median(seconds[variant]);
     const double best = *std::min_element(seconds[variant].begin(), seconds[variant].end());
     std::printf("| %s | %ld MiB | %s | %.2f | %.2f | %.0f | %.1f |\n", kOperations[static_cast<size_t>(operation)],
-                static_cast<long>(mebibytes), kVariants[variant], typical * 1e3, best * 1e3,
+                static_cast<long>(mebibytes), variants[variant].name.c_str(), typical * 1e3, best * 1e3,
                 static_cast<double>(mebibytes) / typical, base / typical);
   }
 }
@@ -143,12 +163,12 @@ double step_seconds(Communicator& ranks, int rounds) {
   return median(seconds);
 }
 
-engine::RankEnvironment environment_of(const Settings& settings, int rank, int port) {
+engine::RankEnvironment environment_of(const Settings& settings, int rank, int port, int machines = 1) {
   engine::RankEnvironment environment;
   environment.rank = rank;
-  environment.local_rank = rank;
   environment.world_size = settings.ranks;
-  environment.local_world_size = settings.ranks;
+  environment.local_world_size = settings.ranks / machines;
+  environment.local_rank = rank % environment.local_world_size;
   environment.address = "127.0.0.1";
   environment.port = port;
   return environment;
@@ -160,6 +180,8 @@ void run_rank(const Settings& settings, int rank) {
   options.execution = settings.execution == "thread" ? engine::Execution::kThread : engine::Execution::kCaller;
   Bench bench;
   bench.shm = engine::connect_ranks(environment_of(settings, rank, settings.port), "shm", options);
+  bench.chosen =
+      engine::connect_ranks(environment_of(settings, rank, settings.port + 2, settings.machines), "auto", options);
   bench.gloo = engine::connect_ranks(environment_of(settings, rank, settings.port + 1), "gloo", options);
   bench.c10d = std::make_unique<C10dGloo>(settings.store, rank, settings.ranks);
   const double step = step_seconds(*bench.shm, settings.rounds);
@@ -175,9 +197,10 @@ void run_rank(const Settings& settings, int rank) {
           settings.collectives.end()) {
         continue;
       }
-      const auto seconds = measure(bench, settings, mebibytes, operation);
+      const std::vector<Variant> variants = variants_of(bench, settings, mebibytes, operation);
+      const auto seconds = measure(bench, variants, settings.rounds);
       if (rank == 0) {
-        print_rows(mebibytes, operation, seconds);
+        print_rows(mebibytes, operation, variants, seconds);
       }
     }
   }
@@ -222,13 +245,19 @@ int main(int argc, char** argv) {
   assay::bench::Settings settings;
   CLI::App app("Times collectives between ranks of one thread.");
   app.add_option("--ranks", settings.ranks, "processes")->check(CLI::Range(1, 64));
+  app.add_option("--machines", settings.machines, "that the ranks take each other to be on, equally many on each")
+      ->check(CLI::Range(1, 64));
   app.add_option("--rounds", settings.rounds, "rounds a row")->check(CLI::Range(1, 1000));
-  app.add_option("--port", settings.port, "first of two free TCP ports");
+  app.add_option("--port", settings.port, "first of three free TCP ports");
   app.add_option("--execution", settings.execution, "caller | thread")->check(CLI::IsMember({"caller", "thread"}));
   app.add_option("--mebibytes", settings.mebibytes, "sizes of the full buffers")->delimiter(',');
   app.add_option("--collectives", settings.collectives, "of all_reduce, all_gather, reduce_scatter")
       ->delimiter(',')
       ->check(CLI::IsMember({"all_reduce", "all_gather", "reduce_scatter"}));
   CLI11_PARSE(app, argc, argv);
+  if (settings.ranks % settings.machines != 0) {
+    std::fputs("comm_bench: --ranks must be a multiple of --machines\n", stderr);
+    return 2;
+  }
   return assay::bench::run(settings);
 }
