@@ -6,10 +6,7 @@
 #include "cli/options.h"
 #include "cli/tune_kinds.h"
 #include "data/model_catalogue.h"
-#include "data/model_size.h"
 #include "data/prepare.h"
-#include "measure/machine.h"
-#include "measure/nvml.h"
 
 namespace assay::cli {
 namespace {
@@ -32,22 +29,6 @@ Status CheckLoraOptions(const LanguageOptions& options) {
     }
   }
   return Status::Ok();
-}
-
-/// Of "auto" the worker decides: where there is a GPU that it may see, it may take that.
-bool MayUseGpu(const std::string& device) {
-  if (device != "auto") {
-    return device == "cuda";
-  }
-  const auto nvml = measure::Nvml::Load();
-  return nvml != nullptr && !measure::VisibleGpus(nvml->gpus()).empty();
-}
-
-/// The memory that is free here decides only about a run that needs it.
-Status CheckFits(const data::ModelRef& model, const job::TunePlan& plan) {
-  const data::TrainingKind training = {.full = plan.method == "full", .dtype = plan.dtype, .optimizer = plan.optimizer};
-  const Status fits = data::CheckTrainingFits(model, training, measure::FindMemoryRoom().free_bytes);
-  return fits.ok() || MayUseGpu(plan.device) ? Status::Ok() : fits;
 }
 
 /// Makes the rows ready and says what about them will not be trained on.
@@ -109,7 +90,6 @@ Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::Tun
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
   plan.model_dir = model.dir;
-  ASSAY_RETURN_IF_ERROR(CheckFits(model, plan));
   plan.lora.target_modules =
       own.target_modules.empty() ? data::DefaultLoraTargets(options.model) : Split(own.target_modules, ',');
   return CompleteRows(options, model, progress, plan);

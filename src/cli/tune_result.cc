@@ -187,6 +187,7 @@ nlohmann::json TuneResultJson(const job::Plan& plan, const job::RunRecord& recor
       {"number_ranks", training.number_ranks},
       {"max_rss_gib", MaxRssGib(record)},
       {"peak_tensor_bytes", PeakTensorBytes(record)},
+      {"predicted_peak_bytes", job::PredictedPeakBytes(record)},
       {"wall_seconds", record.wall_seconds},
   };
   AddStepsToJson(job::Steps(record), json);

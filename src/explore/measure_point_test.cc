@@ -192,6 +192,21 @@ TEST_F(MeasurePointTest, TheAllocatorsOwnAccountDecidesWhoseTheGpuMemoryWas) {
   EXPECT_EQ(outcome_of("60.00 GiB", "512.00 MiB"), Outcome::kFailed);
 }
 
+TEST_F(MeasurePointTest, ARefusalForMemoryHoldsWhereTheMachineAndNotItsNeighboursForbidIt) {
+  constexpr int64_t kGib = int64_t{1} << 30;
+  const auto outcome_of = [&](int64_t needed, int64_t free, int64_t total) {
+    options_.replay = false;
+    job::RunRecord record = EndedRun(job::RunEnd::kOutOfMemory, "this needs more than the machine has free");
+    record.events.emplace_back(
+        job::MemoryNeed{.tensor_bytes = needed - kGib, .mapped_bytes = kGib, .free_bytes = free, .total_bytes = total});
+    return MeasureWith(record).measurement.outcome;
+  };
+  EXPECT_EQ(outcome_of(60 * kGib, 20 * kGib, 24 * kGib), Outcome::kInvalid);
+  EXPECT_EQ(outcome_of(60 * kGib, 2 * kGib, 24 * kGib), Outcome::kInvalid) << "it would not fit an idle machine";
+  EXPECT_EQ(outcome_of(22 * kGib, 20 * kGib, 24 * kGib), Outcome::kInvalid);
+  EXPECT_EQ(outcome_of(22 * kGib, 4 * kGib, 24 * kGib), Outcome::kFailed);
+}
+
 TEST_F(MeasurePointTest, ARunThatDivergedIsInvalidAndNotRepeated) {
   const PointResult result = MeasureWith(EndedRun(job::RunEnd::kDiverged, "the loss of step 2 is nan"));
   EXPECT_EQ(result.measurement.outcome, Outcome::kInvalid);

@@ -72,6 +72,23 @@ Status CheckShare(const Held& held, const std::string& reason, const std::string
              : Status::Ok();
 }
 
+/// Of a run that was refused because of what was free: as for one that the kernel's killer ended (launch/
+/// memory_evidence.h), it is the machine's size that forbids it where most of that was free.
+Status CheckMostWasFree(const job::RunRecord& record) {
+  constexpr double kMostFree = 0.5;
+  const auto* need = job::FindEvent<job::MemoryNeed>(record);
+  if (need == nullptr || need->free_bytes == 0) {
+    return Status::Ok();
+  }
+  const int64_t needed = need->tensor_bytes + need->mapped_bytes;
+  const bool most_was_free =
+      static_cast<double>(need->free_bytes) >= kMostFree * static_cast<double>(need->total_bytes);
+  if (needed <= need->free_bytes || needed > need->total_bytes || most_was_free) {
+    return Status::Ok();
+  }
+  return Status::Internal(fmt::format("{}, but others held the rest of that (run it again)", record.reason));
+}
+
 }  // namespace
 
 Status CheckNeverStoodStill(const job::RunRecord& record) {
@@ -86,6 +103,7 @@ Status CheckNeverStoodStill(const job::RunRecord& record) {
 
 Status CheckMemoryWasFree(const job::Plan& plan, const job::RunRecord& record) {
   const bool by_kernel = record.signal != 0;
+  ASSAY_RETURN_IF_ERROR(CheckMostWasFree(record));
   if (job::TrainingOf(plan).memory_budget_bytes > 0 || by_kernel) {
     return Status::Ok();
   }

@@ -19,6 +19,9 @@ using nlohmann::json;
 constexpr const char* NameOf(const Started*) {
   return "started";
 }
+constexpr const char* NameOf(const MemoryNeed*) {
+  return "memory_need";
+}
 constexpr const char* NameOf(const Loaded*) {
   return "loaded";
 }
@@ -39,6 +42,15 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("device", event.device);
   visit("threads", event.threads);
   visit("isa", event.isa);
+}
+
+template <typename E, typename Visitor, EnableFor<E, MemoryNeed> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("ranks", event.ranks);
+  visit("tensor_bytes", event.tensor_bytes);
+  visit("mapped_bytes", event.mapped_bytes);
+  visit("free_bytes", event.free_bytes);
+  visit("total_bytes", event.total_bytes);
 }
 
 template <typename E, typename Visitor, EnableFor<E, Loaded> = 0>

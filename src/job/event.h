@@ -1,8 +1,8 @@
 // What a worker tells its controller: one JSON object a line on standard output, in the order it happened.
 //
-// A worker writes `started`, `loaded`, a `step` after each optimiser step, `saved` when it saved, and `ended` last. A
-// worker that ends without `ended` was killed or vanished. Standard error carries human text only. What a run over
-// ranks adds stands in parallel_event.h.
+// A worker writes `started`, of a language model on the CPU `memory_need`, `loaded`, a `step` after each optimiser
+// step, `saved` when it saved, and `ended` last. A worker that ends without `ended` was killed or vanished. Standard
+// error carries human text only. What a run over ranks adds stands in parallel_event.h.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,16 @@ struct Started {
   std::string device;    ///< cpu | cuda:0
   int64_t threads = 0;
   std::string isa;  ///< the kernels' instruction set: avx512 | avx2 | portable
+};
+
+/// What the ranks of the first one's machine will need of it together, foretold before anything is loaded, and what is
+/// there. A run that cannot fit ends here, as out of memory.
+struct MemoryNeed {
+  int64_t ranks = 1;         ///< of the machine
+  int64_t tensor_bytes = 0;  ///< of all of them, each at the highest peak of the predicted MemoryLedgers, without
+  int64_t mapped_bytes = 0;  ///< files whose weights are used where they lie: the ranks share them
+  int64_t free_bytes = 0;    ///< of the machine, or of its control group, as the run began; 0: not known
+  int64_t total_bytes = 0;   ///< of the same
 };
 
 /// Model, adapter, optimiser and rows are ready.
@@ -86,8 +96,8 @@ struct Ended {
   int64_t peak_reserved_bytes = 0;  ///< of a GPU: taken of it at most, what was kept for reuse included; 0: not known
 };
 
-using Event =
-    std::variant<Started, Loaded, Step, Saved, Ended, Topology, RankStep, Evaluation, MemoryLedger, CollectiveTotals>;
+using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, Evaluation,
+                           MemoryLedger, CollectiveTotals>;
 
 /// One line of JSON, without the newline.
 std::string ToJsonLine(const Event& event);

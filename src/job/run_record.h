@@ -1,6 +1,7 @@
 // What the controller knows about one run of a worker after it ended.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -71,6 +72,15 @@ std::vector<T> EventsOf(const RunRecord& record) {
     }
   }
   return events;
+}
+
+/// The most that a rank was foretold to hold; 0 where nothing was.
+inline int64_t PredictedPeakBytes(const RunRecord& record) {
+  int64_t peak = 0;
+  for (const MemoryLedger& ledger : EventsOf<MemoryLedger>(record)) {
+    peak = std::max(peak, ledger.source == "predicted" ? ledger.peak_bytes : 0);
+  }
+  return peak;
 }
 
 /// All steps, in order.

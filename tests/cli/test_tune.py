@@ -11,7 +11,6 @@ import time
 
 import psutil
 import pytest
-from conftest import BIN
 
 
 def tune(model, rows, *more):
@@ -363,21 +362,7 @@ def test_options_that_would_be_ignored_or_changed_are_refused(assay, model, rows
 
 def test_a_model_that_cannot_fit_is_refused_at_once(assay, rows):
     line = assay.refused(*tune("llama3.1-405b", rows), code=1)
-    assert "llama3.1-405b has 405.9 B parameters" in line and "are there" in line
-
-
-def test_what_a_gpu_may_hold_is_not_held_against_the_memory_of_the_host(assay, rows, tmp_path):
-    """The worker decides what `auto` is; where a GPU can be seen it is asked, and here there is none to be had."""
-    fake = BIN.parent / "src" / "measure" / "libfake_nvml.so"
-    if not fake.exists():
-        pytest.skip("this build has no stand-in for NVML")
-    (tmp_path / "libnvidia-ml.so.1").symlink_to(fake)
-    assay.env["LD_LIBRARY_PATH"] = str(tmp_path)
-    plan = ["--write-plan", tmp_path / "plan.json"]
-    assay.ok(*tune("llama3.1-405b", rows, *plan))
-    assert "are there" in assay.refused(*tune("llama3.1-405b", rows, "--device", "cpu", *plan), code=1)
-    assay.env["CUDA_VISIBLE_DEVICES"] = ""
-    assert "are there" in assay.refused(*tune("llama3.1-405b", rows, *plan), code=1)
+    assert "this needs" in line and "gradients" in line and "and the machine has" in line
 
 
 def test_zero_steps_are_as_many_as_the_epochs_have(assay, model, rows):

@@ -60,8 +60,9 @@ def test_counts_are_exact(plan, tmp_path):
 
 def test_events_tell_the_whole_story(plan, tmp_path):
     run = train(tmp_path, **plan)
-    assert [event["event"] for event in run.events] == ["started", "loaded"] + ["step"] * 4 + ["ended"]
-    started, loaded = run.events[:2]
+    foretold = ["memory", "memory", "memory_need"]
+    assert [event["event"] for event in run.events] == ["started", *foretold, "loaded"] + ["step"] * 4 + ["ended"]
+    started, loaded = run.events[0], run.events[4]
     assert started["device"] in ("cpu", "cuda:0") and started["threads"] == 1
     assert loaded["weights"] == "file" and loaded["planned_steps"] == 4
     assert loaded["parameters"] == loaded["trainable_parameters"] > 50_000
@@ -247,7 +248,7 @@ def test_memory_budget(plan, tmp_path):
     assert "\n" not in run.ended["reason"]
     tiny_budget = run_worker(write_plan(tmp_path, **plan, memory_budget_bytes=1000))
     assert tiny_budget.ended["kind"] == "out_of_memory"
-    assert tiny_budget.ended["reason"].startswith("out of memory in load")
+    assert "and the memory budget is 1000 " in tiny_budget.ended["reason"]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +357,7 @@ def test_kill_leaves_whole_events(plan, tmp_path):
     lines += process.stdout.readlines()
     assert process.wait() == -signal.SIGKILL
     assert all(line.endswith("\n") for line in lines)
-    assert {json.loads(line)["event"] for line in lines} == {"started", "loaded", "step"}
+    assert {json.loads(line)["event"] for line in lines} == {"started", "memory", "memory_need", "loaded", "step"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -46,6 +46,13 @@ def save_model(name, folder):
     return str(folder)
 
 
+def save_weights(config, folder):
+    """Random weights in float32; returns their bytes."""
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    model.save_pretrained(folder)
+    return sum(parameter.nbytes for parameter in model.parameters())
+
+
 def make_rows(count, shortest=5, longest=40, seed=3, masked=0.4):
     """Rows of different lengths whose first `masked` part bears no loss."""
     generator = random.Random(seed)

@@ -114,6 +114,9 @@ void put_on(const Target& target, const LoraConfig& config, SplitRules rules, co
 
 /// Kaiming uniform with a = sqrt(5) (He et al. 2015) has the bound sqrt(6 / ((1 + a^2) fan_in)) = 1 / sqrt(fan_in).
 at::Tensor draw_a(const Target& target, int64_t rank, uint64_t seed) {
+  if (target.linear.weight_OI.is_meta()) {
+    return at::empty({rank, target.in}, adapter_options(target.linear));
+  }
   at::Tensor a_rI = at::empty({rank, target.in}, at::kFloat);
   fill_uniform(a_rI, 1.0 / std::sqrt(static_cast<double>(target.in)), stream_key(seed, a_name(target.linear)));
   return a_rI;
@@ -122,7 +125,7 @@ at::Tensor draw_a(const Target& target, int64_t rank, uint64_t seed) {
 void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed, const TensorPlace& place) {
   for (const Target& target : targets_of(model, config, place, /*every_target_must_match=*/true)) {
     put_on(target, config, model.split_rules(), place, draw_a(target, config.rank, seed),
-           at::zeros({target.out, config.rank}, at::kFloat));
+           at::zeros({target.out, config.rank}, adapter_options(target.linear)));
   }
 }
 

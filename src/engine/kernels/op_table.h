@@ -41,7 +41,8 @@ inline constexpr Operations kOperations{.name = "reference"};
 }
 
 /// The row for tensors of `dtype` on `device`: our kernels for float32, bfloat16 and float16 on the CPU and, in a build
-/// with nvcc, on CUDA; the reference for all else.
+/// with nvcc, on CUDA; the reference for all else. Tensors without storage
+/// go the CPU's way, so that steps on shapes allocate what steps there do (shape_memory.h).
 const Operations& operations(c10::Device device, at::ScalarType dtype);
 
 inline const Operations& operations(const at::Tensor& x) {

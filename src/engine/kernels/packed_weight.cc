@@ -34,8 +34,8 @@ PackedWeight::PackedWeight(at::Tensor weight_OI, std::function<void(const at::Te
     : weight_OI_(weight_OI.detach()), both_packed_(std::move(both_packed)) {}
 
 bool PackedWeight::suits(const at::Tensor& weight_OI) {
-  return weight_OI.is_cpu() && weight_OI.scalar_type() == at::kBFloat16 && weight_OI.dim() == 2 &&
-         weight_OI.is_contiguous() && !weight_OI.requires_grad() && has_fast_bfloat16_matmul();
+  return (weight_OI.is_cpu() || weight_OI.is_meta()) && weight_OI.scalar_type() == at::kBFloat16 &&
+         weight_OI.dim() == 2 && weight_OI.is_contiguous() && !weight_OI.requires_grad() && has_fast_bfloat16_matmul();
 }
 
 void PackedWeight::pack(at::Tensor& packed, const at::Tensor& weight) {

@@ -18,7 +18,7 @@ class PackedWeight : public torch::CustomClassHolder {
   explicit PackedWeight(at::Tensor weight_OI, std::function<void(const at::Tensor&)> both_packed = {});
 
   /// Whether products with `weight_OI` run on oneDNN's generated code here and it is frozen: bfloat16 on a CPU with
-  /// AVX-512.
+  /// AVX-512, or a shape that stands for such a weight.
   static bool suits(const at::Tensor& weight_OI);
 
   /// x W^T, plus the bias when it is defined: [M, I] -> [M, O].

@@ -125,7 +125,7 @@ LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_
   }
   replay->input_requires_grad =
       input.residual_TH.requires_grad() || (replay->has_block && input.block_TH.requires_grad());
-  if (uses_random_numbers) {
+  if (uses_random_numbers && !input.residual_TH.is_meta()) {
     replay->random_state = random_state(input.residual_TH.device());
   }
   const at::Tensor anchor = at::empty({0}, input.residual_TH.options()).requires_grad_();

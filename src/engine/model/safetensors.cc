@@ -142,10 +142,14 @@ const TensorEntry* SafetensorsFile::find(std::string_view name) const {
   return it == entries_.end() ? nullptr : &it->second;
 }
 
+int64_t SafetensorsFile::bytes() const {
+  return static_cast<int64_t>(mapping_->text().size());
+}
+
 at::Tensor SafetensorsFile::tensor(const TensorEntry& entry) const {
   char* const data = mapping_->data() + entry.begin;
   const auto options = at::TensorOptions().dtype(entry.dtype);
-  if (reinterpret_cast<uintptr_t>(data) % c10::elementSize(entry.dtype) != 0) {
+  if (!is_aligned(entry)) {
     at::Tensor copy = at::empty(entry.shape, options);
     std::memcpy(copy.mutable_data_ptr(), data, entry.end - entry.begin);
     return copy;

@@ -31,6 +31,10 @@ class SafetensorsFile {
   /// The entry, or nullptr.
   const TensorEntry* find(std::string_view name) const;
 
+  int64_t bytes() const;
+  /// Whether its bytes are aligned to their dtype.
+  static bool is_aligned(const TensorEntry& entry) { return entry.begin % c10::elementSize(entry.dtype) == 0; }
+
   /// The mapped bytes as a tensor, without a copy when they are aligned to their dtype. Pages are private: writing into
   /// the tensor changes neither the file nor other processes.
   at::Tensor tensor(const TensorEntry& entry) const;

@@ -102,6 +102,10 @@ const std::vector<int64_t>& Weights::shape(std::string_view name) const {
   return shards_[shard_of_.find(name)->second].find(name)->shape;
 }
 
+const SafetensorsFile& Weights::file_of(std::string_view name) const {
+  return shards_[shard_of_.find(name)->second];
+}
+
 void Weights::pass_over(std::string_view prefix) {
   for (const auto& [name, shard] : shard_of_) {
     if (name.starts_with(prefix)) {

@@ -27,6 +27,8 @@ class Weights {
   bool has(std::string_view name) const { return shard_of_.contains(name); }
   /// Of a tensor that is there.
   const std::vector<int64_t>& shape(std::string_view name) const;
+  /// Where a tensor is that is there.
+  const SafetensorsFile& file_of(std::string_view name) const;
   /// The file that lists all tensors, for messages.
   const std::string& source() const { return source_; }
   /// Tensors whose names begin so count as taken.

@@ -65,10 +65,12 @@ ShardEngine::ShardEngine(Shardable& model, const ShardPolicy& policy, const Shar
     context_.policy.yielding_optim_frac = 0;
   }
   make_units(units);
+  if (!probe && !context_.device.is_meta()) {
+    probe = LiveTensorBytes;
+  }
   reducer_ = std::make_unique<GradientReducer>(context_, units_);
   optimizer_ = std::make_unique<ShardedAdamw>(context_, reducer_->groups(), options);
-  schedule_ =
-      std::make_unique<WeightSchedule>(context_, units_, *optimizer_, probe ? std::move(probe) : LiveTensorBytes);
+  schedule_ = std::make_unique<WeightSchedule>(context_, units_, *optimizer_, std::move(probe));
   watch_gradients();
   model_.set_unit_hooks(this);
 }

@@ -44,8 +44,8 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   /// policy keeps whole: they stay as each rank has them. `model` and the groups outlive
   /// the engine; the model is of no use after it. Throws std::invalid_argument for settings that do not fit together or
   /// to the groups. `probe` tells the bytes of tensors alive on the device, for WeightPlacement::kBudget;
-  /// LiveTensorBytes() unless given. On a CPU no states move to host memory, which is the device's own, unless `probe`
-  /// tells of the device apart from it.
+  /// LiveTensorBytes() unless given, and on "meta" parameters those of the engine alone. On a CPU no states move to
+  /// host memory, which is the device's own, unless `probe` tells of the device apart from it.
   ShardEngine(Shardable& model, const ShardPolicy& policy, const ShardGroups& groups, const OptimizerOptions& options,
               WeightBudget::Probe probe = {});
   ~ShardEngine() override;
@@ -69,6 +69,10 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   /// two, since the third is as the second. Returns what the ledger holds when the last backward begins, beside all
   /// activations.
   MemoryByKind rehearse_step(bool no_sync = false);
+
+  /// The end of a step that was gone through on "meta" parameters, by backwards of the model itself: step() without an
+  /// update.
+  void rehearse_update() { step_over(); }
 
   /// Waits for the last step().
   const StepReport& last_step();

@@ -1,6 +1,7 @@
 #include "engine/shard/tensor_parallel.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <string>
@@ -13,7 +14,8 @@ using torch::autograd::variable_list;
 
 /// The sum over `ranks`, in memory that they reach without a copy.
 at::Tensor sum_over(Communicator& ranks, const at::Tensor& part, const std::string& label) {
-  const at::Tensor sum = ranks.allocate(part.numel(), part.scalar_type());
+  const at::Tensor sum = part.is_meta() ? at::empty({part.numel()}, part.options())  // of a forecast
+                                        : ranks.allocate(part.numel(), part.scalar_type());
   sum.view(part.sizes()).copy_(part);
   ranks.all_reduce(sum, ReduceOp::kSum, label)->wait();
   return sum.view(part.sizes());

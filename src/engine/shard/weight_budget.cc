@@ -98,8 +98,7 @@ void WeightBudget::make_room(int64_t time, const std::vector<int64_t>& needed) {
 }
 
 void WeightBudget::sample(int64_t time) {
-  // In a rehearsal nothing else is there.
-  if (context_.device.is_meta()) {
+  if (!probe_) {
     return;
   }
   int64_t& most = beside_[static_cast<size_t>(time)];

@@ -19,7 +19,7 @@ namespace assay::engine {
 /// ranks; until then nothing is kept.
 class WeightBudget {
  public:
-  /// Bytes of tensors alive on the device.
+  /// Bytes of tensors alive on the device; none in a rehearsal where nothing else is there.
   using Probe = std::function<int64_t()>;
   WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, ShardedAdamw& optimizer,
                Probe probe);

@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <string>
 
+#include "architecture/model_config.h"
 #include "base/text.h"
 #include "engine/kernels/memory.h"
 #include "engine/model/load.h"
 #include "engine/model/packing.h"
 #include "engine/model/status_error.h"
 #include "engine/shard/patient_work.h"
+#include "engine/train/causal_lm_forecast.h"
 #include "engine/train/device.h"
+#include "engine/train/memory_need.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/rank_setup.h"
 
@@ -27,12 +31,12 @@ data::TokenFile open_rows(const std::string& path) {
   return rows;
 }
 
-void check_vocabulary(const data::TokenFile& rows, const CausalLM& model) {
-  if (rows.vocab_size() > model.vocab_size()) {
+void check_vocabulary(const data::TokenFile& rows, int64_t vocab_size) {
+  if (rows.vocab_size() > vocab_size) {
     throw StatusError(Status::InvalidArgument(fmt::format(
         "the rows were tokenised with a vocabulary of {} entries, but the model's has only {} (use the model's own "
         "tokeniser)",
-        rows.vocab_size(), model.vocab_size())));
+        rows.vocab_size(), vocab_size)));
   }
 }
 
@@ -78,40 +82,67 @@ int64_t elements(const std::vector<NamedTensor>& tensors, SplitRules rules, int6
   return sum;
 }
 
-/// Packed copies take twice the memory of the frozen weights and a second or so of the first step. With larger models
-/// that is too much for what it gains, since their products are large; with a budget, memory counts more than time.
-/// Returns the bytes that they will take.
+/// Returns the bytes that packed copies will take.
 int64_t pack_weights(const job::TunePlan& plan, CausalLM& model) {
-  constexpr int64_t kMostBytes = int64_t{1} << 30;
-  const std::vector<Linear*> linears = model.linears_and_head();
-  const int64_t bytes = packed_bytes(linears);
-  if (plan.memory_budget_bytes > 0 || bytes > kMostBytes) {
-    return 0;
+  const int64_t bytes = bytes_to_pack(plan, model);
+  if (bytes > 0) {
+    pack_frozen_weights(model.linears_and_head());
   }
-  pack_frozen_weights(linears);
   return bytes;
 }
 
-/// Rows, model and adapter. Disks of several machines may be differently fast.
-void read_files(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
-  const TensorPlace place =
-      session.groups == nullptr ? TensorPlace{} : place_of(plan, session.groups->model_rank()).tensor;
-  const auto read = [&] {
-    session.batches =
-        std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
-    session.model =
-        load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights, place);
-    check_vocabulary(session.batches->rows(), *session.model);
-    if (plan.method == "lora") {
-      session.lora = apply_lora(*session.model, plan.lora, plan.seed, place);
-    }
-  };
+/// Disks of several machines may be differently fast.
+void run_for_all(const CausalLmSession& session, c10::Device device, const std::string& what,
+                 const std::function<void()>& work) {
   if (session.world == nullptr) {
-    read();
+    work();
     return;
   }
   Communicator* const world[] = {session.world.get()};
-  run_patiently(world, device, "read the model in " + plan.model_dir, read);
+  run_patiently(world, device, what, work);
+}
+
+int64_t room_of_rank(const job::TunePlan& plan, int64_t local_ranks) {
+  return plan.memory_budget_bytes > 0 ? plan.memory_budget_bytes : usable_bytes(c10::kCPU) / local_ranks;
+}
+
+/// Opens the rows, says what the run will need, and ends it where that cannot be had: nothing else is loaded yet.
+void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Device device, EventWriter& events,
+                       CausalLmSession& session) {
+  CausalLmForecast forecast;
+  run_for_all(session, device, "read the rows in " + plan.tokens_file, [&] {
+    session.batches =
+        std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
+    const int64_t vocab_size = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).vocab_size;
+    check_vocabulary(session.batches->rows(), vocab_size);
+    session.planned_steps =
+        plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
+    if (device.is_cpu()) {
+      const PackedBatch largest = session.batches->largest(session.planned_steps, vocab_size);
+      forecast = forecast_memory(plan, largest, local_ranks, room_of_rank(plan, local_ranks));
+    }
+  });
+  if (!device.is_cpu()) {
+    return;
+  }
+  const job::MemoryNeed need = memory_need(forecast, local_ranks);
+  if (session.world == nullptr || session.world->rank() == 0) {
+    std::ranges::for_each(forecast.ledgers, [&](const job::MemoryLedger& ledger) { events.write(ledger); });
+    events.write(need);
+  }
+  refuse_together(why_it_cannot_fit(plan, forecast, need), session.world.get());
+}
+
+void read_model(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
+  const TensorPlace place =
+      session.groups == nullptr ? TensorPlace{} : place_of(plan, session.groups->model_rank()).tensor;
+  run_for_all(session, device, "read the model in " + plan.model_dir, [&] {
+    session.model =
+        load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights, place);
+    if (plan.method == "lora") {
+      session.lora = apply_lora(*session.model, plan.lora, plan.seed, place);
+    }
+  });
 }
 
 /// On one rank; returns the bytes of states that no step has written to yet.
@@ -161,9 +192,14 @@ void agree_on_checkpointing(CausalLmSession& session) {
 
 }  // namespace
 
+int64_t bytes_to_pack(const job::TunePlan& plan, CausalLM& model) {
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  const int64_t bytes = packed_bytes(model.linears_and_head());
+  return plan.memory_budget_bytes > 0 || bytes > kMostBytes ? 0 : bytes;
+}
+
 CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvironment& environment,
-                                       c10::Device device) {
-  SetMemoryBudget(plan.memory_budget_bytes, device);
+                                       c10::Device device, EventWriter& events) {
   const ShardPolicy policy = policy_of(plan);
   CausalLmSession session;
   if (job::IsOverRanks(plan)) {
@@ -171,9 +207,9 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
     session.world = join_ranks(plan, environment, device);
     session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   }
-  read_files(plan, device, session);
-  session.planned_steps =
-      plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
+  open_and_foretell(plan, environment.local_world_size, device, events, session);
+  SetMemoryBudget(plan.memory_budget_bytes, device);
+  read_model(plan, device, session);
   if (session.world == nullptr) {
     make_room_for_mapped_weights(plan.memory_budget_bytes, device);
   }

@@ -15,6 +15,7 @@
 #include "engine/shard/shard_engine.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/checkpointing.h"
+#include "engine/train/event_writer.h"
 #include "engine/train/strategy.h"
 #include "engine/train/token_batches.h"
 #include "job/tune_plan.h"
@@ -40,10 +41,16 @@ struct CausalLmSession {
   CheckpointingChoice checkpointing;
 };
 
-/// Joins the other ranks, loads rows, model and adapter and makes what updates them, within the plan's memory budget.
-/// Throws StatusError for whatever is wrong with the plan's files, or when plan and files do not fit together;
-/// CommError when the ranks do not find each other.
+/// Packed copies take twice the memory of the frozen weights and a second or so of the first step. With larger models
+/// that is too much for what it gains, since their products are large; with a budget, memory counts more than time.
+/// Returns the bytes that those of `model` will take on one rank: 0 where they are not made.
+int64_t bytes_to_pack(const job::TunePlan& plan, CausalLM& model);
+
+/// Joins the other ranks, foretells on the CPU what the run will need, loads rows, model and adapter and makes what
+/// updates them, within the plan's memory budget. Throws CannotFit before anything is loaded; StatusError for whatever
+/// is wrong with the plan's files, or when plan and files do not fit together; CommError when the ranks do not find
+/// each other.
 CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvironment& environment,
-                                       c10::Device device);
+                                       c10::Device device, EventWriter& events);
 
 }  // namespace assay::engine

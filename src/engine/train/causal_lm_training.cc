@@ -123,10 +123,10 @@ class CausalLmTraining : public Training {
 }  // namespace
 
 std::unique_ptr<Training> load_training(const job::TunePlan& plan, const RankEnvironment& environment,
-                                        c10::Device device, EventWriter&) {
+                                        c10::Device device, EventWriter& events) {
   // Ranks draw their dropout apart, but for those that hold one model: what they share of it must drop alike.
   at::manual_seed(plan.seed + static_cast<uint64_t>(environment.rank / (plan.knobs.tp_size * plan.knobs.pp_size)));
-  return std::make_unique<CausalLmTraining>(plan, load_causal_lm_session(plan, environment, device), device);
+  return std::make_unique<CausalLmTraining>(plan, load_causal_lm_session(plan, environment, device, events), device);
 }
 
 }  // namespace assay::engine

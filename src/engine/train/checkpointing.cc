@@ -16,9 +16,6 @@
 namespace assay::engine {
 namespace {
 
-/// Of the free memory: the rest is for what is no tensor, and for neighbours.
-constexpr double kUsableShare = 0.9;
-
 int64_t free_bytes(c10::Device device) {
   return device.is_cpu()
              ? measure::DescribeMachine().memory_available_bytes
@@ -30,7 +27,7 @@ int64_t available_bytes(const job::TunePlan& plan, const StepRoom& room) {
   if (plan.memory_budget_bytes > 0) {
     return std::max<int64_t>(0, plan.memory_budget_bytes - mapped_weight_bytes() - LiveTensorBytes());
   }
-  const auto usable = static_cast<int64_t>(kUsableShare * static_cast<double>(free_bytes(room.device)));
+  const int64_t usable = usable_bytes(room.device);
   const bool on_host = room.device.is_cpu();
   return std::max<int64_t>(0, usable / (on_host ? room.local_ranks : 1) - (on_host ? room.untouched_bytes : 0));
 }
@@ -58,6 +55,11 @@ int64_t kept_bytes(const ActivationCost& cost, int64_t checkpointed_layers) {
 }
 
 }  // namespace
+
+int64_t usable_bytes(c10::Device device) {
+  constexpr double kUsableShare = 0.9;
+  return static_cast<int64_t>(kUsableShare * static_cast<double>(free_bytes(device)));
+}
 
 int64_t step_bytes(const StepNeed& need, int64_t checkpointed_layers) {
   const ActivationCost& cost = need.activations;

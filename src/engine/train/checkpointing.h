@@ -35,6 +35,9 @@ int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan);
 /// StatusError for a number above the model's `layers`.
 int64_t layers_asked_for(const std::string& gradient_checkpointing, int64_t layers);
 
+/// What of the device's free memory a run may take: the rest is for what is no tensor, and for neighbours.
+int64_t usable_bytes(c10::Device device);
+
 struct CheckpointingChoice {
   int64_t layers = 0;               ///< that keep activations
   int64_t checkpointed_layers = 0;  ///< of these

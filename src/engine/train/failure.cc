@@ -77,6 +77,8 @@ job::Ended describe_failure(std::exception_ptr exception, std::string_view where
     std::rethrow_exception(exception);
   } catch (const StatusError& error) {
     return from_status(error.status(), where);
+  } catch (const CannotFit& error) {
+    return ended(job::EndKind::kOutOfMemory, error.what());
   } catch (const Diverged& error) {
     return ended(job::EndKind::kDiverged, first_line(error.what()));
   } catch (const c10::OutOfMemoryError& error) {

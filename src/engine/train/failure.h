@@ -12,6 +12,12 @@
 
 namespace assay::engine {
 
+/// A run that cannot fit into the memory that it may use, found before it began. The text is the whole reason.
+class CannotFit : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A training whose loss or gradients are not finite, which nothing cures: the same plan would diverge again.
 class Diverged : public std::runtime_error {
  public:

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "engine/model/status_error.h"
@@ -45,6 +48,11 @@ int64_t TokenBatches::length_of(int64_t row) const {
   return static_cast<int64_t>(rows_.row(row, options_.max_length).ids.size());
 }
 
+int64_t TokenBatches::tokens_of(std::span<const int64_t> rows) const {
+  return std::accumulate(rows.begin(), rows.end(), int64_t{0},
+                         [this](int64_t sum, int64_t row) { return sum + length_of(row); });
+}
+
 int64_t TokenBatches::supervised_tokens(std::span<const int64_t> rows) const {
   int64_t count = 0;
   for (const int64_t row : rows) {
@@ -55,14 +63,59 @@ int64_t TokenBatches::supervised_tokens(std::span<const int64_t> rows) const {
   return count;
 }
 
-TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device device) {
-  std::vector<int64_t> rows;
+TokenBatches::Deal TokenBatches::deal(int64_t step) {
+  Deal deal;
   for (const std::vector<int64_t>& batch : order_.micro_batches(step)) {
-    rows.insert(rows.end(), batch.begin(), batch.end());
+    deal.rows.insert(deal.rows.end(), batch.begin(), batch.end());
   }
   std::vector<int64_t> tokens;
-  std::ranges::transform(rows, std::back_inserter(tokens), [this](int64_t row) { return length_of(row); });
-  const std::vector<std::vector<int64_t>> hands = deal_rows(tokens, options_.ranks);
+  std::ranges::transform(deal.rows, std::back_inserter(tokens), [this](int64_t row) { return length_of(row); });
+  deal.hands = deal_rows(tokens, options_.ranks);
+  return deal;
+}
+
+std::vector<int64_t> TokenBatches::longest_rows() const {
+  std::vector<int64_t> rows(static_cast<size_t>(rows_.rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  std::ranges::stable_sort(rows, std::ranges::greater(), [this](int64_t row) { return length_of(row); });
+  rows.resize(std::min(rows.size(), static_cast<size_t>(options_.batch_size)));
+  return rows;
+}
+
+std::vector<std::vector<int64_t>> TokenBatches::micro_batches_of_all(int64_t step) {
+  const Deal dealt = deal(step);
+  std::vector<std::vector<int64_t>> batches;
+  for (const std::vector<int64_t>& hand : dealt.hands) {
+    for (size_t i = 0; i < hand.size(); ++i) {
+      if (i % static_cast<size_t>(options_.batch_size) == 0) {
+        batches.emplace_back();
+      }
+      batches.back().push_back(dealt.rows[static_cast<size_t>(hand[i])]);
+    }
+  }
+  return batches;
+}
+
+PackedBatch TokenBatches::largest(int64_t steps, int64_t vocab_size) {
+  constexpr int64_t kMostRows = int64_t{1} << 20;
+  const int64_t rows_of_step = options_.batch_size * options_.accumulation_steps * options_.ranks;
+  const int64_t different = std::max<int64_t>(1, options_.shuffle ? steps : std::min(steps, steps_per_epoch()));
+  std::vector<int64_t> largest = longest_rows();
+  int64_t most = -1;
+  for (int64_t step = 1; different <= kMostRows / rows_of_step && step <= different; ++step) {
+    for (std::vector<int64_t>& batch : micro_batches_of_all(step)) {
+      const int64_t tokens = tokens_of(batch);
+      if (tokens > most) {
+        most = tokens;
+        largest = std::move(batch);
+      }
+    }
+  }
+  return pack_rows(rows_, largest, options_.max_length, vocab_size, c10::kCPU);
+}
+
+TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device device) {
+  const auto [rows, hands] = deal(step);
   const auto most = static_cast<int64_t>(std::ranges::max(hands, {}, &std::vector<int64_t>::size).size());
   std::vector<int64_t> own;
   for (const int64_t place : hands[static_cast<size_t>(options_.rank)]) {

@@ -41,9 +41,21 @@ class TokenBatches {
   /// Of step `step` (from 1): all ranks' together are the window that one rank with `ranks` times the accumulation has.
   /// Throws StatusError as pack_rows() does.
   TokenWindow window(int64_t step, int64_t vocab_size, c10::Device device);
+  /// Of all ranks' micro-batches in the first `steps` steps, the one with the most tokens, on the CPU. Where these are
+  /// too many to look at, the longest rows together.
+  PackedBatch largest(int64_t steps, int64_t vocab_size);
 
  private:
+  /// The rows of a step, and which of them each rank has.
+  struct Deal {
+    std::vector<int64_t> rows;
+    std::vector<std::vector<int64_t>> hands;  ///< places in `rows`
+  };
+  Deal deal(int64_t step);
+  std::vector<std::vector<int64_t>> micro_batches_of_all(int64_t step);
+  std::vector<int64_t> longest_rows() const;
   int64_t length_of(int64_t row) const;
+  int64_t tokens_of(std::span<const int64_t> rows) const;
   int64_t supervised_tokens(std::span<const int64_t> rows) const;
 
   data::TokenFile rows_;

@@ -199,6 +199,9 @@ class FineTuningRun {
       peak = ledger.source == "measured" ? std::max(peak, ledger.peak_bytes) : peak;
     }
     SetCount("peak_tensor_bytes", peak);
+    if (const int64_t predicted = job::PredictedPeakBytes(record_); predicted > 0) {
+      SetCount("predicted_peak_bytes", predicted);
+    }
     SetCount("load_peak_tensor_bytes", loaded_->peak_tensor_bytes);
     SetCount("forward_peak_tensor_bytes", largest(&job::Step::forward_peak_bytes));
     SetCount("backward_peak_tensor_bytes", largest(&job::Step::backward_peak_bytes));

@@ -61,6 +61,9 @@ class FineTuningMeasureTest : public ::testing::Test {
       step.optimizer_peak_bytes = 300;
       record.events.emplace_back(step);
     }
+    for (const int64_t peak : {401, 10}) {
+      record.events.emplace_back(job::MemoryLedger{.source = "predicted", .peak_bytes = peak});
+    }
     ended.peak_tensor_bytes = 400;
     record.events.emplace_back(ended);
     record.event_seconds.assign(record.events.size(), 0.0);
@@ -140,6 +143,7 @@ TEST_F(FineTuningMeasureTest, ExactValuesCountWhatWasDone) {
   EXPECT_DOUBLE_EQ(Number(values, "initial_loss"), 3);
   EXPECT_DOUBLE_EQ(Number(values, "final_loss"), 2.6);
   EXPECT_EQ(Number(values, "peak_tensor_bytes"), 400);
+  EXPECT_EQ(Number(values, "predicted_peak_bytes"), 401);
   EXPECT_EQ(Number(values, "load_peak_tensor_bytes"), 11);
   EXPECT_EQ(Number(values, "forward_peak_tensor_bytes"), 104);
   EXPECT_EQ(Number(values, "backward_peak_tensor_bytes"), 200);

@@ -65,6 +65,7 @@ const std::vector<TargetSpec>& ExactTargets() {
       {"parameters", "", kExact, "of the model with its adapter"},
       {"trainable_parameters", "", kExact, "of these, the ones that are trained"},
       {"peak_tensor_bytes", "B", kExact, "peak of live tensor memory by the counting allocator, over the whole run; the largest of all ranks", Quantity::kPeakTensorMemory},
+      {"predicted_peak_bytes", "B", kExact, "the same, foretold before anything was loaded; left out on a GPU"},
       {"load_peak_tensor_bytes", "B", kExact, "the same until the model was ready"},
       {"forward_peak_tensor_bytes", "B", kExact, "the same within the forward passes"},
       {"backward_peak_tensor_bytes", "B", kExact, "the same within the backward passes"},

@@ -30,9 +30,10 @@ struct Task {
 /// Runs body(task, scratch) for every task; a free thread takes the next one. Each task writes only its own outputs,
 /// so results do not depend on which thread runs it.
 template <typename Body>
-void run_tasks(const std::vector<Task>& tasks, int64_t scratch_bytes, const Body& body) {
+void run_tasks(const std::vector<Task>& tasks, int64_t scratch_bytes, c10::Device device, const Body& body) {
   const auto threads = std::min<int64_t>(at::get_num_threads(), static_cast<int64_t>(tasks.size()));
-  const at::Tensor scratch = at::empty({threads, round_up(scratch_bytes, 64)}, at::kByte);
+  const at::Tensor scratch =
+      at::empty({threads, round_up(scratch_bytes, 64)}, at::TensorOptions(at::kByte).device(device));
   std::atomic<size_t> next{0};
   at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t thread = begin; thread < end; ++thread) {
@@ -129,7 +130,7 @@ void run_forward(const Layout& layout, const at::Tensor& q, const at::Tensor& k,
   const bool bf16 = q.scalar_type() == at::kBFloat16;
   const int64_t size = q.element_size();
   const std::vector<Task> tasks = layout.tasks();
-  run_tasks(tasks, attention_forward_scratch_bytes(layout.longest_row, layout.options.head_dim),
+  run_tasks(tasks, attention_forward_scratch_bytes(layout.longest_row, layout.options.head_dim), q.device(),
             [&](const Task& task, void* scratch) {
               loops.attention_forward({.group = layout.group(task, scratch, bf16),
                                        .q = layout.query_side(bytes(q), task, size),
@@ -161,7 +162,7 @@ AttentionTensors run_backward(const Layout& layout, const AttentionTensors& in, 
   const at::Tensor part_k = at::empty({parts, layout.tokens(), layout.key_stride()}, in.k.options());
   const at::Tensor part_v = at::empty_like(part_k);
   const std::vector<Task> tasks = layout.tasks();
-  run_tasks(tasks, attention_backward_scratch_bytes(layout.longest_row, layout.options.head_dim),
+  run_tasks(tasks, attention_backward_scratch_bytes(layout.longest_row, layout.options.head_dim), in.q.device(),
             [&](const Task& task, void* scratch) {
               loops.attention_backward({.group = layout.group(task, scratch, bf16),
                                         .q = layout.query_side(bytes(in.q), task, size),

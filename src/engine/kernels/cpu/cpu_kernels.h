@@ -222,6 +222,9 @@ struct CpuKernels {
 /// ASSAY_CPU_ISA names it (portable, avx2, avx512, avx512bf16). Decided on the first call, by op_table.cc.
 const CpuKernels& cpu_kernels();
 
+/// Kernels that read and write nothing, for tensors without storage of any dtype.
+const TypedKernels& loops_without_work();
+
 /// Makes cpu_kernels() return another table that this processor can run, for tests; false when it cannot.
 bool force_cpu_isa(const char* isa);
 

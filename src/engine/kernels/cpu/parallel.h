@@ -23,8 +23,10 @@ inline const TypedKernels& loops_for(at::ScalarType dtype) {
       TORCH_CHECK(false, "no CPU kernels for tensors of ", dtype, ": use float32, bfloat16 or float16");
   }
 }
+/// Those of a tensor without storage do nothing, so that steps on shapes allocate what steps on the CPU do (see
+/// shape_memory.h).
 inline const TypedKernels& loops_for(const at::Tensor& x) {
-  return loops_for(x.scalar_type());
+  return x.is_meta() ? loops_without_work() : loops_for(x.scalar_type());
 }
 
 /// Elements below which a second thread costs more than it brings.

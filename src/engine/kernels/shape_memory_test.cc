@@ -1,0 +1,90 @@
+#include "engine/kernels/shape_memory.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "engine/kernels/memory.h"
+#include "engine/kernels/ops.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kTokens = 200;
+constexpr int64_t kWidth = 64;
+constexpr int64_t kVocabulary = 1000;
+
+/// Live bytes and peak beyond those before `work`.
+struct Use {
+  int64_t live = 0;
+  int64_t peak = 0;
+};
+
+class ShapeMemoryTest : public ::testing::TestWithParam<at::ScalarType> {
+ protected:
+  static void SetUpTestSuite() { InstallCountingAllocator(); }
+
+  /// An embedding whose weight is the head too, a norm that two products read, and the loss: one step of it. What is
+  /// left of it are the gradients.
+  static std::vector<at::Tensor> step(c10::Device device) {
+    const at::TensorOptions options = at::TensorOptions(GetParam()).device(device);
+    const at::Tensor ids = at::arange(kTokens);
+    const at::Tensor embedding_VH = at::zeros({kVocabulary, kWidth}, options).requires_grad_();
+    const at::Tensor norm_H = at::ones({kWidth}, options).requires_grad_();
+    const at::Tensor gate_HH = at::zeros({kWidth, kWidth}, options).requires_grad_();
+    const at::Tensor up_HH = at::zeros({kWidth, kWidth}, options).requires_grad_();
+    at::Tensor x_TH = engine::embedding(ids, embedding_VH);
+    x_TH = at::where(ids.eq(3).unsqueeze(-1), x_TH.detach(), x_TH);
+    const at::Tensor normed_TH = engine::rms_norm(x_TH, norm_H, 1e-5);
+    const at::Tensor hidden_TH = swiglu(engine::linear(normed_TH, gate_HH, {}), engine::linear(normed_TH, up_HH, {}));
+    const at::Tensor positions = ids.narrow(0, 0, kTokens / 2).to(device);
+    const at::Tensor loss =
+        linear_cross_entropy_sum(hidden_TH, embedding_VH, positions, ids.narrow(0, 1, kTokens / 2), 1.0, {}, 1.0);
+    torch::autograd::backward({loss}, {at::ones_like(loss)});
+    return {embedding_VH.grad(), norm_H.grad(), gate_HH.grad(), up_HH.grad()};
+  }
+
+  static Use on_cpu() {
+    const at::Tensor ids = at::arange(kTokens);  // of the shapes they lie on the CPU, and are not counted
+    ResetPeakTensorBytes();
+    const int64_t before = LiveTensorBytes();
+    const std::vector<at::Tensor> left = step(c10::kCPU);
+    return {LiveTensorBytes() - before, PeakTensorBytes() - before};
+  }
+
+  static Use on_shapes() {
+    const ShapeMemory memory;
+    const int64_t before = memory.live_bytes();
+    const std::vector<at::Tensor> left = step(c10::kMeta);
+    return {memory.live_bytes() - before, memory.peak_bytes() - before};
+  }
+};
+
+TEST_P(ShapeMemoryTest, AStepOnShapesCountsWhatTheStepTakes) {
+  static_cast<void>(step(c10::kCPU));  // what threads and libraries take once
+  const Use real = on_cpu();
+  const Use foretold = on_shapes();
+  const auto indices = static_cast<double>(3 * kTokens * sizeof(int64_t));
+  EXPECT_EQ(foretold.live, real.live);
+  EXPECT_NEAR(static_cast<double>(foretold.peak), static_cast<double>(real.peak), indices);
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, ShapeMemoryTest, ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf));
+
+TEST(ShapeMemory, ForgetsWhatIsGone) {
+  ShapeMemory memory;
+  const int64_t before = memory.live_bytes();
+  {
+    const at::Tensor counted = at::empty({1000}, at::TensorOptions(at::kFloat).device(at::kMeta));
+    EXPECT_EQ(memory.live_bytes() - before, 4000);
+    const at::Tensor part = counted.narrow(0, 10, 10);
+    EXPECT_EQ(memory.live_bytes() - before, 4000);
+  }
+  EXPECT_EQ(memory.live_bytes(), before);
+  EXPECT_EQ(memory.peak_bytes() - before, 4000);
+  memory.reset_peak();
+  EXPECT_EQ(memory.peak_bytes(), before);
+}
+
+}  // namespace
+}  // namespace assay::engine

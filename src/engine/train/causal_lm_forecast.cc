@@ -1,0 +1,308 @@
+#include "engine/train/causal_lm_forecast.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "architecture/model_config.h"
+#include "engine/adapter/lora.h"
+#include "engine/comm/local_communicator.h"
+#include "engine/comm/shm/collectives.h"
+#include "engine/kernels/shape_memory.h"
+#include "engine/model/decoder.h"
+#include "engine/model/status_error.h"
+#include "engine/model/weights.h"
+#include "engine/optim/optimizer.h"
+#include "engine/shard/shard_engine.h"
+#include "engine/shard/tensor_parallel.h"
+#include "engine/train/causal_lm_session.h"
+#include "engine/train/checkpointing.h"
+#include "engine/train/device.h"
+#include "engine/train/model_parts.h"
+#include "engine/train/rank_topology.h"
+#include "engine/train/strategy.h"
+#include "engine/train/updater.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr int64_t kSteps = 2;  // of which the first may find less than the others
+
+/// A file of weights: memory that is taken as long as any of its tensors is there.
+using MappedFiles = std::map<const SafetensorsFile*, c10::weak_intrusive_ptr<c10::StorageImpl>>;
+
+/// Makes parameters without their numbers. Where the file has one as the training wants it, it is a part of that.
+class ShapeSource {
+ public:
+  ShapeSource(const std::optional<Weights>& weights, at::ScalarType dtype) : weights_(weights), dtype_(dtype) {}
+
+  at::Tensor operator()(const ParameterSpec& spec) {
+    const SafetensorsFile* file = weights_ && weights_->has(spec.name) ? &weights_->file_of(spec.name) : nullptr;
+    const TensorEntry* entry = file == nullptr ? nullptr : file->find(spec.name);
+    const bool used_there = entry != nullptr && entry->dtype == dtype_ && entry->shape == spec.shape;
+    if (!used_there || !SafetensorsFile::is_aligned(*entry)) {
+      return at::empty(spec.shape, at::TensorOptions(dtype_).device(at::kMeta));
+    }
+    const auto begin = static_cast<int64_t>(entry->begin);
+    const at::Tensor bytes = pages_of(*file).narrow(0, begin, static_cast<int64_t>(entry->end) - begin);
+    return bytes.view(dtype_).view(spec.shape);
+  }
+
+  /// Lets go of all that the parameters do not hold.
+  MappedFiles finish() {
+    MappedFiles files;
+    for (const auto& [file, pages] : std::exchange(pages_, {})) {
+      files.emplace(file, pages.storage().getWeakStorageImpl());
+    }
+    return files;
+  }
+
+ private:
+  const at::Tensor& pages_of(const SafetensorsFile& file) {
+    at::Tensor& pages = pages_[&file];
+    if (!pages.defined()) {
+      pages = at::empty({file.bytes()}, at::TensorOptions(at::kByte).device(at::kMeta));
+    }
+    return pages;
+  }
+
+  const std::optional<Weights>& weights_;
+  at::ScalarType dtype_;
+  std::map<const SafetensorsFile*, at::Tensor> pages_;
+};
+
+/// The indices of a batch where a step on shapes wants them: what is read on the CPU, what indexes tensors beside them.
+PackedBatch beside_shapes(const PackedBatch& batch) {
+  PackedBatch moved = batch;
+  moved.positions_T = at::empty_like(batch.positions_T, at::kMeta);
+  moved.supervised_positions_S = at::empty_like(batch.supervised_positions_S, at::kMeta);
+  return moved;
+}
+
+int64_t index_bytes(const PackedBatch& batch) {
+  return static_cast<int64_t>(batch.ids_T.nbytes() + batch.positions_T.nbytes() +
+                              batch.supervised_positions_S.nbytes() + batch.supervised_targets_S.nbytes());
+}
+
+/// The first rank of a plan, as shapes.
+class Rehearsal {
+ public:
+  Rehearsal(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks)
+      : plan_(plan),
+        local_ranks_(local_ranks),
+        batch_(beside_shapes(largest)),
+        weights_(Weights::open(plan.model_dir)) {
+    const bool over_ranks = job::IsOverRanks(plan);
+    if (over_ranks) {
+      join_nobody();
+    }
+    make_model(over_ranks ? place_of(plan, groups_->model_rank()).tensor : TensorPlace{});
+    over_ranks ? make_engine() : make_optimizer_alone();
+    forecast_.ledgers.push_back(ledger("init", held(), 0, memory_.peak_bytes() + staging_bytes(/*of_steps=*/false)));
+  }
+
+  int64_t layers() const { return model_->activation_cost(1).layers; }
+
+  CausalLmForecast go_through(int64_t checkpointed_layers) {
+    model_->set_checkpointed_layers(checkpointed_layers);
+    for (int64_t step = 1; step <= kSteps; ++step) {
+      memory_.reset_peak();
+      reset_held();
+      go_through_step();
+    }
+    const int64_t beside =
+        staging_bytes(/*of_steps=*/true) + plan_.gradient_accumulation_steps * index_bytes(batch_) + packed_bytes_;
+    forecast_.ledgers.push_back(ledger("steady", held(), kept_bytes_, memory_.peak_bytes() + beside));
+    if (engine_ != nullptr && plan_.save != "none") {
+      forecast_.ledgers.push_back(
+          ledger("save", engine_->ledger().now(), 0, memory_.live_bytes() + bytes_to_save() + beside));
+    }
+    forecast_.mapped_bytes = mapped_bytes();
+    return forecast_;
+  }
+
+ private:
+  void join_nobody() {
+    world_ = make_fake_communicator({.rank = 0, .size = static_cast<int>(plan_.number_ranks)});
+    groups_ = std::make_unique<StrategyGroups>(plan_, policy_of(plan_), *world_, local_ranks_);
+  }
+
+  void make_model(const TensorPlace& place) {
+    ShapeSource shapes(weights_, parse_dtype(plan_.dtype));
+    const ParameterSource source = [&](const ParameterSpec& spec) {
+      const at::Tensor parameter = cut_for_rank(decoder_split_rules(), spec.name, shapes(spec), place);
+      return parameter.defined() ? parameter.requires_grad_() : parameter;
+    };
+    model_ = std::make_unique<Decoder>(value_or_throw(architecture::ReadModelConfig(plan_.model_dir)), source);
+    files_ = shapes.finish();
+    if (plan_.method == "lora") {
+      apply_lora(*model_, plan_.lora, plan_.seed, place);
+    }
+  }
+
+  void make_optimizer_alone() {
+    const std::vector<NamedTensor> trainable = trainable_parameters(*model_);
+    weight_bytes_ = memory_.live_bytes();
+    for (const auto& [name, tensor] : trainable) {
+      trainable_.push_back(tensor);
+      gradient_bytes_ += static_cast<int64_t>(tensor.nbytes());
+    }
+    optimizer_ = make_optimizer(plan_.optimizer, trainable, {});
+    updater_ = make_local_updater(*optimizer_, trainable_, nullptr);
+    packed_bytes_ = bytes_to_pack(plan_, *model_);
+  }
+
+  void make_engine() {
+    Shardable* units = model_.get();
+    if (Communicator* ranks = groups_->tensor()) {
+      tensor_ = std::make_unique<TensorParallel>(*model_, *ranks);
+      units = tensor_.get();
+    }
+    ShardPolicy policy = policy_of(plan_);
+    policy.yielding_optim_frac = 0;  // as the engine has it on a CPU
+    engine_ = std::make_unique<ShardEngine>(*units, policy, groups_->groups(), OptimizerOptions{},
+                                            [this] { return memory_.live_bytes(); });
+    updater_ = make_sharded_updater(*engine_, groups_->data_ranks(), reduces_once(plan_));
+  }
+
+  int64_t mapped_bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [file, storage] : files_) {
+      bytes += storage.expired() ? 0 : file->bytes();
+    }
+    return bytes;
+  }
+
+  void go_through_step() {
+    // The third micro-batch finds what the second found.
+    const int64_t micro_batches = std::min<int64_t>(plan_.gradient_accumulation_steps, 2);
+    for (int64_t i = 1; i <= micro_batches; ++i) {
+      const int64_t before = memory_.live_bytes();
+      const at::Tensor loss = model_->loss_sum(batch_, 1.0);
+      kept_bytes_ = memory_.live_bytes() - before;
+      updater_->backward(loss, 1.0, i == micro_batches);
+    }
+    if (engine_ != nullptr) {
+      engine_->rehearse_update();
+    }
+    for (const at::Tensor& parameter : trainable_) {
+      parameter.mutable_grad().reset();
+    }
+  }
+
+  void reset_held() {
+    if (engine_ != nullptr) {
+      engine_->ledger().reset_peak();
+    }
+  }
+
+  /// What is no activation, at its peak.
+  MemoryByKind held() const {
+    if (engine_ != nullptr) {
+      return engine_->ledger().peak(/*with_offloaded=*/true).by_kind;
+    }
+    const int64_t states = memory_.live_bytes() - weight_bytes_;
+    // In float16 a third of the optimiser's memory are the float32 weights that it updates.
+    const int64_t master = plan_.dtype == "float16" && plan_.method == "full" ? 2 * gradient_bytes_ : 0;
+    MemoryByKind bytes{};
+    bytes[static_cast<size_t>(MemoryKind::kParameters)] = weight_bytes_;
+    bytes[static_cast<size_t>(MemoryKind::kGradients)] = forecast_.ledgers.empty() ? 0 : gradient_bytes_;
+    bytes[static_cast<size_t>(MemoryKind::kMaster)] = master;
+    bytes[static_cast<size_t>(MemoryKind::kMoments)] = states - master;
+    return bytes;
+  }
+
+  static job::MemoryLedger ledger(const char* phase, const MemoryByKind& held, int64_t activations, int64_t peak) {
+    job::MemoryLedger event = ledger_event(held, activations, peak, /*on_cpu=*/true);
+    event.phase = phase;
+    event.source = "predicted";
+    return event;
+  }
+
+  /// Where ranks share memory, the tile of each group that figures (losses, norms) go over: they are private buffers.
+  int64_t staging_bytes(bool of_steps) const {
+    if (groups_ == nullptr || local_ranks_ != plan_.number_ranks) {
+      return 0;
+    }
+    int64_t bytes = 0;
+    const ShardGroups groups = groups_->groups();
+    for (Communicator* group : std::set<Communicator*>{world_.get(), groups.shard, groups.replicate, groups.model}) {
+      const bool used = of_steps || (group == world_.get() && groups_->splits_world());
+      bytes += used && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;
+    }
+    return bytes;
+  }
+
+  /// The copies that the first rank makes of all that was trained, and what it gathers them through.
+  int64_t bytes_to_save() const {
+    int64_t copies = 0;
+    int64_t most = 0;
+    for (const auto& unit : engine_->units()) {
+      for (const auto& group : unit->groups) {
+        if (group->weights.trainable()) {
+          const auto element = static_cast<int64_t>(group->weights.resting_shard().element_size());
+          const int64_t whole = group->weights.layout().elements() * element;
+          copies += whole;
+          most = std::max(most, copies + (group->weights.layout().ranks() > 1 ? whole : 0));
+        }
+      }
+    }
+    return most;
+  }
+
+  const job::TunePlan& plan_;
+  int64_t local_ranks_;
+  PackedBatch batch_;
+  std::optional<Weights> weights_;
+  ShapeMemory memory_;
+  MappedFiles files_;
+  int64_t packed_bytes_ = 0;
+  int64_t weight_bytes_ = 0;    ///< with optimizer_
+  int64_t gradient_bytes_ = 0;  ///< with optimizer_
+  int64_t kept_bytes_ = 0;
+  std::unique_ptr<Communicator> world_;
+  std::unique_ptr<StrategyGroups> groups_;
+  std::unique_ptr<CausalLM> model_;
+  std::vector<at::Tensor> trainable_;  ///< with optimizer_
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<TensorParallel> tensor_;
+  std::unique_ptr<ShardEngine> engine_;  ///< with world_
+  std::unique_ptr<Updater> updater_;
+  CausalLmForecast forecast_;
+};
+
+}  // namespace
+
+const job::MemoryLedger& CausalLmForecast::highest() const {
+  return *std::ranges::max_element(ledgers, {}, &job::MemoryLedger::peak_bytes);
+}
+
+CausalLmForecast forecast_memory(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks,
+                                 int64_t room_bytes) {
+  const auto with_checkpointed = [&](int64_t layers) {
+    return Rehearsal(plan, largest, local_ranks).go_through(layers);
+  };
+  const int64_t layers = Rehearsal(plan, largest, local_ranks).layers();
+  const int64_t asked_for = layers_asked_for(plan.gradient_checkpointing, layers);
+  if (asked_for != job::kAutoCheckpointing) {
+    return with_checkpointed(asked_for);
+  }
+  int64_t low = 0;
+  int64_t high = layers;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    const CausalLmForecast forecast = with_checkpointed(middle);
+    const bool fits = forecast.highest().peak_bytes <= room_bytes;
+    (fits ? high : low) = fits ? middle : middle + 1;
+  }
+  return with_checkpointed(low);
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,160 @@
+"""The peak of a language model's training is foretold before anything is loaded, and what cannot fit is refused."""
+
+import json
+from unittest import mock
+
+import pytest
+import tiny
+from ranks import finish_ranks, of_kind, start_ranks
+from worker import run_worker, write_plan
+
+#: Large enough for weights and activations, not what a run holds beside them, to make the peak.
+SHAPE = {**tiny.SHAPE, "hidden_size": 192, "intermediate_size": 512, "num_hidden_layers": 4, "vocab_size": 4096}
+TOLERANCE = 0.05
+LORA = {"method": "lora", "lora": {"rank": 4, "target_modules": ["q_proj", "v_proj", "down_proj"]}}
+
+
+def config_of(family):
+    with mock.patch.object(tiny, "SHAPE", SHAPE):
+        return tiny.CONFIGS[family]()
+
+
+def plan_of(folder, family, **fields):
+    config_of(family).save_pretrained(folder / "model")
+    return {
+        "model_dir": str(folder / "model"),
+        "tokens_file": tiny.save_rows(tiny.make_rows(64, shortest=60, longest=120, masked=0.2), folder / "rows.tok"),
+        "device": "cpu",
+        "batch_size": 8,
+        "max_steps": 2,
+        "shuffle": True,
+        **fields,
+    }
+
+
+def run_ranks(folder, ranks, **plan):
+    path = write_plan(folder, **plan, number_ranks=ranks)
+    return finish_ranks(start_ranks(path, ranks))
+
+
+def assert_foretold(results):
+    events = [event for of_rank in results for event in of_kind(of_rank, "memory")]
+    foretold = max(event["peak_bytes"] for event in events if event["source"] == "predicted")
+    measured = [event["peak_bytes"] for event in events if event["source"] == "measured"]
+    assert foretold == pytest.approx(max([*measured, results[0][-1]["peak_tensor_bytes"]]), rel=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("family", "fields"),
+    [
+        ("llama", {}),
+        ("llama", {"dtype": "float16", "gradient_accumulation_steps": 2}),
+        ("llama", {"optimizer": "sgd"}),
+        ("granite", {"dtype": "float32", "gradient_checkpointing": "on"}),
+        ("qwen2", {"gradient_checkpointing": "2", **LORA}),
+        ("qwen3", {}),
+    ],
+)
+def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
+    assert_foretold(run_ranks(tmp_path, 1, **plan_of(tmp_path, family, **fields)))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "ranks", "fields"),
+    [
+        ("torch_ddp", 2, {}),
+        ("torch_ddp", 2, LORA),
+        ("low_level_zero", 2, {"knobs": {"zero_stage": 1}, "gradient_accumulation_steps": 2}),
+        ("low_level_zero", 2, {"knobs": {"zero_stage": 2}, "dtype": "float16"}),
+        ("gemini", 2, {"knobs": {"offload_optim_frac": 1}}),
+        ("gemini", 2, {"knobs": {"placement": "auto"}, "memory_budget_bytes": 56 << 20}),
+        ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, "save": "final"}),
+        ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, **LORA}),
+        ("SHARD_GRAD_OP", 2, {"knobs": {"prefetch": 1}, "gradient_checkpointing": "on"}),
+        ("hybrid_parallel", 2, {"knobs": {"tp_size": 2, "pp_size": 1}}),
+        ("HYBRID_SHARD", 4, {"knobs": {"prefetch": 1, "shard_ranks": 2}}),
+    ],
+)
+def test_the_peaks_of_ranks_are_foretold(plugin, ranks, fields, tmp_path):
+    plan = plan_of(tmp_path, "llama", plugin=plugin, output_dir=str(tmp_path / "out"), **fields)
+    assert_foretold(run_ranks(tmp_path, ranks, **plan))
+
+
+@pytest.mark.parametrize("method", [{}, LORA])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_weights_that_are_mapped_are_shared(ranks, method, tmp_path):
+    plan = plan_of(tmp_path, "llama", dtype="float32", **method)
+    size = tiny.save_weights(config_of("llama"), tmp_path / "model")
+    results = run_ranks(tmp_path, ranks, **plan)
+    assert_foretold(results)
+    (need,) = of_kind(results[0], "memory_need")
+    assert need["ranks"] == ranks
+    if ranks == 1 or method:
+        assert need["mapped_bytes"] == pytest.approx(size, rel=0.01)
+    else:
+        assert need["mapped_bytes"] == 0  # every rank has its copy
+
+
+def llama_3(folder, **changes):
+    """A folder with the config.json of Llama 3 8B and nothing else."""
+    (folder / "model").mkdir(parents=True)
+    config = {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "max_position_embeddings": 8192,
+        "rope_theta": 500000.0,
+        "rms_norm_eps": 1e-5,
+        "hidden_act": "silu",
+        "tie_word_embeddings": False,
+    } | changes
+    (folder / "model" / "config.json").write_text(json.dumps(config))
+    return str(folder / "model")
+
+
+def assert_refused(results, *parts):
+    for events in results:
+        kinds = [event["event"] for event in events]
+        assert "loaded" not in kinds and "step" not in kinds
+        ended = events[-1]
+        assert ended["kind"] == "out_of_memory" and ended["peak_tensor_bytes"] < 1 << 20
+        assert all(part in ended["reason"] for part in parts), ended["reason"]
+
+
+def test_what_the_budget_cannot_hold_is_refused_before_anything_is_loaded(tmp_path):
+    plan = {**plan_of(tmp_path / "rows", "llama"), "model_dir": llama_3(tmp_path / "8b")}
+    run = run_worker(write_plan(tmp_path, **plan, memory_budget_bytes=24 << 30))
+    parts = [
+        "weights 15.0 GiB",
+        "gradients 15.0 GiB",
+        "moments 29.9 GiB",
+        "activations",
+        "the memory budget is 24.0 GiB",
+    ]
+    assert run.returncode == 1
+    assert_refused([run.events], *parts, "use LoRA, a smaller batch, gradient checkpointing or FULL_SHARD")
+
+
+@pytest.mark.parametrize("plugin", ["torch_ddp", "FULL_SHARD"])
+def test_what_the_machine_cannot_hold_is_refused_on_all_ranks(plugin, tmp_path):
+    """Llama 3.1 405B in float32."""
+    shape = {"hidden_size": 16384, "intermediate_size": 53248, "num_hidden_layers": 126, "num_attention_heads": 128}
+    plan = {**plan_of(tmp_path / "rows", "llama"), "model_dir": llama_3(tmp_path / "405b", **shape), "dtype": "float32"}
+    path = write_plan(tmp_path, **plan, plugin=plugin, number_ranks=2)
+    results = finish_ranks(start_ranks(path, 2), expect=1)
+    assert_refused(results, "each of 2 ranks: weights", "and the machine has")
+    need = of_kind(results[0], "memory_need")[0]
+    assert need["tensor_bytes"] > need["total_bytes"] >= need["free_bytes"] > 0
+
+
+def test_automatic_checkpointing_is_foretold_within_the_budget(tmp_path):
+    plan = plan_of(tmp_path, "llama")
+    free = run_ranks(tmp_path, 1, **plan)[0][-1]["peak_tensor_bytes"]
+    events = run_ranks(tmp_path, 1, **plan, gradient_checkpointing="auto", memory_budget_bytes=int(0.9 * free))[0]
+    foretold = max(event["peak_bytes"] for event in of_kind(events, "memory"))
+    assert events[-1]["peak_tensor_bytes"] <= 0.9 * free and foretold <= 0.9 * free
