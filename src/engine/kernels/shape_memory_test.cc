@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "engine/kernels/ceilings.h"
 #include "engine/kernels/memory.h"
 #include "engine/kernels/ops.h"
+#include "engine/kernels/products.h"
 
 namespace assay::engine {
 namespace {
@@ -52,6 +57,31 @@ class ShapeMemoryTest : public ::testing::TestWithParam<at::ScalarType> {
     return {LiveTensorBytes() - before, PeakTensorBytes() - before};
   }
 
+  /// What the step's largest product takes beside operands and result: libtorch's products of 16 bits have scratch of
+  /// their own, as large as oneDNN's blocking wants, where the processor multiplies these. Shapes know nothing of it.
+  static int64_t scratch_of_products() {
+    if (products_through_float32(GetParam())) {
+      return 0;
+    }
+    const auto zeros = [](int64_t rows, int64_t columns) { return at::zeros({rows, columns}, GetParam()); };
+    int64_t most = 0;
+    for (const auto [rows, outputs] : {std::pair(kTokens, kWidth), std::pair(kTokens / 2, kVocabulary)}) {
+      const at::Tensor x = zeros(rows, kWidth);
+      const at::Tensor weight = zeros(outputs, kWidth);
+      const at::Tensor y = zeros(rows, outputs);
+      most = std::max({most, scratch([&] { return product_nt(x, weight); }),
+                       scratch([&] { return product_nn(y, weight); }), scratch([&] { return product_tn(y, x); })});
+    }
+    return most;
+  }
+
+  template <class Product>
+  static int64_t scratch(Product product) {
+    ResetPeakTensorBytes();
+    const at::Tensor result = product();
+    return PeakTensorBytes() - LiveTensorBytes();
+  }
+
   static Use on_shapes() {
     const ShapeMemory memory;
     const int64_t before = memory.live_bytes();
@@ -64,9 +94,10 @@ TEST_P(ShapeMemoryTest, AStepOnShapesCountsWhatTheStepTakes) {
   static_cast<void>(step(c10::kCPU));  // what threads and libraries take once
   const Use real = on_cpu();
   const Use foretold = on_shapes();
-  const auto indices = static_cast<double>(3 * kTokens * sizeof(int64_t));
+  constexpr int64_t kIndices = 3 * kTokens * sizeof(int64_t);
   EXPECT_EQ(foretold.live, real.live);
-  EXPECT_NEAR(static_cast<double>(foretold.peak), static_cast<double>(real.peak), indices);
+  EXPECT_GE(real.peak + kIndices, foretold.peak);
+  EXPECT_LE(real.peak, foretold.peak + scratch_of_products() + kIndices);
 }
 
 INSTANTIATE_TEST_SUITE_P(Dtypes, ShapeMemoryTest, ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf));
