@@ -1,10 +1,8 @@
-"""ViT-B/16 over ranks: weak scaling from one rank to two, what Low Level Zero and Gemini cost beyond Torch DDP, and the
-memory of every plugin beside its forecast.
+"""ViT-B/16 over ranks: what Low Level Zero and Gemini cost beyond Torch DDP, and the memory of every plugin beside its
+forecast.
 
 script/bench vit-ranks calls this with assay and assay-worker built. Times are measured in turns.
 
-scaling  the step of one rank on one core; of two ranks with a core each and the same batch a rank; and, as what the
-         machine itself allows, of two separate runs of one rank at the same time
 fixed    t = fixed + each x batch of each plugin on one rank, through two batch sizes, with gradient checkpointing as in
          the published comparison
 memory   peaks of tensor memory, measured and foretold, of every plugin on one, two and four ranks; once
@@ -12,21 +10,18 @@ memory   peaks of tensor memory, measured and foretold, of every plugin on one, 
 
 import argparse
 import datetime
-import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 
-from harness import choice, intervals, machine, page
+from harness import choice, machine, page, tune
 from harness.machine import ROOT
 from harness.table import markdown_table
 from vit_ranks import memory
 
 MODEL = "google/vit-base-patch16-224"
-ROWS = ("scaling", "fixed", "memory")
-SCALING_PLUGINS = ("torch_ddp", "FULL_SHARD")
+ROWS = ("fixed", "memory")
 FIXED_PLUGINS = ("torch_ddp", "low_level_zero", "gemini")
 FIXED_BATCHES = (2, 6)
 #: Published on one Tesla T4: a step of Torch DDP at batch 8, and fixed costs by a line through the published table.
@@ -41,7 +36,6 @@ def parse_arguments():
     parser.add_argument("--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)}")
     parser.add_argument("--turns", type=int, default=3, help="runs of each configuration")
     parser.add_argument("--steps", type=int, default=2, help="measured steps of a run, after one that is not")
-    parser.add_argument("--batch", type=int, default=8, help="images a rank of the scaling rows")
     parser.add_argument(
         "--fixed-precision", default="", help="of low_level_zero and gemini; their own (fp16) without it"
     )
@@ -51,82 +45,22 @@ def parse_arguments():
     return arguments
 
 
-def start(arguments, plugin, batch, ranks=1, threads=1, cores=None, **options):
-    """A run of `assay tune` under way, on `cores` where they are given."""
-    command = [arguments.bin_dir / "assay", "tune", "--model", MODEL, "--synthetic", "--output", "json"]
-    settings = {
-        "device": "cpu",
-        "plugin": plugin,
-        "batch-size": batch,
-        "number-ranks": ranks,
-        "threads": threads,
-    } | options
-    settings["max-steps"] = arguments.steps + 1
-    command += [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)]
-    pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
-    return subprocess.Popen(
-        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin
-    )
-
-
-def step_of(process):
-    """Seconds of the median step, the first left out."""
-    stdout, stderr = process.communicate()
-    if process.returncode != 0:
-        raise RuntimeError(f"assay tune ended with exit code {process.returncode}: {stderr.strip()[-500:]}")
-    return statistics.median(json.loads(stdout)["step_seconds"][1:])
-
-
-def scaling_turn(arguments, plugin):
-    """Seconds of a step: (one rank, two ranks, the slower of two separate runs)."""
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    if len(cores) < 2:
-        raise RuntimeError("scaling needs two cores")
-    common = {"precision": "amp_bf16"}
-    one = step_of(start(arguments, plugin, arguments.batch, cores={cores[0]}, **common))
-    two = step_of(start(arguments, plugin, arguments.batch, ranks=2, cores=set(cores), **common))
-    apart = [start(arguments, plugin, arguments.batch, cores={core}, **common) for core in cores]
-    return one, two, max([step_of(process) for process in apart])
-
-
-def scaling_lines(arguments):
-    lines = []
-    for plugin in SCALING_PLUGINS:
-        turns = []
-        for turn in range(1, arguments.turns + 1):
-            turns.append(scaling_turn(arguments, plugin))
-            one, two, apart = turns[-1]
-            print(
-                f"    {plugin} {turn}/{arguments.turns}: {one:.2f} s, 2 ranks {two:.2f} s, apart {apart:.2f} s",
-                flush=True,
-            )
-        pairs = [(two, one) for one, two, _ in turns]
-        interval = intervals.bootstrap_interval(pairs)
-        one, two, apart = (statistics.median(column) for column in zip(*turns, strict=True))
-        lines.append(
-            [
-                f"{plugin}, {arguments.batch} images a rank",
-                f"{one:.3f}",
-                f"{two:.3f}",
-                f"{apart:.3f}",
-                f"{intervals.median_ratio(pairs):.3f}",
-                f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "",
-                f"{statistics.median(a / t for _, t, a in turns):.3f}",
-            ]
-        )
-    return lines
+def step_of(arguments, plugin, batch, **options):
+    """Seconds of a step on one rank and all cores."""
+    settings = {"model": MODEL, "plugin": plugin, "batch_size": batch, "threads": len(os.sched_getaffinity(0))}
+    settings |= {"max_steps": arguments.steps + 1} | options
+    return tune.step_seconds(tune.start(arguments.bin_dir, settings, flags=["--synthetic"]))
 
 
 def fixed_turn(arguments):
     """{plugin: (fixed seconds, seconds each)}"""
     small, large = FIXED_BATCHES
-    threads = len(os.sched_getaffinity(0))
     lines = {}
     for plugin in FIXED_PLUGINS:
         options = {"gradient_checkpointing": "on"}
         if arguments.fixed_precision and plugin != "torch_ddp":
             options["precision"] = arguments.fixed_precision
-        low, high = (step_of(start(arguments, plugin, batch, threads=threads, **options)) for batch in FIXED_BATCHES)
+        low, high = (step_of(arguments, plugin, batch, **options) for batch in FIXED_BATCHES)
         each = (high - low) / (large - small)
         lines[plugin] = (low - small * each, each)
     return lines
@@ -175,14 +109,6 @@ def report(parts, arguments):
         f" {machine.load_average():.2f}.\n\n"
         f"    {machine.command_line('vit-ranks')}\n"
     )
-    if "scaling" in parts:
-        head = ["plugin", "1 rank, s", "2 ranks, s", "2 runs apart, s", "efficiency", "95 %", "against runs apart"]
-        text += (
-            f"\n## Weak scaling\n\n{markdown_table(head, parts['scaling'])}\n\n"
-            "One thread and one core a rank, float32 parameters with products in bfloat16, shared memory between ranks."
-            " Efficiency is the step of one rank over that of two. Two separate runs at once, one a core, share caches,"
-            " memory and clocks as two ranks do but say nothing to each other: against them only communication is left.\n"
-        )
     if "fixed" in parts:
         head = [
             "plugin",
@@ -208,7 +134,7 @@ def report(parts, arguments):
 def main():
     arguments = parse_arguments()
     arguments.bin_dir = arguments.bin_dir.resolve()
-    makers = {"scaling": scaling_lines, "fixed": fixed_lines, "memory": memory.lines}
+    makers = {"fixed": fixed_lines, "memory": memory.lines}
     parts = {}
     for name in arguments.rows:
         print(f"==> {name}", flush=True)

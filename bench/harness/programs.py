@@ -67,6 +67,8 @@ def peer_command(row, workload):
     command += ["--method", row.method, "--batch", row.batch, "--steps", row.all_steps, "--dtype", row.dtype]
     if row.gradient_checkpointing:
         command += ["--gradient-checkpointing"]
+    if row.peer_shards:
+        command += ["--fsdp2"]
     if row.method == "lora":
         command += ["--adapter", workload.adapter]
     return [str(part) for part in command]

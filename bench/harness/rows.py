@@ -23,6 +23,8 @@ PEFT = "transformers + peft"
 TRANSFORMERS = "transformers"
 PEFT_DDP = "transformers + peft, torch DDP"
 TRANSFORMERS_DDP = "transformers, torch DDP"
+PEFT_FSDP2 = "transformers + peft, torch FSDP2"
+TRANSFORMERS_FSDP2 = "transformers, torch FSDP2"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Row:
     dtype: str = "bfloat16"
     device: str = "cpu"  # cpu | cuda
     batch: int = 4  # rows of a rank
-    ranks: int = 1  # processes; the peer's are torch's DDP over gloo, by torchrun
+    ranks: int = 1  # processes; the peer's are torch's DDP, or FSDP2 where its name says so, over gloo, by torchrun
     plugin: str = "torch_ddp"  # of ours, over ranks
     shortest: int = 512  # tokens of a row, drawn evenly from shortest..longest
     longest: int = 512
@@ -71,6 +73,10 @@ class Row:
     def rows_of_step(self):
         """Of all ranks."""
         return self.batch * self.ranks
+
+    @property
+    def peer_shards(self):
+        return self.peer in (PEFT_FSDP2, TRANSFORMERS_FSDP2)
 
     @property
     def all_steps(self):
@@ -128,10 +134,20 @@ ROWS = (
     Row("lora-ranks", "LoRA on 2 ranks, 4 rows of 512 each; DDP", "lora", PEFT_DDP, 3.0, 5.0, ranks=2),
     Row("full-ranks", "full on 2 ranks, 4 rows of 512 each; DDP", "full", TRANSFORMERS_DDP, 3.0, 5.0, ranks=2),
     Row(
+        "lora-shard",
+        "LoRA on 2 ranks, 4 rows of 512 each; FULL_SHARD and FSDP2",
+        "lora",
+        PEFT_FSDP2,
+        3.0,
+        5.0,
+        ranks=2,
+        plugin="FULL_SHARD",
+    ),
+    Row(
         "full-shard",
-        "full on 2 ranks, 4 rows of 512 each; ours FULL_SHARD, the peer's DDP",
+        "full on 2 ranks, 4 rows of 512 each; FULL_SHARD and FSDP2",
         "full",
-        TRANSFORMERS_DDP,
+        TRANSFORMERS_FSDP2,
         3.0,
         5.0,
         ranks=2,

@@ -4,7 +4,8 @@ Says on standard error when the first training step begins.
 
 It trains a Hugging Face model folder on pre-tokenised JSONL rows ({"input_ids", "labels"}) in file order, right-padded
 to the longest row of each batch, with the settings of the reference benchmark: AdamW without decay, cosine schedule,
-3 % warm-up, norms clipped to 1. Started by torchrun it is one rank of torch's DDP over gloo, and the first rank prints.
+3 % warm-up, norms clipped to 1. Started by torchrun it is one rank of torch's DDP or, with --fsdp2, of FSDP2, over gloo,
+and the first rank prints.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import tempfile
 import time
 
 import torch
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
 
 
@@ -32,6 +35,7 @@ def parse_arguments():
     parser.add_argument("--accumulation", type=int, default=1)
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--gradient-checkpointing", action="store_true")
+    parser.add_argument("--fsdp2", action="store_true", help="shard each layer over the ranks (fully_shard)")
     parser.add_argument("--learning-rate", type=float, default=1e-5)
     parser.add_argument("--targets", default="q_proj,v_proj")
     parser.add_argument("--rank", type=int, default=4)
@@ -84,6 +88,21 @@ def collate(rows):
 class InOrder(Trainer):
     def _get_train_sampler(self, *_):
         return torch.utils.data.SequentialSampler(self.train_dataset)
+
+
+class Sharded(InOrder):
+    """Under FSDP2, which accelerate itself offers on GPUs alone: as its fsdp2_prepare_model() does, each layer is a unit,
+    and what is left another one."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        layers = next(module for name, module in self.model.named_modules() if name.endswith("model.layers"))
+        for unit in (*layers, self.model):
+            fully_shard(unit, mesh=init_device_mesh("cpu", (ranks(),)))
+        self.accelerator.prepare_model = lambda model, **_: model
+
+    def _clip_grad_norm(self, model):
+        return super()._clip_grad_norm(model).full_tensor()
 
 
 class StepLog(TrainerCallback):
@@ -146,7 +165,7 @@ def main():
     rows = Rows(arguments.data)
     log = StepLog()
     with tempfile.TemporaryDirectory() as output_dir:
-        trainer = InOrder(
+        trainer = (Sharded if arguments.fsdp2 else InOrder)(
             model=load_model(arguments),
             args=training_arguments(arguments, output_dir),
             train_dataset=rows,
