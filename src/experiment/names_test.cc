@@ -27,7 +27,7 @@ constexpr char kVit[] =
     "gradient_checkpointing.True learning_rate.0.00005 max_train_steps.20 memory_cap.None microbatches.None "
     "model_name no_sync.None number_gpus number_ranks.1 offload_optim_frac.None offload_param_frac.None "
     "overlap.None placement.None plugin pp_size.None precision.None prefetch.None protocol.fair seed.42 "
-    "shard_param_frac.None shard_ranks.None threads.0 tp_size.None zero_stage.None";
+    "sequence_parallel.None shard_param_frac.None shard_ranks.None threads.0 tp_size.None zero_stage.None";
 
 constexpr char kFineTuningTargets[] =
     "backward_peak_tensor_bytes cpu_compute_system_utilization cpu_compute_tree_utilization "

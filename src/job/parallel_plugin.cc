@@ -40,7 +40,8 @@ PluginKnobs ShardDefaults() {
 
 const std::vector<std::string_view> kDdpKnobs = {"bucket_mib", "overlap", "no_sync", "communication_dtype"};
 const std::vector<std::string_view> kShardKnobs = {
-    "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "tp_size", "communication_dtype"};
+    "overlap", "no_sync",           "prefetch",           "offload_optim_frac", "offload_param_frac",
+    "tp_size", "sequence_parallel", "communication_dtype"};
 const std::vector<std::string_view> kHybridShardKnobs = {
     "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "shard_ranks", "communication_dtype"};
 
@@ -79,7 +80,8 @@ const std::array<PluginInfo, 10> kPlugins = {{
      "tensor, pipeline and data ranks",
      "fp16",
      1,
-     {"zero_stage", "bucket_mib", "overlap", "tp_size", "pp_size", "microbatches", "communication_dtype"},
+     {"zero_stage", "bucket_mib", "overlap", "tp_size", "sequence_parallel", "pp_size", "microbatches",
+      "communication_dtype"},
      HybridParallelDefaults()},
     {"FULL_SHARD", "FSDP FULL_SHARD",
      "parameters, gradients and states sharded; gathered for forward and again for backward", "fp32", 65536,
@@ -94,7 +96,7 @@ const std::array<PluginInfo, 10> kPlugins = {{
      ShardDefaults()},
 }};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKnobDescriptions = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKnobDescriptions = {{
     {"zero_stage",
      "low_level_zero: 1 shards the optimiser's states, 2 gradients too; hybrid_parallel: 0 or 1, over data ranks"},
     {"bucket_mib",
@@ -111,6 +113,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKnobDes
      "and moving states to host memory, what is needed farthest ahead first"},
     {"tp_size",
      "hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks; they divide the model's heads and MLP features"},
+    {"sequence_parallel",
+     "with tensor ranks: they divide the tokens too, between the blocks of a layer, which takes less memory"},
     {"pp_size", "hybrid_parallel: pipeline stages, each with a layer or more"},
     {"microbatches", "hybrid_parallel: pieces that a pipeline cuts batch_size into; one image each when not given"},
     {"shard_ranks", "HYBRID_SHARD, _HYBRID_SHARD_ZERO2: ranks that share one copy of the state; all when not given"},
@@ -205,6 +209,15 @@ Status CheckGathers(const PluginInfo& plugin, const PluginKnobs& knobs) {
                                  "than float8, or another plugin");
 }
 
+/// One rank has all tokens.
+Status CheckSequence(const PluginKnobs& knobs) {
+  if (!knobs.sequence_parallel || knobs.tp_size > 1) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument("sequence_parallel divides tokens between tensor ranks, and tp_size is " +
+                                 std::to_string(knobs.tp_size) + "; take tp_size 2 or more, or leave it out");
+}
+
 /// The ranks must be a whole number of meshes.
 Status CheckMesh(const PluginKnobs& knobs, int64_t ranks) {
   if (ranks < 1) {
@@ -263,6 +276,7 @@ Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ra
   }
   ASSAY_RETURN_IF_ERROR(CheckBuckets(plugin, knobs));
   ASSAY_RETURN_IF_ERROR(CheckGathers(plugin, knobs));
+  ASSAY_RETURN_IF_ERROR(CheckSequence(knobs));
   return CheckMesh(knobs, ranks);
 }
 

@@ -27,6 +27,7 @@ struct PluginKnobs {
   double offload_param_frac = 0;     ///< part of the parameters kept in host memory between uses
   std::string placement = "static";  ///< gemini: static | auto (traced in the first step, within memory_budget_bytes)
   int64_t tp_size = 1;               ///< hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks
+  bool sequence_parallel = false;    ///< with tensor ranks: these divide the tokens between the blocks
   int64_t pp_size = 1;               ///< hybrid_parallel: pipeline stages
   int64_t microbatches = 0;          ///< hybrid_parallel: of a step; 0: one image each (one stage: one)
   int64_t shard_ranks = 0;           ///< HYBRID_*: ranks that share one copy; 0: all ranks of the machine
@@ -47,6 +48,7 @@ void VisitKnobs(Knobs& knobs, const Visitor& visit) {
   visit("offload_param_frac", knobs.offload_param_frac);
   visit("placement", knobs.placement);
   visit("tp_size", knobs.tp_size);
+  visit("sequence_parallel", knobs.sequence_parallel);
   visit("pp_size", knobs.pp_size);
   visit("microbatches", knobs.microbatches);
   visit("shard_ranks", knobs.shard_ranks);

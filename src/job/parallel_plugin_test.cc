@@ -69,6 +69,13 @@ TEST(CheckKnobsTest, BucketsAreReadWhereGradientsAreNotSharded) {
             "zero_stage 0");
 }
 
+TEST(CheckKnobsTest, TokensAreDividedByTensorRanks) {
+  EXPECT_EQ(ErrorOf("hybrid_parallel", 4, [](PluginKnobs& k) { k.sequence_parallel = true; }), "");
+  EXPECT_EQ(ErrorOf("FULL_SHARD", 4, [](PluginKnobs& k) { k.sequence_parallel = true; }),
+            "sequence_parallel divides tokens between tensor ranks, and tp_size is 1; take tp_size 2 or more, or leave "
+            "it out");
+}
+
 TEST(CheckKnobsTest, RanksMustDivideIntoTheMesh) {
   EXPECT_EQ(ErrorOf("hybrid_parallel", 1, [](PluginKnobs&) {}),
             "1 ranks do not divide into tp_size 2 x pp_size 2; take a multiple of 4");

@@ -40,6 +40,7 @@ VitPlan UnusualVitPlan() {
                 .offload_param_frac = 0.75,
                 .placement = "auto",
                 .tp_size = 2,
+                .sequence_parallel = true,
                 .pp_size = 4,
                 .microbatches = 8,
                 .shard_ranks = 2,

@@ -116,6 +116,8 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
         (4, "FULL_SHARD", {"prefetch": 1}, "llama", "full"),
         (4, "FULL_SHARD", {"prefetch": 1}, "qwen3", "lora"),
         (4, "SHARD_GRAD_OP", {"prefetch": 1}, "qwen3", "full"),
+        (2, "hybrid_parallel", {"sequence_parallel": True}, "qwen3", "full"),
+        (4, "FULL_SHARD", {"prefetch": 1, "sequence_parallel": True}, "llama", "lora"),
     ],
 )
 def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, models, alone, tmp_path):

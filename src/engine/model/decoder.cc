@@ -24,6 +24,10 @@ constexpr std::array kDecoderSplitRules = {
     SplitRule{".down_proj.weight", TensorSplit::kColumns}, SplitRule{".down_proj.bias", TensorSplit::kFirstRank},
 };
 
+bool is_between_blocks(std::string_view name) {
+  return name.ends_with("layernorm.weight") || name == "model.norm.weight";
+}
+
 /// The norm of each head on its own; x as it is where there is no such norm.
 at::Tensor norm_heads(const RmsNorm& norm, const at::Tensor& x_TND, double eps) {
   if (!norm.weight_H.defined()) {
@@ -47,7 +51,8 @@ Decoder::Decoder(ModelConfig config, const ParameterSource& parameters)
     if (const at::Tensor parameter = parameters(spec); parameter.defined()) {
       at::Tensor& place = place_of(spec.name);
       place = parameter;
-      units_.back().parameters.push_back({spec.name, &place});
+      units_.back().parameters.push_back(
+          {.name = spec.name, .tensor = &place, .between_blocks = is_between_blocks(spec.name)});
     }
   };
   layers_.reserve(static_cast<size_t>(config_.num_layers));
@@ -102,15 +107,17 @@ at::Tensor Decoder::attend(const DecoderLayer& layer, const Recomputable& x_TH, 
 }
 
 LayerResult Decoder::forward_layer(const DecoderLayer& layer, const LayerState& input, const LayerRun& run) const {
+  const int64_t tokens = run.batch.tokens();
   const auto [entry_TH, attention_input_TH] = add_norm(input, layer.input_norm);
-  const at::Tensor attended_TH = split_.sum(
-      layer.o_proj.forward(attend(layer, split_.enter(attention_input_TH, layer.q_proj.path), run)), layer.o_proj.path);
+  const at::Tensor attended_TH =
+      split_.sum(layer.o_proj.forward(attend(layer, split_.enter(attention_input_TH, tokens, layer.q_proj.path), run)),
+                 tokens, layer.o_proj.path);
   const auto [residual_TH, mlp_input_TH] = add_norm({entry_TH, attended_TH}, layer.post_attention_norm);
-  const Recomputable x_TH = split_.enter(mlp_input_TH, layer.gate_proj.path);
+  const Recomputable x_TH = split_.enter(mlp_input_TH, tokens, layer.gate_proj.path);
   const at::Tensor gate_TI = layer.gate_proj.forward(x_TH);
   const at::Tensor up_TI = layer.up_proj.forward(x_TH);
   const at::Tensor part_TH = layer.down_proj.forward(recomputable_swiglu(gate_TI, up_TI), run.output);
-  return {{residual_TH, split_.sum(part_TH, layer.down_proj.path, run.output)}, entry_TH};
+  return {{residual_TH, split_.sum(part_TH, tokens, layer.down_proj.path, run.output)}, entry_TH};
 }
 
 LayerResult Decoder::run_layer(size_t index, const LayerState& input, const LayerRun& run) const {
@@ -135,7 +142,7 @@ LayerState Decoder::checkpoint_layer(size_t index, const LayerState& input,
 LayerState Decoder::run_layers(const PackedBatch& batch) {
   const RotaryTable rotary = rotary_.table(batch.longest_row);
   const auto shared_batch = std::make_shared<const PackedBatch>(batch);
-  LayerState state{embed(batch), {}};
+  LayerState state{split_.split_tokens(embed(batch), embedding_.path), {}};
   int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
   bool keeps_activations = state.residual_TH.requires_grad();
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -151,7 +158,8 @@ LayerState Decoder::run_layers(const PackedBatch& batch) {
 }
 
 at::Tensor Decoder::final_hidden(const PackedBatch& batch) {
-  return add_norm(run_layers(batch), final_norm_).normed_TH.value;
+  const at::Tensor normed_TH = add_norm(run_layers(batch), final_norm_).normed_TH.value;
+  return split_.join_tokens(normed_TH, batch.tokens(), final_norm_.path);
 }
 
 at::Tensor Decoder::logits(const PackedBatch& batch) {

@@ -16,6 +16,8 @@ struct ParameterRef {
   /// Its gradient is part of the global norm here. Of parameters that ranks with other parts of the model have too,
   /// one rank counts it.
   bool counts_in_norm = true;
+  /// Works between the blocks of a layer, on this rank's tokens where ranks divide these (SplitHooks).
+  bool between_blocks = false;
   /// The ranks of ShardGroups::tensor have it too, each with a part of its gradient: their sum counts.
   bool sums_gradient = false;
   /// Of an expert, of which ranks may hold different ones: each rank lists those that it holds (see ShardGroups).

@@ -202,24 +202,25 @@ LayerResult Vit::forward_layer(size_t index, const LayerState& input, const Pack
   const VitLayer& layer = layers_[index];
   const int64_t unit = unit_of_layer(index);
   at::Tensor entry_TH;
-  const at::Tensor normed_TH =
-      split_.enter(first_norm(layer, hooks_.enter(unit, input, again), entry_TH), layer.query.path);
-  at::Tensor attended_TH = attend(layer, {normed_TH, norm_again(layer.norm_before, entry_TH)}, batch);
+  const int64_t tokens = tokens_to_divide(index, batch);
+  const at::Tensor normed_TH = first_norm(layer, hooks_.enter(unit, input, again), entry_TH);
+  at::Tensor attended_TH = attend(
+      layer, split_.enter({normed_TH, norm_again(layer.norm_before, entry_TH)}, tokens, layer.query.path), batch);
   at::Tensor residual_TH = entry_TH;
-  if (ends_model() && index + 1 == layers_.size()) {
+  if (is_last(index)) {
     // The head reads the class tokens alone, and after the last attention no token reads another.
     attended_TH = class_rows(attended_TH);
     residual_TH = class_rows(residual_TH);
   }
   const auto [middle_TH, mlp_input_TH] =
-      add_layer_norm(residual_TH, split_.sum(layer.output.forward(attended_TH), layer.output.path),
+      add_layer_norm(residual_TH, split_.sum(layer.output.forward(attended_TH), tokens, layer.output.path),
                      layer.norm_after.weight_H, layer.norm_after.bias_H, config_.layer_norm_eps);
   const at::Tensor hidden_TI = layer.intermediate.forward(
-      {split_.enter(mlp_input_TH, layer.intermediate.path), norm_again(layer.norm_after, middle_TH)});
+      split_.enter({mlp_input_TH, norm_again(layer.norm_after, middle_TH)}, tokens, layer.intermediate.path));
   const Output output = again ? Output::kUnset : Output::kComputed;
   const at::Tensor block_TH = layer.down.forward(
       {engine::gelu(hidden_TI, config_.activation), gelu_again(hidden_TI, config_.activation)}, output);
-  return {{middle_TH, hooks_.leave(unit, split_.sum(block_TH, layer.down.path, output), again)}, entry_TH};
+  return {{middle_TH, hooks_.leave(unit, split_.sum(block_TH, tokens, layer.down.path, output), again)}, entry_TH};
 }
 
 LayerState Vit::run_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
@@ -236,12 +237,27 @@ LayerState Vit::run_layer(size_t index, const LayerState& input, const std::shar
 at::Tensor Vit::forward(const at::Tensor& input) {
   const int64_t images = begins_model() ? input.size(0) : input.size(0) / config_.tokens();
   const auto batch = std::make_shared<const PackedBatch>(rows_of_images(images, config_.tokens(), input.device()));
-  LayerState state{begins_model() ? embed(input) : input, {}};
+  LayerState state{split_.split_tokens(begins_model() ? embed(input) : input, "vit.embeddings"), {}};
   const int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
+    if (is_last(i)) {
+      state = with_all_tokens(state, *batch);
+    }
     state = run_layer(i, state, batch, static_cast<int64_t>(i) < to_checkpoint);
   }
-  return ends_model() ? classify(state) : state.residual_TH + state.block_TH;
+  return ends_model() ? classify(state) : with_all_tokens({state.residual_TH + state.block_TH, {}}, *batch).residual_TH;
+}
+
+int64_t Vit::tokens_to_divide(size_t index, const PackedBatch& batch) const {
+  return is_last(index) ? 0 : batch.tokens();
+}
+
+LayerState Vit::with_all_tokens(const LayerState& state, const PackedBatch& batch) const {
+  if (split_.token_parts() == 1) {
+    return state;
+  }
+  const at::Tensor sum_CH = state.block_TH.defined() ? state.residual_TH + state.block_TH : state.residual_TH;
+  return {split_.join_tokens(sum_CH, batch.tokens(), "residual stream"), {}};
 }
 
 at::Tensor Vit::classify(const LayerState& last) const {
@@ -267,6 +283,7 @@ at::Tensor Vit::loss(const at::Tensor& pixels_BCHW, const at::Tensor& labels_B) 
 
 ActivationCost Vit::activation_cost(int64_t images) const {
   const int64_t tokens = images * config_.tokens();
+  const int64_t own_tokens = (tokens + split_.token_parts() - 1) / split_.token_parts();
   const auto element = static_cast<int64_t>(c10::elementSize(dtype_));
   const auto residual = static_cast<int64_t>(c10::elementSize(residual_dtype()));
   const int64_t hidden = config_.hidden_size;
@@ -278,9 +295,9 @@ ActivationCost Vit::activation_cost(int64_t images) const {
   cost.layers = num_layers();
   // Both residual sums with their norms' mean and deviation; q, k, v, the attention's output and statistics; what GELU
   // takes in.
-  cost.layer_bytes =
-      tokens * (residual * 2 * hidden + element * (4 * attended + intermediate) + kStatistic * (4 + heads()));
-  cost.checkpointed_layer_bytes = tokens * residual * hidden;
+  cost.layer_bytes = own_tokens * (residual * 2 * hidden + kStatistic * 4) +
+                     tokens * (element * (4 * attended + intermediate) + kStatistic * heads());
+  cost.checkpointed_layer_bytes = own_tokens * residual * hidden;
   // The activation made again, its gradient and that of what GELU takes in; the gradients that meet at a norm.
   cost.working_bytes = tokens * (element * (3 * intermediate + hidden) + residual * 2 * hidden);
   cost.loss_bytes = ends_model() ? images * config_.num_labels * 3 * static_cast<int64_t>(sizeof(float)) : 0;
@@ -317,7 +334,7 @@ std::vector<NamedTensor> Vit::parameters() const {
 std::vector<ParameterUnit> Vit::units() {
   std::vector<ParameterUnit> units;
   const auto add = [&](const std::string& name, at::Tensor& tensor) {
-    units.back().parameters.push_back({name, &tensor});
+    units.back().parameters.push_back({.name = name, .tensor = &tensor});
   };
   if (begins_model()) {
     units.push_back({"vit.embeddings", {}, {}});
@@ -326,6 +343,9 @@ std::vector<ParameterUnit> Vit::units() {
   for (size_t i = 0; i < layers_.size(); ++i) {
     units.push_back({fmt::format("vit.encoder.layer.{}", first_layer_ + static_cast<int64_t>(i)), {}, {}});
     visit_layer(layers_[i], add);
+    for (ParameterRef& parameter : units.back().parameters) {
+      parameter.between_blocks = !is_last(i) && parameter.name.find(".layernorm_") != std::string::npos;
+    }
   }
   if (ends_model()) {
     units.push_back({"classifier", {}, {}});

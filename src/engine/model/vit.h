@@ -87,6 +87,12 @@ class Vit : public ImageClassifier, public Splittable {
   at::Tensor embed(const at::Tensor& pixels_BCHW) const;
   at::Tensor attend(const VitLayer& layer, const Recomputable& x_TH, const PackedBatch& batch) const;
   at::Tensor first_norm(const VitLayer& layer, const LayerState& input, at::Tensor& entry_TH) const;
+  /// The model's last layer, which goes on with class tokens alone.
+  bool is_last(size_t index) const { return ends_model() && index + 1 == layers_.size(); }
+  /// For the hooks of the layer: all ranks have all class tokens.
+  int64_t tokens_to_divide(size_t index, const PackedBatch& batch) const;
+  /// The sum that `state` stands for, of all tokens, where ranks divide these; else `state`.
+  LayerState with_all_tokens(const LayerState& state, const PackedBatch& batch) const;
   LayerResult forward_layer(size_t index, const LayerState& input, const PackedBatch& batch, bool again) const;
   LayerState run_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
                        bool checkpoint) const;

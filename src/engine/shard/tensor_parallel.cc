@@ -49,14 +49,15 @@ struct SumParts : torch::autograd::Function<SumParts> {
 
 }  // namespace
 
-at::Tensor TensorParallel::enter_parts(const at::Tensor& input, std::string_view label) {
+at::Tensor TensorParallel::enter_parts(const at::Tensor& input, int64_t /*tokens*/, std::string_view label) {
   if (!input.requires_grad() || !at::GradMode::is_enabled()) {
     return input;
   }
   return EnterParts::apply(input, reinterpret_cast<int64_t>(&ranks_), std::string(label));
 }
 
-at::Tensor TensorParallel::sum_parts(const at::Tensor& part, Output output, std::string_view label) {
+at::Tensor TensorParallel::sum_parts(const at::Tensor& part, int64_t /*tokens*/, Output output,
+                                     std::string_view label) {
   // Where the numbers do not count, the gradient passes unchanged all the same.
   return output == Output::kUnset ? part
                                   : SumParts::apply(part, reinterpret_cast<int64_t>(&ranks_), std::string(label));

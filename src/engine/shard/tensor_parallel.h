@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -24,13 +25,16 @@ class TensorParallel : public SplitHooks, public Shardable {
   TensorParallel(const TensorParallel&) = delete;
   TensorParallel& operator=(const TensorParallel&) = delete;
 
-  at::Tensor enter_parts(const at::Tensor& input, std::string_view label) override;
-  at::Tensor sum_parts(const at::Tensor& part, Output output, std::string_view label) override;
+  at::Tensor enter_parts(const at::Tensor& input, int64_t tokens, std::string_view label) override;
+  at::Tensor sum_parts(const at::Tensor& part, int64_t tokens, Output output, std::string_view label) override;
 
   /// The model's. What all ranks have counts in the norm on the first one only; the engine adds up the gradients of
   /// what they share.
   std::vector<ParameterUnit> units() override;
   void set_unit_hooks(UnitHooks* hooks) override { model_.set_unit_hooks(hooks); }
+
+ protected:
+  Communicator& ranks() const { return ranks_; }
 
  private:
   Splittable& model_;

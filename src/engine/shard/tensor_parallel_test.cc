@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "engine/kernels/gradient_rule.h"
 #include "engine/model/decoder.h"
 #include "engine/model/random_parameter.h"
+#include "engine/shard/sequence_parallel.h"
 #include "engine/shard/shard_engine.h"
 #include "engine/shard/test_course.h"
 #include "engine/shard/test_training.h"
@@ -28,7 +30,7 @@ using testing::Course;
 using testing::kOptimizer;
 
 constexpr int64_t kRanks = 2;
-constexpr int64_t kTokens = 12;
+constexpr int64_t kTokens = 13;  // of which one rank has six
 constexpr double kMaxNorm = 0.5;
 constexpr double kLearningRate = 3e-3;
 
@@ -36,6 +38,7 @@ struct Case {
   std::string name;
   std::string family_keys;  ///< of its config.json, beside those that all have
   bool lora = false;
+  bool divides_tokens = false;
 };
 
 ModelConfig config_of(const Case& c) {
@@ -86,6 +89,11 @@ at::Tensor loss_of(Decoder& model, int64_t step) {
   return model.loss_sum(batch, 1.0 / (kTokens - 1)) / static_cast<double>(kTokens - 1);
 }
 
+std::unique_ptr<TensorParallel> join_ranks(const Case& c, Decoder& model, Communicator& ranks) {
+  return c.divides_tokens ? std::make_unique<SequenceParallel>(model, ranks)
+                          : std::make_unique<TensorParallel>(model, ranks);
+}
+
 using Gradients = std::map<std::string, at::Tensor>;
 
 Gradients gradients_of(Decoder& model) {
@@ -97,16 +105,28 @@ Gradients gradients_of(Decoder& model) {
   return gradients;
 }
 
-/// Of the whole model, out of those of all ranks.
-at::Tensor joined_gradient(const std::string& name, const std::vector<Gradients>& of_ranks) {
+/// Of the whole model, out of those of all ranks; `shared` are those that each rank has a part of.
+at::Tensor joined_gradient(const std::string& name, const std::vector<Gradients>& of_ranks,
+                           const std::set<std::string>& shared) {
   std::vector<at::Tensor> parts;
   for (const Gradients& gradients : of_ranks) {
     if (const auto part = gradients.find(name); part != gradients.end()) {
       parts.push_back(part->second);
     }
   }
-  return split_of(decoder_split_rules(), name) == TensorSplit::kShared ? at::stack(parts).sum(0)
-                                                                       : join_parts(decoder_split_rules(), name, parts);
+  return shared.contains(name) ? at::stack(parts).sum(0) : join_parts(decoder_split_rules(), name, parts);
+}
+
+std::set<std::string> names_of_shared(TensorParallel& tensor) {
+  std::set<std::string> names;
+  for (const ParameterUnit& unit : tensor.units()) {
+    for (const ParameterRef& parameter : unit.parameters) {
+      if (parameter.sums_gradient) {
+        names.insert(parameter.name);
+      }
+    }
+  }
+  return names;
 }
 
 Course train_whole(const Case& c, int64_t steps) {
@@ -135,11 +155,11 @@ Course train_whole(const Case& c, int64_t steps) {
 Course train_part(const Case& c, int64_t steps, Communicator& ranks) {
   const auto model = make_model(c, {ranks.rank(), ranks.size()});
   model->set_checkpointed_layers(2);
-  TensorParallel tensor(*model, ranks);
+  const auto tensor = join_ranks(c, *model, ranks);
   ShardGroups groups;
   groups.model = &ranks;
   groups.tensor = &ranks;
-  ShardEngine engine(tensor, shard_policy("torch_ddp"), groups, kOptimizer);
+  ShardEngine engine(*tensor, shard_policy("torch_ddp"), groups, kOptimizer);
   Course course;
   for (int64_t step = 0; step < steps; ++step) {
     const at::Tensor loss = loss_of(*model, step);
@@ -162,22 +182,28 @@ const std::string kGranite = R"("model_type": "granite", "embedding_multiplier":
 INSTANTIATE_TEST_SUITE_P(Families, TensorParallelDecoder,
                          ::testing::Values(Case{"llama", kLlama}, Case{"qwen2", kQwen2}, Case{"qwen3", kQwen3},
                                            Case{"granite", kGranite}, Case{"llama_lora", kLlama, true},
-                                           Case{"qwen3_lora", kQwen3, true}),
+                                           Case{"qwen3_lora", kQwen3, true}, Case{"llama_tokens", kLlama, false, true},
+                                           Case{"qwen3_tokens", kQwen3, false, true},
+                                           Case{"granite_tokens", kGranite, false, true},
+                                           Case{"llama_lora_tokens", kLlama, true, true}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(TensorParallelDecoder, HasTheGradientsOfTheWholeModel) {
   const Gradients whole = gradients_of(*make_model(GetParam()));
   std::vector<Gradients> of_ranks(kRanks);
+  std::vector<std::set<std::string>> shared(kRanks);
   testing::run_ranks(make_thread_group(kRanks), [&](Communicator& ranks) {
+    const auto rank = static_cast<size_t>(ranks.rank());
     const auto model = make_model(GetParam(), {ranks.rank(), ranks.size()});
-    const TensorParallel tensor(*model, ranks);
-    of_ranks[static_cast<size_t>(ranks.rank())] = gradients_of(*model);
+    const auto tensor = join_ranks(GetParam(), *model, ranks);
+    shared[rank] = names_of_shared(*tensor);
+    of_ranks[rank] = gradients_of(*model);
   });
   EXPECT_EQ(of_ranks[0].size(), whole.size());
   for (const auto& [name, gradient] : whole) {
-    const double error = (joined_gradient(name, of_ranks) - gradient).abs().max().item<double>();
+    const double error = (joined_gradient(name, of_ranks, shared[0]) - gradient).abs().max().item<double>();
     EXPECT_LE(error, 1e-5 * gradient.abs().max().item<double>() + 1e-8) << name;
-    if (split_of(decoder_split_rules(), name) == TensorSplit::kReplicated) {
+    if (split_of(decoder_split_rules(), name) == TensorSplit::kReplicated && !shared[0].contains(name)) {
       EXPECT_TRUE(at::equal(of_ranks[0].at(name), of_ranks[1].at(name))) << name;
     }
   }

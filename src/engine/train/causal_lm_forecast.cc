@@ -160,11 +160,8 @@ class Rehearsal {
   }
 
   void make_engine() {
-    Shardable* units = model_.get();
-    if (Communicator* ranks = groups_->tensor()) {
-      tensor_ = std::make_unique<TensorParallel>(*model_, *ranks);
-      units = tensor_.get();
-    }
+    tensor_ = join_tensor_ranks(plan_, *groups_, *model_);
+    Shardable* units = tensor_ == nullptr ? static_cast<Shardable*>(model_.get()) : tensor_.get();
     ShardPolicy policy = policy_of(plan_);
     policy.yielding_optim_frac = 0;  // as the engine has it on a CPU
     engine_ = std::make_unique<ShardEngine>(*units, policy, groups_->groups(), OptimizerOptions{},

@@ -168,11 +168,8 @@ int64_t make_updates(const job::TunePlan& plan, const ShardPolicy& policy, Causa
     return make_optimizer_of(plan, trainable, session);
   }
   trainable.clear();  // the engine takes the weights unit by unit: nobody else may hold them
-  Shardable* units = session.model.get();
-  if (Communicator* ranks = session.groups->tensor()) {
-    session.tensor = std::make_unique<TensorParallel>(*session.model, *ranks);
-    units = session.tensor.get();
-  }
+  session.tensor = join_tensor_ranks(plan, *session.groups, *session.model);
+  Shardable* units = session.tensor == nullptr ? static_cast<Shardable*>(session.model.get()) : session.tensor.get();
   session.engine = std::make_unique<ShardEngine>(*units, policy, session.groups->groups(),
                                                  OptimizerOptions{.weight_decay = plan.weight_decay});
   return 0;

@@ -109,11 +109,8 @@ class RankOfMesh {
     };
     model_ = std::make_unique<Vit>(small_config(), source, compute_dtype_of(plan), options.part);
     model_->set_checkpointed_layers(checkpointed_layers);
-    Shardable* units = model_.get();
-    if (Communicator* ranks = groups_.tensor()) {
-      tensor_ = std::make_unique<TensorParallel>(*model_, *ranks);
-      units = tensor_.get();
-    }
+    tensor_ = join_tensor_ranks(plan_, groups_, *model_);
+    Shardable* units = tensor_ == nullptr ? static_cast<Shardable*>(model_.get()) : tensor_.get();
     engine_ = std::make_unique<ShardEngine>(*units, policy_, groups_.groups(), kOptimizer);
     pipeline_ = std::make_unique<Pipeline>(*model_, groups_.pipeline(), groups_.pipeline_back());
   }
@@ -233,6 +230,22 @@ TEST(TensorRanksOfShards, TrainAsOneRank) {
     sharded.knobs.prefetch = 1;
     expect_same_course(train_on(sharded, kSteps, /*checkpointed_layers=*/1), train_alone(kSteps));
   }
+}
+
+/// Tensor ranks that divide the tokens too: in micro-batches of 40, 20 and 10, of which four ranks do not have as many.
+TEST(TokensOfTensorRanks, TrainAsOneRank) {
+  constexpr int64_t kSteps = 6;
+  const HybridCourse want = train_alone(kSteps);
+  for (const Mesh3d& mesh : {Mesh3d{1, 1, 2}, Mesh3d{1, 2, 2}, Mesh3d{1, 2, 4}, Mesh3d{2, 1, 2}}) {
+    SCOPED_TRACE(fmt::format("data {} pipeline {} tensor {}", mesh.data, mesh.pipeline, mesh.tensor));
+    job::VitPlan plan = plan_of(mesh.data, mesh.pipeline, mesh.tensor);
+    plan.knobs.sequence_parallel = true;
+    expect_same_course(train_on(plan, kSteps, /*checkpointed_layers=*/1), want);
+  }
+  job::VitPlan sharded = plan_of(2, 1, 2);
+  sharded.plugin = "FULL_SHARD";
+  sharded.knobs.sequence_parallel = true;
+  expect_same_course(train_on(sharded, kSteps), want);
 }
 
 TEST_P(HybridParallel, SixteenBitPrecisionsStayClose) {

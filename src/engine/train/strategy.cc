@@ -6,6 +6,7 @@
 
 #include "engine/model/status_error.h"
 #include "engine/shard/mesh_groups.h"
+#include "engine/shard/sequence_parallel.h"
 #include "engine/train/device.h"
 
 namespace assay::engine {
@@ -134,6 +135,15 @@ std::vector<std::pair<std::string, Communicator*>> StrategyGroups::named() const
     }
   }
   return named;
+}
+
+std::unique_ptr<TensorParallel> join_tensor_ranks(const job::ParallelPlan& plan, const StrategyGroups& groups,
+                                                  Splittable& model) {
+  if (groups.tensor() == nullptr) {
+    return nullptr;
+  }
+  return plan.knobs.sequence_parallel ? std::make_unique<SequenceParallel>(model, *groups.tensor())
+                                      : std::make_unique<TensorParallel>(model, *groups.tensor());
 }
 
 }  // namespace assay::engine

@@ -13,6 +13,7 @@
 #include "engine/comm/mesh.h"
 #include "engine/shard/policy.h"
 #include "engine/shard/shard_context.h"
+#include "engine/shard/tensor_parallel.h"
 #include "job/tune_plan.h"
 #include "job/vit_plan.h"
 
@@ -70,5 +71,10 @@ class StrategyGroups {
   Communicator* pipeline_;
   std::unique_ptr<Communicator> pipeline_back_;
 };
+
+/// What joins the tensor ranks in the layers of `model`, of which this rank has its part; null where layers are whole.
+/// Groups and model outlive it.
+std::unique_ptr<TensorParallel> join_tensor_ranks(const job::ParallelPlan& plan, const StrategyGroups& groups,
+                                                  Splittable& model);
 
 }  // namespace assay::engine

@@ -69,7 +69,9 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
       make_fake_communicator({.rank = static_cast<int>(rank), .size = static_cast<int>(plan.number_ranks)});
   const StrategyGroups groups(plan, policy, *world, local_ranks);
   const LoadedImageClassifier loaded = shapes_of_rank(plan, groups.model_rank());
-  ShardEngine engine(*loaded.model, policy, groups.groups(), OptimizerOptions{});
+  const auto tensor = join_tensor_ranks(plan, groups, *loaded.model);
+  Shardable& units = tensor == nullptr ? static_cast<Shardable&>(*loaded.model) : *tensor;
+  ShardEngine engine(units, policy, groups.groups(), OptimizerOptions{});
   MemoryLedger& ledger = engine.ledger();
   const MemoryByKind start = ledger.peak(on_cpu).by_kind;
   engine.rehearse_step(reduces_once(plan));

@@ -61,11 +61,8 @@ void read_files(const job::VitPlan& plan, const VitConfig& config, c10::Device d
 
 /// The engine over this rank's part of the model, with what joins it to the other parts.
 void make_engine(const job::VitPlan& plan, const ShardPolicy& policy, VitSession& session) {
-  Shardable* units = &session.model();
-  if (Communicator* ranks = session.groups->tensor()) {
-    session.tensor = std::make_unique<TensorParallel>(session.model(), *ranks);
-    units = session.tensor.get();
-  }
+  session.tensor = join_tensor_ranks(plan, *session.groups, session.model());
+  Shardable* units = session.tensor == nullptr ? static_cast<Shardable*>(&session.model()) : session.tensor.get();
   session.engine = std::make_unique<ShardEngine>(*units, policy, session.groups->groups(),
                                                  OptimizerOptions{.weight_decay = plan.weight_decay});
   session.pipeline =

@@ -143,6 +143,8 @@ void AddKnobs(std::vector<VitProperty>& specs) {
   specs.push_back(Knob<&job::PluginKnobs::offload_param_frac>("offload_param_frac", Fractions()));
   specs.push_back(Knob<&job::PluginKnobs::placement>("placement", TextsOrNone({"static", "auto"})));
   specs.push_back(Knob<&job::PluginKnobs::tp_size>("tp_size", SizesOrNone({1, 2, 4, 8})));
+  specs.push_back(
+      OwnKnob(Knob<&job::PluginKnobs::sequence_parallel>("sequence_parallel", Choice({kNone, false, true}))));
   specs.push_back(Knob<&job::PluginKnobs::pp_size>("pp_size", SizesOrNone({1, 2, 4, 8})));
   specs.push_back(Knob<&job::PluginKnobs::microbatches>("microbatches", SizesOrNone({1, 2, 4, 8, 16, 32})));
   specs.push_back(OwnKnob(Knob<&job::PluginKnobs::shard_ranks>("shard_ranks", SizesOrNone({1, 2, 4, 8, 16}))));
