@@ -92,6 +92,11 @@ def rows():
         for method in METHODS
     ]
     listed += [Row("llama", "HYBRID_SHARD", "full", 4, (("shard-ranks", 2),), "groups of 2")]
+    tensor = (("tp-size", 3), ("pp-size", 1))
+    for method in METHODS:
+        listed.append(Row("llama", "hybrid_parallel", method, 3, tensor, "3 tensor ranks"))
+        divided = (*tensor, ("sequence-parallel", "true"))
+        listed.append(Row("llama", "hybrid_parallel", method, 3, divided, "3 tensor ranks, tokens divided"))
     return listed
 
 
@@ -131,7 +136,7 @@ def measure(bin_dir, folder, row):
         "max-steps": STEPS,
         "device": "cpu",
         "output": "json",
-        **PLUGINS[row.plugin],
+        **PLUGINS.get(row.plugin, {}),
         **METHODS[row.method],
         **dict(row.options),
     }
