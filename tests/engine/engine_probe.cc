@@ -13,11 +13,13 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/adapter/lora.h"
 #include "engine/model/load.h"
+#include "engine/model/random_normal.h"
 #include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 
@@ -48,8 +50,8 @@ at::ScalarType parse_dtype(const std::string& name) {
 }
 
 /// The rows packed end to end, written plainly and apart from the trainer's own packing, which it thereby checks.
-PackedBatch read_batch(const std::string& path) {
-  std::vector<int64_t> ids, positions, supervised, targets;
+PackedBatch read_batch(const std::string& path, uint64_t generator_seed) {
+  std::vector<int64_t> ids, positions, supervised, targets, keys;
   PackedBatch batch;
   batch.row_offsets.push_back(0);
   std::ifstream file(path);
@@ -66,6 +68,9 @@ PackedBatch read_batch(const std::string& path) {
         targets.push_back(labels[i + 1]);
       }
     }
+    keys.resize(ids.size());
+    fill_keys(std::span(keys).subspan(static_cast<size_t>(start)),
+              stream_key(generator_seed, "row " + std::to_string(batch.rows())));
     batch.row_offsets.push_back(static_cast<int64_t>(ids.size()));
     batch.longest_row = std::max(batch.longest_row, static_cast<int64_t>(row_ids.size()));
   }
@@ -74,6 +79,7 @@ PackedBatch read_batch(const std::string& path) {
   batch.row_offsets_R1 = at::tensor(batch.row_offsets, at::kLong).to(at::kInt);
   batch.supervised_positions_S = at::tensor(supervised, at::kLong);
   batch.supervised_targets_S = at::tensor(targets, at::kLong);
+  batch.draw_keys_T = at::tensor(keys, at::kLong);
   return batch;
 }
 
@@ -106,8 +112,8 @@ void run(const Options& options) {
   model->set_checkpointed_layers(options.checkpointed_layers);
   model->set_training(options.training);
   if (!options.rows_file.empty()) {
-    at::manual_seed(options.generator_seed);
-    write_safetensors(options.out_file, results(*model, read_batch(options.rows_file)));
+    const PackedBatch batch = read_batch(options.rows_file, options.generator_seed);
+    write_safetensors(options.out_file, results(*model, batch));
   }
   if (!options.save_model_dir.empty()) {
     save_model(*model, options.save_model_dir);

@@ -7,6 +7,7 @@ import json
 
 import pytest
 import torch
+from dropout import Masks, drop_probabilities
 from reference import (
     FAMILIES,
     MODELS,
@@ -143,23 +144,18 @@ def test_rows_do_not_see_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, "qwen2_window"])
-def test_attention_dropout(name, tmp_path):
-    """Active while training only. On one row both draw the same mask from the same generator."""
-    rows = make_rows([21])
+def test_attention_dropout(name, tmp_path, monkeypatch):
+    """Active while training only, by masks that each row has alone and in a batch."""
     make_model(name).save_pretrained(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text()) | {"attention_dropout": 0.4}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    model = load_model(tmp_path, attn_implementation="sdpa")
-    without = reference(model, rows, gradients=False)
-    got, _ = ours(tmp_path, rows, tmp_path)
-    assert relative_error(got.logits, without.logits) <= FLOAT32_TOLERANCE
-    model.train()
-    torch.manual_seed(9)
-    model(input_ids=torch.tensor([rows[0]["input_ids"]]), use_cache=False)  # the probe computes logits first
-    with_dropout = reference(model, rows)
+    model = load_model(tmp_path)
+    got, _ = ours(tmp_path, ROWS, tmp_path)
+    assert relative_error(got.logits, reference(model, ROWS, gradients=False).logits) <= FLOAT32_TOLERANCE
+    drop_probabilities(monkeypatch, model, Masks(9, len(ROWS), max(len(row["input_ids"]) for row in ROWS)))
+    with_dropout = reference(model.train(), ROWS)
     arguments = ("--training", "--generator-seed", 9)
-    got, plain = ours(tmp_path, rows, tmp_path, *arguments)
-    got.logits = with_dropout.logits  # those of the pass before
+    got, plain = ours(tmp_path, ROWS, tmp_path, *arguments)
     assert_close(got, with_dropout, FLOAT32_TOLERANCE)
-    _, checkpointed = ours(tmp_path, rows, tmp_path, *arguments, "--checkpointed-layers", "99")
+    _, checkpointed = ours(tmp_path, ROWS, tmp_path, *arguments, "--checkpointed-layers", "99")
     assert all(torch.equal(checkpointed[key], tensor) for key, tensor in plain.items())

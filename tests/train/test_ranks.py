@@ -1,6 +1,7 @@
 """Language models over ranks: N ranks are one rank with N times the accumulation, under every plugin."""
 
 import json
+import shutil
 
 import pytest
 import tiny
@@ -63,7 +64,10 @@ def assert_same_course(events, alone):
 
 METHODS = {
     "full": {"method": "full"},
-    "lora": {"method": "lora", "lora": {"rank": 4, "dropout": 0, "target_modules": ["q_proj", "v_proj", "down_proj"]}},
+    "lora": {
+        "method": "lora",
+        "lora": {"rank": 4, "dropout": 0.3, "target_modules": ["q_proj", "v_proj", "down_proj"]},
+    },
 }
 
 
@@ -130,6 +134,39 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
     assert (topology["data_ranks"], topology["tensor_ranks"]) == (ranks // 2, 2)
     for name in ("parameters", "trainable_parameters"):
         assert of_kind(results[0], "loaded")[0][name] == of_kind(events, "loaded")[0][name]
+
+
+@pytest.fixture(scope="module")
+def dropping(models, tmp_path_factory):
+    """A model that drops probabilities of its attention."""
+    folder = shutil.copytree(models["qwen2"], tmp_path_factory.mktemp("dropping") / "model")
+    config = json.loads((folder / "config.json").read_text()) | {"attention_dropout": 0.2}
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "plugin", "knobs"),
+    [
+        (2, "torch_ddp", {}),
+        (3, "FULL_SHARD", {"prefetch": 1}),
+        (2, "hybrid_parallel", {"tp_size": 2}),
+        (4, "FULL_SHARD", {"prefetch": 1, "tp_size": 2}),
+    ],
+)
+@pytest.mark.parametrize("checkpointing", ["off", "on"])
+def test_dropout_is_the_same_on_any_number_of_ranks(ranks, plugin, knobs, checkpointing, dropping, tmp_path):
+    """Of attention and adapters, in micro-batches that another number of ranks cuts otherwise."""
+    lora = {"method": "lora", "lora": {"rank": 4, "dropout": 0.3, "target_modules": ["all-linear"]}}
+    plan = plan_of(tmp_path, dropping, **lora, learning_rate=1e-2, shuffle=True)
+    one = train(tmp_path, **{**plan, "gradient_accumulation_steps": 6, "output_dir": str(tmp_path)})
+    plan["gradient_accumulation_steps"] = 6 * knobs.get("tp_size", 1) // ranks
+    results = train_on(
+        tmp_path / "many", ranks, **plan, plugin=plugin, knobs=knobs, gradient_checkpointing=checkpointing
+    )
+    assert_same_course(results[0], one.events)
+    other = train(tmp_path, **{**plan, "gradient_accumulation_steps": 6, "output_dir": str(tmp_path), "seed": 1})
+    assert other.column("loss")[1:] != pytest.approx(one.column("loss")[1:], rel=1e-3)
 
 
 @pytest.mark.parametrize("ranks", [3, 4])

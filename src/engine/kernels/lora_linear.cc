@@ -11,17 +11,13 @@ at::Tensor thin(const at::Tensor& adapter) {
   return adapter.to(compute_dtype(adapter)).contiguous();
 }
 
-at::Tensor dropout_mask(const at::Tensor& x, double dropout) {
-  return dropout > 0.0 ? at::empty(x.sizes(), x.options().dtype(at::kByte)).bernoulli_(1.0 - dropout) : at::Tensor();
-}
-
 struct LoraLinear : torch::autograd::Function<LoraLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight_OI,
                             const at::Tensor& a_rI, const at::Tensor& b_Or, const std::optional<at::Tensor>& bias_O,
-                            double scale, double dropout, const RecomputePtr& again, Output output,
-                            const PackedWeightPtr& packed) {
+                            const std::optional<at::Tensor>& mask_TI, double scale, double dropout,
+                            const RecomputePtr& again, Output output, const PackedWeightPtr& packed) {
     keep_packed(ctx, packed);
-    const Dropped x_TI{x.contiguous(), dropout_mask(x, dropout), 1.0 / (1.0 - dropout)};
+    const Dropped x_TI{x.contiguous(), mask_TI.value_or(at::Tensor()), 1.0 / (1.0 - dropout)};
     const at::Tensor low_Tr = project_down(x_TI, thin(a_rI), 1.0);
     const bool wants_x = weight_OI.requires_grad() || a_rI.requires_grad();
     ctx->save_for_backward(
@@ -43,7 +39,7 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
     const at::Tensor &weight_OI = saved[2], &a_rI = saved[3], &b_Or = saved[4], &low_Tr = saved[5];
     const double scale = ctx->saved_data["scale"].toDouble();
     const Dropped grad_TO{grads[0].contiguous(), {}};
-    variable_list result(10);
+    variable_list result(11);
     const bool want_x = ctx->needs_input_grad(0);
     const bool want_weight = ctx->needs_input_grad(1);
     const bool want_a = ctx->needs_input_grad(2);
@@ -80,8 +76,8 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                        const LoraTensors& lora, const RecomputePtr& again, Output output,
                        const PackedWeightPtr& packed) {
-  return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.scale, lora.dropout, again, output,
-                           packed);
+  return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.mask_TI, lora.scale, lora.dropout, again,
+                           output, packed);
 }
 
 }  // namespace assay::engine

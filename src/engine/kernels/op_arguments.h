@@ -3,6 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "engine/kernels/dropout_mask.h"
+#include "engine/kernels/ops.h"
+
 namespace assay::engine {
 
 struct RmsNormInputs {
@@ -72,5 +75,8 @@ struct SwigluGradients {
   at::Tensor gate_TI;
   at::Tensor up_TI;
 };
+
+/// The mask that `draw` asks for, where `keys_T` and `mask_TF` lie.
+DropoutMaskTask mask_task(const DropoutDraw& draw, const at::Tensor& keys_T, const at::Tensor& mask_TF);
 
 }  // namespace assay::engine

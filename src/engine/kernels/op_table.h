@@ -29,6 +29,7 @@ struct Operations {
   decltype(&reference::project_down) project_down = reference::project_down;
   decltype(&reference::project_up) project_up = reference::project_up;
   decltype(&reference::outer_sum) outer_sum = reference::outer_sum;
+  decltype(&reference::dropout_mask) dropout_mask = reference::dropout_mask;
   decltype(&reference::attention) attention = reference::attention;
   decltype(&reference::rotate) rotate = reference::rotate;
   decltype(&reference::adamw) adamw = reference::adamw;

@@ -47,6 +47,10 @@ struct AttentionOptions {
   /// A query sees the last `sliding_window` keys including its own; 0: all earlier ones.
   int64_t sliding_window = 0;
   bool causal = true;  ///< else every query sees the whole row; there is no sliding window then
+  /// Chance that a probability is dropped. Unless it is 0, rows are attended one after the other in libtorch's own
+  /// operations, which keep all probabilities: slow, and much memory.
+  double dropout = 0.0;
+  uint64_t dropout_stream = 0;  ///< of the first query head; the next one has the next
 };
 
 /// Where attention() leaves its result for a second call on equal inputs, which then takes it from there instead of
@@ -105,15 +109,28 @@ at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std
                   const RecomputePtr& again = {}, Output output = Output::kComputed,
                   const PackedWeightPtr& packed = {});
 
+/// What a dropout mask is drawn by. The number of an element follows from the token's key, the stream and the feature
+/// alone: it is the same in any batch, on any device and of any part of the features.
+struct DropoutDraw {
+  at::Tensor keys_T;    ///< PackedBatch::draw_keys_T, or those of some tokens
+  uint64_t stream = 0;  ///< what else than the token tells masks apart: the layer
+  double chance = 0.0;  ///< that an element is dropped, below 1
+  int64_t first_feature = 0;
+  int64_t features = 0;
+};
+
+/// [T, features] bytes on the device of the keys: 0 where an element is dropped, else 1.
+at::Tensor dropout_mask(const DropoutDraw& draw);
+
 /// A frozen or trainable linear layer with a low-rank update, as one operation:
 /// x W^T + b + scale * dropout(x) A^T B^T. A and B may be float32 beside a 16-bit x (peft's default); the update is
-/// then accumulated in float32 and rounded once. `dropout` is 0 outside training. `again`, `output` and `packed` as in
-/// linear().
+/// then accumulated in float32 and rounded once. `again`, `output` and `packed` as in linear().
 struct LoraTensors {
   at::Tensor a_rI;
   at::Tensor b_Or;
   double scale = 1.0;
-  double dropout = 0.0;
+  double dropout = 0.0;                 ///< chance of the mask: what it keeps is divided by 1 - dropout
+  std::optional<at::Tensor> mask_TI{};  ///< of x, from dropout_mask(); without one nothing is dropped
 };
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                        const LoraTensors& lora, const RecomputePtr& again = {}, Output output = Output::kComputed,

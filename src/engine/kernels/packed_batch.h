@@ -25,6 +25,9 @@ struct PackedBatch {
   at::Tensor supervised_positions_S;  ///< int64
   at::Tensor supervised_targets_S;    ///< int64
 
+  /// int64: by which each token's dropout is drawn. Undefined: nothing drops.
+  at::Tensor draw_keys_T;
+
   int64_t tokens() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
   int64_t rows() const { return static_cast<int64_t>(row_offsets.size()) - 1; }
   int64_t supervised() const { return supervised_positions_S.defined() ? supervised_positions_S.size(0) : 0; }

@@ -19,6 +19,12 @@ namespace assay::engine {
 
 using architecture::ModelConfig;
 
+/// Where a layer draws its adapter's dropout (see dropout_mask()).
+struct DropoutPlace {
+  at::Tensor keys_T{};  ///< PackedBatch::draw_keys_T
+  int64_t part = 0;     ///< which of the equal parts of the whole layer's input the layer reads
+};
+
 /// A linear layer under its Hugging Face module path ("model.layers.0.self_attn.q_proj"). An adapter, put on from
 /// outside, changes what forward() computes.
 struct Linear {
@@ -32,7 +38,7 @@ struct Linear {
   /// Whether anything of it has a gradient.
   bool trains() const;
   /// `output` as in linear() of the kernels.
-  at::Tensor forward(const Recomputable& x_TI, Output output = Output::kComputed) const;
+  at::Tensor forward(const Recomputable& x_TI, Output output = Output::kComputed, const DropoutPlace& place = {}) const;
 };
 
 /// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").

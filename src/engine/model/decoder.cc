@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/model/attention_dropout.h"
 #include "engine/model/decoder_forecast.h"
+#include "engine/model/random_normal.h"
 
 namespace assay::engine {
 namespace {
@@ -92,31 +92,37 @@ NormedSum Decoder::add_norm(const LayerState& state, const RmsNorm& norm) const 
 }
 
 at::Tensor Decoder::attend(const DecoderLayer& layer, const Recomputable& x_TH, const LayerRun& run) const {
-  const AttentionOptions options{.query_heads = layer.q_proj.weight_OI.size(0) / config_.head_dim,
+  const int64_t heads = layer.q_proj.weight_OI.size(0) / config_.head_dim;
+  const auto first_head = static_cast<uint64_t>(split_.part() * heads);
+  const AttentionOptions options{.query_heads = heads,
                                  .key_value_heads = layer.k_proj.weight_OI.size(0) / config_.head_dim,
                                  .head_dim = config_.head_dim,
                                  .scale = config_.attention_scale,
-                                 .sliding_window = layer.sliding_window};
-  const at::Tensor q_TND = norm_heads(layer.q_norm, layer.q_proj.forward(x_TH), config_.rms_norm_eps);
-  const at::Tensor k_TKD = norm_heads(layer.k_norm, layer.k_proj.forward(x_TH), config_.rms_norm_eps);
-  const at::Tensor v_TKD = layer.v_proj.forward(x_TH);
-  if (training_ && config_.attention_dropout > 0) {
-    return attention_with_dropout(q_TND, k_TKD, v_TKD, run.batch, run.rotary, options, config_.attention_dropout);
-  }
+                                 .sliding_window = layer.sliding_window,
+                                 .dropout = training_ ? config_.attention_dropout : 0,
+                                 .dropout_stream = stream_key(0, layer.attention_path) + first_head};
+  const DropoutPlace place{run.batch.draw_keys_T};
+  const at::Tensor q_TND =
+      norm_heads(layer.q_norm, layer.q_proj.forward(x_TH, Output::kComputed, place), config_.rms_norm_eps);
+  const at::Tensor k_TKD =
+      norm_heads(layer.k_norm, layer.k_proj.forward(x_TH, Output::kComputed, place), config_.rms_norm_eps);
+  const at::Tensor v_TKD = layer.v_proj.forward(x_TH, Output::kComputed, place);
   return attention(q_TND, k_TKD, v_TKD, run.batch, &run.rotary, options, run.kept);
 }
 
 LayerResult Decoder::forward_layer(const DecoderLayer& layer, const LayerState& input, const LayerRun& run) const {
   const int64_t tokens = run.batch.tokens();
   const auto [entry_TH, attention_input_TH] = add_norm(input, layer.input_norm);
+  const DropoutPlace whole{run.batch.draw_keys_T};
+  const DropoutPlace part{run.batch.draw_keys_T, split_.part()};
+  const at::Tensor heads_TND = attend(layer, split_.enter(attention_input_TH, tokens, layer.q_proj.path), run);
   const at::Tensor attended_TH =
-      split_.sum(layer.o_proj.forward(attend(layer, split_.enter(attention_input_TH, tokens, layer.q_proj.path), run)),
-                 tokens, layer.o_proj.path);
+      split_.sum(layer.o_proj.forward(heads_TND, Output::kComputed, part), tokens, layer.o_proj.path);
   const auto [residual_TH, mlp_input_TH] = add_norm({entry_TH, attended_TH}, layer.post_attention_norm);
   const Recomputable x_TH = split_.enter(mlp_input_TH, tokens, layer.gate_proj.path);
-  const at::Tensor gate_TI = layer.gate_proj.forward(x_TH);
-  const at::Tensor up_TI = layer.up_proj.forward(x_TH);
-  const at::Tensor part_TH = layer.down_proj.forward(recomputable_swiglu(gate_TI, up_TI), run.output);
+  const at::Tensor gate_TI = layer.gate_proj.forward(x_TH, Output::kComputed, whole);
+  const at::Tensor up_TI = layer.up_proj.forward(x_TH, Output::kComputed, whole);
+  const at::Tensor part_TH = layer.down_proj.forward(recomputable_swiglu(gate_TI, up_TI), run.output, part);
   return {{residual_TH, split_.sum(part_TH, tokens, layer.down_proj.path, run.output)}, entry_TH};
 }
 
@@ -135,8 +141,7 @@ LayerState Decoder::checkpoint_layer(size_t index, const LayerState& input,
                 kept = KeptAttention()](const LayerState& state) mutable {
     return run_layer(index, state, {*batch, rotary, std::exchange(output, Output::kUnset), &kept});
   };
-  const bool draws = (training_ && config_.attention_dropout > 0) || layers_[index].has_dropout();
-  return checkpointed(std::move(layer), input, draws);
+  return checkpointed(std::move(layer), input);
 }
 
 LayerState Decoder::run_layers(const PackedBatch& batch) {

@@ -5,13 +5,14 @@
 namespace assay::engine {
 
 DecoderLayer::DecoderLayer(const std::string& path)
-    : input_norm{path + ".input_layernorm", {}},
-      q_proj{.path = path + ".self_attn.q_proj"},
-      k_proj{.path = path + ".self_attn.k_proj"},
-      v_proj{.path = path + ".self_attn.v_proj"},
-      o_proj{.path = path + ".self_attn.o_proj"},
-      q_norm{path + ".self_attn.q_norm", {}},
-      k_norm{path + ".self_attn.k_norm", {}},
+    : attention_path(path + ".self_attn"),
+      input_norm{path + ".input_layernorm", {}},
+      q_proj{.path = attention_path + ".q_proj"},
+      k_proj{.path = attention_path + ".k_proj"},
+      v_proj{.path = attention_path + ".v_proj"},
+      o_proj{.path = attention_path + ".o_proj"},
+      q_norm{attention_path + ".q_norm", {}},
+      k_norm{attention_path + ".k_norm", {}},
       post_attention_norm{path + ".post_attention_layernorm", {}},
       gate_proj{.path = path + ".mlp.gate_proj"},
       up_proj{.path = path + ".mlp.up_proj"},
@@ -32,11 +33,6 @@ std::vector<const RmsNorm*> DecoderLayer::norms() const {
 bool DecoderLayer::trains() const {
   return std::ranges::any_of(norms(), [](const RmsNorm* norm) { return norm->weight_H.requires_grad(); }) ||
          std::ranges::any_of(linears(), &Linear::trains);
-}
-
-bool DecoderLayer::has_dropout() const {
-  return std::ranges::any_of(
-      linears(), [](const Linear* linear) { return linear->training && linear->lora && linear->lora->dropout > 0; });
 }
 
 at::Tensor& DecoderLayer::place(std::string_view name) {

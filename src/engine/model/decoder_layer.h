@@ -19,6 +19,7 @@ struct DecoderLayer {
   /// Without parameters: each belongs at its place(). `path` is "model.layers.0".
   explicit DecoderLayer(const std::string& path);
 
+  std::string attention_path;
   RmsNorm input_norm;
   Linear q_proj, k_proj, v_proj, o_proj;
   RmsNorm q_norm, k_norm;  ///< of each head; undefined where the family has none
@@ -32,8 +33,6 @@ struct DecoderLayer {
 
   /// Whether anything of it has a gradient.
   bool trains() const;
-  /// Whether its adapters drop anything.
-  bool has_dropout() const;
 
   /// Of the parameter with this name; throws c10::Error where the layer has no part of it.
   at::Tensor& place(std::string_view name);

@@ -1,15 +1,11 @@
 #include "engine/model/gradient_checkpointing.h"
 
-#include <ATen/Context.h>
-#include <ATen/core/Generator.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <mutex>
-#include <optional>
 #include <utility>
 
 namespace assay::engine {
@@ -18,48 +14,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Generator generator_of(at::Device device) {
-  return at::globalContext().defaultGenerator(device);
-}
-
-at::Tensor random_state(at::Device device) {
-  at::Generator generator = generator_of(device);
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_random_state(at::Device device, const at::Tensor& state) {
-  at::Generator generator = generator_of(device);
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
-
-/// Puts the generator back to `state` (if any) while it lives, and afterwards to where it was.
-class ReplayedRandomNumbers {
- public:
-  ReplayedRandomNumbers(at::Device device, const at::Tensor& state) : device_(device) {
-    if (state.defined()) {
-      before_ = random_state(device);
-      set_random_state(device, state);
-    }
-  }
-  ~ReplayedRandomNumbers() {
-    if (before_.defined()) {
-      set_random_state(device_, before_);
-    }
-  }
-  ReplayedRandomNumbers(const ReplayedRandomNumbers&) = delete;
-  ReplayedRandomNumbers& operator=(const ReplayedRandomNumbers&) = delete;
-
- private:
-  at::Device device_;
-  at::Tensor before_;
-};
-
 /// What backward needs to run the layer again; owned by the graph.
 struct Replay : torch::CustomClassHolder {
   LayerFunction layer;
-  at::Tensor random_state;  ///< undefined when the layer draws nothing
   bool has_block = false;
   at::TensorOptions block_options;  ///< a residual stream in float32 may have 16-bit blocks
   bool input_requires_grad = false;
@@ -91,7 +48,6 @@ struct CheckpointedLayer : torch::autograd::Function<CheckpointedLayer> {
     LayerResult result;
     {
       const at::AutoGradMode with_grad(true);
-      const ReplayedRandomNumbers replayed(entry_TH.device(), replay->random_state);
       result = replay->layer(input);
     }
     propagate(result.state, grads);
@@ -116,7 +72,7 @@ struct CheckpointedLayer : torch::autograd::Function<CheckpointedLayer> {
 
 }  // namespace
 
-LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_random_numbers) {
+LayerState checkpointed(LayerFunction layer, const LayerState& input) {
   auto replay = c10::make_intrusive<Replay>();
   replay->layer = std::move(layer);
   replay->has_block = input.block_TH.defined();
@@ -125,9 +81,6 @@ LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_
   }
   replay->input_requires_grad =
       input.residual_TH.requires_grad() || (replay->has_block && input.block_TH.requires_grad());
-  if (uses_random_numbers && !input.residual_TH.is_meta()) {
-    replay->random_state = random_state(input.residual_TH.device());
-  }
   const at::Tensor anchor = at::empty({0}, input.residual_TH.options()).requires_grad_();
   const at::Tensor block_TH = replay->has_block ? input.block_TH : anchor;
   variable_list outputs = CheckpointedLayer::apply(input.residual_TH, block_TH, anchor, replay);

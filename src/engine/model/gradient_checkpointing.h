@@ -23,10 +23,10 @@ struct LayerResult {
 
 using LayerFunction = std::function<LayerResult(const LayerState& input)>;
 
-/// Runs `layer` and keeps of it only its entry sum (and what `layer` itself keeps); backward runs it again, with the
-/// same random numbers when `uses_random_numbers`. Gradients of the input and of whatever `layer` holds are those of
-/// layer(input), to the bit. `layer` is kept until the graph is freed. Call it only when the input or something in the
-/// layer requires grad.
-LayerState checkpointed(LayerFunction layer, const LayerState& input, bool uses_random_numbers);
+/// Runs `layer` and keeps of it only its entry sum (and what `layer` itself keeps); backward runs it again: it must not
+/// draw from a generator that has moved on (dropout_mask() does not). Gradients of the input and of whatever `layer`
+/// holds are those of layer(input), to the bit. `layer` is kept until the graph is freed. Call it only when the input
+/// or something in the layer requires grad.
+LayerState checkpointed(LayerFunction layer, const LayerState& input);
 
 }  // namespace assay::engine

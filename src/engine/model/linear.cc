@@ -1,4 +1,5 @@
 #include "engine/model/causal_lm.h"
+#include "engine/model/random_normal.h"
 
 namespace assay::engine {
 
@@ -7,13 +8,18 @@ bool Linear::trains() const {
          (lora && (lora->a_rI.requires_grad() || lora->b_Or.requires_grad()));
 }
 
-at::Tensor Linear::forward(const Recomputable& x_TI, Output output) const {
+at::Tensor Linear::forward(const Recomputable& x_TI, Output output, const DropoutPlace& place) const {
   if (!lora) {
     return engine::linear(x_TI.value, weight_OI, bias_O, x_TI.again, output, packed);
   }
   LoraTensors active = *lora;
-  if (!training) {
-    active.dropout = 0.0;
+  if (training && lora->dropout > 0.0) {
+    const int64_t features = x_TI.value.size(1);
+    active.mask_TI = dropout_mask({.keys_T = place.keys_T,
+                                   .stream = stream_key(0, path),
+                                   .chance = lora->dropout,
+                                   .first_feature = place.part * features,
+                                   .features = features});
   }
   return engine::lora_linear(x_TI.value, weight_OI, bias_O, active, x_TI.again, output, packed);
 }

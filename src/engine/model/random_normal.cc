@@ -128,6 +128,10 @@ uint64_t stream_key(uint64_t seed, std::string_view name) {
   return split_mix(state);
 }
 
+void fill_keys(std::span<int64_t> keys, uint64_t key) {
+  std::ranges::generate(keys, [&] { return static_cast<int64_t>(split_mix(key)); });
+}
+
 void fill_normal(at::Tensor& target, double stddev, uint64_t key) {
   static const Ziggurat ziggurat;
   fill(target, key, [stddev](Xoshiro256& random) { return stddev * ziggurat.draw(random); });

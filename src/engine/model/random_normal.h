@@ -4,12 +4,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace assay::engine {
 
 /// A stream key for a named tensor, so that a tensor's numbers depend neither on other tensors nor on their order.
 uint64_t stream_key(uint64_t seed, std::string_view name);
+
+/// Keys that follow from `key` one after the other: SplitMix64 (Steele, Lea & Flood 2014).
+void fill_keys(std::span<int64_t> keys, uint64_t key);
 
 /// Fills the contiguous CPU tensor `target` (float32, bfloat16 or float16) from N(0, stddev). The same key gives the
 /// same numbers, rounded to the tensor's dtype, whatever the number of threads. Ziggurat method (Marsaglia & Tsang

@@ -28,6 +28,8 @@ class SplitHooks {
   /// do not count.
   virtual at::Tensor sum_parts(const at::Tensor& part, int64_t tokens, Output output, std::string_view label) = 0;
 
+  /// Which of the equal parts of the features this is.
+  virtual int64_t part() const = 0;
   /// Among how many ranks the tokens are divided.
   virtual int64_t token_parts() const { return 1; }
   /// This rank's tokens of what all ranks have.
@@ -61,6 +63,7 @@ class SplitProducts {
                  Output output = Output::kComputed) const {
     return hooks_ == nullptr ? part : hooks_->sum_parts(part, tokens, output, label);
   }
+  int64_t part() const { return hooks_ == nullptr ? 0 : hooks_->part(); }
   int64_t token_parts() const { return hooks_ == nullptr ? 1 : hooks_->token_parts(); }
   at::Tensor split_tokens(const at::Tensor& x_TH, std::string_view label) const {
     return hooks_ == nullptr ? x_TH : hooks_->split_tokens(x_TH, label);

@@ -231,7 +231,7 @@ LayerState Vit::run_layer(size_t index, const LayerState& input, const std::shar
   auto layer = [this, index, batch, again = false](const LayerState& state) mutable {
     return forward_layer(index, state, *batch, std::exchange(again, true));
   };
-  return checkpointed(std::move(layer), input, /*uses_random_numbers=*/false);
+  return checkpointed(std::move(layer), input);
 }
 
 at::Tensor Vit::forward(const at::Tensor& input) {

@@ -25,6 +25,7 @@ class TensorParallel : public SplitHooks, public Shardable {
   TensorParallel(const TensorParallel&) = delete;
   TensorParallel& operator=(const TensorParallel&) = delete;
 
+  int64_t part() const override { return ranks_.rank(); }
   at::Tensor enter_parts(const at::Tensor& input, int64_t tokens, std::string_view label) override;
   at::Tensor sum_parts(const at::Tensor& part, int64_t tokens, Output output, std::string_view label) override;
 

@@ -62,7 +62,7 @@ std::unique_ptr<Decoder> make_model(const Case& c, const TensorPlace& place = {}
   };
   auto model = std::make_unique<Decoder>(config_of(c), source);
   if (c.lora) {
-    const job::LoraOptions options{.rank = 2, .alpha = 8, .dropout = 0, .target_modules = {"all-linear"}};
+    const job::LoraOptions options{.rank = 2, .alpha = 8, .dropout = 0.3, .target_modules = {"all-linear"}};
     apply_lora(*model, options, 7, place);
     // B starts at zero, with which A has no gradient.
     for (const auto& [name, tensor] : trainable_parameters(*model)) {
@@ -84,6 +84,7 @@ at::Tensor loss_of(Decoder& model, int64_t step) {
   batch.row_offsets = {0, kTokens};
   batch.row_offsets_R1 = at::tensor({0, static_cast<int>(kTokens)}, at::kInt);
   batch.longest_row = kTokens;
+  batch.draw_keys_T = at::arange(kTokens) + 100 * step;
   batch.supervised_positions_S = at::arange(kTokens - 1);
   batch.supervised_targets_S = batch.ids_T.narrow(0, 1, kTokens - 1).contiguous();
   return model.loss_sum(batch, 1.0 / (kTokens - 1)) / static_cast<double>(kTokens - 1);
@@ -174,7 +175,7 @@ Course train_part(const Case& c, int64_t steps, Communicator& ranks) {
 class TensorParallelDecoder : public ::testing::TestWithParam<Case> {};
 
 const std::string kLlama = R"("model_type": "llama", "attention_bias": true, "mlp_bias": true)";
-const std::string kQwen2 = R"("model_type": "qwen2")";
+const std::string kQwen2 = R"("model_type": "qwen2", "attention_dropout": 0.2)";
 const std::string kQwen3 = R"("model_type": "qwen3", "head_dim": 10)";
 const std::string kGranite = R"("model_type": "granite", "embedding_multiplier": 2.0, "attention_multiplier": 0.3,
     "residual_multiplier": 0.5, "logits_scaling": 3.0)";

@@ -65,10 +65,10 @@ at::Tensor TestModel::loss(const at::Tensor& ids_T, const at::Tensor& targets_T)
   const at::Tensor embedded = leave(0, engine::embedding(ids_T, embedding_VH_), false);
   LayerState state{embedded, at::zeros_like(embedded)};
   for (size_t i = options_.skip_layer ? 1 : 0; i < layers_.size(); ++i) {
-    state = options_.checkpointed && at::GradMode::is_enabled()
-                ? checkpointed([this, i, runs = 0](const LayerState& s) mutable { return run(i, s, runs++ > 0); },
-                               state, false)
-                : run(i, state, false).state;
+    state =
+        options_.checkpointed && at::GradMode::is_enabled()
+            ? checkpointed([this, i, runs = 0](const LayerState& s) mutable { return run(i, s, runs++ > 0); }, state)
+            : run(i, state, false).state;
   }
   const at::Tensor entry = enter(last, state.residual_TH, false);
   const at::Tensor normed = add_rms_norm(entry, state.block_TH, norm_H_, 1e-6).second;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/model/random_normal.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
@@ -80,9 +81,19 @@ void check_row(const data::TokenRowView& row, int64_t vocab_size) {
   }
 }
 
+std::vector<int64_t> token_keys(std::span<const int64_t> offsets, std::span<const uint64_t> row_keys) {
+  std::vector<int64_t> keys(static_cast<size_t>(offsets.back()));
+  for (size_t row = 0; row < row_keys.size(); ++row) {
+    const auto begin = static_cast<size_t>(offsets[row]);
+    fill_keys(std::span(keys).subspan(begin, static_cast<size_t>(offsets[row + 1]) - begin), row_keys[row]);
+  }
+  return keys;
+}
+
 }  // namespace
 
-PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_size, c10::Device device) {
+PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_size, c10::Device device,
+                      std::span<const uint64_t> row_keys) {
   PackedRows packed;
   for (const data::TokenRowView& row : rows) {
     check_row(row, vocab_size);
@@ -96,17 +107,18 @@ PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_si
       .longest_row = packed.longest_row,
       .supervised_positions_S = tensor_of(packed.supervised_positions, device),
       .supervised_targets_S = tensor_of(packed.supervised_targets, device),
+      .draw_keys_T = row_keys.empty() ? at::Tensor() : tensor_of(token_keys(packed.offsets, row_keys), device),
   };
 }
 
 PackedBatch pack_rows(const data::TokenFile& file, std::span<const int64_t> indices, int64_t max_length,
-                      int64_t vocab_size, c10::Device device) {
+                      int64_t vocab_size, c10::Device device, std::span<const uint64_t> row_keys) {
   std::vector<data::TokenRowView> rows;
   rows.reserve(indices.size());
   for (const int64_t index : indices) {
     rows.push_back(file.row(index, max_length));
   }
-  return pack_rows(rows, vocab_size, device);
+  return pack_rows(rows, vocab_size, device, row_keys);
 }
 
 }  // namespace assay::engine

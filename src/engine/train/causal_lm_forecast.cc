@@ -82,12 +82,13 @@ class ShapeSource {
 PackedBatch beside_shapes(const PackedBatch& batch) {
   PackedBatch moved = batch;
   moved.positions_T = at::empty_like(batch.positions_T, at::kMeta);
+  moved.draw_keys_T = at::empty_like(batch.positions_T, at::kMeta);
   moved.supervised_positions_S = at::empty_like(batch.supervised_positions_S, at::kMeta);
   return moved;
 }
 
 int64_t index_bytes(const PackedBatch& batch) {
-  return static_cast<int64_t>(batch.ids_T.nbytes() + batch.positions_T.nbytes() +
+  return static_cast<int64_t>(batch.ids_T.nbytes() + batch.positions_T.nbytes() + batch.draw_keys_T.nbytes() +
                               batch.supervised_positions_S.nbytes() + batch.supervised_targets_S.nbytes());
 }
 

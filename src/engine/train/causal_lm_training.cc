@@ -1,5 +1,3 @@
-#include <ATen/Context.h>
-
 #include <utility>
 
 #include "base/text.h"
@@ -124,8 +122,6 @@ class CausalLmTraining : public Training {
 
 std::unique_ptr<Training> load_training(const job::TunePlan& plan, const RankEnvironment& environment,
                                         c10::Device device, EventWriter& events) {
-  // Ranks draw their dropout apart, but for those that hold one model: what they share of it must drop alike.
-  at::manual_seed(plan.seed + static_cast<uint64_t>(environment.rank / (plan.knobs.tp_size * plan.knobs.pp_size)));
   return std::make_unique<CausalLmTraining>(plan, load_causal_lm_session(plan, environment, device, events), device);
 }
 

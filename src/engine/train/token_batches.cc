@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/model/random_normal.h"
 #include "engine/model/status_error.h"
 #include "engine/train/batch.h"
 #include "engine/train/row_deal.h"
@@ -28,8 +29,14 @@ OrderOptions order_of(const data::TokenFile& rows, const TokenBatchOptions& opti
 PackedBatch pack_nothing(int64_t vocab_size, c10::Device device) {
   constexpr std::array<int32_t, 1> kId = {0};
   constexpr std::array<int32_t, 1> kLabel = {data::kMaskedLabel};
+  constexpr std::array<uint64_t, 1> kKey = {0};
   const std::array<data::TokenRowView, 1> rows = {{{kId, kLabel, 0}}};
-  return pack_rows(rows, vocab_size, device);
+  return pack_rows(rows, vocab_size, device, kKey);
+}
+
+/// Of the row at `place` of a step's, whichever rank it is dealt to.
+uint64_t draw_key(uint64_t seed, int64_t step, int64_t place) {
+  return stream_key(seed, fmt::format("dropout of row {} of step {}", place, step));
 }
 
 }  // namespace
@@ -118,16 +125,20 @@ TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device d
   const auto [rows, hands] = deal(step);
   const auto most = static_cast<int64_t>(std::ranges::max(hands, {}, &std::vector<int64_t>::size).size());
   std::vector<int64_t> own;
+  std::vector<uint64_t> keys;
   for (const int64_t place : hands[static_cast<size_t>(options_.rank)]) {
     own.push_back(rows[static_cast<size_t>(place)]);
+    keys.push_back(draw_key(options_.seed, step, place));
   }
 
   TokenWindow window{.supervised_tokens = supervised_tokens(rows)};
   for (int64_t begin = 0; begin < most; begin += options_.batch_size) {
     const int64_t end = std::min(begin + options_.batch_size, static_cast<int64_t>(own.size()));
     if (begin < end) {
-      const auto batch = std::span(own).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-      window.batches.push_back(pack_rows(rows_, batch, options_.max_length, vocab_size, device));
+      const auto first = static_cast<size_t>(begin);
+      const auto count = static_cast<size_t>(end - begin);
+      window.batches.push_back(pack_rows(rows_, std::span(own).subspan(first, count), options_.max_length, vocab_size,
+                                         device, std::span(keys).subspan(first, count)));
       ++window.with_rows;
     } else {
       window.batches.push_back(pack_nothing(vocab_size, device));

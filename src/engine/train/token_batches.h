@@ -18,8 +18,8 @@ struct TokenBatchOptions {
   int64_t accumulation_steps = 1;  ///< micro-batches of a rank and step
   int64_t max_length = 512;        ///< rows are cut to this many tokens
   bool shuffle = false;
-  uint64_t seed = 0;
-  int64_t rank = 0;  ///< of `ranks` that see different rows
+  uint64_t seed = 0;  ///< of permutations, and of what dropout is drawn by
+  int64_t rank = 0;   ///< of `ranks` that see different rows
   int64_t ranks = 1;
 };
 
@@ -38,7 +38,8 @@ class TokenBatches {
 
   const data::TokenFile& rows() const { return rows_; }
   int64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
-  /// Of step `step` (from 1): all ranks' together are the window that one rank with `ranks` times the accumulation has.
+  /// Of step `step` (from 1): all ranks' together are the window that one rank with `ranks` times the accumulation has,
+  /// and each row's dropout is drawn as there.
   /// Throws StatusError as pack_rows() does.
   TokenWindow window(int64_t step, int64_t vocab_size, c10::Device device);
   /// Of all ranks' micro-batches in the first `steps` steps, the one with the most tokens, on the CPU. Where these are

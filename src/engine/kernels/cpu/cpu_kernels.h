@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "engine/kernels/dropout_mask.h"
+
 namespace assay::engine {
 
 /// y = weight * round(x / rms(x)), with x = residual + multiplier * block when `block` is given (then `sum` receives
@@ -214,6 +216,7 @@ struct CpuKernels {
   const char* isa;
   TypedKernels typed[3];         ///< indexed by CpuDtype
   BlockProduct float32_product;  ///< n must be a multiple of 16
+  void (*dropout_mask)(const DropoutMaskTask&, int64_t begin, int64_t end);
 
   const TypedKernels& of(CpuDtype dtype) const { return typed[static_cast<int>(dtype)]; }
 };

@@ -4,6 +4,7 @@
 #include "engine/kernels/cpu/attention_backward_kernels.h"
 #include "engine/kernels/cpu/attention_kernels.h"
 #include "engine/kernels/cpu/block_product.h"
+#include "engine/kernels/cpu/dropout_kernels.h"
 #include "engine/kernels/cpu/elementwise_kernels.h"
 #include "engine/kernels/cpu/gelu_kernels.h"
 #include "engine/kernels/cpu/layer_norm_kernels.h"
@@ -49,6 +50,7 @@ constexpr TypedKernels kTyped = {
 };
 
 extern const CpuKernels kKernels;
-const CpuKernels kKernels = {ASSAY_NAME_OF(ASSAY_ISA), {kTyped<float>, kTyped<Bf16>, kTyped<Half>}, float32_product};
+const CpuKernels kKernels = {
+    ASSAY_NAME_OF(ASSAY_ISA), {kTyped<float>, kTyped<Bf16>, kTyped<Half>}, float32_product, dropout_mask};
 
 }  // namespace assay::engine::ASSAY_ISA

@@ -25,6 +25,7 @@ at::Tensor column_sums(const at::Tensor& y_MO, at::ScalarType dtype);
 at::Tensor project_down(const Dropped& x, const at::Tensor& a_rI, double scale);
 void project_up(const at::Tensor& low_Tr, const at::Tensor& a_rI, double scale, const Dropped& y);
 at::Tensor outer_sum(const at::Tensor& low_Tr, const Dropped& x, double scale);
+at::Tensor dropout_mask(const DropoutDraw& draw);
 /// In blocks. Keeps q, k, v, the output and one float32 per token and head for backward.
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
                      const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
@@ -52,6 +53,7 @@ inline constexpr Operations kOperations{.name = "cpu",
                                         .project_down = project_down,
                                         .project_up = project_up,
                                         .outer_sum = outer_sum,
+                                        .dropout_mask = dropout_mask,
                                         .attention = attention,
                                         .adamw = adamw,
                                         .sgd = sgd,

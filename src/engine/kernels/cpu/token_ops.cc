@@ -84,4 +84,15 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
   return at::scalar_tensor(total, logits_CV.options().dtype(at::kFloat));
 }
 
+at::Tensor dropout_mask(const DropoutDraw& draw) {
+  at::Tensor mask_TF = at::empty({draw.keys_T.size(0), draw.features}, draw.keys_T.options().dtype(at::kByte));
+  if (mask_TF.is_meta()) {
+    return mask_TF;
+  }
+  const DropoutMaskTask task = mask_task(draw, draw.keys_T, mask_TF);
+  parallel_rows(task.tokens, task.features,
+                [&](int64_t begin, int64_t end) { cpu_kernels().dropout_mask(task, begin, end); });
+  return mask_TF;
+}
+
 }  // namespace assay::engine::cpu

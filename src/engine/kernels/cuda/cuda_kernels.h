@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/kernels/cuda/tasks.h"
+#include "engine/kernels/dropout_mask.h"
 
 struct CUstream_st;
 
@@ -33,6 +34,7 @@ void launch(const Rotate& task, Dtype dtype, Stream stream);
 void launch(const CrossEntropy& task, Dtype dtype, Stream stream);
 void launch(const Split& task, Dtype dtype, Stream stream);
 void launch(const AddMasked& task, Dtype dtype, Stream stream);
+void launch(const DropoutMaskTask& task, Stream stream);
 
 /// Dtypes of an update with adamw. `copy` is the gradient's where there is no copy; either all but the moments are the
 /// same, the moments float32 if they are not, or else parameter and moments are float32 and the gradient is that or

@@ -40,6 +40,10 @@ __global__ void split_kernel(const __grid_constant__ Split task) {
   split<T>(task, Grid{});
 }
 
+__global__ void dropout_mask_kernel(const __grid_constant__ DropoutMaskTask task, int64_t counters) {
+  dropout_mask(task, counters, Grid{});
+}
+
 /// A block to a token.
 template <typename T, int kLanes>
 __global__ void rotate_kernel(const __grid_constant__ Rotate task) {
@@ -111,6 +115,13 @@ void launch(const Split& task, Dtype dtype, Stream stream) {
   with_type(dtype, [&](auto zero) {
     split_kernel<decltype(zero)><<<blocks_for(count), kElementwiseThreads, 0, stream>>>(task);
   });
+}
+
+void launch(const DropoutMaskTask& task, Stream stream) {
+  const int64_t counters = counters_of_token(task);
+  if (task.tokens * task.features > 0) {
+    dropout_mask_kernel<<<blocks_for(task.tokens * counters), kElementwiseThreads, 0, stream>>>(task, counters);
+  }
 }
 
 void launch(const Rotate& task, Dtype dtype, Stream stream) {

@@ -1,4 +1,4 @@
-// SwiGLU, residual sums, rotary positions and the element-wise parts of a low-rank update. See lanes.h.
+// SwiGLU, residual sums, rotary positions, dropout masks and the element-wise parts of a low-rank update. See lanes.h.
 #pragma once
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include "engine/kernels/cuda/lanes.h"
 #include "engine/kernels/cuda/norm_bodies.h"
 #include "engine/kernels/cuda/tasks.h"
+#include "engine/kernels/dropout_mask.h"
 
 namespace assay::engine::cuda {
 
@@ -132,6 +133,40 @@ ASSAY_DEVICE_CODE void add_masked(const AddMasked& task, const Team& team) {
     }
     store(y, values);
   });
+}
+
+/// Of philox().
+struct PhiloxLane {
+  using Word = uint32_t;
+
+  ASSAY_DEVICE_CODE static void multiply(uint32_t a, uint32_t factor, uint32_t& high, uint32_t& low) {
+    const uint64_t product = uint64_t{a} * factor;
+    high = static_cast<uint32_t>(product >> 32);
+    low = static_cast<uint32_t>(product);
+  }
+};
+
+inline int64_t counters_of_token(const DropoutMaskTask& task) {
+  const int64_t first = task.first_feature / kFeaturesOfCounter;
+  return (task.first_feature + task.features - 1) / kFeaturesOfCounter - first + 1;
+}
+
+/// `counters`: counters_of_token().
+template <typename Team>
+ASSAY_DEVICE_CODE void dropout_mask(const DropoutMaskTask& task, int64_t counters, const Team& team) {
+  for (int64_t i = team.rank(); i < task.tokens * counters; i += team.size()) {
+    const int64_t token = i / counters;
+    const int64_t counter = task.first_feature / kFeaturesOfCounter + i % counters;
+    uint32_t words[kFeaturesOfCounter] = {static_cast<uint32_t>(counter), 0, static_cast<uint32_t>(task.stream),
+                                          static_cast<uint32_t>(task.stream >> 32)};
+    philox<PhiloxLane>(words, static_cast<uint64_t>(task.keys[token]));
+    for (int64_t word = 0; word < kFeaturesOfCounter; ++word) {
+      const int64_t feature = counter * kFeaturesOfCounter + word - task.first_feature;
+      if (feature >= 0 && feature < task.features) {
+        task.mask[token * task.features + feature] = words[word] >= task.dropped_below ? 1 : 0;
+      }
+    }
+  }
 }
 
 }  // namespace assay::engine::cuda

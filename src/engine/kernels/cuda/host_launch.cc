@@ -243,6 +243,10 @@ void launch(const Split& task, Dtype dtype, Stream) {
   with_type(dtype, [&](auto zero) { run_team([&](HostTeam& team) { split<decltype(zero)>(task, team); }); });
 }
 
+void launch(const DropoutMaskTask& task, Stream) {
+  run_team([&](HostTeam& team) { dropout_mask(task, counters_of_token(task), team); });
+}
+
 void launch(const CrossEntropy& task, Dtype dtype, Stream) {
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -122,6 +122,12 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
   return losses_C.sum();
 }
 
+at::Tensor dropout_mask(const DropoutDraw& draw) {
+  at::Tensor mask_TF = at::empty({draw.keys_T.size(0), draw.features}, draw.keys_T.options().dtype(at::kByte));
+  on_stream_of(mask_TF, [&](Stream stream) { launch(mask_task(draw, draw.keys_T, mask_TF), stream); });
+  return mask_TF;
+}
+
 at::Tensor split(const at::Tensor& values, std::array<int, 3> pieces, bool side_by_side) {
   const int64_t rows = values.size(0);
   const int64_t columns = values.size(1);
@@ -159,6 +165,7 @@ const Operations kOperations{.name = "cuda",
                              .project_down = project_down,
                              .project_up = project_up,
                              .outer_sum = outer_sum,
+                             .dropout_mask = dropout_mask,
                              .attention = attention,
                              .rotate = rotate,
                              .adamw = adamw,

@@ -23,6 +23,7 @@ at::Tensor project_down(const Dropped& x, const at::Tensor& a_rI, double scale);
 /// To 16 bits of the update, which is then rounded to the 8 of y.
 void project_up(const at::Tensor& low_Tr, const at::Tensor& a_rI, double scale, const Dropped& y);
 at::Tensor outer_sum(const at::Tensor& low_Tr, const Dropped& x, double scale);
+at::Tensor dropout_mask(const DropoutDraw& draw);
 /// libtorch's flash attention over all rows at once, for 16-bit dtypes; the reference's where it has none. Keeps the
 /// rotated q and k, v, the output and one float32 per token and head for backward, which sums in the same order on
 /// every run. Needs no kernels of ours.

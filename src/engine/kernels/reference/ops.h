@@ -1,7 +1,8 @@
 // The reference row of op_table.h: every operation out of libtorch's own, on any device and in any floating dtype. The
 // contracts here are those of each column; the other rows round as these do. Private to engine/kernels.
 //
-// None of it takes part in autograd but attention(). Tensors are contiguous and on one device.
+// None of it takes part in autograd but attention(), of which this row alone has dropout. Tensors are contiguous and on
+// one device.
 #pragma once
 
 #include <vector>
@@ -49,6 +50,9 @@ at::Tensor column_sums(const at::Tensor& y_MO, at::ScalarType dtype);
 at::Tensor project_down(const Dropped& x, const at::Tensor& a_rI, double scale);
 void project_up(const at::Tensor& low_Tr, const at::Tensor& a_rI, double scale, const Dropped& y);
 at::Tensor outer_sum(const at::Tensor& low_Tr, const Dropped& x, double scale);
+
+/// As in ops.h, by libtorch's own generator of these numbers, on the host.
+at::Tensor dropout_mask(const DropoutDraw& draw);
 
 /// As in engine/kernels/ops.h, differentiable: backward is each row's own.
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
