@@ -40,18 +40,6 @@ struct RecommendOptions {
 
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
-Result<report::Demand> DemandOf(const RecommendOptions& options) {
-  report::Demand demand;
-  if (options.batch_size > 0) {
-    demand.batch_size = static_cast<double>(options.batch_size);
-  }
-  if (!options.memory_cap.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(options.memory_cap));
-    demand.memory_gib = static_cast<double>(bytes) / kBytesPerGib;
-  }
-  return demand;
-}
-
 std::string LabelOf(const report::Prediction& prediction) {
   return prediction.line->label.empty() ? "all" : prediction.line->label;
 }
@@ -119,17 +107,36 @@ nlohmann::json ToJson(const report::Prediction& prediction) {
   return json;
 }
 
-/// The recommended point: that of the line's first run, with another batch size.
-Result<experiment::BoundPoint> PointOf(const report::Prediction& prediction) {
-  const samplestore::Measurement& measured = FirstRunOf(*prediction.line);
+/// That of the line's first run, with another batch size.
+Result<experiment::BoundPoint> PointOf(const report::CostLine& line, double batch_size) {
+  const samplestore::Measurement& measured = FirstRunOf(line);
   ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(measured.experiment));
   space::Entity entity = measured.entity;
-  entity[FindProperty(*experiment, experiment::Role::kBatchSize)->name] = std::llround(prediction.batch_size);
+  entity[FindProperty(*experiment, experiment::Role::kBatchSize)->name] = std::llround(batch_size);
   if (experiment::ParameterizedId(*experiment, measured.parameters) != measured.parameterized_id) {
     return Status::FailedPrecondition(
         fmt::format("the parameters of {} cannot be told from its id: measure it again", measured.parameterized_id));
   }
   return experiment::BindPoint(*experiment, entity, measured.parameters);
+}
+
+/// By the experiment's rules; "" too where the point cannot be told, which says so when it is to be measured.
+std::string WhyForbidden(const report::CostLine& line, double batch_size) {
+  const Result<experiment::BoundPoint> point = PointOf(line, batch_size);
+  return point.ok() ? point->experiment->Check(point->complete).reason : "";
+}
+
+Result<report::Demand> DemandOf(const RecommendOptions& options) {
+  report::Demand demand;
+  if (options.batch_size > 0) {
+    demand.batch_size = static_cast<double>(options.batch_size);
+  }
+  if (!options.memory_cap.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(options.memory_cap));
+    demand.memory_gib = static_cast<double>(bytes) / kBytesPerGib;
+  }
+  demand.forbidden = &WhyForbidden;
+  return demand;
 }
 
 std::string AgainstPredicted(const char* what, double predicted, const std::optional<double>& measured,
@@ -143,7 +150,7 @@ std::string AgainstPredicted(const char* what, double predicted, const std::opti
 
 /// Measures the answer, replayed when it is in the store already.
 Result<samplestore::Measurement> MeasureAnswer(const RecommendOptions& options, const report::Prediction& best) {
-  ASSAY_ASSIGN_OR_RETURN(const experiment::BoundPoint point, PointOf(best));
+  ASSAY_ASSIGN_OR_RETURN(const experiment::BoundPoint point, PointOf(*best.line, best.batch_size));
   ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.selection.store));
   LiveProgress progress;
   explore::MeasureOptions measure;

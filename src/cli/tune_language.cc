@@ -12,7 +12,10 @@ namespace assay::cli {
 namespace {
 
 /// What was asked for and would not be done is a mistake.
-Status CheckLoraOptions(const LanguageOptions& options) {
+Status CheckLoraOptions(const LanguageOptions& options, const CLI::Option& max_shard_mib) {
+  if (options.plan.method == "lora" && max_shard_mib.count() > 0) {
+    return Status::InvalidArgument("--max-shard-mib goes with --method full: an adapter is one file; leave it out");
+  }
   const bool adapter = options.adapter->count() > 0;
   if (options.plan.method != "lora" && adapter) {
     return Status::InvalidArgument("--adapter goes with --method lora: add it, or leave --adapter out");
@@ -83,7 +86,7 @@ void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
 
 Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::TunePlan& plan) {
   const LanguageOptions& own = options.language;
-  ASSAY_RETURN_IF_ERROR(CheckLoraOptions(own));
+  ASSAY_RETURN_IF_ERROR(CheckLoraOptions(own, *options.max_shard_mib));
   // Language models have no pipeline stages.
   const auto one_stage = [](job::PluginKnobs& knobs) { knobs.pp_size = 1; };
   ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan, {one_stage}));

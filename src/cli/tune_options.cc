@@ -85,26 +85,33 @@ void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
                  "A rank's tensor memory beyond it is an out-of-memory outcome, for example 4GiB")
       ->check(ByteSize())
       ->type_name("BYTES");
-  AddField(app, options, "--output-dir", &Plan::output_dir, "Where --save and --trace put their files")
-      ->type_name("DIR");
+  options.output_dir =
+      AddField(app, options, "--output-dir", &Plan::output_dir, "Where --save and --trace put their files")
+          ->type_name("DIR");
   AddField(app, options, "--save", &Plan::save, "What is written at the end: the model, or the adapter of LoRA")
       ->check(CLI::IsMember({"none", "final"}));
-  AddField(app, options, "--max-shard-mib", &Plan::max_shard_mib, "Of the files that a model's weights are saved in")
-      ->check(WholeNumber(1));
+  constexpr int64_t kMostMib = int64_t{1} << 40;  // their bytes are a number of 64 bits
+  options.max_shard_mib = AddField(app, options, "--max-shard-mib", &Plan::max_shard_mib,
+                                   "Of the files that a model's weights are saved in")
+                              ->check(WholeNumber(1, kMostMib));
   app.add_flag("--trace", options.trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
   AddWritePlanOption(app, options.write_plan);
   AddOutputOption(app, options.output, {"table", "json"});
 }
 
-Status CompleteOutput(bool trace, job::TrainingPlan& plan) {
-  const bool writes = plan.save != "none" || trace;
+Status CompleteOutput(const TuneOptions& options, job::TrainingPlan& plan) {
+  const bool writes = plan.save != "none" || options.trace;
   if (writes && plan.output_dir.empty()) {
     return Status::InvalidArgument("--save final and --trace need a folder: add --output-dir DIR");
   }
-  if (plan.save == "none" && plan.max_shard_mib != job::TrainingPlan().max_shard_mib) {
+  if (!writes && options.output_dir->count() > 0) {
+    return Status::InvalidArgument(
+        "--output-dir is where --save final and --trace put their files: add one of them, or leave --output-dir out");
+  }
+  if (plan.save == "none" && options.max_shard_mib->count() > 0) {
     return Status::InvalidArgument("--max-shard-mib goes with --save final: add it, or leave --max-shard-mib out");
   }
-  plan.trace_dir = trace ? plan.output_dir : "";
+  plan.trace_dir = options.trace ? plan.output_dir : "";
   return writes ? CheckWritableDirectory(plan.output_dir) : Status::Ok();
 }
 
@@ -140,7 +147,7 @@ Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan, Given
   if (!options.memory_budget.empty()) {
     ASSAY_ASSIGN_OR_RETURN(plan.memory_budget_bytes, ParseBytes(options.memory_budget));
   }
-  return CompleteOutput(options.trace, plan);
+  return CompleteOutput(options, plan);
 }
 
 }  // namespace assay::cli

@@ -36,6 +36,8 @@ struct TuneOptions {
   std::string write_plan;
   std::string output;
   bool trace = false;
+  const CLI::Option* output_dir = nullptr;
+  const CLI::Option* max_shard_mib = nullptr;
   job::ParallelPlan parallel;
   GivenKnobs knobs;
   /// Sets what was given of the fields that plans of all kinds have; each kind keeps its defaults of the others.

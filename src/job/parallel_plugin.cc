@@ -198,10 +198,8 @@ Status CheckBuckets(const PluginInfo& plugin, const PluginKnobs& knobs) {
                                  "; leave it out, or choose zero_stage 0");
 }
 
-/// Where gradients lie in buckets every rank has the weights, so none are gathered.
 Status CheckGathers(const PluginInfo& plugin, const PluginKnobs& knobs) {
-  const bool gathers = std::ranges::find(plugin.knobs, "bucket_mib") == plugin.knobs.end();
-  if (gathers || knobs.communication_dtype != "float8") {
+  if (GathersWeights(plugin, knobs) || knobs.communication_dtype != "float8") {
     return Status::Ok();
   }
   return Status::InvalidArgument(std::string(plugin.name) +
@@ -266,6 +264,12 @@ std::string DescribePlugin(const PluginInfo& plugin) {
     text.append(&knob == &plugin.knobs.front() ? "" : ", ").append(knob);
   }
   return text + ")";
+}
+
+bool GathersWeights(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  // Where gradients lie in buckets every rank has the weights, but for what stages of ZeRO shard.
+  const bool has_buckets = std::ranges::find(plugin.knobs, "bucket_mib") != plugin.knobs.end();
+  return !has_buckets || knobs.zero_stage > 0;
 }
 
 Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ranks) {

@@ -79,6 +79,9 @@ Result<const PluginInfo*> FindPlugin(std::string_view name);
 /// own precision and what it reads, on one line.
 std::string DescribePlugin(const PluginInfo& plugin);
 
+/// Whether ranks send each other weights, which may then travel in 8 bits.
+bool GathersWeights(const PluginInfo& plugin, const PluginKnobs& knobs);
+
 /// Refuses, in one line, a knob out of its range, a knob that `plugin` does not read and that is not as its defaults
 /// have it, and `ranks` that do not divide into tp_size x pp_size or shard_ranks.
 Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ranks);

@@ -61,6 +61,8 @@ TEST(CheckKnobsTest, BucketsAreReadWhereGradientsAreNotSharded) {
                 HasSubstr("gathers no weights that could travel in 8 bits"));
   }
   EXPECT_EQ(ErrorOf("FULL_SHARD", 4, [](PluginKnobs& k) { k.communication_dtype = "float8"; }), "");
+  EXPECT_EQ(ErrorOf("hybrid_parallel", 4, [](PluginKnobs& k) { k.communication_dtype = "float8", k.zero_stage = 1; }),
+            "");
   EXPECT_THAT(ErrorOf("low_level_zero", 2, [](PluginKnobs& k) { k.bucket_mib = 2; }),
               HasSubstr("low_level_zero does not read bucket_mib"));
   EXPECT_EQ(ErrorOf("hybrid_parallel", 4, [](PluginKnobs& k) { k.bucket_mib = 2; }), "");

@@ -30,7 +30,7 @@ struct TrainingPlan : ParallelPlan {
 
   int64_t max_steps = -1;  ///< optimiser steps; -1: num_train_epochs decides
   int64_t num_train_epochs = 1;
-  double stop_after_seconds = -1;  ///< checked after each step; -1: never
+  double stop_after_seconds = -1;  ///< checked after each step; 0 or less: never
 
   std::string device = "auto";      ///< auto | cpu | cuda
   int64_t threads = 0;              ///< CPU threads a rank; 0: its share of those the process may use

@@ -53,12 +53,27 @@ Status CheckPluginSuits(const ParallelPlan& plan) {
   return Status::Ok();
 }
 
+/// One rank without a plugin has nobody to send to.
+Status CheckAlone(const TunePlan& plan) {
+  const json given = KnobsToJson(plan.knobs);
+  const json defaults = KnobsToJson(PluginKnobs());
+  for (const auto& [name, value] : given.items()) {
+    if (!IsOverRanks(plan) && value != defaults[name]) {
+      return Status::InvalidArgument(
+          name + " is " + value.dump() +
+          ", but one rank shares its work with nobody: leave it out, or take number_ranks 2");
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Status CheckParallel(const TunePlan& plan) {
   ASSAY_ASSIGN_OR_RETURN(const PluginInfo* plugin, FindPlugin(plan.plugin));
   ASSAY_RETURN_IF_ERROR(CheckPluginSuits(plan));
   ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
+  ASSAY_RETURN_IF_ERROR(CheckAlone(plan));
   if (IsOverRanks(plan) && plan.optimizer != kOptimizerOverRanks) {
     return Status::Unsupported("optimizer '" + plan.optimizer + "' is not supported over ranks, only '" +
                                kOptimizerOverRanks + "'");

@@ -122,11 +122,15 @@ Status CheckHybrid(const VitPlan& plan) {
         "hybrid_parallel cuts its batch by microbatches: leave gradient_accumulation_steps " +
         std::to_string(plan.gradient_accumulation_steps) + " out");
   }
-  if (plan.precision == "fp8") {
-    return Status::InvalidArgument(
-        "hybrid_parallel gathers no weights that could travel in 8 bits: choose another precision than fp8");
-  }
   return Status::Ok();
+}
+
+Status CheckPrecision(const VitPlan& plan, const PluginInfo& plugin) {
+  if (plan.precision != "fp8" || GathersWeights(plugin, plan.knobs)) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(plan.plugin +
+                                 " gathers no weights that could travel in 8 bits: choose another precision than fp8");
 }
 
 }  // namespace
@@ -138,6 +142,7 @@ Status CheckVitPlan(const VitPlan& plan) {
   ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
   ASSAY_RETURN_IF_ERROR(CheckBatch(plan));
   ASSAY_RETURN_IF_ERROR(CheckHybrid(plan));
+  ASSAY_RETURN_IF_ERROR(CheckPrecision(plan, *plugin));
   return CheckData(plan);
 }
 

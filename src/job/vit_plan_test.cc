@@ -166,11 +166,28 @@ TEST(CheckVitPlanTest, RefusesWhatHybridParallelHasNot) {
   plan.knobs = PluginKnobs{};
   plan.gradient_accumulation_steps = 1;
   ASSERT_EQ(CheckVitPlan(plan).message(), "");
-  plan.precision = "fp8";
-  EXPECT_THAT(CheckVitPlan(plan).message(), HasSubstr("choose another precision than fp8"));
-  plan.precision = "fp32";
   plan.gradient_accumulation_steps = 2;
   EXPECT_THAT(CheckVitPlan(plan).message(), HasSubstr("cuts its batch by microbatches"));
+}
+
+TEST(CheckVitPlanTest, EightBitsAreOfPluginsThatGatherWeights) {
+  for (const PluginInfo& plugin : Plugins()) {
+    VitPlan plan = GoodPlan();
+    plan.plugin = plugin.name;
+    plan.knobs = plugin.defaults;
+    plan.number_ranks = 4;
+    plan.gradient_accumulation_steps = 1;
+    plan.precision = "fp8";
+    const bool gathers = plugin.name != "torch_ddp" && plugin.name != "torch_ddp_fp16" && plugin.name != "NO_SHARD" &&
+                         plugin.name != "hybrid_parallel";
+    EXPECT_EQ(CheckVitPlan(plan).ok(), gathers) << plugin.name << ": " << CheckVitPlan(plan).message();
+  }
+  VitPlan plan = GoodPlan();
+  plan.plugin = "hybrid_parallel";
+  plan.knobs = PluginKnobs{.zero_stage = 1};
+  plan.gradient_accumulation_steps = 1;
+  plan.precision = "fp8";
+  EXPECT_EQ(CheckVitPlan(plan).message(), "");
 }
 
 TEST(MicroBatchesTest, OfAPipelineAreOneImageEachUnlessGiven) {

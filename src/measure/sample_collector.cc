@@ -65,7 +65,6 @@ ProcFile OpenIfNamed(const std::string& path) {
 SampleCollector::SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr<const Nvml> nvml,
                                  std::vector<int> gpus)
     : tree_(pids),
-      io_(ProcPath(pids.front(), "io")),
       status_(ProcPath(pids.front(), "status")),
       meminfo_("/proc/meminfo"),
       system_stat_("/proc/stat"),
@@ -73,6 +72,7 @@ SampleCollector::SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr
       nvml_(std::move(nvml)) {
   for (const pid_t pid : pids) {
     schedstats_.emplace_back(ProcPath(pid, "schedstat"));
+    disks_.emplace_back(ProcPath(pid, "io"));
   }
   for (const int index : nvml_ != nullptr ? gpus : std::vector<int>()) {
     series_.gpus.emplace_back().index = index;
@@ -124,19 +124,24 @@ void SampleCollector::CollectWaits() {
 }
 
 void SampleCollector::CollectDisk() {
-  const std::string_view io = io_.Read();
-  const double read_bytes = NumberAfter(io, "read_bytes");
-  const double write_bytes = NumberAfter(io, "write_bytes");
-  if (series_.time_s.empty()) {
-    first_read_bytes_ = read_bytes;
-    first_write_bytes_ = write_bytes;
+  double read_bytes = 0;
+  double write_bytes = 0;
+  for (DiskUse& disk : disks_) {
+    const std::string_view io = disk.io.Read();
+    const double read = NumberAfter(io, "read_bytes");
+    const double written = NumberAfter(io, "write_bytes");
+    if (series_.time_s.empty()) {
+      disk.first_read_bytes = read;
+      disk.first_write_bytes = written;
+    }
+    // A process that just ended reads as 0.
+    disk.read_bytes = std::max(disk.read_bytes, read - disk.first_read_bytes);
+    disk.write_bytes = std::max(disk.write_bytes, written - disk.first_write_bytes);
+    read_bytes += disk.read_bytes;
+    write_bytes += disk.write_bytes;
   }
-  // A process that just ended reads as 0.
-  const auto since_first = [](double now, double first, const std::vector<double>& column) {
-    return std::max(now - first, LastOr(column, 0));
-  };
-  series_.disk_read_bytes.push_back(since_first(read_bytes, first_read_bytes_, series_.disk_read_bytes));
-  series_.disk_write_bytes.push_back(since_first(write_bytes, first_write_bytes_, series_.disk_write_bytes));
+  series_.disk_read_bytes.push_back(read_bytes);
+  series_.disk_write_bytes.push_back(write_bytes);
 }
 
 void SampleCollector::CollectSystem(bool refresh_slow) {

@@ -19,8 +19,8 @@ namespace assay::measure {
 /// Used by one thread at a time.
 class SampleCollector {
  public:
-  /// What `pids` and their descendants use counts together; what is told of one process is of the first, but for
-  /// the wait for a processor, which is that of the one that waited longest. `nvml` may be
+  /// What `pids` and their descendants use counts together, and what `pids` read and write; what is told of one process
+  /// is of the first, but for the wait for a processor, which is that of the one that waited longest. `nvml` may be
   /// null, then `gpus` (NVML indices) is ignored.
   SampleCollector(const std::vector<pid_t>& pids, std::shared_ptr<const Nvml> nvml, std::vector<int> gpus);
 
@@ -38,10 +38,20 @@ class SampleCollector {
   void CollectSystem(bool refresh_slow);
   void CollectGpus();
 
+  /// What a root read and wrote since the first sample.
+  struct DiskUse {
+    explicit DiskUse(const std::string& path) : io(path) {}
+    ProcFile io;
+    double first_read_bytes = 0;
+    double first_write_bytes = 0;
+    double read_bytes = 0;
+    double write_bytes = 0;
+  };
+
   ProcessTree tree_;
-  ProcFile io_;
   ProcFile status_;
   std::vector<ProcFile> schedstats_;  ///< of each root
+  std::vector<DiskUse> disks_;        ///< of each root
   ProcFile meminfo_;
   ProcFile system_stat_;
   ProcFile cgroup_memory_;
@@ -52,8 +62,6 @@ class SampleCollector {
   ProcessUse last_tree_;
   double last_busy_ticks_ = 0;
   double last_total_ticks_ = 0;
-  double first_read_bytes_ = 0;
-  double first_write_bytes_ = 0;
   std::vector<double> first_energy_joules_;
   SampleSeries series_;
 };

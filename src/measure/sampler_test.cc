@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "base/files.h"
@@ -139,6 +143,44 @@ TEST(SamplerTest, CountsChildrenInTheTreeOnly) {
   EXPECT_LT(utilization.cpu_compute_utilization, 10);
   EXPECT_GE(SampledSeconds(utilization.cpu_compute_tree_utilization, series), 0.5 * used);
   EXPECT_GT(series.rss_tree_bytes.back(), series.rss_process_bytes.back());
+}
+
+double WrittenBytes(pid_t pid) {
+  std::ifstream io("/proc/" + std::to_string(pid) + "/io");
+  const std::string text{std::istreambuf_iterator<char>(io), {}};
+  return std::stod(text.substr(text.find("\nwrite_bytes: ") + std::strlen("\nwrite_bytes: ")));
+}
+
+TEST(SamplerTest, AddsUpWhatAllRootsWrite) {
+  constexpr size_t kBytes = size_t{1} << 20;
+  int go[2];
+  int done[2];
+  ASSERT_EQ(::pipe(go) + ::pipe(done), 0);
+  const auto write_when_told = [&](const char* name) {
+    char byte = 0;
+    static_cast<void>(::read(go[0], &byte, 1));
+    std::ofstream(::testing::TempDir() + name + std::to_string(::getpid())) << std::string(kBytes, 'x') << std::flush;
+    static_cast<void>(::write(done[1], &byte, 1));
+    SleepFor(60);
+  };
+  const Child first([&] { write_when_told("first"); });
+  const Child second([&] { write_when_told("second"); });
+  const double before = WrittenBytes(first.pid()) + WrittenBytes(second.pid());
+  Sampler sampler({.hz = 50, .nvml = nullptr, .gpus = {}});
+  sampler.Start({first.pid(), second.pid()});
+  char bytes[2] = {};
+  static_cast<void>(::write(go[1], bytes, 2));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(::read(done[0], bytes, 1), 1);
+  }
+  SleepFor(0.1);
+  const double written = WrittenBytes(first.pid()) + WrittenBytes(second.pid()) - before;
+  EXPECT_EQ(sampler.Stop().disk_write_bytes.back(), written);
+  for (const Child* child : {&first, &second}) {
+    for (const char* name : {"first", "second"}) {
+      std::remove((::testing::TempDir() + name + std::to_string(child->pid())).c_str());
+    }
+  }
 }
 
 // The child allocates when it is told to, and gives the memory back when it is told again.

@@ -103,8 +103,12 @@ double SamplesPerBatch(const ResultSet& results, const std::vector<const Configu
   return 1;
 }
 
-/// The largest whole batch size that `demand` lets a line have; 0 when not even 1 fits.
-double LargestBatch(const CostLine& line, const Demand& demand) {
+std::string WhyForbidden(const CostLine& line, double batch_size, const Demand& demand) {
+  return demand.forbidden ? demand.forbidden(line, batch_size) : "";
+}
+
+/// The largest whole batch size that the memory lets a line have; 0 when not even 1 fits.
+double LargestThatFits(const CostLine& line, const Demand& demand) {
   const double trusted = std::floor(line.largest_batch * demand.extrapolation);
   if (!demand.memory_gib || !line.memory_gib) {
     return line.largest_batch;
@@ -114,6 +118,16 @@ double LargestBatch(const CostLine& line, const Demand& demand) {
     return memory.intercept <= *demand.memory_gib ? trusted : 0;
   }
   return std::clamp(std::floor((*demand.memory_gib - memory.intercept) / memory.slope), 0.0, trusted);
+}
+
+/// The largest of these that the rules allow too; where they allow none, the largest that fits.
+double LargestBatch(const CostLine& line, const Demand& demand) {
+  const double fits = LargestThatFits(line, demand);
+  double batch = fits;
+  while (batch >= 1 && !WhyForbidden(line, batch, demand).empty()) {
+    --batch;
+  }
+  return batch < 1 ? fits : batch;
 }
 
 std::string ObjectionTo(const Prediction& prediction, const Demand& demand) {
@@ -129,7 +143,7 @@ std::string ObjectionTo(const Prediction& prediction, const Demand& demand) {
   if (prediction.batch_size > prediction.line->largest_batch * demand.extrapolation) {
     return fmt::format("too far beyond the largest measured batch size, {}", Whole(prediction.line->largest_batch));
   }
-  return "";
+  return WhyForbidden(*prediction.line, prediction.batch_size, demand);
 }
 
 Prediction Predict(const CostLine& line, const Demand& demand) {

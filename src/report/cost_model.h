@@ -1,6 +1,7 @@
 // What a step costs at any batch size: a line through the measurements of each series, and what follows from the lines.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ struct Demand {
   std::optional<double> batch_size;  ///< nothing: the best one
   std::optional<double> memory_gib;  ///< of tensors; nothing: no limit
   double extrapolation = 2;          ///< batch sizes up to so many times the largest measured one are trusted
+  /// Why the experiment's rules forbid the line's point of a batch size; empty: they do not. Null: none is forbidden.
+  std::function<std::string(const CostLine& line, double batch_size)> forbidden;
 };
 
 /// What a line says about a demand.
@@ -58,7 +61,7 @@ struct Prediction {
 };
 
 /// A prediction for each line: those that can be had first, the fastest of them first. Without a batch size each line
-/// is taken at the largest whole one that its memory allows.
+/// is taken at the largest whole one that its memory and the rules allow.
 std::vector<Prediction> Recommend(const std::vector<CostLine>& lines, const Demand& demand);
 
 }  // namespace assay::report

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <span>
 
 #include "report/testing/synthetic.h"
@@ -118,6 +119,16 @@ TEST_F(CostModelTest, TakesTheLargestBatchThatTheMemoryAllows) {
   EXPECT_TRUE(predictions[0].extrapolated);
   EXPECT_NEAR(predictions[0].samples_per_second, 80, 1e-6);
   EXPECT_EQ(predictions[1].objection, "no batch size fits: 1.52 GiB are needed at 1");
+}
+
+TEST_F(CostModelTest, TakesABatchThatTheRulesAllow) {
+  const auto odd = [](const CostLine&, double batch) { return std::fmod(batch, 3) == 0 ? "" : "not a multiple of 3"; };
+  const auto predictions = Recommend(lines_, {.memory_gib = 1.005, .forbidden = odd});
+  EXPECT_EQ(predictions[0].batch_size, 78);
+  EXPECT_EQ(predictions[0].objection, "");
+  EXPECT_EQ(Recommend(lines_, {.batch_size = 16, .forbidden = odd})[0].objection, "not a multiple of 3");
+  const auto never = [](const CostLine&, double) { return "not here"; };
+  EXPECT_EQ(Recommend(lines_, {.forbidden = never})[0].objection, "not here");
 }
 
 TEST_F(CostModelTest, CountsTheSamplesOfAllDataRanks) {

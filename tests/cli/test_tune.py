@@ -354,6 +354,12 @@ def test_bad_options(assay, model, rows, arguments):
         (["--method", "lora", "--lora-dropout", "nan"], "--lora-dropout: must be a number from 0 to 0.99, not 'nan'"),
         (["--method", "lora", "--target-modules", ""], "--target-modules: names no module"),
         (["--method", "lora", "--adapter", "a", "--lora-rank", "8"], "--lora-rank is what the adapter in a says"),
+        (["--output-dir", "out"], "--output-dir is where --save final and --trace put their files"),
+        (["--max-shard-mib", "4768"], "--max-shard-mib goes with --save final"),
+        (["--method", "lora", "--max-shard-mib", "1"], "--max-shard-mib goes with --method full"),
+        (["--max-shard-mib", str(2**44)], "--max-shard-mib: is too large"),
+        (["--bucket-mib", "4"], "bucket_mib is 4.0, but one rank shares its work with nobody"),
+        (["--communication-dtype", "bfloat16"], "communication_dtype is"),
     ],
 )
 def test_options_that_would_be_ignored_or_changed_are_refused(assay, model, rows, arguments, said):
@@ -368,3 +374,8 @@ def test_a_model_that_cannot_fit_is_refused_at_once(assay, rows):
 def test_zero_steps_are_as_many_as_the_epochs_have(assay, model, rows):
     result = json.loads(assay.ok(*tune(model, rows, "--max-steps", 0, "--batch-size", 1, "--output", "json")))
     assert result["steps"] == sum(1 for _ in rows.open())
+
+
+def test_zero_seconds_are_no_limit(assay, model, rows):
+    limit = ("--stop-after-seconds", 0, "--max-steps", 3)
+    assert json.loads(assay.ok(*tune(model, rows, *limit, "--output", "json")))["steps"] == 3

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace assay::engine {
@@ -41,7 +42,8 @@ GradientBuckets::GradientBuckets(ShardContext& context, const DataRanks& ranks, 
     }
     current.push_back(group);
     bytes += static_cast<double>(bytes_to_send(*group));
-    const double limit = buckets_.empty() ? context.policy.first_bucket_mib : context.policy.bucket_mib;
+    const double most = context.policy.bucket_mib;
+    const double limit = buckets_.empty() ? std::min(context.policy.first_bucket_mib.value_or(most), most) : most;
     if (bytes >= limit * kBytesPerMib) {
       close();
     }

@@ -45,10 +45,10 @@ struct ShardPolicy {
   bool scale_loss = false;
   LossScaleOptions loss_scale;
 
-  double bucket_mib = 25;        ///< of gradients that nobody splits; they are averaged a bucket at a time
-  double first_bucket_mib = 25;  ///< the first one to be ready
-  int64_t prefetch = 0;          ///< units gathered ahead of the one that computes
-  bool overlap = true;           ///< reduce while backward goes on; else after it
+  double bucket_mib = 25;                  ///< of gradients that nobody splits; they are averaged a bucket at a time
+  std::optional<double> first_bucket_mib;  ///< the first one to be ready, where it is smaller
+  int64_t prefetch = 0;                    ///< units gathered ahead of the one that computes
+  bool overlap = true;                     ///< reduce while backward goes on; else after it
   /// Ranks may leave different parameters without a gradient; which ones nobody used is then agreed on in each step,
   /// and waited for. Else each rank takes the others to be like itself. Units must be used by all ranks alike.
   bool ranks_differ_in_use = false;

@@ -46,7 +46,7 @@ std::string_view StopRule::after_step(int64_t step, double step_seconds, double 
   if (step >= options_.last_step) {
     return options_.last_step_is_max_steps ? "max_steps" : "epochs";
   }
-  if (options_.stop_after_seconds >= 0 && elapsed_seconds > options_.stop_after_seconds) {
+  if (options_.stop_after_seconds > 0 && elapsed_seconds > options_.stop_after_seconds) {
     return "stop_after_seconds";
   }
   return {};

@@ -37,7 +37,7 @@ class AutoStop {
 struct StopOptions {
   int64_t last_step = 0;  ///< that max_steps or the epochs ask for
   bool last_step_is_max_steps = false;
-  double stop_after_seconds = -1;     ///< negative: never
+  double stop_after_seconds = -1;     ///< 0 or less: never
   std::string auto_stop_method = {};  ///< AutoStop::kName or empty
 };
 

@@ -50,7 +50,6 @@ ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precis
   const job::PluginKnobs& knobs = plan.knobs;
   ShardPolicy policy = with_precision(shard_policy(strategy_name(plan)), precision);
   policy.bucket_mib = knobs.bucket_mib;
-  policy.first_bucket_mib = std::min(policy.first_bucket_mib, knobs.bucket_mib);
   policy.overlap = knobs.overlap;
   policy.prefetch = knobs.prefetch;
   policy.keep_gathered_frac = 1.0 - knobs.shard_param_frac;

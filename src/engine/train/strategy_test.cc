@@ -43,14 +43,14 @@ TEST(VitStrategy, GeminisStatesLieInHostMemoryOrMayMoveThere) {
   EXPECT_EQ(policy_of(plan).yielding_optim_frac, 0.5);
 }
 
-TEST(VitStrategy, NoBucketIsLargerThanAskedFor) {
+TEST(VitStrategy, TheFirstBucketOfDdpAloneIsSmall) {
   job::VitPlan plan;
-  for (const char* plugin : {"torch_ddp", "NO_SHARD"}) {
-    plan.plugin = plugin;
-    plan.knobs.bucket_mib = 0.5;
-    EXPECT_EQ(policy_of(plan).bucket_mib, 0.5);
-    EXPECT_EQ(policy_of(plan).first_bucket_mib, 0.5);
-  }
+  plan.knobs.bucket_mib = 64;
+  EXPECT_EQ(policy_of(plan).bucket_mib, 64);
+  EXPECT_EQ(policy_of(plan).first_bucket_mib, 1);
+  plan.plugin = "NO_SHARD";
+  EXPECT_EQ(policy_of(plan).bucket_mib, 64);
+  EXPECT_FALSE(policy_of(plan).first_bucket_mib.has_value());
 }
 
 }  // namespace

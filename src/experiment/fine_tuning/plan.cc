@@ -85,9 +85,6 @@ data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, c
 
 Status FineTuningExperiment::CheckInputs(const space::Entity& point, const PlanContext& context) const {
   ASSAY_RETURN_IF_ERROR(CheckSupported(*this, point));
-  if (!context.trace_dir.empty()) {
-    return Status::Unsupported(fmt::format("{} writes no trace: leave --trace out", id()));
-  }
   ASSAY_RETURN_IF_ERROR(TrainingOf(point, context).status());
   ASSAY_RETURN_IF_ERROR(data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()).status());
   ASSAY_RETURN_IF_ERROR(CheckDataset(TextOf(point, "dataset_id"), context.ShareFolder()));
@@ -109,6 +106,7 @@ Result<job::TunePlan> FineTuningExperiment::TrainingOf(const space::Entity& poin
   ASSAY_RETURN_IF_ERROR(TakeAll(properties_, point, plan));
   ASSAY_RETURN_IF_ERROR(SpreadOverRanks(point, plan));
   plan.threads = ThreadsOfRank(plan.threads, plan.number_ranks, context);
+  plan.trace_dir = context.trace_dir;
   if (definition_.specialize != nullptr) {
     definition_.specialize(point, plan);
   }
@@ -139,6 +137,9 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
                      {"data_hash", tokens.data_hash},
                      {"tokenizer_hash", tokens.tokenizer_hash},
                      {"tokenizer", tokens.tokenizer.empty() ? "none" : tokens.tokenizer}};
+  if (!tune.trace_dir.empty()) {
+    plan.provenance["trace"] = tune.trace_dir + "/trace.json";
+  }
   plan.seconds = MonotonicSeconds() - start;
   // By the machine's size: what is free at the moment says nothing about the point.
   ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context, measure::FindMemoryRoom().total_bytes));

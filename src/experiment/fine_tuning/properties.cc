@@ -85,7 +85,6 @@ Status TakeSteps(const Value& value, job::TunePlan& plan) {
 
 Status TakeTimeLimit(const Value& value, job::TunePlan& plan) {
   Assign(value, plan.stop_after_seconds);
-  plan.stop_after_seconds = plan.stop_after_seconds > 0 ? plan.stop_after_seconds : -1;
   return Status::Ok();
 }
 
