@@ -24,10 +24,11 @@ constexpr char kOfLora[] = "lora_alpha.16 r.4 target_modules.None";
 
 constexpr char kVit[] =
     "batch_size bucket_mib.None communication_dtype.None gate_steps.3 gradient_accumulation_steps.1 "
-    "gradient_checkpointing.True learning_rate.0.00005 max_train_steps.20 memory_cap.None microbatches.None "
-    "model_name no_sync.None number_gpus number_ranks.1 offload_optim_frac.None offload_param_frac.None "
-    "overlap.None placement.None plugin pp_size.None precision.None prefetch.None protocol.fair seed.42 "
-    "sequence_parallel.None shard_param_frac.None shard_ranks.None threads.0 tp_size.None zero_stage.None";
+    "gradient_checkpointing.True hidden_dim.None learning_rate.0.00005 max_train_steps.20 memory_cap.None "
+    "microbatches.None min_chunk_size_m.None model_name no_sync.None number_gpus number_ranks.1 "
+    "offload_optim_frac.None offload_param_frac.None overlap.None placement.None plugin pp_size.None precision.None "
+    "prefetch.None protocol.fair search_range_m.None seed.42 sequence_parallel.None shard_param_frac.None "
+    "shard_ranks.None threads.0 tp_size.None zero_stage.None";
 
 constexpr char kFineTuningTargets[] =
     "backward_peak_tensor_bytes cpu_compute_system_utilization cpu_compute_tree_utilization "

@@ -69,11 +69,11 @@ const std::array<PluginInfo, 10> kPlugins = {{
      LowLevelZeroDefaults()},
     {"gemini",
      "Gemini",
-     "16-bit weights sharded unit by unit; states in host memory, or there when memory is short",
+     "16-bit weights sharded in chunks; states in host memory, or there when memory is short",
      "fp16",
      32,
-     {"overlap", "prefetch", "shard_param_frac", "offload_optim_frac", "offload_param_frac", "placement",
-      "communication_dtype"},
+     {"overlap", "prefetch", "min_chunk_size_m", "search_range_m", "hidden_dim", "shard_param_frac",
+      "offload_optim_frac", "offload_param_frac", "placement", "communication_dtype"},
      GeminiDefaults()},
     {"hybrid_parallel",
      "Hybrid Parallel",
@@ -96,14 +96,19 @@ const std::array<PluginInfo, 10> kPlugins = {{
      ShardDefaults()},
 }};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKnobDescriptions = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kKnobDescriptions = {{
     {"zero_stage",
      "low_level_zero: 1 shards the optimiser's states, 2 gradients too; hybrid_parallel: 0 or 1, over data ranks"},
     {"bucket_mib",
      "MiB of gradients that are reduced together where they are not sharded; DDP's first bucket has 1 MiB"},
     {"overlap", "reduce gradients while backward goes on"},
     {"no_sync", "with accumulation: keep full gradients and reduce them once a step"},
-    {"prefetch", "units gathered ahead of the one that computes"},
+    {"prefetch", "units, of gemini chunks, gathered ahead of those in use"},
+    {"min_chunk_size_m",
+     "gemini: 2^20 elements of the smallest chunk; parameters with fewer in all are one chunk that stays gathered"},
+    {"search_range_m",
+     "gemini: 2^20 elements by which chunks may be larger, to waste less; 0: the size is not searched"},
+    {"hidden_dim", "gemini: elements between two chunk sizes that are tried; 1024 when not given"},
     {"shard_param_frac", "gemini, static: part of the parameters that is sharded"},
     {"offload_optim_frac",
      "part of the master weights and moments kept in host memory; of placement auto the part that may move there"},
@@ -127,6 +132,8 @@ std::string Quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
+constexpr int kMostChunkSizeM = 1 << 20;
+
 bool IsFraction(double value) {
   return value >= 0 && value <= 1;
 }
@@ -140,10 +147,18 @@ Status CheckRanges(const PluginKnobs& knobs) {
       return Status::InvalidArgument(std::string(name) + " is " + json(value).dump() + ": it must be from 0 to 1");
     }
   }
+  for (const auto& [name, value] :
+       {std::pair{"min_chunk_size_m", knobs.min_chunk_size_m}, {"search_range_m", knobs.search_range_m}}) {
+    if (!(value >= 0 && value <= kMostChunkSizeM)) {
+      return Status::InvalidArgument(std::string(name) + " is " + json(value).dump() + ": it must be from 0 to " +
+                                     std::to_string(kMostChunkSizeM));
+    }
+  }
   for (const auto& [name, value, least] : {std::tuple{"tp_size", knobs.tp_size, 1},
                                            {"pp_size", knobs.pp_size, 1},
                                            {"microbatches", knobs.microbatches, 0},
                                            {"prefetch", knobs.prefetch, 0},
+                                           {"hidden_dim", knobs.hidden_dim, 0},
                                            {"shard_ranks", knobs.shard_ranks, 0}}) {
     if (value < least) {
       return Status::InvalidArgument(std::string(name) + " is " + std::to_string(value) + ": it must be at least " +
@@ -216,6 +231,22 @@ Status CheckSequence(const PluginKnobs& knobs) {
                                  std::to_string(knobs.tp_size) + "; take tp_size 2 or more, or leave it out");
 }
 
+/// Fractions that the published plugin ignores with a warning, or without one.
+Status CheckFractions(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  const bool automatic = knobs.placement == "auto";
+  if (automatic && knobs.shard_param_frac != plugin.defaults.shard_param_frac) {
+    return Status::InvalidArgument("shard_param_frac is " + json(knobs.shard_param_frac).dump() +
+                                   ": placement auto keeps gathered what fits; leave it out, or choose static");
+  }
+  const bool all_else_is_there = !automatic && knobs.shard_param_frac == 1 && knobs.offload_optim_frac == 1;
+  if (knobs.offload_param_frac > 0 && !all_else_is_there) {
+    return Status::InvalidArgument("offload_param_frac is " + json(knobs.offload_param_frac).dump() +
+                                   ": it acts with placement static, shard_param_frac 1 and offload_optim_frac 1; "
+                                   "choose these, or leave it out");
+  }
+  return Status::Ok();
+}
+
 /// The ranks must be a whole number of meshes.
 Status CheckMesh(const PluginKnobs& knobs, int64_t ranks) {
   if (ranks < 1) {
@@ -277,6 +308,9 @@ Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ra
   ASSAY_RETURN_IF_ERROR(CheckUnread(plugin, knobs));
   if (std::ranges::find(plugin.knobs, "zero_stage") != plugin.knobs.end()) {
     ASSAY_RETURN_IF_ERROR(CheckStage(plugin, knobs.zero_stage));
+  }
+  if (plugin.name == "gemini") {
+    ASSAY_RETURN_IF_ERROR(CheckFractions(plugin, knobs));
   }
   ASSAY_RETURN_IF_ERROR(CheckBuckets(plugin, knobs));
   ASSAY_RETURN_IF_ERROR(CheckGathers(plugin, knobs));

@@ -21,7 +21,10 @@ struct PluginKnobs {
   double bucket_mib = 25;            ///< gradient bucket of a reduction; DDP's first one is of 1 MiB, as torch's
   bool overlap = true;               ///< reduce gradients while backward goes on
   bool no_sync = false;              ///< with accumulation: full gradients kept, reduced once a step
-  int64_t prefetch = 0;              ///< units gathered ahead of the one that computes
+  int64_t prefetch = 0;              ///< units, of gemini chunks, gathered ahead of those in use
+  double min_chunk_size_m = 32;      ///< gemini: 2^20 elements of the smallest chunk
+  double search_range_m = 32;        ///< gemini: 2^20 elements by which chunks may be larger than need be
+  int64_t hidden_dim = 0;            ///< gemini: elements between two chunk sizes that are tried; 0: 1024
   double shard_param_frac = 1;       ///< gemini, static: part of the parameters that is sharded
   double offload_optim_frac = 0;     ///< part of masters and moments in host memory; auto: that may move there
   double offload_param_frac = 0;     ///< part of the parameters kept in host memory between uses
@@ -43,6 +46,9 @@ void VisitKnobs(Knobs& knobs, const Visitor& visit) {
   visit("overlap", knobs.overlap);
   visit("no_sync", knobs.no_sync);
   visit("prefetch", knobs.prefetch);
+  visit("min_chunk_size_m", knobs.min_chunk_size_m);
+  visit("search_range_m", knobs.search_range_m);
+  visit("hidden_dim", knobs.hidden_dim);
   visit("shard_param_frac", knobs.shard_param_frac);
   visit("offload_optim_frac", knobs.offload_optim_frac);
   visit("offload_param_frac", knobs.offload_param_frac);

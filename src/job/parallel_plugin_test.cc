@@ -39,6 +39,8 @@ TEST(CheckKnobsTest, RefusesKnobsOutOfRange) {
             "offload_optim_frac is 1.5: it must be from 0 to 1");
   EXPECT_EQ(ErrorOf("gemini", 1, [](PluginKnobs& k) { k.placement = "cuda"; }),
             "placement is 'cuda': it must be static or auto");
+  EXPECT_EQ(ErrorOf("gemini", 1, [](PluginKnobs& k) { k.min_chunk_size_m = -1; }),
+            "min_chunk_size_m is -1.0: it must be from 0 to 1048576");
   EXPECT_EQ(ErrorOf("low_level_zero", 1, [](PluginKnobs& k) { k.zero_stage = 3; }),
             "zero_stage is 3: low_level_zero has 1 and 2");
   EXPECT_EQ(ErrorOf("hybrid_parallel", 4, [](PluginKnobs& k) { k.tp_size = 0; }),
@@ -52,6 +54,19 @@ TEST(CheckKnobsTest, RefusesKnobsThatThePluginDoesNotRead) {
   EXPECT_EQ(ErrorOf("FULL_SHARD", 2, [](PluginKnobs& k) { k.shard_ranks = 2; }),
             "FULL_SHARD does not read shard_ranks, which is set to 2; leave it out, or choose another plugin");
   EXPECT_EQ(ErrorOf("HYBRID_SHARD", 4, [](PluginKnobs& k) { k.shard_ranks = 2; }), "");
+}
+
+TEST(CheckKnobsTest, FractionsOfGeminiAreRefusedWhereTheyDoNotAct) {
+  EXPECT_EQ(ErrorOf("gemini", 2, [](PluginKnobs& k) { k.offload_param_frac = 0.5; }), "");
+  EXPECT_THAT(ErrorOf("gemini", 2, [](PluginKnobs& k) { k.offload_param_frac = 0.5, k.offload_optim_frac = 0.5; }),
+              HasSubstr("offload_param_frac is 0.5: it acts with placement static"));
+  EXPECT_THAT(ErrorOf("gemini", 2, [](PluginKnobs& k) { k.offload_param_frac = 0.5, k.shard_param_frac = 0.5; }),
+              HasSubstr("shard_param_frac 1 and offload_optim_frac 1"));
+  EXPECT_THAT(ErrorOf("gemini", 2, [](PluginKnobs& k) { k.offload_param_frac = 0.5, k.placement = "auto"; }),
+              HasSubstr("offload_param_frac is 0.5"));
+  EXPECT_THAT(ErrorOf("gemini", 2, [](PluginKnobs& k) { k.shard_param_frac = 0.5, k.placement = "auto"; }),
+              HasSubstr("placement auto keeps gathered what fits"));
+  EXPECT_EQ(ErrorOf("FULL_SHARD", 2, [](PluginKnobs& k) { k.offload_param_frac = 0.5; }), "");
 }
 
 TEST(CheckKnobsTest, BucketsAreReadWhereGradientsAreNotSharded) {

@@ -67,6 +67,8 @@ def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
         ("low_level_zero", 2, {"knobs": {"zero_stage": 1}, "gradient_accumulation_steps": 2}),
         ("low_level_zero", 2, {"knobs": {"zero_stage": 2}, "dtype": "float16"}),
         ("gemini", 2, {"knobs": {"offload_optim_frac": 1}}),
+        ("gemini", 2, {"knobs": {"offload_optim_frac": 1, "min_chunk_size_m": 0.25, "search_range_m": 0.25}}),
+        ("gemini", 2, {"knobs": {"offload_optim_frac": 1, "min_chunk_size_m": 0.25, "search_range_m": 0.25}, **LORA}),
         ("gemini", 2, {"knobs": {"placement": "auto"}, "memory_budget_bytes": 56 << 20}),
         ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, "save": "final"}),
         ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, **LORA}),

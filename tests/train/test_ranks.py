@@ -12,11 +12,13 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 from worker import run_worker, train, write_plan
 
+# Of the models of these tests: else each would be one chunk.
+SMALL_CHUNKS = {"min_chunk_size_m": 0.006, "search_range_m": 0.006, "hidden_dim": 32}
 PLUGINS = {
     "torch_ddp": {},
     "low_level_zero": {"zero_stage": 1},
     "low_level_zero_2": {"zero_stage": 2},
-    "gemini": {"offload_optim_frac": 1},
+    "gemini": {"offload_optim_frac": 1, **SMALL_CHUNKS},
     "FULL_SHARD": {"prefetch": 1},
     "SHARD_GRAD_OP": {"prefetch": 1},
     "NO_SHARD": {},
@@ -187,7 +189,9 @@ def test_more_ranks_than_rows_are_left_in_an_epochs_last_step(ranks, models, tmp
     [
         ("HYBRID_SHARD", {"prefetch": 1, "shard_ranks": 2}),
         ("_HYBRID_SHARD_ZERO2", {"prefetch": 1, "shard_ranks": 2}),
-        ("gemini", {"offload_optim_frac": 1, "placement": "auto"}),
+        ("gemini", {"offload_optim_frac": 1, "placement": "auto", **SMALL_CHUNKS}),
+        ("gemini", {"offload_optim_frac": 1, "offload_param_frac": 0.5, "prefetch": 1, **SMALL_CHUNKS}),
+        ("gemini", {"offload_optim_frac": 0.5, "shard_param_frac": 0.5}),
         ("FULL_SHARD", {"prefetch": 1, "no_sync": True}),
         ("FULL_SHARD", {"prefetch": 1, "offload_param_frac": 1, "offload_optim_frac": 0.5}),
     ],

@@ -124,6 +124,24 @@ def test_every_plugin_follows_one_rank(plugin, ranks, model_dir, alone, tmp_path
         assert rank == 0 or not of_kind(events, "ended")
 
 
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"prefetch": 1},
+        {"offload_optim_frac": 1, "offload_param_frac": 0.5},
+        {"shard_param_frac": 0.5, "offload_optim_frac": 0.3},
+        {"placement": "auto"},
+    ],
+)
+def test_chunks_follow_one_rank(knobs, model_dir, tmp_path):
+    plan = {"model_dir": str(model_dir), "learning_rate": 1e-3, "max_steps": 20}
+    one = run(tmp_path, **plan)[0]
+    chunks = {"min_chunk_size_m": 0.005, "search_range_m": 0.005, "hidden_dim": 32}  # ten of them
+    (tmp_path / "two").mkdir()
+    results = run(tmp_path / "two", 2, **plan, plugin="gemini", knobs={**chunks, **knobs})
+    assert_same_course(results[0], one, 1e-5, 1e-3)
+
+
 @pytest.mark.parametrize("protocol", ["train", "published", "fair"])
 def test_collectives_are_those_of_the_measured_steps(protocol, model_dir, tmp_path):
     """What makes all ranks' weights alike at the start belongs to no step."""
@@ -408,6 +426,7 @@ def test_the_peaks_of_a_mesh_are_foretold(tensor, stages, checkpointing, deeper_
         ("low_level_zero", 2, {"zero_stage": 2}),
         ("gemini", 1, {}),
         ("gemini", 2, {}),
+        ("gemini", 2, {"min_chunk_size_m": 0.25, "search_range_m": 0.25}),
         ("gemini", 2, {"placement": "auto"}),
         ("HYBRID_SHARD", 4, {"shard_ranks": 2}),
     ],

@@ -52,7 +52,7 @@ std::vector<ExpertCase> cases_on(const std::vector<const char*>& strategies,
 }
 
 ShardPolicy exact(const std::string& strategy) {
-  return with_precision(shard_policy(strategy), "fp32");
+  return with_precision(testing::small_policy(strategy), "fp32");
 }
 
 Course train(const ExpertCase& where, const ShardPolicy& policy, Setting setting) {
@@ -121,7 +121,7 @@ TEST_P(DividedExperts, FollowTheCourseIn16And8Bits) {
   const Setting setting{.model = kMixture, .steps = kExpertSteps};
   const Course want = train_whole(setting);
   for (const char* precision : {"bf16", "fp16", "fp8"}) {
-    ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), precision);
+    ShardPolicy policy = with_precision(testing::small_policy(GetParam().strategy), precision);
     policy.loss_scale.initial = 256;
     const Course got = train(GetParam(), policy, setting);
     for (size_t i = 0; i < want.losses.size(); ++i) {

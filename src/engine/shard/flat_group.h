@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/shard/flat_gradients.h"
@@ -12,6 +13,7 @@
 
 namespace assay::engine {
 
+/// `elements`: what its buffers are padded to, if they have fewer.
 struct FlatGroup {
   FlatWeights weights;
   std::unique_ptr<FlatGradients> gradients;  ///< null when frozen
@@ -20,8 +22,9 @@ struct FlatGroup {
   bool sums_gradient;                        ///< see ParameterRef
 
   FlatGroup(ShardContext& context, const std::string& unit, const std::vector<ParameterRef>& parameters,
-            const UnitPlacement& placement)
-      : weights(context, context.ranks_of(is_divided(context, parameters.front())), unit, parameters, placement),
+            const UnitPlacement& placement, int64_t elements)
+      : weights(context, context.ranks_of(is_divided(context, parameters.front())), unit, parameters, placement,
+                elements),
         counts_in_norm(parameters.front().counts_in_norm),
         expert(is_divided(context, parameters.front())),
         sums_gradient(parameters.front().sums_gradient) {
@@ -37,5 +40,14 @@ struct FlatGroup {
     return parameter.expert && context.divides_experts();
   }
 };
+
+/// Frozen, dtype, not in the norm, of divided experts, gradients added up over tensor ranks.
+using FlatKind = std::tuple<bool, at::ScalarType, bool, bool, bool>;
+
+/// What the parameters of a group have in common.
+inline FlatKind flat_kind(const ShardContext& context, const ParameterRef& p) {
+  return {!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm, FlatGroup::is_divided(context, p),
+          p.sums_gradient};
+}
 
 }  // namespace assay::engine

@@ -6,18 +6,9 @@
 #include <utility>
 
 namespace assay::engine {
-namespace {
 
-/// A cache line of 16-bit elements; what the widest kernels load at once.
-constexpr int64_t kAlignment = 32;
-
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
-
-FlatLayout::FlatLayout(std::vector<std::pair<std::string, std::vector<int64_t>>> names_and_shapes, int64_t ranks)
+FlatLayout::FlatLayout(std::vector<std::pair<std::string, std::vector<int64_t>>> names_and_shapes, int64_t ranks,
+                       int64_t at_least)
     : ranks_(ranks) {
   int64_t offset = 0;
   int64_t end = 0;
@@ -31,9 +22,9 @@ FlatLayout::FlatLayout(std::vector<std::pair<std::string, std::vector<int64_t>>>
     const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     parameters_.push_back({std::move(name), std::move(shape), offset, elements});
     end = offset + elements;
-    offset = round_up(end, kAlignment);
+    offset = place_of(end);
   }
-  const int64_t padded = round_up(offset, kAlignment * ranks);
+  const int64_t padded = round_up(std::max(offset, at_least), kAlignment * ranks);
   shard_elements_ = padded / ranks;
   gap_up_to(padded);
 }

@@ -22,11 +22,21 @@ struct ShardSlice {
   int64_t elements = 0;
 };
 
-/// Parameters end to end, each from a multiple of 32 elements on; the whole padded so that it divides into equal
-/// shards. Immutable.
+/// Parameters end to end, each from a multiple of kAlignment elements on; the whole padded so that it divides into
+/// equal shards. Immutable.
 class FlatLayout {
  public:
-  FlatLayout(std::vector<std::pair<std::string, std::vector<int64_t>>> names_and_shapes, int64_t ranks);
+  /// A cache line of 16-bit elements; what the widest kernels load at once.
+  static constexpr int64_t kAlignment = 32;
+  static constexpr int64_t round_up(int64_t value, int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+  }
+  /// What a parameter takes in the buffer.
+  static constexpr int64_t place_of(int64_t elements) { return round_up(elements, kAlignment); }
+
+  /// `at_least`: elements that the whole is padded to, if it has fewer.
+  FlatLayout(std::vector<std::pair<std::string, std::vector<int64_t>>> names_and_shapes, int64_t ranks,
+             int64_t at_least = 0);
 
   const std::vector<FlatParameter>& parameters() const { return parameters_; }
   int64_t elements() const { return shard_elements_ * ranks_; }  ///< of the padded buffer

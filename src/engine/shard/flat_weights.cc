@@ -23,13 +23,13 @@ bool is_16_bit(at::ScalarType dtype) {
 }  // namespace
 
 FlatWeights::FlatWeights(ShardContext& context, const DataRanks& ranks, const std::string& unit,
-                         const std::vector<ParameterRef>& parameters, const UnitPlacement& placement)
+                         const std::vector<ParameterRef>& parameters, const UnitPlacement& placement, int64_t elements)
     : context_(context),
       ranks_(ranks),
       placement_(placement),
       label_(unit + " weights"),
       trainable_(parameters.front().tensor->requires_grad()),
-      layout_(names_and_shapes(parameters), ranks.shard_ranks()) {
+      layout_(names_and_shapes(parameters), ranks.shard_ranks(), elements) {
   const at::NoGradGuard no_grad;
   const ShardPolicy& policy = context.policy;
   const at::ScalarType compute = policy.param_dtype.value_or(parameters.front().tensor->scalar_type());

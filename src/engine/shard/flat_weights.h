@@ -19,10 +19,11 @@ namespace assay::engine {
 /// buffer; the first of the ranks gives its values to all. Of the whole buffer this rank keeps what the policy says:
 /// - trainable: a shard that the optimiser updates, in float32 beside 16-bit weights (the master);
 /// - the whole buffer, for ever or from begin_gather() to release().
+/// Buffers are padded to `elements`, if they have fewer.
 class FlatWeights {
  public:
   FlatWeights(ShardContext& context, const DataRanks& ranks, const std::string& unit,
-              const std::vector<ParameterRef>& parameters, const UnitPlacement& placement);
+              const std::vector<ParameterRef>& parameters, const UnitPlacement& placement, int64_t elements);
 
   const DataRanks& ranks() const { return ranks_; }
   const FlatLayout& layout() const { return layout_; }

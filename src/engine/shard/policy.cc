@@ -47,6 +47,7 @@ ShardPolicy fully_sharded(SplitOver split, bool reshard_after_forward) {
 ShardPolicy gemini(WeightPlacement placement) {
   ShardPolicy policy = fully_sharded(SplitOver::kAll, true);
   policy.prefetch = 0;
+  policy.chunks.emplace();
   policy.placement = placement;
   (placement == WeightPlacement::kFixed ? policy.offload_optim_frac : policy.yielding_optim_frac) = 1;
   policy.loss_scale = colossal_scale();

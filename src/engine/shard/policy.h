@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/optim/loss_scaler.h"
+#include "engine/shard/chunk_search.h"
 
 namespace assay::engine {
 
@@ -29,7 +30,10 @@ enum class WeightPlacement {
 /// which Gemini is the successor).
 struct ShardPolicy {
   SplitOver split = SplitOver::kNobody;
-  bool keep_weights = true;            ///< whole weights stay in memory between steps; else units gather them
+  bool keep_weights = true;  ///< whole weights stay in memory between steps; else units gather them
+  /// Units' parameters lie in chunks of one size, which are gathered, given up and moved whole; nullopt: each unit's in
+  /// buffers of its own.
+  std::optional<ChunkSearch> chunks;
   bool reshard_after_forward = false;  ///< units give their gathered weights up between forward and backward
   bool accumulate_whole = false;       ///< gradients of micro-batches are added up whole and reduced once a step
   /// A step has several backward passes, whose gradients are then added up in float32, whatever they travel as: in 16
@@ -47,14 +51,14 @@ struct ShardPolicy {
 
   double bucket_mib = 25;                  ///< of gradients that nobody splits; they are averaged a bucket at a time
   std::optional<double> first_bucket_mib;  ///< the first one to be ready, where it is smaller
-  int64_t prefetch = 0;                    ///< units gathered ahead of the one that computes
+  int64_t prefetch = 0;                    ///< units, or chunks, gathered ahead of those in use
   bool overlap = true;                     ///< reduce while backward goes on; else after it
   /// Ranks may leave different parameters without a gradient; which ones nobody used is then agreed on in each step,
   /// and waited for. Else each rank takes the others to be like itself. Units must be used by all ranks alike.
   bool ranks_differ_in_use = false;
 
   WeightPlacement placement = WeightPlacement::kFixed;
-  double keep_gathered_frac = 0;  ///< of the weights' bytes, from the first unit on, that are kept whole all the same
+  double keep_gathered_frac = 0;  ///< of the weights, from the first unit on, that are kept whole all the same
   double offload_optim_frac = 0;  ///< of master weights and moments, from the first unit on, kept in host memory
   double offload_param_frac = 0;  ///< of the weights' shards, from the first unit on, kept in host memory
   int64_t memory_cap_bytes = 0;   ///< of kBudget: model data and everything else together; 0: no cap

@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
 #include "engine/kernels/gradient_rule.h"
 #include "engine/kernels/memory.h"
+#include "engine/shard/stored_units.h"
 #include "engine/shard/unit_placement.h"
 
 namespace assay::engine {
@@ -46,11 +48,6 @@ void check_groups(const ShardPolicy& policy, const ShardContext& context) {
   }
 }
 
-int64_t elements_of(const ParameterUnit& unit) {
-  return std::transform_reduce(unit.parameters.begin(), unit.parameters.end(), int64_t{0}, std::plus<>(),
-                               [](const ParameterRef& p) { return p.tensor->numel(); });
-}
-
 }  // namespace
 
 ShardEngine::ShardEngine(Shardable& model, const ShardPolicy& policy, const ShardGroups& groups,
@@ -70,7 +67,7 @@ ShardEngine::ShardEngine(Shardable& model, const ShardPolicy& policy, const Shar
   }
   reducer_ = std::make_unique<GradientReducer>(context_, units_);
   optimizer_ = std::make_unique<ShardedAdamw>(context_, reducer_->groups(), options);
-  schedule_ = std::make_unique<WeightSchedule>(context_, units_, *optimizer_, std::move(probe));
+  schedule_ = std::make_unique<WeightSchedule>(context_, units_, reads_, *optimizer_, std::move(probe));
   watch_gradients();
   model_.set_unit_hooks(this);
 }
@@ -102,28 +99,37 @@ ShardEngine::~ShardEngine() {
 }
 
 void ShardEngine::make_units(const std::vector<ParameterUnit>& units) {
-  std::vector<int64_t> elements;
-  std::ranges::transform(units, std::back_inserter(elements), elements_of);
-  const std::vector<UnitPlacement> placements = place_units(context_.policy, elements);
-  for (size_t i = 0; i < units.size(); ++i) {
-    units_.push_back(std::make_unique<ShardUnit>(context_, units[i], placements[i]));
-    units_.back()->reads = {static_cast<int64_t>(i)};
+  const StoredUnits stored = store_units(context_, units);
+  const std::vector<UnitPlacement> placements = place_units(context_.policy, stored.units);
+  for (size_t i = 0; i < stored.units.size(); ++i) {
+    units_.push_back(std::make_unique<ShardUnit>(context_, stored.units[i], placements[i]));
   }
-  for (size_t i = 0; i < units.size(); ++i) {
-    for (const int64_t owner : units[i].also_uses) {
-      units_[i]->reads.push_back(owner);
-      units_[owner]->shared = true;
+  reads_ = stored.reads;
+  find_leaves(units);
+}
+
+void ShardEngine::find_leaves(const std::vector<ParameterUnit>& units) {
+  std::map<std::string_view, size_t> unit_of;
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (const ParameterRef& parameter : units[u].parameters) {
+      unit_of[parameter.name] = u;
+    }
+  }
+  leaves_of_.resize(units.size());
+  for (size_t s = 0; s < units_.size(); ++s) {
+    for (size_t g = 0; g < units_[s]->groups.size(); ++g) {
+      const FlatWeights& weights = units_[s]->groups[g]->weights;
+      for (size_t p = 0; weights.trainable() && p < weights.leaves().size(); ++p) {
+        leaves_of_[unit_of.at(weights.layout().parameters()[p].name)].push_back({static_cast<int64_t>(s), g, p});
+      }
     }
   }
 }
 
 void ShardEngine::watch_gradients() {
-  for (size_t u = 0; u < units_.size(); ++u) {
-    for (size_t g = 0; g < units_[u]->groups.size(); ++g) {
-      const FlatWeights& weights = units_[u]->groups[g]->weights;
-      for (size_t p = 0; weights.trainable() && p < weights.leaves().size(); ++p) {
-        watch_gradient(weights.leaves()[p], *this, static_cast<int64_t>(u), g, p);
-      }
+  for (const std::vector<TrainableLeaf>& leaves : leaves_of_) {
+    for (const auto& [unit, group, parameter] : leaves) {
+      watch_gradient(units_[unit]->groups[group]->weights.leaves()[parameter], *this, unit, group, parameter);
     }
   }
 }
@@ -146,15 +152,19 @@ void ShardEngine::backward_enters(int64_t unit) {
 
 void ShardEngine::backward_leaves(int64_t unit) {
   schedule_->backward_done(unit, !reduces_);
-  if (reduces_ && !units_[unit]->shared) {
-    reducer_->ready(*units_[unit]);
+  for (const int64_t read : reads_[unit]) {
+    ShardUnit& stored = *units_[read];
+    if (reduces_ && !stored.shared && stored.readers.front() == unit) {
+      reducer_->ready(stored);
+    }
   }
 }
 
 void ShardEngine::gradient_ready(int64_t unit, size_t group, size_t parameter, const at::Tensor& gradient) {
   ShardUnit& owner = *units_[unit];
   owner.groups[group]->gradients->add(parameter, gradient);
-  if (--owner.gradients_missing == 0 && reduces_ && !owner.shared) {
+  // Chunks wait until backward has left their units: what lies in memory then does not depend on autograd's order.
+  if (--owner.gradients_missing == 0 && reduces_ && !owner.shared && !context_.policy.chunks) {
     reducer_->ready(owner);
   }
 }
@@ -321,42 +331,42 @@ void ShardEngine::step_over() {
   schedule_->updated();
 }
 
-MemoryByKind ShardEngine::rehearse_step(bool no_sync) {
-  MemoryByKind at_backward{};
+std::vector<MemoryByKind> ShardEngine::rehearse_step(bool no_sync) {
+  std::vector<MemoryByKind> held;
   const int passes = context_.policy.several_backwards ? 2 : 1;
   for (int pass = 1; pass <= passes; ++pass) {
     rehearse_forward();
-    at_backward = rehearse_backward(pass == passes, no_sync);
+    held = rehearse_backward(pass == passes, no_sync);
   }
   step_over();
-  return at_backward;
+  return held;
 }
 
 void ShardEngine::rehearse_forward() {
   const at::Tensor nothing = at::empty({0}, at::TensorOptions(at::kFloat).device(context_.device));
-  for (int64_t u = 0; u < static_cast<int64_t>(units_.size()); ++u) {
+  for (int64_t u = 0; u < static_cast<int64_t>(reads_.size()); ++u) {
     before_forward(u, nothing, false);
     after_forward(u, nothing, false);
   }
 }
 
-MemoryByKind ShardEngine::rehearse_backward(bool last, bool no_sync) {
+std::vector<MemoryByKind> ShardEngine::rehearse_backward(bool last, bool no_sync) {
   begin_backward(last, no_sync);
-  const auto count = static_cast<int64_t>(units_.size());
-  MemoryByKind at_start{};
+  const auto count = static_cast<int64_t>(reads_.size());
+  std::vector<MemoryByKind> held(reads_.size() + 1);
   for (int64_t u = count; u-- > 0;) {
     backward_enters(u);
-    at_start = u + 1 == count ? context_.ledger.now() : at_start;
-    for (size_t g = 0; g < units_[u]->groups.size(); ++g) {
-      const FlatWeights& weights = units_[u]->groups[g]->weights;
-      for (size_t p = 0; weights.trainable() && p < weights.leaves().size(); ++p) {
-        gradient_ready(u, g, p, weights.leaves()[p].detach());
-      }
+    if (u + 1 == count) {
+      held.back() = context_.ledger.now();
     }
+    for (const auto& [unit, group, parameter] : leaves_of_[u]) {
+      gradient_ready(unit, group, parameter, units_[unit]->groups[group]->weights.leaves()[parameter].detach());
+    }
+    held[u] = context_.ledger.now();
     backward_leaves(u);
   }
   finish_backward();
-  return at_start;
+  return held;
 }
 
 void ShardEngine::resolve_step() {

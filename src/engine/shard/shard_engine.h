@@ -66,9 +66,9 @@ class ShardEngine : private UnitHooks, private UnitEvents {
 
   /// Goes through all that a step does with memory and collectives, without computing anything: on "meta" parameters
   /// and a fake group, the ledger's peak is then the one of real steps. A policy with several_backwards goes through
-  /// two, since the third is as the second. Returns what the ledger holds when the last backward begins, beside all
-  /// activations.
-  MemoryByKind rehearse_step(bool no_sync = false);
+  /// two, since the third is as the second. Returns what the ledger holds in the last backward when the gradients of
+  /// each unit of the model have come, beside the activations of those before it, and at last when backward begins.
+  std::vector<MemoryByKind> rehearse_step(bool no_sync = false);
 
   /// The end of a step that was gone through on "meta" parameters, by backwards of the model itself: step() without an
   /// update.
@@ -96,12 +96,20 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   void gradient_ready(int64_t unit, size_t group, size_t parameter, const at::Tensor& gradient) override;
 
   void set_allocators(c10::Device device);
+  /// Where a trainable parameter is among units_.
+  struct TrainableLeaf {
+    int64_t unit = 0;
+    size_t group = 0;
+    size_t parameter = 0;
+  };
+
   void make_units(const std::vector<ParameterUnit>& units);
+  void find_leaves(const std::vector<ParameterUnit>& units);
   void watch_gradients();
   void begin_backward(bool last, bool no_sync);
   void finish_backward();
   void rehearse_forward();
-  MemoryByKind rehearse_backward(bool last, bool no_sync);
+  std::vector<MemoryByKind> rehearse_backward(bool last, bool no_sync);
   void sum_shared_gradients();
   void step_over();
   std::vector<bool> used_parameters();
@@ -115,6 +123,8 @@ class ShardEngine : private UnitHooks, private UnitEvents {
   ShardContext context_;
   Shardable& model_;
   std::vector<std::unique_ptr<ShardUnit>> units_;
+  std::vector<std::vector<int64_t>> reads_;            ///< by unit of the model: see StoredUnits
+  std::vector<std::vector<TrainableLeaf>> leaves_of_;  ///< by unit of the model
   std::unique_ptr<WeightSchedule> schedule_;
   std::unique_ptr<GradientReducer> reducer_;
   std::unique_ptr<ShardedAdamw> optimizer_;

@@ -52,7 +52,7 @@ std::vector<Case> cases_on(const std::vector<int>& numbers_of_ranks) {
 class EveryStrategy : public ::testing::TestWithParam<Case> {
  protected:
   void expect_parity(const Setting& setting, const std::function<void(ShardPolicy&)>& change = {}) const {
-    ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp32");
+    ShardPolicy policy = with_precision(testing::small_policy(GetParam().strategy), "fp32");
     if (change) {
       change(policy);
     }
@@ -114,7 +114,7 @@ TEST_P(EveryStrategy, PlacementChangesNothing) {
 
 TEST_P(EveryStrategy, NamesParametersWithoutGradient) {
   const Setting setting{.model = {.unused = true, .skip_layer = true}, .steps = 1};
-  const ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp32");
+  const ShardPolicy policy = with_precision(testing::small_policy(GetParam().strategy), "fp32");
   EXPECT_THAT(train_sharded(GetParam().ranks, policy, setting).unused,
               ::testing::UnorderedElementsAre("layers.0.norm.weight", "layers.0.gate.weight", "layers.0.up.weight",
                                               "layers.0.down.weight", "layers.0.down.bias", "layers.1.unused.weight"));
@@ -125,7 +125,7 @@ TEST_P(EveryStrategy, FollowsTheCourseIn16And8Bits) {
   const Course want = train_alone(setting);
   for (const auto& [precision, gather_float8] :
        {std::pair{"bf16", false}, {"fp16", false}, {"fp8", true}, {"amp_fp16", false}, {"fp32", true}}) {
-    ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), precision);
+    ShardPolicy policy = with_precision(testing::small_policy(GetParam().strategy), precision);
     policy.gather_float8 = gather_float8;
     policy.loss_scale.initial = 256;
     const Course got = train_sharded(GetParam().ranks, policy, setting);
@@ -171,7 +171,7 @@ void overflow_on_last_rank(Communicator& world, const ShardPolicy& policy) {
 
 /// Steps that move nothing: what is trained must stay as it is to the bit, however it travels.
 TEST_P(EveryStrategyAndNumberOfRanks, WeightsThatTravelIn8BitsStayExactWhereTheyAreTrained) {
-  ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp32");
+  ShardPolicy policy = with_precision(testing::small_policy(GetParam().strategy), "fp32");
   policy.gather_float8 = true;
   const TestModelOptions options;
   auto group = make_thread_group(GetParam().ranks);
@@ -204,7 +204,7 @@ class SeveralBackwards : public ::testing::TestWithParam<ManyPasses> {};
 
 TEST_P(SeveralBackwards, AddUpSmallGradientsIn32Bits) {
   constexpr int64_t kPasses = 600;  // in bfloat16 a sum stands still at 256 times what is added
-  ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), GetParam().precision);
+  ShardPolicy policy = with_precision(testing::small_policy(GetParam().strategy), GetParam().precision);
   policy.several_backwards = true;
   policy.reduce_dtype = at::kBFloat16;
   const TestModelOptions options;
@@ -292,7 +292,7 @@ TEST(ShardEngine, RanksThatUseDifferentParametersAreFound) {
 }
 
 TEST_P(EveryStrategyAndNumberOfRanks, SkipsAStepThatOverflowsOnAnyRank) {
-  ShardPolicy policy = with_precision(shard_policy(GetParam().strategy), "fp16");
+  ShardPolicy policy = with_precision(testing::small_policy(GetParam().strategy), "fp16");
   policy.loss_scale = {.initial = 256};
   auto group = make_thread_group(GetParam().ranks);
   testing::run_ranks(group, [&](Communicator& world) { overflow_on_last_rank(world, policy); });

@@ -24,6 +24,7 @@ const bool kInstalled = [] {
 
 const TestModelOptions kModel{.layers = 6, .hidden = 64, .vocabulary = 50};
 constexpr int kMemoryRanks = 4;
+constexpr int64_t kChunk = 40000;  // elements; a layer has 24704
 
 /// Rank 1 of four that are not there: of two groups of two where the policy has groups.
 struct LonelyRank {
@@ -66,7 +67,9 @@ class MemoryOfStrategies : public ::testing::Test, DefinedMemory {};
 
 class Memory : DefinedMemory, public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
-  static ShardPolicy policy() { return with_precision(shard_policy(std::get<0>(GetParam())), std::get<1>(GetParam())); }
+  static ShardPolicy policy() {
+    return with_precision(testing::small_policy(std::get<0>(GetParam()), kChunk), std::get<1>(GetParam()));
+  }
 };
 
 std::vector<std::string> strategy_names() {
@@ -166,6 +169,7 @@ TEST_F(MemoryOfStrategies, FullShardReallyFrees) {
 
 TEST_F(MemoryOfStrategies, BudgetKeepsWhatFitsAndEvictsTheRest) {
   ShardPolicy policy = with_precision(shard_policy("gemini_auto"), "fp32");
+  policy.chunks.reset();
   policy.yielding_optim_frac = 0;
   LonelyRank bare(policy.split);
   TestModel sized(kModel);
@@ -200,7 +204,7 @@ TEST_F(MemoryOfStrategies, BudgetKeepsWhatFitsAndEvictsTheRest) {
 }
 
 TEST_F(MemoryOfStrategies, GeminiKeepsItsStatesInHostMemory) {
-  const ShardPolicy& policy = shard_policy("gemini");
+  const ShardPolicy policy = testing::small_policy("gemini", kChunk);
   LonelyRank rank(policy.split);
   TestModel model(kModel);
   ShardEngine engine(model, policy, rank.groups, kOptimizer);

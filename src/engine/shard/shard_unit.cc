@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace assay::engine {
@@ -21,21 +20,19 @@ bool stays_untouched(const ShardContext& context, const ParameterRef& parameter,
 
 }  // namespace
 
-ShardUnit::ShardUnit(ShardContext& context, const ParameterUnit& unit, const UnitPlacement& placement)
-    : name(unit.name) {
-  std::map<std::tuple<bool, at::ScalarType, bool, bool, bool>, std::vector<ParameterRef>> by_kind;
+ShardUnit::ShardUnit(ShardContext& context, const StoredUnit& unit, const UnitPlacement& placement)
+    : name(unit.name), readers(unit.readers), shared(unit.shared) {
+  std::map<FlatKind, std::vector<ParameterRef>> by_kind;
   for (const ParameterRef& p : unit.parameters) {
     if (stays_untouched(context, p, placement)) {
       context.ledger.add(MemoryKind::kParameters, static_cast<int64_t>(p.tensor->nbytes()));
       untouched.push_back(p);
       continue;
     }
-    by_kind[{!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm, FlatGroup::is_divided(context, p),
-             p.sums_gradient}]
-        .push_back(p);
+    by_kind[flat_kind(context, p)].push_back(p);
   }
   for (const auto& [kind, parameters] : by_kind) {
-    groups.push_back(std::make_unique<FlatGroup>(context, name, parameters, placement));
+    groups.push_back(std::make_unique<FlatGroup>(context, name, parameters, placement, unit.elements));
     trainable += std::get<0>(kind) ? 0 : static_cast<int64_t>(parameters.size());
   }
 }

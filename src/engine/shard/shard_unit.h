@@ -1,4 +1,4 @@
-// One unit of the model inside the sharding engine.
+// One stored unit inside the sharding engine.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/shard/flat_group.h"
+#include "engine/shard/stored_units.h"
 
 namespace assay::engine {
 
@@ -15,13 +16,13 @@ struct ShardUnit {
   std::string name;
   std::vector<std::unique_ptr<FlatGroup>> groups;  ///< by dtype and what FlatGroup tells apart
   std::vector<ParameterRef> untouched;             ///< frozen ones that stay whole: each rank's own, where they were
-  std::vector<int64_t> reads;                      ///< units whose weights its forward needs: itself first
-  bool shared = false;                             ///< another unit reads its weights
+  std::vector<int64_t> readers;                    ///< see StoredUnit
+  bool shared = false;                             ///< see StoredUnit
   int64_t trainable = 0;                           ///< parameters
   int64_t gradients_missing = 0;                   ///< in this backward
   bool reducible = false;                          ///< all gradients of this backward are there
 
-  ShardUnit(ShardContext& context, const ParameterUnit& unit, const UnitPlacement& placement);
+  ShardUnit(ShardContext& context, const StoredUnit& unit, const UnitPlacement& placement);
 
   void begin_gather();
   void wait_gather();

@@ -34,7 +34,7 @@ struct Placed {
 };
 
 ShardPolicy exact(const std::string& strategy) {
-  return with_precision(shard_policy(strategy), "fp32");
+  return with_precision(testing::small_policy(strategy), "fp32");
 }
 
 std::vector<Placed> placements() {

@@ -54,7 +54,13 @@ class StateOffload : public ::testing::TestWithParam<Case> {
     return 4 * layer_elements(course) * (GetParam().first == "fp32" ? 4 : 2);
   }
 
-  ShardPolicy policy_ = with_precision(shard_policy("gemini_auto"), GetParam().first);
+  static ShardPolicy policy_of_units() {
+    ShardPolicy policy = with_precision(shard_policy("gemini_auto"), GetParam().first);
+    policy.chunks.reset();
+    return policy;
+  }
+
+  ShardPolicy policy_ = policy_of_units();
   ShardedCourse roomy_ = train_sharded(ranks(), policy_, kSetting);
 };
 
@@ -88,7 +94,7 @@ TEST_P(StateOffload, TakesOnlyThePartThatMayMove) {
 }
 
 TEST(StateOffloadOnACpu, FreesNothingAndIsNotDone) {
-  const ShardPolicy& policy = shard_policy("gemini_auto");
+  const ShardPolicy policy = testing::small_policy("gemini_auto");
   const auto may_move = [&](WeightBudget::Probe probe) {
     TestModel model(kSetting.model);
     const ShardEngine engine(model, policy, {}, testing::kOptimizer, std::move(probe));

@@ -15,6 +15,14 @@ double learning_rate(int64_t step) {
   return 1e-2 / (1.0 + 0.1 * static_cast<double>(step));
 }
 
+ShardPolicy small_policy(std::string_view name, int64_t chunk_elements) {
+  ShardPolicy policy = shard_policy(name);
+  if (policy.chunks) {
+    policy.chunks = ChunkSearch{.min_elements = chunk_elements, .range = chunk_elements, .step = 32};
+  }
+  return policy;
+}
+
 Course train_alone(const Setting& setting) {
   TestModel model(setting.model);
   std::vector<NamedTensor> trainable;

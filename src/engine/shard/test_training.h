@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/comm/communicator.h"
@@ -48,6 +49,10 @@ double learning_rate(int64_t step);
 
 /// One rank, no engine: the whole batch by libtorch's own accumulation and the unsharded optimiser.
 Course train_alone(const Setting& setting);
+
+/// The strategy of that name; where it has chunks they are so small that those of the test model span units and are
+/// spanned by them.
+ShardPolicy small_policy(std::string_view name, int64_t chunk_elements = 2600);
 
 /// The groups of one rank for a policy.
 struct RankGroups {

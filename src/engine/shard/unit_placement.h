@@ -1,16 +1,17 @@
-// Which units keep their data where.
+// Which stored units keep their data where.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "engine/shard/shard_context.h"
+#include "engine/shard/stored_units.h"
 
 namespace assay::engine {
 
-/// By the fractions of the policy: the first units keep their weights gathered, their optimiser states or weights in
-/// host memory, or may move their states there, until the fraction of all `unit_elements` is reached as nearly as whole
-/// units allow. Weights that stay gathered are not offloaded.
-std::vector<UnitPlacement> place_units(const ShardPolicy& policy, const std::vector<int64_t>& unit_elements);
+/// By the fractions of the policy, of all elements: from the first unit on, optimiser states and weights are kept in
+/// host memory, or states may move there, until the fraction is reached; weights stay gathered as long as they are
+/// within theirs (ColossalAI, StaticPlacementPolicy). Weights that stay gathered are not offloaded, and of a chunk that
+/// is small nothing is.
+std::vector<UnitPlacement> place_units(const ShardPolicy& policy, const std::vector<StoredUnit>& units);
 
 }  // namespace assay::engine

@@ -15,9 +15,14 @@ constexpr double kUsable = 0.9;
 
 }  // namespace
 
-WeightBudget::WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units,
+WeightBudget::WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, int64_t model_units,
                            ShardedAdamw& optimizer, Probe probe)
-    : context_(context), units_(units), optimizer_(optimizer), probe_(std::move(probe)), beside_(2 * units.size()) {}
+    : context_(context),
+      units_(units),
+      model_units_(model_units),
+      optimizer_(optimizer),
+      probe_(std::move(probe)),
+      beside_(2 * model_units) {}
 
 int64_t WeightBudget::room(int64_t time) const {
   const auto next = std::min<size_t>(static_cast<size_t>(time) + 1, beside_.size() - 1);
@@ -34,25 +39,29 @@ int64_t WeightBudget::missing_bytes(const std::vector<int64_t>& needed) const {
   return bytes;
 }
 
-int64_t WeightBudget::next_use(int64_t unit, int64_t time) const {
-  if (forward_time(unit) > time) {
-    return forward_time(unit);
+int64_t WeightBudget::next_use(const ShardUnit& unit, int64_t time) const {
+  int64_t next = 2 * model_units_ + unit.readers.front();
+  for (const int64_t reader : unit.readers) {
+    for (const int64_t use : {forward_time(reader), backward_time(reader)}) {
+      next = use > time ? std::min(next, use) : next;
+    }
   }
-  return backward_time(unit) > time ? backward_time(unit) : 2 * count() + unit;
+  return next;
 }
 
 bool WeightBudget::fits(int64_t time, int64_t unit) const {
   return context_.policy.memory_cap_bytes == 0 || missing_bytes({unit}) <= room(time);
 }
 
-/// The unit whose weights can go and are needed last; -1: none.
-int64_t WeightBudget::farthest_weights(int64_t time, const std::vector<int64_t>& needed) const {
-  int64_t farthest = -1;
-  for (int64_t u = 0; u < count(); ++u) {
-    const ShardUnit& unit = *units_[u];
-    const bool free = !unit.released() && unit.releasable_bytes() > 0 && !std::ranges::count(needed, u);
-    if (free && (farthest < 0 || next_use(u, time) > next_use(farthest, time))) {
-      farthest = u;
+/// The unit whose weights can go and are needed last; null: none.
+ShardUnit* WeightBudget::farthest_weights(int64_t time, const std::vector<int64_t>& needed) const {
+  ShardUnit* farthest = nullptr;
+  for (size_t u = 0; u < units_.size(); ++u) {
+    ShardUnit& unit = *units_[u];
+    const bool free =
+        !unit.released() && unit.releasable_bytes() > 0 && !std::ranges::count(needed, static_cast<int64_t>(u));
+    if (free && (farthest == nullptr || next_use(unit, time) > next_use(*farthest, time))) {
+      farthest = &unit;
     }
   }
   return farthest;
@@ -80,20 +89,20 @@ void WeightBudget::make_room(int64_t time, const std::vector<int64_t>& needed) {
     return;
   }
   const int64_t wanted = missing_bytes(needed);
-  const int64_t update_time = 2 * count();
+  const int64_t update_time = 2 * model_units_;
   while (room(time) < wanted) {
-    const int64_t farthest = farthest_weights(time, needed);
-    const bool after_update = farthest >= 0 && next_use(farthest, time) >= update_time;
+    ShardUnit* const farthest = farthest_weights(time, needed);
+    const bool after_update = farthest != nullptr && next_use(*farthest, time) >= update_time;
     if (!after_update && offload_states()) {
       continue;
     }
-    if (farthest < 0) {
+    if (farthest == nullptr) {
       throw std::runtime_error(fmt::format(
           "gathering {} needs {} bytes where the memory cap of {} bytes leaves {}: raise the cap, lower the "
           "batch size or offload",
           units_[needed.front()]->name, wanted, context_.policy.memory_cap_bytes, room(time)));
     }
-    units_[farthest]->release();
+    farthest->release();
   }
 }
 

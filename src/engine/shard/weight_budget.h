@@ -21,12 +21,12 @@ class WeightBudget {
  public:
   /// Bytes of tensors alive on the device; none in a rehearsal where nothing else is there.
   using Probe = std::function<int64_t()>;
-  WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, ShardedAdamw& optimizer,
-               Probe probe);
+  WeightBudget(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, int64_t model_units,
+               ShardedAdamw& optimizer, Probe probe);
 
-  /// Forward uses unit u at time u, backward at 2 n - 1 - u, of n units.
+  /// Forward uses the model's unit u at time u, backward at 2 n - 1 - u, of n units.
   int64_t forward_time(int64_t unit) const { return unit; }
-  int64_t backward_time(int64_t unit) const { return 2 * count() - 1 - unit; }
+  int64_t backward_time(int64_t unit) const { return 2 * model_units_ - 1 - unit; }
 
   bool warm() const { return warm_; }
   /// Gives up what must go so that the `needed` units fit at `time`; they stay. Throws std::runtime_error with one line
@@ -40,15 +40,15 @@ class WeightBudget {
   void agree();
 
  private:
-  int64_t count() const { return static_cast<int64_t>(units_.size()); }
   int64_t room(int64_t time) const;
   int64_t missing_bytes(const std::vector<int64_t>& needed) const;
-  int64_t next_use(int64_t unit, int64_t time) const;
-  int64_t farthest_weights(int64_t time, const std::vector<int64_t>& needed) const;
+  int64_t next_use(const ShardUnit& unit, int64_t time) const;
+  ShardUnit* farthest_weights(int64_t time, const std::vector<int64_t>& needed) const;
   bool offload_states();
 
   ShardContext& context_;
   std::vector<std::unique_ptr<ShardUnit>>& units_;
+  int64_t model_units_;
   ShardedAdamw& optimizer_;
   Probe probe_;
   std::vector<int64_t> beside_;  ///< by time, bytes

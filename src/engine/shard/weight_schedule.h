@@ -14,11 +14,13 @@ namespace assay::engine {
 enum class Pass { kForward, kBackward };
 
 /// Follows a model through its units, which forward passes in order and backward in reverse; gathers run ahead of use
-/// by policy.prefetch units. All ranks make the same calls, so that their collectives agree.
+/// by policy.prefetch stored units. What several units of the model read stays gathered from the first of them to the
+/// last, in forward and in backward. All ranks make the same calls, so that their collectives agree.
 class WeightSchedule {
  public:
-  WeightSchedule(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units, ShardedAdamw& optimizer,
-                 WeightBudget::Probe probe);
+  /// `reads`: see StoredUnits; every `unit` below is one of the model.
+  WeightSchedule(ShardContext& context, std::vector<std::unique_ptr<ShardUnit>>& units,
+                 std::vector<std::vector<int64_t>> reads, ShardedAdamw& optimizer, WeightBudget::Probe probe);
 
   /// The unit's weights, and those it reads of others, are usable when this returns. No effect when they are already.
   void use(int64_t unit, Pass pass);
@@ -37,6 +39,7 @@ class WeightSchedule {
 
   ShardContext& context_;
   std::vector<std::unique_ptr<ShardUnit>>& units_;
+  std::vector<std::vector<int64_t>> reads_;
   std::optional<WeightBudget> budget_;
 };
 

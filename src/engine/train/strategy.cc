@@ -1,6 +1,7 @@
 #include "engine/train/strategy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,15 @@ MeshShape mesh_of(const job::ParallelPlan& plan, SplitOver split, int ranks, int
   return value_or_throw(resolve_mesh(shape, ranks));
 }
 
+/// Of a policy that has chunks.
+ChunkSearch chunk_search_of(const job::PluginKnobs& knobs) {
+  constexpr double kMebi = 1 << 20;
+  ChunkSearch search{.min_elements = std::llround(knobs.min_chunk_size_m * kMebi),
+                     .range = std::llround(knobs.search_range_m * kMebi)};
+  search.step = knobs.hidden_dim > 0 ? knobs.hidden_dim : search.step;
+  return search;
+}
+
 /// The plugin's settings in `precision`, with the plan's knobs.
 ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precision) {
   const job::PluginKnobs& knobs = plan.knobs;
@@ -52,6 +62,9 @@ ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precis
   policy.bucket_mib = knobs.bucket_mib;
   policy.overlap = knobs.overlap;
   policy.prefetch = knobs.prefetch;
+  if (policy.chunks) {
+    policy.chunks = chunk_search_of(knobs);
+  }
   policy.keep_gathered_frac = 1.0 - knobs.shard_param_frac;
   const bool automatic = policy.placement == WeightPlacement::kBudget;
   policy.offload_optim_frac = automatic ? 0 : knobs.offload_optim_frac;

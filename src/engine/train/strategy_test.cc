@@ -43,6 +43,22 @@ TEST(VitStrategy, GeminisStatesLieInHostMemoryOrMayMoveThere) {
   EXPECT_EQ(policy_of(plan).yielding_optim_frac, 0.5);
 }
 
+TEST(VitStrategy, ChunksAreGeminisAlone) {
+  job::VitPlan plan;
+  plan.plugin = "gemini";
+  ASSERT_TRUE(policy_of(plan).chunks);
+  EXPECT_EQ(policy_of(plan).chunks->step, 1024);
+  plan.knobs.min_chunk_size_m = 0.5;
+  plan.knobs.search_range_m = 2;
+  plan.knobs.hidden_dim = 768;
+  const ChunkSearch chunks = policy_of(plan).chunks.value();
+  EXPECT_EQ(chunks.min_elements, 1 << 19);
+  EXPECT_EQ(chunks.range, 2 << 20);
+  EXPECT_EQ(chunks.step, 768);
+  plan.plugin = "FULL_SHARD";
+  EXPECT_FALSE(policy_of(plan).chunks);
+}
+
 TEST(VitStrategy, TheFirstBucketOfDdpAloneIsSmall) {
   job::VitPlan plan;
   plan.knobs.bucket_mib = 64;

@@ -59,6 +59,29 @@ int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const St
   return bytes;
 }
 
+/// What is held when a step needs most, and the activations that are there then.
+struct MostHeld {
+  MemoryByKind bytes{};
+  int64_t activations = 0;
+
+  int64_t total(bool on_cpu) const { return total_bytes(bytes, on_cpu) + activations; }
+};
+
+/// Of a rehearsed step: either the engine's own peak, which may come while a layer is at work, or backward at one of
+/// its units, with the activations of the layers that it has not come to yet.
+MostHeld most_held(ShardEngine& engine, const Vit& model, int64_t kept_bytes, bool no_sync, bool on_cpu) {
+  engine.ledger().reset_peak();
+  const std::vector<MemoryByKind> by_unit = engine.rehearse_step(no_sync);
+  MostHeld most{.bytes = engine.ledger().peak(on_cpu).by_kind};
+  const int64_t first = model.begins_model() ? 1 : 0;
+  for (int64_t unit = 0; unit < static_cast<int64_t>(by_unit.size()); ++unit) {
+    const int64_t layers = std::clamp<int64_t>(unit - first, 0, model.num_layers());
+    const MostHeld here{by_unit[unit], kept_bytes * layers / model.num_layers()};
+    most = here.total(on_cpu) >= most.total(on_cpu) ? here : most;
+  }
+  return most;
+}
+
 /// The peaks of initialisation and of a steady step of the world's rank `rank`.
 std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t rank, int64_t local_ranks, bool on_cpu) {
   ShardPolicy policy = policy_of(plan);
@@ -72,20 +95,14 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   const auto tensor = join_tensor_ranks(plan, groups, *loaded.model);
   Shardable& units = tensor == nullptr ? static_cast<Shardable&>(*loaded.model) : *tensor;
   ShardEngine engine(units, policy, groups.groups(), OptimizerOptions{});
-  MemoryLedger& ledger = engine.ledger();
-  const MemoryByKind start = ledger.peak(on_cpu).by_kind;
+  const MemoryByKind start = engine.ledger().peak(on_cpu).by_kind;
   engine.rehearse_step(reduces_once(plan));
-  ledger.reset_peak();
-  const MemoryByKind begin = engine.rehearse_step(reduces_once(plan));
-  // All activations are there when backward begins; the engine's own peak may come later, while a layer is at work.
   const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
-  const MemoryPeak own = ledger.peak(on_cpu);
-  const int64_t at_backward = total_bytes(begin, on_cpu) + need.kept_bytes;
+  const MostHeld most = most_held(engine, *loaded.model, need.kept_bytes, reduces_once(plan), on_cpu);
   const bool share_memory = on_cpu && local_ranks == plan.number_ranks;
-  const int64_t peak = std::max(own.total, at_backward) + need.working_bytes +
+  const int64_t peak = most.total(on_cpu) + need.working_bytes +
                        bytes_beside_engine(plan, *loaded.model, groups, *world, on_cpu, share_memory);
-  const job::MemoryLedger steady = at_backward >= own.total ? ledger_event(begin, need.kept_bytes, peak, on_cpu)
-                                                            : ledger_event(own.by_kind, 0, peak, on_cpu);
+  const job::MemoryLedger steady = ledger_event(most.bytes, most.activations, peak, on_cpu);
   // Ranks that share memory tell each other of new groups through a tile.
   const int64_t init_peak = total_bytes(start, on_cpu) + (share_memory && groups.splits_world() ? kShmStagingBytes : 0);
   return {predicted(ledger_event(start, 0, init_peak, on_cpu), rank, "init"), predicted(steady, rank, "steady")};

@@ -138,6 +138,12 @@ void AddKnobs(std::vector<VitProperty>& specs) {
   specs.push_back(Knob<&job::PluginKnobs::overlap>("overlap", Choice({kNone, false, true})));
   specs.push_back(Knob<&job::PluginKnobs::no_sync>("no_sync", Choice({kNone, false, true})));
   specs.push_back(Knob<&job::PluginKnobs::prefetch>("prefetch", SizesOrNone({0, 1, 2, 3, 4, 8})));
+  specs.push_back(OwnKnob(
+      Knob<&job::PluginKnobs::min_chunk_size_m>("min_chunk_size_m", SizesOrNone({1, 2, 4, 8, 16, 32, 64, 128}))));
+  specs.push_back(OwnKnob(
+      Knob<&job::PluginKnobs::search_range_m>("search_range_m", SizesOrNone({0, 1, 2, 4, 8, 16, 32, 64, 128}))));
+  specs.push_back(
+      OwnKnob(Knob<&job::PluginKnobs::hidden_dim>("hidden_dim", SizesOrNone({192, 384, 768, 1024, 1280, 2048, 4096}))));
   specs.push_back(Knob<&job::PluginKnobs::shard_param_frac>("shard_param_frac", Fractions()));
   specs.push_back(Knob<&job::PluginKnobs::offload_optim_frac>("offload_optim_frac", Fractions()));
   specs.push_back(Knob<&job::PluginKnobs::offload_param_frac>("offload_param_frac", Fractions()));
