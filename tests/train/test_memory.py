@@ -97,6 +97,25 @@ def test_weights_that_are_mapped_are_shared(ranks, method, tmp_path):
         assert need["mapped_bytes"] == 0  # every rank has its copy
 
 
+@pytest.mark.parametrize(
+    ("plugin", "fields"), [("FULL_SHARD", LORA), ("FULL_SHARD", {"save": "final"}), ("gemini", {})]
+)
+def test_what_ranks_need_together_is_no_more_than_they_take(plugin, fields, tmp_path):
+    """The file is there once, and only until the ranks have their shards of it; one rank saves for all."""
+    plan = plan_of(tmp_path, "llama", dtype="float32", plugin=plugin, output_dir=str(tmp_path / "out"), **fields)
+    plan["batch_size"] = 2
+    size = tiny.save_weights(config_of("llama"), tmp_path / "model")
+    results = run_ranks(tmp_path, 4, **plan)
+    init = {event["source"]: event["peak_bytes"] for event in of_kind(results[0], "memory") if event["phase"] == "init"}
+    assert init["predicted"] == pytest.approx(init["measured"], rel=TOLERANCE)
+    (need,) = of_kind(results[0], "memory_need")
+    measured = [[e["peak_bytes"] for e in of_kind(events, "memory") if e["source"] == "measured"] for events in results]
+    measured[0].append(results[0][-1]["peak_tensor_bytes"])
+    taken = sum(map(max, measured))
+    assert taken <= (1 + TOLERANCE) * need["tensor_bytes"] + size
+    assert need["tensor_bytes"] + need["mapped_bytes"] <= (1 + TOLERANCE) * taken + size
+
+
 def llama_3(folder, **changes):
     """A folder with the config.json of Llama 3 8B and nothing else."""
     (folder / "model").mkdir(parents=True)

@@ -27,6 +27,9 @@ class ShapeAllocator final : public c10::Allocator {
     if (!active_ || bytes == 0) {
       return {nullptr, nullptr, &ShapeAllocator::forget, meta};
     }
+    if (!counts_) {
+      return {const_cast<std::byte*>(kNoData), nullptr, &ShapeAllocator::forget, meta};
+    }
     live_ += static_cast<int64_t>(bytes);
     if (raises_peak_) {
       peak_ = std::max(peak_.load(), live_.load());
@@ -40,6 +43,7 @@ class ShapeAllocator final : public c10::Allocator {
   int64_t peak() const { return peak_; }
   void reset_peak() { peak_ = live_.load(); }
   void activate(bool on) { active_ = on; }
+  void count(bool on) { counts_ = on; }
   bool raise_peak(bool on) { return raises_peak_.exchange(on); }
 
  private:
@@ -49,6 +53,7 @@ class ShapeAllocator final : public c10::Allocator {
   std::atomic<int64_t> live_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<bool> active_{false};
+  std::atomic<bool> counts_{true};
   std::atomic<bool> raises_peak_{true};
 };
 
@@ -126,6 +131,14 @@ int64_t ShapeMemory::peak_bytes() const {
 
 void ShapeMemory::reset_peak() {
   allocator().reset_peak();
+}
+
+UncountedShapes::UncountedShapes() {
+  allocator().count(false);
+}
+
+UncountedShapes::~UncountedShapes() {
+  allocator().count(true);
 }
 
 }  // namespace assay::engine

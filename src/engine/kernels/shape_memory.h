@@ -29,4 +29,13 @@ class ShapeMemory {
   std::unique_ptr<Operations> operations_;  ///< those that libtorch has not, or does otherwise, on such tensors
 };
 
+/// While it lives, tensors of the "meta" device are made without being counted: pages of a file, for example.
+class UncountedShapes {
+ public:
+  UncountedShapes();
+  ~UncountedShapes();
+  UncountedShapes(const UncountedShapes&) = delete;
+  UncountedShapes& operator=(const UncountedShapes&) = delete;
+};
+
 }  // namespace assay::engine

@@ -109,6 +109,9 @@ TEST(ShapeMemory, ForgetsWhatIsGone) {
     const at::Tensor counted = at::empty({1000}, at::TensorOptions(at::kFloat).device(at::kMeta));
     EXPECT_EQ(memory.live_bytes() - before, 4000);
     const at::Tensor part = counted.narrow(0, 10, 10);
+    const UncountedShapes pages;
+    const at::Tensor page = at::empty({500}, at::TensorOptions(at::kFloat).device(at::kMeta));
+    EXPECT_NE(page.data_ptr(), nullptr);
     EXPECT_EQ(memory.live_bytes() - before, 4000);
   }
   EXPECT_EQ(memory.live_bytes(), before);

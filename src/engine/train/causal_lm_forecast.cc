@@ -68,6 +68,7 @@ class ShapeSource {
   const at::Tensor& pages_of(const SafetensorsFile& file) {
     at::Tensor& pages = pages_[&file];
     if (!pages.defined()) {
+      const UncountedShapes uncounted;  // the ranks of a machine share them
       pages = at::empty({file.bytes()}, at::TensorOptions(at::kByte).device(at::kMeta));
     }
     return pages;
@@ -106,10 +107,9 @@ class Rehearsal {
     }
     make_model(over_ranks ? place_of(plan, groups_->model_rank()).tensor : TensorPlace{});
     over_ranks ? make_engine() : make_optimizer_alone();
-    forecast_.ledgers.push_back(ledger("init", held(), 0, memory_.peak_bytes() + staging_bytes(/*of_steps=*/false)));
+    const int64_t tensors = memory_.peak_bytes() + staging_bytes(/*of_steps=*/false);
+    add_phase("init", held(), 0, {.tensor_bytes = tensors, .others_bytes = tensors, .mapped_bytes = all_mapped_bytes_});
   }
-
-  int64_t layers() const { return model_->activation_cost(1).layers; }
 
   CausalLmForecast go_through(int64_t checkpointed_layers) {
     model_->set_checkpointed_layers(checkpointed_layers);
@@ -120,12 +120,15 @@ class Rehearsal {
     }
     const int64_t beside =
         staging_bytes(/*of_steps=*/true) + plan_.gradient_accumulation_steps * index_bytes(batch_) + packed_bytes_;
-    forecast_.ledgers.push_back(ledger("steady", held(), kept_bytes_, memory_.peak_bytes() + beside));
+    const int64_t tensors = memory_.peak_bytes() + beside;
+    const int64_t mapped = mapped_bytes();
+    add_phase("steady", held(), kept_bytes_,
+              {.tensor_bytes = tensors, .others_bytes = tensors, .mapped_bytes = mapped});
     if (engine_ != nullptr && plan_.save != "none") {
-      forecast_.ledgers.push_back(
-          ledger("save", engine_->ledger().now(), 0, memory_.live_bytes() + bytes_to_save() + beside));
+      const int64_t others = memory_.live_bytes() + beside;
+      add_phase("save", engine_->ledger().now(), 0,
+                {.tensor_bytes = others + bytes_to_save(), .others_bytes = others, .mapped_bytes = mapped});
     }
-    forecast_.mapped_bytes = mapped_bytes();
     return forecast_;
   }
 
@@ -143,6 +146,7 @@ class Rehearsal {
     };
     model_ = std::make_unique<Decoder>(value_or_throw(architecture::ReadModelConfig(plan_.model_dir)), source);
     files_ = shapes.finish();
+    all_mapped_bytes_ = mapped_bytes();
     if (plan_.method == "lora") {
       apply_lora(*model_, plan_.lora, plan_.seed, place);
     }
@@ -210,18 +214,18 @@ class Rehearsal {
     // In float16 a third of the optimiser's memory are the float32 weights that it updates.
     const int64_t master = plan_.dtype == "float16" && plan_.method == "full" ? 2 * gradient_bytes_ : 0;
     MemoryByKind bytes{};
-    bytes[static_cast<size_t>(MemoryKind::kParameters)] = weight_bytes_;
-    bytes[static_cast<size_t>(MemoryKind::kGradients)] = forecast_.ledgers.empty() ? 0 : gradient_bytes_;
+    bytes[static_cast<size_t>(MemoryKind::kParameters)] = weight_bytes_ + mapped_bytes();
+    bytes[static_cast<size_t>(MemoryKind::kGradients)] = forecast_.phases.empty() ? 0 : gradient_bytes_;
     bytes[static_cast<size_t>(MemoryKind::kMaster)] = master;
     bytes[static_cast<size_t>(MemoryKind::kMoments)] = states - master;
     return bytes;
   }
 
-  static job::MemoryLedger ledger(const char* phase, const MemoryByKind& held, int64_t activations, int64_t peak) {
-    job::MemoryLedger event = ledger_event(held, activations, peak, /*on_cpu=*/true);
-    event.phase = phase;
-    event.source = "predicted";
-    return event;
+  void add_phase(const char* name, const MemoryByKind& held, int64_t activations, MemoryPhase phase) {
+    phase.ledger = ledger_event(held, activations, phase.tensor_bytes + mapped_bytes(), /*on_cpu=*/true);
+    phase.ledger.phase = name;
+    phase.ledger.source = "predicted";
+    forecast_.phases.push_back(std::move(phase));
   }
 
   /// Where ranks share memory, the tile of each group that figures (losses, norms) go over: they are private buffers.
@@ -261,8 +265,9 @@ class Rehearsal {
   std::optional<Weights> weights_;
   ShapeMemory memory_;
   MappedFiles files_;
+  int64_t all_mapped_bytes_ = 0;  ///< while the model is loaded
   int64_t packed_bytes_ = 0;
-  int64_t weight_bytes_ = 0;    ///< with optimizer_
+  int64_t weight_bytes_ = 0;    ///< with optimizer_, without what is mapped
   int64_t gradient_bytes_ = 0;  ///< with optimizer_
   int64_t kept_bytes_ = 0;
   std::unique_ptr<Communicator> world_;
@@ -279,7 +284,11 @@ class Rehearsal {
 }  // namespace
 
 const job::MemoryLedger& CausalLmForecast::highest() const {
-  return *std::ranges::max_element(ledgers, {}, &job::MemoryLedger::peak_bytes);
+  return std::ranges::max_element(phases, {}, [](const MemoryPhase& phase) { return phase.ledger.peak_bytes; })->ledger;
+}
+
+const MemoryPhase& CausalLmForecast::highest_of(int64_t ranks) const {
+  return *std::ranges::max_element(phases, {}, [&](const MemoryPhase& phase) { return phase.of_ranks(ranks); });
 }
 
 CausalLmForecast forecast_memory(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks,
@@ -287,18 +296,23 @@ CausalLmForecast forecast_memory(const job::TunePlan& plan, const PackedBatch& l
   const auto with_checkpointed = [&](int64_t layers) {
     return Rehearsal(plan, largest, local_ranks).go_through(layers);
   };
-  const int64_t layers = Rehearsal(plan, largest, local_ranks).layers();
+  const int64_t layers = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers;
   const int64_t asked_for = layers_asked_for(plan.gradient_checkpointing, layers);
   if (asked_for != job::kAutoCheckpointing) {
     return with_checkpointed(asked_for);
   }
+  // By the steps alone: neither loading nor saving takes less when layers are checkpointed.
+  const auto fits = [&](const CausalLmForecast& forecast) {
+    return std::ranges::all_of(forecast.phases, [&](const MemoryPhase& phase) {
+      return phase.ledger.phase != "steady" || phase.ledger.peak_bytes <= room_bytes;
+    });
+  };
   int64_t low = 0;
   int64_t high = layers;
   while (low < high) {
     const int64_t middle = (low + high) / 2;
-    const CausalLmForecast forecast = with_checkpointed(middle);
-    const bool fits = forecast.highest().peak_bytes <= room_bytes;
-    (fits ? high : low) = fits ? middle : middle + 1;
+    const bool enough = fits(with_checkpointed(middle));
+    (enough ? high : low) = enough ? middle : middle + 1;
   }
   return with_checkpointed(low);
 }

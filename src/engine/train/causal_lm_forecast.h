@@ -10,13 +10,24 @@
 
 namespace assay::engine {
 
-/// Of rank 0, which has as much as any other, and more where it saves for all.
-struct CausalLmForecast {
-  std::vector<job::MemoryLedger> ledgers;  ///< predicted: init, steady and, where whole weights are gathered, save
-  int64_t mapped_bytes = 0;                ///< of each peak: files whose weights are used where they lie
+/// A phase of the run: init, steady or, where whole weights are gathered, save.
+struct MemoryPhase {
+  job::MemoryLedger ledger;  ///< of rank 0: its peak is that of tensors, and what is mapped when the phase ends
+  int64_t tensor_bytes = 0;  ///< of rank 0 at the peak
+  int64_t others_bytes = 0;  ///< likewise of every other rank
+  int64_t mapped_bytes = 0;  ///< at most: files whose weights are used where they lie, which ranks share
 
-  /// The phase that takes most.
+  /// Of so many ranks on one machine.
+  int64_t of_ranks(int64_t ranks) const { return tensor_bytes + (ranks - 1) * others_bytes + mapped_bytes; }
+};
+
+struct CausalLmForecast {
+  std::vector<MemoryPhase> phases;
+
+  /// The phase in which rank 0 takes most.
   const job::MemoryLedger& highest() const;
+  /// The phase in which so many ranks of a machine take most together.
+  const MemoryPhase& highest_of(int64_t ranks) const;
 };
 
 /// Goes through two steps of `plan` on shapes (kernels/shape_memory.h), with the model, the adapters, the optimiser or

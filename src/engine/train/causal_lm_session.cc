@@ -127,7 +127,7 @@ void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Devi
   }
   const job::MemoryNeed need = memory_need(forecast, local_ranks);
   if (session.world == nullptr || session.world->rank() == 0) {
-    std::ranges::for_each(forecast.ledgers, [&](const job::MemoryLedger& ledger) { events.write(ledger); });
+    std::ranges::for_each(forecast.phases, [&](const MemoryPhase& phase) { events.write(phase.ledger); });
     events.write(need);
   }
   refuse_together(why_it_cannot_fit(plan, forecast, need), session.world.get());

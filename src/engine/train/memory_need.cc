@@ -65,9 +65,10 @@ std::string advice_for(const job::TunePlan& plan) {
 
 job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t local_ranks) {
   const measure::MemoryRoom room = measure::FindMemoryRoom();
+  const MemoryPhase& highest = forecast.highest_of(local_ranks);
   return {.ranks = local_ranks,
-          .tensor_bytes = local_ranks * (forecast.highest().peak_bytes - forecast.mapped_bytes),
-          .mapped_bytes = forecast.mapped_bytes,
+          .tensor_bytes = highest.of_ranks(local_ranks) - highest.mapped_bytes,
+          .mapped_bytes = highest.mapped_bytes,
           .free_bytes = room.free_bytes,
           .total_bytes = room.total_bytes};
 }
@@ -75,18 +76,18 @@ job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t local_rank
 std::string why_it_cannot_fit(const job::TunePlan& plan, const CausalLmForecast& forecast,
                               const job::MemoryNeed& need) {
   const job::MemoryLedger& highest = forecast.highest();
-  const std::string parts = parts_of(highest);
   const int64_t of_rank = highest.peak_bytes;
   if (plan.memory_budget_bytes > 0 && exceeds(of_rank, plan.memory_budget_bytes)) {
     return fmt::format("{} needs {} ({}), and the memory budget is {}: use {}, or raise the budget",
-                       plan.number_ranks > 1 ? "each rank" : "this", text_of(of_rank), parts,
+                       plan.number_ranks > 1 ? "each rank" : "this", text_of(of_rank), parts_of(highest),
                        text_of(plan.memory_budget_bytes), advice_for(plan));
   }
   const int64_t of_machine = need.tensor_bytes + need.mapped_bytes;
   if (need.free_bytes > 0 && exceeds(of_machine, need.free_bytes)) {
     return fmt::format("this needs {} ({}{}), and the machine has {} free of {}: use {}", text_of(of_machine),
-                       need.ranks > 1 ? fmt::format("each of {} ranks: ", need.ranks) : "", parts,
-                       text_of(need.free_bytes), text_of(need.total_bytes), advice_for(plan));
+                       need.ranks > 1 ? fmt::format("each of {} ranks: ", need.ranks) : "",
+                       parts_of(forecast.highest_of(need.ranks).ledger), text_of(need.free_bytes),
+                       text_of(need.total_bytes), advice_for(plan));
   }
   return "";
 }

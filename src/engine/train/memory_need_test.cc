@@ -16,14 +16,14 @@ constexpr int64_t kGib = int64_t{1} << 30;
 
 /// 15 GiB a rank, 5 of which are mapped weights.
 CausalLmForecast forecast() {
-  return {.ledgers = {{.phase = "init", .peak_bytes = 7 * kGib},
-                      {.phase = "steady",
-                       .parameters_bytes = 5 * kGib,
-                       .gradients_bytes = 3 * kGib,
-                       .moments_bytes = 6 * kGib,
-                       .activations_bytes = kGib,
-                       .peak_bytes = 15 * kGib}},
-          .mapped_bytes = 5 * kGib};
+  const job::MemoryLedger steady{.phase = "steady",
+                                 .parameters_bytes = 5 * kGib,
+                                 .gradients_bytes = 3 * kGib,
+                                 .moments_bytes = 6 * kGib,
+                                 .activations_bytes = kGib,
+                                 .peak_bytes = 15 * kGib};
+  return {{{{.phase = "init", .peak_bytes = 7 * kGib}, 2 * kGib, 2 * kGib, 5 * kGib},
+           {steady, 10 * kGib, 10 * kGib, 5 * kGib}}};
 }
 
 job::MemoryNeed need(int64_t ranks, int64_t free_bytes) {
@@ -32,6 +32,22 @@ job::MemoryNeed need(int64_t ranks, int64_t free_bytes) {
           .mapped_bytes = 5 * kGib,
           .free_bytes = free_bytes,
           .total_bytes = 64 * kGib};
+}
+
+TEST(MemoryNeed, CountsMappedFilesOnceAndWhatRankZeroTakesOnce) {
+  EXPECT_EQ(memory_need(forecast(), 4).tensor_bytes, 40 * kGib);
+  EXPECT_EQ(memory_need(forecast(), 4).mapped_bytes, 5 * kGib);
+  CausalLmForecast saving = forecast();
+  saving.phases.push_back({{.phase = "save", .peak_bytes = 18 * kGib}, 18 * kGib, 8 * kGib, 0});
+  EXPECT_EQ(memory_need(saving, 1).tensor_bytes, 18 * kGib);
+  EXPECT_EQ(memory_need(saving, 2).tensor_bytes, 26 * kGib);
+  EXPECT_EQ(memory_need(saving, 4).tensor_bytes, 40 * kGib) << "the steps take more";
+  // A file that is gone once the ranks have their shards.
+  CausalLmForecast sharded = {{{{.phase = "init", .peak_bytes = 3 * kGib}, 3 * kGib, 3 * kGib, 16 * kGib},
+                               {{.phase = "steady", .peak_bytes = 4 * kGib}, 4 * kGib, 4 * kGib, 0}}};
+  EXPECT_EQ(memory_need(sharded, 4).tensor_bytes, 12 * kGib);
+  EXPECT_EQ(memory_need(sharded, 4).mapped_bytes, 16 * kGib);
+  EXPECT_EQ(memory_need(sharded, 32).mapped_bytes, 0);
 }
 
 TEST(WhyItCannotFit, NamesThePartsAndWhatToDo) {
