@@ -116,6 +116,7 @@ TEST(UnitPlacement, FractionsAreReachedInWholeChunks) {
   const auto chosen = [&](double ShardPolicy::* fraction, double value, bool UnitPlacement::* choice) {
     ShardPolicy policy;
     policy.keep_weights = false;
+    policy.memory_cap_bytes = 1;
     policy.*fraction = value;
     std::vector<bool> result;
     for (const UnitPlacement& placement : place_units(policy, stored.units)) {

@@ -35,6 +35,7 @@ FlatGradients::FlatGradients(ShardContext& context, const DataRanks& ranks, cons
 
 void FlatGradients::make_shard(bool offload) {
   offload_ = offload;
+  offload_next_ = offload;
   shard_ =
       std::make_unique<FlatBuffer>(offload ? context_.allocate_host : context_.allocate, layout_.shard_elements(),
                                    dtype_, offload ? MemoryKind::kOffloaded : MemoryKind::kGradients, context_.ledger);
@@ -107,7 +108,7 @@ void FlatGradients::begin_reduce() {
   close();
   stage_ = Stage::kScattering;
   const at::Tensor sent = to_send();
-  if (offload_ || shard_holds_sum_ || sent_ != nullptr) {
+  if (offload_ || shard_holds_sum_ || sent_ != nullptr || layout_.ranks() == 1) {
     target_ = sent.narrow(0, ranks_.shard_rank() * layout_.shard_elements(), layout_.shard_elements());
   } else {
     shard_->allocate();
@@ -139,7 +140,7 @@ void FlatGradients::take_reduced() {
   const at::NoGradGuard no_grad;
   if (shard_holds_sum_) {
     shard_->flat().add_(target_.to(shard_->flat().device()));
-  } else if (offload_ || sent_ != nullptr) {
+  } else if (offload_ || sent_ != nullptr || layout_.ranks() == 1) {
     shard_->allocate();
     shard_->flat().copy_(target_);
   }
@@ -163,9 +164,8 @@ void FlatGradients::reset() {
     whole_->release();
     shard_->release();
   }
-  if (offload_next_) {
-    make_shard(/*offload=*/true);
-    offload_next_ = false;
+  if (!in_bucket() && offload_next_ != offload_) {
+    make_shard(offload_next_);
   }
   shard_holds_sum_ = false;
   written_.assign(written_.size(), false);

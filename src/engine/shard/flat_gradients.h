@@ -52,8 +52,8 @@ class FlatGradients {
   const std::vector<bool>& used() const { return used_; }
   /// After a step: everything is let go.
   void reset();
-  /// From the next reset() on this rank's shard is kept in host memory. No effect on gradients in a bucket.
-  void offload_next() { offload_next_ = !in_bucket() && !offload_; }
+  /// From the next reset() on this rank's shard is kept in host memory, or is not. No effect on gradients in a bucket.
+  void offload_next(bool offload) { offload_next_ = offload; }
 
  private:
   at::Tensor flat() const { return in_bucket() ? place_in_bucket_ : whole_->flat(); }
@@ -70,7 +70,7 @@ class FlatGradients {
   at::ScalarType dtype_;
   std::string label_;
   bool offload_ = false;
-  bool offload_next_ = false;
+  bool offload_next_ = false;  ///< after the next reset()
   at::Tensor place_in_bucket_;
   std::unique_ptr<FlatBuffer> whole_;
   std::unique_ptr<FlatBuffer> shard_;

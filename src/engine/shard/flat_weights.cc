@@ -153,6 +153,29 @@ void FlatWeights::offload_master() {
   }
 }
 
+void FlatWeights::return_master() {
+  const at::NoGradGuard no_grad;
+  wait_gather();
+  placement_.offload_optimizer = false;
+  const at::Tensor host = master_;
+  const std::unique_ptr<FlatBuffer> keeps = std::move(master_buffer_);
+  const bool copy_is_exact = host.scalar_type() == dtype() && !placement_.offload_parameters;
+  if (copy_is_exact && !(kept_ && context_.policy.gather_float8)) {
+    master_ = master_copy_;
+    master_buffer_ = std::move(resting_buffer_);
+    master_copy_ = at::Tensor();
+    return;
+  }
+  master_buffer_ = std::make_unique<FlatBuffer>(context_.allocate, layout_.shard_elements(), host.scalar_type(),
+                                                MemoryKind::kMaster, context_.ledger);
+  master_ = master_buffer_->flat();
+  master_.copy_(host);
+  if (!kept_ && !placement_.offload_parameters) {
+    resting_buffer_.reset();
+    master_copy_ = at::Tensor();
+  }
+}
+
 at::Tensor FlatWeights::resting_shard() const {
   if (trainable_) {
     return master_;

@@ -45,8 +45,11 @@ class FlatWeights {
   bool optimizer_offloaded() const { return placement_.offload_optimizer; }
   /// Whether the optimiser's states are in device memory, and may move.
   bool optimizer_may_move() const { return placement_.optimizer_yields && !placement_.offload_optimizer; }
-  /// Moves the master to host memory, for good; waits first for a gather under way. Of trainable weights.
+  bool optimizer_may_return() const { return placement_.optimizer_yields && placement_.offload_optimizer; }
+  /// Moves the master to host memory; waits first for a gather under way. Of trainable weights.
   void offload_master();
+  /// Moves it back to device memory.
+  void return_master();
   /// This rank's shard that the optimiser updates; undefined when frozen. In host memory when offloaded.
   const at::Tensor& master() const { return master_; }
   /// What must receive the new master, rounded; undefined: nothing (the model reads the master, or gathers from it).

@@ -62,8 +62,8 @@ struct ShardPolicy {
   double offload_optim_frac = 0;  ///< of master weights and moments, from the first unit on, kept in host memory
   double offload_param_frac = 0;  ///< of the weights' shards, from the first unit on, kept in host memory
   int64_t memory_cap_bytes = 0;   ///< of kBudget: model data and everything else together; 0: no cap
-  /// Of kBudget: part of master weights and moments, from the first unit on, that may move to host memory when room is
-  /// needed. Where host memory is the device's own that would free nothing.
+  /// Of kBudget with a cap: part of master weights and moments, from the first unit on, that begin in host memory and
+  /// are on the device when there is room. Where host memory is the device's own that would free nothing.
   double yielding_optim_frac = 0;
 };
 

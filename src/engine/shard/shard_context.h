@@ -52,7 +52,7 @@ struct UnitPlacement {
   bool keep_gathered = false;
   bool offload_optimizer = false;
   bool offload_parameters = false;
-  bool optimizer_yields = false;  ///< its states may move to host memory later
+  bool optimizer_yields = false;  ///< its states begin in host memory and may move
 };
 
 /// Shared by the parts of one engine, which owns it.

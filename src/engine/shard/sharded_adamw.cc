@@ -38,9 +38,9 @@ at::Tensor ShardedAdamw::make_moment(size_t group, size_t which) {
   return moments_[group][which]->flat();
 }
 
-void ShardedAdamw::offload(FlatGroup& group) {
+void ShardedAdamw::move_states(FlatGroup& group, bool to_host) {
   const at::NoGradGuard no_grad;
-  group.weights.offload_master();
+  to_host ? group.weights.offload_master() : group.weights.return_master();
   const auto place = static_cast<size_t>(std::ranges::find(groups_, &group) - groups_.begin());
   for (const auto& [which, moment] :
        {std::pair<size_t, at::Tensor*>(0, &states_[place].first_moment), {1, &states_[place].second_moment}}) {
@@ -48,7 +48,7 @@ void ShardedAdamw::offload(FlatGroup& group) {
     const std::unique_ptr<FlatBuffer> keeps = std::move(moments_[place][which]);
     *moment = make_moment(place, which).copy_(before);
   }
-  group.gradients->offload_next();
+  group.gradients->offload_next(to_host);
 }
 
 void ShardedAdamw::add_group(size_t group, const std::vector<bool>& used, size_t first_used, Updates& updates) {

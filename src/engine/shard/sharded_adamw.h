@@ -25,9 +25,9 @@ class ShardedAdamw {
   void step(double learning_rate, const GradientRule& rule, const std::vector<bool>& used);
   /// The rule made the last step() change nothing: it does not count.
   void forget_last_step();
-  /// Moves the group's master and moments to host memory, where it is updated from the next step() on; its gradients
-  /// follow. `group`: one of groups().
-  void offload(FlatGroup& group);
+  /// Moves the group's master and moments to host memory, or back, where it is updated from the next step() on; its
+  /// gradients follow. `group`: one of groups().
+  void move_states(FlatGroup& group, bool to_host);
 
   /// This rank's shards of the states of one group, and how often each of its parameters was updated.
   struct GroupState {

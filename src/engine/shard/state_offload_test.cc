@@ -85,6 +85,14 @@ TEST_P(StateOffload, TakesTheLastUnitsFirstAndChangesNoResult) {
   }
 }
 
+TEST_P(StateOffload, ReturnsAllWhereThereIsRoom) {
+  policy_.memory_cap_bytes = int64_t{1} << 30;
+  const ShardedCourse got = train_sharded(ranks(), policy_, kSetting);
+  EXPECT_THAT(got.states_offloaded, ::testing::Each(false));
+  EXPECT_EQ(got.losses, roomy_.losses);
+  EXPECT_EQ(got.norms, roomy_.norms);
+}
+
 TEST_P(StateOffload, TakesOnlyThePartThatMayMove) {
   policy_.yielding_optim_frac = 0.5;
   policy_.memory_cap_bytes = cap_with_room(roomy_, bytes_of_four_layers(roomy_));
@@ -94,14 +102,15 @@ TEST_P(StateOffload, TakesOnlyThePartThatMayMove) {
 }
 
 TEST(StateOffloadOnACpu, FreesNothingAndIsNotDone) {
-  const ShardPolicy policy = testing::small_policy("gemini_auto");
-  const auto may_move = [&](WeightBudget::Probe probe) {
+  ShardPolicy policy = testing::small_policy("gemini_auto");
+  policy.memory_cap_bytes = 1 << 30;
+  const auto offloaded = [&](WeightBudget::Probe probe) {
     TestModel model(kSetting.model);
     const ShardEngine engine(model, policy, {}, testing::kOptimizer, std::move(probe));
-    return engine.units().front()->groups.front()->weights.optimizer_may_move();
+    return engine.units().front()->groups.front()->weights.optimizer_offloaded();
   };
-  EXPECT_FALSE(may_move({}));
-  EXPECT_TRUE(may_move([] { return 0; }));
+  EXPECT_FALSE(offloaded({}));
+  EXPECT_TRUE(offloaded([] { return 0; }));
 }
 
 }  // namespace

@@ -28,10 +28,11 @@ std::vector<UnitPlacement> place_units(const ShardPolicy& policy, const std::vec
     const double after = before + elements_of(unit);
     const auto reaches = [&](double fraction) { return before < fraction * total; };
     const bool keep = !policy.keep_weights && after <= policy.keep_gathered_frac * total;
+    const bool yields = policy.memory_cap_bytes > 0 && reaches(policy.yielding_optim_frac);
     placements.push_back({.keep_gathered = keep,
-                          .offload_optimizer = reaches(policy.offload_optim_frac),
+                          .offload_optimizer = yields || reaches(policy.offload_optim_frac),
                           .offload_parameters = !policy.keep_weights && !keep && reaches(policy.offload_param_frac),
-                          .optimizer_yields = reaches(policy.yielding_optim_frac)});
+                          .optimizer_yields = yields});
     before = after;
   }
   return placements;

@@ -73,7 +73,7 @@ bool WeightBudget::offload_states() {
     bool moved = false;
     for (const auto& group : (*unit)->groups) {
       if (group->weights.trainable() && group->weights.optimizer_may_move()) {
-        optimizer_.offload(*group);
+        optimizer_.move_states(*group, /*to_host=*/true);
         moved = true;
       }
     }
@@ -104,6 +104,30 @@ void WeightBudget::make_room(int64_t time, const std::vector<int64_t>& needed) {
     }
     farthest->release();
   }
+  least_room_ = std::min(least_room_, room(time) - wanted);
+}
+
+/// Whether all that may return did, or was there.
+bool WeightBudget::return_states_of(ShardUnit& unit) {
+  for (const auto& group : unit.groups) {
+    if (!group->weights.trainable() || !group->weights.optimizer_may_return()) {
+      continue;
+    }
+    constexpr int64_t kCopies = 4;  // master, moments and the gradient
+    const int64_t bytes = kCopies * static_cast<int64_t>(group->weights.master().nbytes());
+    if (bytes > least_room_) {
+      return false;
+    }
+    least_room_ -= bytes;
+    optimizer_.move_states(*group, /*to_host=*/false);
+  }
+  return true;
+}
+
+void WeightBudget::return_states() {
+  for (auto unit = units_.begin(); unit != units_.end() && return_states_of(**unit); ++unit) {
+  }
+  least_room_ = std::numeric_limits<int64_t>::max();
 }
 
 void WeightBudget::sample(int64_t time) {

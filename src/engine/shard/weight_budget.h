@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -13,10 +14,10 @@ namespace assay::engine {
 
 /// Keeps units gathered as long as everything fits under policy.memory_cap_bytes, and then gives up what is needed
 /// farthest ahead (Belady 1966), which a pass through the units in order and back tells exactly: weights that are not
-/// needed before the update; then the optimiser's states, of the last unit first, as many as may move to host memory,
-/// where they stay; then weights that have to be gathered again. What is in memory
-/// beside the engine's data (activations) is sampled in the first step, at the use of each unit, and agreed on by the
-/// ranks; until then nothing is kept.
+/// needed before the update; then the optimiser's states, of the last unit first, as many as may move to host memory;
+/// then weights that have to be gathered again. States begin there and come to the device when there is room. What is
+/// in memory beside the engine's data (activations) is sampled in the first step, at the use of each unit, and agreed
+/// on by the ranks; until then nothing is kept.
 class WeightBudget {
  public:
   /// Bytes of tensors alive on the device; none in a rehearsal where nothing else is there.
@@ -38,6 +39,9 @@ class WeightBudget {
   void sample(int64_t time);
   /// The first step is over: the ranks agree on the largest samples.
   void agree();
+  /// A later backward that reduces is over: as many states come to the device, of the first unit first, as there was
+  /// room for at every time since the one before it.
+  void return_states();
 
  private:
   int64_t room(int64_t time) const;
@@ -45,13 +49,15 @@ class WeightBudget {
   int64_t next_use(const ShardUnit& unit, int64_t time) const;
   ShardUnit* farthest_weights(int64_t time, const std::vector<int64_t>& needed) const;
   bool offload_states();
+  bool return_states_of(ShardUnit& unit);
 
   ShardContext& context_;
   std::vector<std::unique_ptr<ShardUnit>>& units_;
   int64_t model_units_;
   ShardedAdamw& optimizer_;
   Probe probe_;
-  std::vector<int64_t> beside_;  ///< by time, bytes
+  std::vector<int64_t> beside_;                               ///< by time, bytes
+  int64_t least_room_ = std::numeric_limits<int64_t>::max();  ///< of the step, beside what was gathered
   bool warm_ = false;
 };
 

@@ -85,7 +85,9 @@ void WeightSchedule::backward_over(bool keep) {
   for (const auto& unit : units_) {
     unit->release();
   }
-  if (budget_ && !budget_->warm()) {
+  if (budgeted()) {
+    budget_->return_states();
+  } else if (budget_) {
     budget_->agree();
   }
 }
