@@ -92,6 +92,14 @@ Result<std::string> FindWeights(const std::string& model_dir) {
   return other.empty() ? Result<std::string>(other) : Unusable(model_dir, other);
 }
 
+Result<std::vector<std::string>> ModelFiles(const std::string& model_dir) {
+  ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(model_dir));
+  std::erase_if(names, [](const std::string& name) {
+    return name != "config.json" && !name.ends_with(".safetensors") && !name.ends_with(".safetensors.index.json");
+  });
+  return names;
+}
+
 Result<std::string> FindOtherTokenizer(const std::string& dir) {
   ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(dir));
   const auto found = std::ranges::find_if(names, [](const std::string& name) {

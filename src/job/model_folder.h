@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -15,6 +16,10 @@ inline constexpr char kWeightsIndexFile[] = "model.safetensors.index.json";
 /// folder, and the folders in it, hold no weights in any form. Fails with one line where they do but cannot be used:
 /// another format, another name, shards without an index, an adapter alone.
 Result<std::string> FindWeights(const std::string& model_dir);
+
+/// Names, in their order, of the files in `model_dir` that make the model what it is: its config.json and its weights
+/// (of an adapter: those).
+Result<std::vector<std::string>> ModelFiles(const std::string& model_dir);
 
 /// A file in `dir` that is a tokeniser in a form that cannot be read (tokenizer.model, vocab.json, tekken.json); empty
 /// where there is none.

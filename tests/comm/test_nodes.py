@@ -2,77 +2,28 @@
 
 import json
 import os
-import pathlib
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
+from nodes import end_nodes, has_ended, start_nodes, wait_for
 from probe import PROBE, assert_same, finish, free_port, start, start_machines, torch_results
 from probe import wait_until_running as start_of_loop
 
 
-class Node:
-    """One agent of torchrun with its ranks, and what they wrote."""
-
-    def __init__(self, folder, mode, number, ranks_of_nodes, port, monitor_seconds=0.5):
-        self.logs = folder / f"node{number}"
-        command = [sys.executable, "-m", "torch.distributed.run", f"--nnodes={len(ranks_of_nodes)}"]
-        command += [f"--node-rank={number}", f"--nproc-per-node={ranks_of_nodes[number]}", "--no-python"]
-        command += ["--master-addr=127.0.0.1", f"--master-port={port}", f"--monitor-interval={monitor_seconds}"]
-        command += [f"--log-dir={self.logs}", "--redirects=3", PROBE, mode]
-        self.agent = subprocess.Popen(
-            command,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "ASSAY_COMM_TIMEOUT": "10"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def workers(self):
-        children = pathlib.Path(f"/proc/{self.agent.pid}/task").glob("*/children")
-        return [int(pid) for path in children for pid in path.read_text().split()]
-
-    def kill(self):
-        for pid in [*self.workers(), self.agent.pid]:
-            os.kill(pid, signal.SIGKILL)
-        self.agent.wait()
-
-    def texts(self, stream):
-        return [path.read_text() for path in sorted(self.logs.glob(f"**/{stream}.log"))]
-
-    def errors(self):
-        """The probe's lines; c10d may write about its store before them."""
-        return [line for text in self.texts("stderr") for line in text.splitlines() if line.startswith("comm_probe: ")]
-
-
 @pytest.fixture
-def start_nodes(tmp_path):
+def start_agents(tmp_path):
     nodes = []
 
     def start_all(mode, ranks_of_nodes, **options):
-        port = free_port()
-        for number in range(len(ranks_of_nodes)):
-            nodes.append(Node(tmp_path, mode, number, ranks_of_nodes, port, **options))
+        nodes.extend(start_nodes(tmp_path, [PROBE, mode], ranks_of_nodes, free_port(), **options))
         return nodes
 
     yield start_all
-    for node in nodes:
-        if node.agent.poll() is None:
-            node.kill()
-
-
-def wait_until_running(node, ranks):
-    start_time = time.monotonic()
-    while node.texts("stdout") != ["running\n"] * ranks:
-        assert node.agent.poll() is None, node.errors()
-        assert time.monotonic() - start_time < 60
-        time.sleep(0.05)
+    end_nodes(nodes)
 
 
 def results_of(nodes):
     for node in nodes:
-        assert node.agent.wait(120) == 0, node.errors()
+        assert node.agent.wait(120) == 0, node.errors("comm_probe")
     results = [json.loads(text) for node in nodes for text in node.texts("stdout")]
     return sorted(results, key=lambda result: result["rank"])
 
@@ -84,8 +35,8 @@ def assert_results(results, ranks, backend):
     assert_same(results, torch_results(ranks))
 
 
-def test_results_are_those_of_torch_distributed(start_nodes):
-    assert_results(results_of(start_nodes("check", [2, 2])), 4, "shm+gloo")
+def test_results_are_those_of_torch_distributed(start_agents):
+    assert_results(results_of(start_agents("check", [2, 2])), 4, "shm+gloo")
 
 
 @pytest.mark.parametrize("ranks_of_machines, backend", [([2, 1], "shm+gloo"), ([1, 1], "gloo")])
@@ -96,34 +47,19 @@ def test_unequal_and_single_ranks_give_the_same_results(ranks_of_machines, backe
 
 
 @pytest.fixture
-def running_nodes(start_nodes):
+def running_nodes(start_agents):
     """Two machines of two ranks each, whose agents do not end the ranks before these have said what they saw."""
-    nodes = start_nodes("loop", [2, 2], monitor_seconds=1000)
-    for node in nodes:
-        wait_until_running(node, 2)
+    nodes = start_agents("loop", [2, 2], monitor_seconds=1000)
+    wait_for(lambda: all(node.texts("stdout") == ["running\n"] * 2 for node in nodes))
     return nodes
-
-
-def has_ended(pid):
-    """Its agent may not have asked for its end yet."""
-    stat = pathlib.Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
-
-
-def last_words(ranks, nodes, seconds=25):
-    """The errors of `ranks` (process ids), which must end in time."""
-    start_time = time.monotonic()
-    while not all(has_ended(pid) for pid in ranks):
-        assert time.monotonic() - start_time < seconds
-        time.sleep(0.05)
-    return [error for node in nodes for error in node.errors()]
 
 
 def test_a_lost_machine_is_named_with_its_ranks(running_nodes):
     before = set(os.listdir("/dev/shm"))
     others = running_nodes[0].workers()
     running_nodes[1].kill()
-    errors = last_words(others, running_nodes)
+    wait_for(lambda: all(has_ended(pid) for pid in others), seconds=25)
+    errors = [error for node in running_nodes for error in node.errors("comm_probe")]
     assert len(errors) == 2 and errors[0] == errors[1], errors
     assert "machine 1 (" in errors[0] and "ranks 2 and 3) was lost in collective" in errors[0], errors
     assert "all_reduce of blocks.3" in errors[0]

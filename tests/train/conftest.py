@@ -1,7 +1,11 @@
+import pathlib
+import sys
+
 import pytest
 import tiny
 import torch
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 torch.set_num_threads(1)
 
 

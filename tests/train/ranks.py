@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 
+import pytest
 from worker import WORKER
 
 
@@ -14,11 +15,12 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def start_ranks(plan_file, ranks, machines=1):
-    """A process for every rank, by rank; they take each other to be on so many machines, equally many on each."""
-    port = free_port()
+def start_ranks(plan_file, ranks, machines=1, *, port=None, only=None, plan_of_rank=None, **environment):
+    """A process for every rank, or for those in `only`, by rank; they take each other to be on so many machines,
+    equally many on each. `plan_of_rank`: the plans of ranks that have another one."""
+    port = port or free_port()
     processes = []
-    for rank in range(ranks):
+    for rank in only or range(ranks):
         variables = {
             "RANK": rank,
             "LOCAL_RANK": rank % (ranks // machines),
@@ -27,14 +29,13 @@ def start_ranks(plan_file, ranks, machines=1):
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": port,
         }
-        environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
         processes.append(
             subprocess.Popen(
-                [WORKER, "--plan", plan_file],
+                [WORKER, "--plan", (plan_of_rank or {}).get(rank, plan_file)],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                env=environment,
+                env={**os.environ, **environment, **{name: str(value) for name, value in variables.items()}},
             )
         )
     return processes
@@ -52,3 +53,15 @@ def finish_ranks(processes, expect=0):
 
 def of_kind(events, kind):
     return [event for event in events if event["event"] == kind]
+
+
+def column(events, name):
+    return [step[name] for step in of_kind(events, "step")]
+
+
+def assert_same_course(events, alone):
+    """The counts are those of the same rows; losses differ by the order of sums alone."""
+    for name in ("samples", "real_tokens", "supervised_tokens", "learning_rate"):
+        assert column(events, name) == column(alone, name), name
+    assert column(events, "loss") == pytest.approx(column(alone, "loss"), rel=1e-5)
+    assert column(events, "grad_norm") == pytest.approx(column(alone, "grad_norm"), rel=1e-4)

@@ -7,8 +7,9 @@ import pytest
 import tiny
 import torch
 from peft import PeftModel
-from ranks import finish_ranks, of_kind, start_ranks
+from ranks import assert_same_course, column, finish_ranks, of_kind, start_ranks
 from safetensors.torch import load_file
+from tiny import STEPS, plan_of
 from transformers import AutoModelForCausalLM
 from worker import run_worker, train, write_plan
 
@@ -24,23 +25,6 @@ PLUGINS = {
     "NO_SHARD": {},
     "HYBRID_SHARD": {"prefetch": 1},
 }
-STEPS = 20
-
-
-def plan_of(folder, model_dir, *, rows=None, **fields):
-    rows = rows or tiny.make_rows(96, longest=30)
-    return {
-        "model_dir": model_dir,
-        "tokens_file": tiny.save_rows(rows, folder / "rows.tok"),
-        "dtype": "float32",
-        "device": "cpu",
-        "learning_rate": 1e-3,
-        "warmup_ratio": 0,
-        "batch_size": 2,
-        "max_steps": STEPS,
-        "save": "final",
-        **fields,
-    }
 
 
 def train_on(folder, ranks, **plan):
@@ -50,18 +34,6 @@ def train_on(folder, ranks, **plan):
     results = finish_ranks(start_ranks(path, ranks))
     assert results[0][-1]["kind"] == "done", results[0][-1]
     return results
-
-
-def column(events, name):
-    return [step[name] for step in of_kind(events, "step")]
-
-
-def assert_same_course(events, alone):
-    """The counts are those of the same rows; losses differ by the order of sums alone."""
-    for name in ("samples", "real_tokens", "supervised_tokens", "learning_rate"):
-        assert column(events, name) == column(alone, name), name
-    assert column(events, "loss") == pytest.approx(column(alone, "loss"), rel=1e-5)
-    assert column(events, "grad_norm") == pytest.approx(column(alone, "grad_norm"), rel=1e-4)
 
 
 METHODS = {

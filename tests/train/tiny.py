@@ -7,6 +7,7 @@ from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, Qwen2
 from worker import MASKED, write_token_file
 
 VOCAB = 257
+STEPS = 20
 SHAPE = {
     "vocab_size": VOCAB,
     "hidden_size": 48,
@@ -67,3 +68,19 @@ def make_rows(count, shortest=5, longest=40, seed=3, masked=0.4):
 def save_rows(rows, path):
     write_token_file(path, rows, VOCAB)
     return str(path)
+
+
+def plan_of(folder, model_dir, *, rows=None, **fields):
+    """Of steps that are the same on any number of ranks, on rows that it writes into the folder."""
+    return {
+        "model_dir": model_dir,
+        "tokens_file": save_rows(rows or make_rows(96, longest=30), folder / "rows.tok"),
+        "dtype": "float32",
+        "device": "cpu",
+        "learning_rate": 1e-3,
+        "warmup_ratio": 0,
+        "batch_size": 2,
+        "max_steps": STEPS,
+        "save": "final",
+        **fields,
+    }

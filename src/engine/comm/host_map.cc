@@ -1,7 +1,7 @@
 #include "engine/comm/host_map.h"
 
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "engine/comm/communicator.h"
+#include "version.h"
 
 namespace assay::engine {
 namespace {
@@ -43,6 +44,15 @@ void check_counts(const std::vector<HostIdentity>& hosts, const HostMap& map) {
   }
 }
 
+void check_builds(const std::vector<HostIdentity>& hosts) {
+  for (size_t rank = 1; rank < hosts.size(); ++rank) {
+    if (hosts[rank].build != hosts.front().build) {
+      throw CommError(fmt::format("rank {} on {} is assay-worker {}, rank 0 on {} is {}: start the same build on all",
+                                  rank, hosts[rank].name, hosts[rank].build, hosts.front().name, hosts.front().build));
+    }
+  }
+}
+
 }  // namespace
 
 HostIdentity own_host(const RankEnvironment& environment) {
@@ -50,28 +60,30 @@ HostIdentity own_host(const RankEnvironment& environment) {
   const std::string kernel = boot.ok() ? boot->substr(0, boot->find('\n')) : "";
   // Launchers number ranks machine by machine.
   const int first = environment.rank - environment.local_rank;
-  return {.name = host_name(),
+  return {.build = fmt::format("{} (commit {}, libtorch {})", kVersion, kCommit, TORCH_VERSION),
+          .name = host_name(),
           .system = Join({kernel, own_namespace("pid"), own_namespace("net")}, " "),
           .group = environment.group.empty() ? fmt::format("from {}", first) : environment.group,
           .local_world_size = environment.local_world_size};
 }
 
 std::string to_text(const HostIdentity& host) {
-  return fmt::format("{}\n{}\n{}\n{}", host.name, host.system, host.group, host.local_world_size);
+  return fmt::format("{}\n{}\n{}\n{}\n{}", host.build, host.name, host.system, host.group, host.local_world_size);
 }
 
 HostIdentity parse_host(const std::string& text) {
   std::istringstream lines(text);
   HostIdentity host;
+  std::getline(lines, host.build);
   std::getline(lines, host.name);
   std::getline(lines, host.system);
   std::getline(lines, host.group);
   lines >> host.local_world_size;
-  TORCH_CHECK(!lines.fail(), "ranks of different programs cannot work together");
   return host;
 }
 
 HostMap::HostMap(const std::vector<HostIdentity>& hosts) {
+  check_builds(hosts);
   std::map<std::tuple<std::string, std::string>, int> machines;
   for (const HostIdentity& host : hosts) {
     const auto [found, is_new] = machines.try_emplace({host.system, host.group}, this->machines());

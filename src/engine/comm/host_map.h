@@ -8,8 +8,9 @@
 
 namespace assay::engine {
 
-/// What a rank tells of its machine. Ranks share one when all but the name is equal.
+/// What a rank tells of its machine. Ranks share one when system and group are equal.
 struct HostIdentity {
+  std::string build = {};    ///< of the program: ranks of different ones cannot work together
   std::string name = {};     ///< for people
   std::string system = {};   ///< the kernel and its namespaces: memory and loopback are within it
   std::string group = {};    ///< of ranks that were started together: several on one system count as several machines
@@ -25,7 +26,7 @@ HostIdentity parse_host(const std::string& text);
 /// Machines are numbered by their first ranks. Immutable.
 class HostMap {
  public:
-  /// By rank. Throws CommError when ranks share a machine with others than they were told.
+  /// By rank. Throws CommError when ranks are of different builds, or share a machine with others than they were told.
   explicit HostMap(const std::vector<HostIdentity>& hosts);
 
   int machines() const { return static_cast<int>(ranks_of_.size()); }

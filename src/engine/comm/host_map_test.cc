@@ -13,7 +13,11 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 HostIdentity host(const std::string& system, const std::string& group, int local_world_size) {
-  return {.name = "name of " + system, .system = system, .group = group, .local_world_size = local_world_size};
+  return {.build = "1.0 (commit a)",
+          .name = "name of " + system,
+          .system = system,
+          .group = group,
+          .local_world_size = local_world_size};
 }
 
 TEST(HostMapTest, GroupsOfOneSystemAreMachinesOfTheirOwn) {
@@ -41,6 +45,14 @@ TEST(HostMapTest, RanksThatWereToldSomethingElseAreRefused) {
                                              HasSubstr("ranks 0 and 1 are on name of a"), HasSubstr("GROUP_RANK"))));
 }
 
+TEST(HostMapTest, RanksOfAnotherBuildAreRefused) {
+  HostIdentity other = host("b", "1", 1);
+  other.build = "2.0 (commit b)";
+  EXPECT_THAT(([&] { HostMap({host("a", "0", 1), other}); }),
+              ThrowsMessage<CommError>(AllOf(HasSubstr("rank 1 on name of b is assay-worker 2.0 (commit b)"),
+                                             HasSubstr("rank 0 on name of a is 1.0 (commit a)"))));
+}
+
 TEST(HostMapTest, DescribesRanksByTheirMachines) {
   const HostMap map({host("a", "0", 2), host("a", "0", 2), host("b", "1", 2), host("b", "1", 2)});
   EXPECT_EQ(map.describe({2, 3}), "machine 1 (name of b: ranks 2 and 3)");
@@ -53,6 +65,7 @@ TEST(HostMapTest, DescribesRanksByTheirMachines) {
 TEST(HostMapTest, IdentitiesTravelAsText) {
   const HostIdentity given = host("boot pid net", "3", 8);
   const HostIdentity read = parse_host(to_text(given));
+  EXPECT_EQ(read.build, given.build);
   EXPECT_EQ(read.name, given.name);
   EXPECT_EQ(read.system, given.system);
   EXPECT_EQ(read.group, given.group);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <string>
 
@@ -13,11 +12,11 @@
 #include "engine/model/load.h"
 #include "engine/model/packing.h"
 #include "engine/model/status_error.h"
-#include "engine/shard/patient_work.h"
 #include "engine/train/causal_lm_forecast.h"
 #include "engine/train/device.h"
 #include "engine/train/memory_need.h"
 #include "engine/train/model_parts.h"
+#include "engine/train/rank_agreement.h"
 #include "engine/train/rank_setup.h"
 
 namespace assay::engine {
@@ -91,17 +90,6 @@ int64_t pack_weights(const job::TunePlan& plan, CausalLM& model) {
   return bytes;
 }
 
-/// Disks of several machines may be differently fast.
-void run_for_all(const CausalLmSession& session, c10::Device device, const std::string& what,
-                 const std::function<void()>& work) {
-  if (session.world == nullptr) {
-    work();
-    return;
-  }
-  Communicator* const world[] = {session.world.get()};
-  run_patiently(world, device, what, work);
-}
-
 int64_t room_of_rank(const job::TunePlan& plan, int64_t local_ranks) {
   return plan.memory_budget_bytes > 0 ? plan.memory_budget_bytes : usable_bytes(c10::kCPU) / local_ranks;
 }
@@ -110,7 +98,7 @@ int64_t room_of_rank(const job::TunePlan& plan, int64_t local_ranks) {
 void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Device device, EventWriter& events,
                        CausalLmSession& session) {
   CausalLmForecast forecast;
-  run_for_all(session, device, "read the rows in " + plan.tokens_file, [&] {
+  do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file, [&] {
     session.batches =
         std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
     const int64_t vocab_size = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).vocab_size;
@@ -136,7 +124,7 @@ void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Devi
 void read_model(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
   const TensorPlace place =
       session.groups == nullptr ? TensorPlace{} : place_of(plan, session.groups->model_rank()).tensor;
-  run_for_all(session, device, "read the model in " + plan.model_dir, [&] {
+  do_on_all_ranks(session.world.get(), device, "read the model in " + plan.model_dir, [&] {
     session.model =
         load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights, place);
     if (plan.method == "lora") {
@@ -200,8 +188,9 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
   const ShardPolicy policy = policy_of(plan);
   CausalLmSession session;
   if (job::IsOverRanks(plan)) {
-    check_divides(plan);
     session.world = join_ranks(plan, environment, device);
+    check_same_run(plan, session.world.get(), device);
+    check_divides(plan);
     session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   }
   open_and_foretell(plan, environment.local_world_size, device, events, session);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "engine/comm/gather_text.h"
 #include "engine/train/failure.h"
 #include "measure/machine.h"
 
@@ -93,15 +94,16 @@ std::string why_it_cannot_fit(const job::TunePlan& plan, const CausalLmForecast&
 }
 
 void refuse_together(const std::string& why, Communicator* world) {
-  bool refused = !why.empty();
+  std::vector<std::string> of_ranks = {why};
   if (world != nullptr && world->size() > 1) {
-    const at::Tensor any = world->allocate(1, at::kDouble);
-    any.fill_(refused ? 1 : 0);
-    world->all_reduce(any, ReduceOp::kMax, "whether the run fits")->wait();
-    refused = any.item<double>() > 0;
+    of_ranks = gather_text(*world, why, "whether the run fits");
   }
-  if (refused) {
-    throw CannotFit(why.empty() ? "the run does not fit into another rank's machine, which says why" : why);
+  const auto refused = std::ranges::find_if(of_ranks, [](const std::string& reason) { return !reason.empty(); });
+  if (!why.empty()) {
+    throw CannotFit(why);
+  }
+  if (refused != of_ranks.end()) {
+    throw CannotFit(fmt::format("rank {} has no room: {}", refused - of_ranks.begin(), *refused));
   }
 }
 

@@ -19,7 +19,8 @@ job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t local_rank
 /// than there is gets its chance.
 std::string why_it_cannot_fit(const job::TunePlan& plan, const CausalLmForecast& forecast, const job::MemoryNeed& need);
 
-/// Ends the run on all ranks of `world` (null: there is one) when `why` is not empty on any of them. Throws CannotFit.
+/// Ends the run on all ranks of `world` (null: there is one) when `why` is not empty on any of them, which the others
+/// name with its reason. Throws CannotFit.
 void refuse_together(const std::string& why, Communicator* world);
 
 }  // namespace assay::engine

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "engine/model/status_error.h"
-#include "engine/shard/patient_work.h"
 #include "engine/train/checkpointing.h"
+#include "engine/train/rank_agreement.h"
 #include "engine/train/rank_setup.h"
 #include "engine/train/vit_forecast.h"
 #include "engine/train/vit_parts.h"
@@ -45,11 +45,9 @@ LoadedImageClassifier load_model(const job::VitPlan& plan, const VitConfig& conf
   return load_image_classifier(plan.model_dir, options);
 }
 
-/// Disks of several machines may be differently fast.
 void read_files(const job::VitPlan& plan, const VitConfig& config, c10::Device device, VitSession& session) {
-  Communicator* const world[] = {session.world.get()};
   const StrategyGroups& groups = *session.groups;
-  run_patiently(world, device, "read the model in " + plan.model_dir, [&] {
+  do_on_all_ranks(session.world.get(), device, "read the model in " + plan.model_dir, [&] {
     session.loaded = load_model(plan, config, groups.model_rank(), device);
     session.batches =
         std::make_unique<ImageBatches>(plan, session.model().config(), groups.data_rank(), groups.data_ranks());
@@ -99,10 +97,11 @@ int64_t layers_to_checkpoint(const job::VitPlan& plan, const Vit& model) {
 VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& environment, c10::Device device) {
   check_optimizer(plan);
   const ShardPolicy policy = policy_of(plan);
-  const VitConfig config = read_vit_config(plan.model_dir);
-  check_divides(plan, config);
   VitSession session;
   session.world = join_ranks(plan, environment, device);
+  check_same_run(plan, session.world.get(), device);
+  const VitConfig config = read_vit_config(plan.model_dir);
+  check_divides(plan, config);
   session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   read_files(plan, config, device, session);
   session.parameters = count_parameters(session.model().config());

@@ -1,0 +1,191 @@
+#include "engine/train/rank_agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "engine/comm/gather_text.h"
+#include "engine/comm/host_map.h"
+#include "engine/model/status_error.h"
+#include "engine/shard/patient_work.h"
+#include "engine/train/failure.h"
+#include "job/model_folder.h"
+
+namespace assay::engine {
+namespace {
+
+using nlohmann::json;
+
+/// Of a plan: what may be another on each machine.
+constexpr std::array kOwnOfMachine = {"/model_dir", "/tokens_file",         "/tokenizer",      "/train_file",
+                                      "/eval_file", "/output_dir",          "/trace_dir",      "/lora/adapter_dir",
+                                      "/threads",   "/memory_budget_bytes", "/timeout_seconds"};
+
+std::string fingerprint_of_file(const std::string& path) {
+  constexpr size_t kBlock = 4096;
+  constexpr size_t kBlocks = 256;
+  const std::shared_ptr<const MappedFile> file = value_or_throw(MappedFile::Open(path));
+  const std::string_view text = file->text();
+  const size_t step = std::max(kBlock, text.size() / kBlocks);
+  std::string sample = std::to_string(text.size());
+  for (size_t begin = 0; begin < text.size(); begin += step) {
+    sample += text.substr(begin, kBlock);
+  }
+  sample += text.substr(text.size() - std::min(text.size(), kBlock));
+  return Sha256Hex(sample).substr(0, 12);
+}
+
+std::string fingerprint_of_model(const std::string& folder) {
+  std::string all;
+  for (const std::string& name : value_or_throw(job::ModelFiles(folder))) {
+    all += name + " " + fingerprint_of_file(folder + "/" + name) + "\n";
+  }
+  return Sha256Hex(all).substr(0, 12);
+}
+
+std::string fingerprint_of_adapter(const std::string& folder) {
+  return fingerprint_of_model(folder) + " " + fingerprint_of_file(folder + "/adapter_config.json");
+}
+
+/// A file that a plan need not name.
+std::string fingerprint_if_named(const std::string& path) {
+  return path.empty() ? "" : fingerprint_of_file(path);
+}
+
+json contents_of(const job::TunePlan& plan) {
+  const std::string& adapter = plan.lora.adapter_dir;
+  return {{"model", fingerprint_of_model(plan.model_dir)},
+          {"rows", fingerprint_of_file(plan.tokens_file)},
+          {"adapter", adapter.empty() ? "" : fingerprint_of_adapter(adapter)}};
+}
+
+json contents_of(const job::VitPlan& plan) {
+  return {{"model", fingerprint_of_model(plan.model_dir)},
+          {"images", fingerprint_if_named(plan.train_file)},
+          {"images to evaluate on", fingerprint_if_named(plan.eval_file)}};
+}
+
+template <typename Plan>
+std::map<std::string, std::string> run_of(const Plan& plan) {
+  std::map<std::string, std::string> run;
+  const json fields = ToJson(plan).flatten();
+  for (const auto& [name, value] : fields.items()) {
+    if (std::ranges::find(kOwnOfMachine, name) == kOwnOfMachine.end()) {
+      run[name.substr(1)] = DumpJson(value);
+    }
+  }
+  const json contents = contents_of(plan);
+  for (const auto& [name, value] : contents.items()) {
+    run[name] = value;
+  }
+  return run;
+}
+
+using Values = std::vector<std::string>;  ///< by rank
+
+/// The value that most ranks have; of several such that of the lowest rank.
+const std::string& most_common(const Values& values) {
+  return *std::ranges::max_element(values, {},
+                                   [&](const std::string& value) { return std::ranges::count(values, value); });
+}
+
+/// What differs, or nothing.
+std::string difference(const std::string& name, const Values& values) {
+  const std::string& common = most_common(values);
+  const auto other = std::ranges::find_if(values, [&](const std::string& value) { return value != common; });
+  if (other == values.end()) {
+    return "";
+  }
+  std::vector<int> ranks;
+  for (size_t rank = 0; rank < values.size(); ++rank) {
+    if (values[rank] == *other) {
+      ranks.push_back(static_cast<int>(rank));
+    }
+  }
+  const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+  return fmt::format("{} {} {} {}, rank {} has {}: all ranks of a run need the same plan, model and data",
+                     describe_ranks(ranks), ranks.size() == 1 ? "has" : "have", name, shown(*other),
+                     std::ranges::find(values, common) - values.begin(), shown(common));
+}
+
+/// A fault as other ranks get it: of which kind, and its reason.
+std::string describe(std::exception_ptr error, const std::string& what) {
+  const job::Ended ended = describe_failure(error, what);
+  const char kind = ended.kind == job::EndKind::kInvalid ? 'i' : ended.kind == job::EndKind::kOutOfMemory ? 'm' : 'e';
+  return kind + ended.reason;
+}
+
+ErrorCode code_of(const std::string& fault) {
+  return fault[0] == 'i'   ? ErrorCode::kInvalidArgument
+         : fault[0] == 'm' ? ErrorCode::kOutOfMemory
+                           : ErrorCode::kInternal;
+}
+
+template <typename Plan>
+void check_same(const Plan& plan, Communicator* world, c10::Device device) {
+  if (world == nullptr || world->size() == 1) {
+    return;
+  }
+  std::map<std::string, std::string> own;
+  do_on_all_ranks(world, device, "read the model and the data", [&] { own = run_of(plan); });
+  std::map<std::string, Values> of_ranks;
+  for (const std::string& text : gather_text(*world, DumpJson(own), "plan, model and data of all ranks")) {
+    const json run = json::parse(text);
+    for (const auto& [name, value] : run.items()) {
+      of_ranks[name].push_back(value);
+    }
+  }
+  for (const auto& [name, values] : of_ranks) {
+    if (const std::string reason = difference(name, values); !reason.empty()) {
+      throw_invalid_argument(reason);
+    }
+  }
+}
+
+}  // namespace
+
+void check_same_run(const job::TunePlan& plan, Communicator* world, c10::Device device) {
+  check_same(plan, world, device);
+}
+
+void check_same_run(const job::VitPlan& plan, Communicator* world, c10::Device device) {
+  check_same(plan, world, device);
+}
+
+void do_on_all_ranks(Communicator* world, c10::Device device, const std::string& what,
+                     const std::function<void()>& work) {
+  if (world == nullptr || world->size() == 1) {
+    work();
+    return;
+  }
+  std::exception_ptr error;
+  Communicator* const ranks[] = {world};
+  run_patiently(ranks, device, what, [&] {
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  const std::string own = error == nullptr ? "" : describe(error, what);
+  const std::vector<std::string> faults = gather_text(*world, own, "whether all ranks could " + what);
+  if (error != nullptr) {
+    std::rethrow_exception(error);
+  }
+  const auto failed = std::ranges::find_if(faults, [](const std::string& fault) { return !fault.empty(); });
+  if (failed != faults.end()) {
+    throw StatusError(Status(
+        code_of(*failed), fmt::format("rank {} could not {}: {}", failed - faults.begin(), what, failed->substr(1))));
+  }
+}
+
+}  // namespace assay::engine

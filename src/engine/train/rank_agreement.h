@@ -1,0 +1,28 @@
+// What all ranks of a run must have alike, and must all be able to do: where one is at fault, all end and name it.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "engine/comm/communicator.h"
+#include "job/tune_plan.h"
+#include "job/vit_plan.h"
+
+namespace assay::engine {
+
+/// Throws StatusError on every rank of `world` (null: there is one) where not all carry out the same plan on the same
+/// model and data: one line with the ranks that have something else. Paths and what is each machine's own (memory,
+/// threads) may differ. Files are compared by their sizes and by up to a MiB of each, spread evenly over it. All ranks
+/// call it together.
+void check_same_run(const job::TunePlan& plan, Communicator* world, c10::Device device);
+void check_same_run(const job::VitPlan& plan, Communicator* world, c10::Device device);
+
+/// run_patiently() over `world` (null: there is one). Where `work` throws on some ranks, each of the others throws a
+/// StatusError that names the first of these and its reason: "rank 1 could not read the model: ...".
+void do_on_all_ranks(Communicator* world, c10::Device device, const std::string& what,
+                     const std::function<void()>& work);
+
+}  // namespace assay::engine

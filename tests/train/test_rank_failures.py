@@ -1,0 +1,128 @@
+"""One rank at fault: every rank ends in time with one line that names it, and nothing is left."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+
+import pytest
+import tiny
+from ranks import finish_ranks, of_kind, start_ranks
+from safetensors.torch import load_file, save_file
+from worker import write_plan
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    before = set(os.listdir("/dev/shm"))
+    yield
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+@pytest.fixture
+def plan(models, tmp_path):
+    return tiny.plan_of(tmp_path, models["llama"], save="none", max_steps=3, plugin="FULL_SHARD")
+
+
+def ends_of(processes, expect):
+    """How each ends: one line, within the two minutes of finish_ranks()."""
+    ends = [of_kind(events, "ended")[-1] for events in finish_ranks(processes, expect)]
+    for rank, end in enumerate(ends):
+        assert "\n" not in end["reason"] and end["reason"].startswith(f"rank {rank}: "), end
+    return ends
+
+
+def with_another(tmp_path, plan, rank, ranks=4, **changes):
+    """Ranks of which one has another plan."""
+    folders = [tmp_path / "most", tmp_path / "one"]
+    for folder in folders:
+        folder.mkdir()
+    common = write_plan(folders[0], **{**plan, "number_ranks": ranks})
+    other = write_plan(folders[1], **{**plan, **changes, "number_ranks": ranks})
+    return start_ranks(common, ranks, plan_of_rank={rank: other})
+
+
+def copy_of_model(plan, folder):
+    return shutil.copytree(plan["model_dir"], folder)
+
+
+def other_weights(plan, tmp_path):
+    folder = copy_of_model(plan, tmp_path / "other")
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: tensor + 1 for name, tensor in weights.items()}, folder / "model.safetensors", {"format": "pt"})
+    return {"model_dir": str(folder)}
+
+
+def other_heads(plan, tmp_path):
+    folder = copy_of_model(plan, tmp_path / "other")
+    config = json.loads((folder / "config.json").read_text()) | {"num_attention_heads": 3}
+    (folder / "config.json").write_text(json.dumps(config))
+    return {"model_dir": str(folder)}
+
+
+def other_rows(plan, tmp_path):
+    return {"tokens_file": tiny.save_rows(tiny.make_rows(96, longest=30, seed=4), tmp_path / "other.tok")}
+
+
+@pytest.mark.parametrize(
+    ("changes_of", "what"),
+    [
+        (other_weights, "model"),
+        (other_heads, "model"),
+        (other_rows, "rows"),
+        (lambda *_: {"batch_size": 4}, "batch_size 4, rank {common} has 2"),
+        (lambda *_: {"knobs": {"prefetch": 3}}, "knobs/prefetch 3"),
+    ],
+)
+@pytest.mark.parametrize("odd", [0, 2])
+def test_a_rank_with_something_else_is_named(odd, changes_of, what, plan, tmp_path):
+    what = what.format(common=1 if odd == 0 else 0)
+    for end in ends_of(with_another(tmp_path, plan, odd, 3, **changes_of(plan, tmp_path)), 2):
+        assert f"rank {odd} has {what}" in end["reason"], end
+        assert end["kind"] == "invalid"
+
+
+@pytest.mark.parametrize("key", ["model_dir", "tokens_file"])
+def test_a_rank_without_its_files_is_named(key, plan, tmp_path):
+    for rank, end in enumerate(ends_of(with_another(tmp_path, plan, 1, 3, **{key: "/no/such/thing"}), 2)):
+        assert "/no/such/thing" in end["reason"] and end["kind"] == "invalid"
+        assert rank == 1 or end["reason"].startswith(f"rank {rank}: rank 1 could not read")
+
+
+def test_a_rank_with_too_little_memory_is_named(plan, tmp_path):
+    for rank, end in enumerate(ends_of(with_another(tmp_path, plan, 3, memory_budget_bytes=100_000), 1)):
+        assert end["kind"] == "out_of_memory" and "the memory budget is 97.7 KiB" in end["reason"]
+        assert rank == 3 or end["reason"].startswith(f"rank {rank}: rank 3 has no room: ")
+
+
+def test_a_rank_killed_within_a_step_is_named(plan, tmp_path):
+    path = write_plan(tmp_path, **{**plan, "max_steps": 1_000_000, "number_ranks": 3})
+    first, victim, last = ranks = start_ranks(path, 3)
+    for process in ranks:
+        while '"event":"rank_step"' not in (line := process.stdout.readline()):
+            assert line
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    for process in (first, last):
+        ended = json.loads(process.communicate(timeout=30)[0].splitlines()[-1])
+        assert f"rank 1 (process {victim.pid}) was lost in collective" in ended["reason"]
+        assert ended["reason"].endswith("its process has ended") and ended["kind"] == "error"
+
+
+def test_a_port_in_use_is_one_line_on_every_rank(plan, tmp_path):
+    path = write_plan(tmp_path, **plan, number_ranks=2)
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        ranks = start_ranks(path, 2, port=taken.getsockname()[1], ASSAY_COMM_START_TIMEOUT="2")
+        first, second = ends_of(ranks, 1)
+    assert "the port is in use" in first["reason"]
+    assert "another program has the port" in second["reason"]
+
+
+def test_a_machine_that_never_comes_is_named(plan, tmp_path):
+    path = write_plan(tmp_path, **plan, number_ranks=4)
+    for end in ends_of(start_ranks(path, 4, machines=2, only=[0, 1], ASSAY_COMM_START_TIMEOUT="2"), 1):
+        # The store ends with the first rank, and who asks later finds nobody.
+        assert "ranks 2 and 3 did not come" in end["reason"] or "rank 0 or its machine" in end["reason"]
