@@ -281,3 +281,10 @@ def test_a_plugin_on_one_rank_follows_none(models, tmp_path):
     assert sharded.returncode == 0, sharded.stderr
     assert_same_course(sharded.events, one.events)
     assert json.loads((tmp_path / "plan.json").read_text())["plugin"] == "FULL_SHARD"
+
+
+def test_a_rank_has_the_threads_that_its_launcher_says(models, tmp_path):
+    path = write_plan(tmp_path, **plan_of(tmp_path, models["llama"], max_steps=1, save="none"), number_ranks=2)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"threads": 0}))
+    results = finish_ranks(start_ranks(path, 2, OMP_NUM_THREADS="2"))
+    assert of_kind(results[0], "started")[0]["threads"] == 2

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/comm/connect.h"
 #include "engine/model/status_error.h"
@@ -31,7 +32,8 @@ c10::Device select_rank_device(const std::string& device, const RankEnvironment&
 }
 
 void set_rank_threads(int64_t threads, const RankEnvironment& environment) {
-  const bool shares = threads == 0 && environment.local_world_size > 1;
+  // A launcher that says a number has shared the cores already.
+  const bool shares = threads == 0 && environment.local_world_size > 1 && std::getenv("OMP_NUM_THREADS") == nullptr;
   set_threads(shares ? std::max<int64_t>(1, at::get_num_threads() / environment.local_world_size) : threads);
 }
 

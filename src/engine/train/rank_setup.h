@@ -21,7 +21,8 @@ RankEnvironment environment_of(const job::ParallelPlan& plan);
 /// Throws StatusError as select_device() does.
 c10::Device select_rank_device(const std::string& device, const RankEnvironment& environment);
 
-/// Uses `threads` CPU threads; 0: this rank's share of those that the process may use.
+/// Uses `threads` CPU threads; 0: as many as OMP_NUM_THREADS says, or without it this rank's share of those that the
+/// process may use.
 void set_rank_threads(int64_t threads, const RankEnvironment& environment);
 
 /// Meets the other ranks. Throws StatusError for wrong settings, CommError when they do not come.
