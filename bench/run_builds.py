@@ -11,7 +11,7 @@ import statistics
 import sys
 
 import run_vit
-from harness import choice, losses, machine, page, programs, rows, workload
+from harness import choice, cli, losses, machine, page, programs, rows, workload
 from harness.intervals import bootstrap_interval, median_ratio
 from harness.machine import ROOT
 from harness.table import markdown_table
@@ -29,15 +29,15 @@ HEADER = ["row", "what", "before", "after", "after / before", "95 %"]
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="script/bench builds", description=__doc__)
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of this build's programs")
+    cli.add_bin_dir(parser, "this build's programs")
     parser.add_argument("--before", type=pathlib.Path, required=True, help="the folder of the other build's programs")
     parser.add_argument("--rows", default=",".join(DEFAULT), help=f"[{','.join(DEFAULT)}]")
     parser.add_argument("--turns", type=int, default=5, help="runs of each build a row")
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
-    parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT / "build" / "bench-data")
+    cli.add_data_dir(parser)
     arguments = parser.parse_args()
     arguments.selected = choice.of_names(parser, arguments.rows, [*STORAGE, *TUNE, VIT])
-    arguments.builds = [arguments.before.resolve(), arguments.bin_dir.resolve()]
+    arguments.builds = [arguments.before.resolve(), arguments.bin_dir]
     return arguments
 
 
@@ -132,7 +132,6 @@ def report(table, load, arguments):
 def main():
     """A row that fails keeps no other row from the page."""
     arguments = parse_arguments()
-    arguments.data_dir = arguments.data_dir.resolve()
     arguments.data_dir.mkdir(parents=True, exist_ok=True)
     load, table, failed = machine.load_average(), [], False
     for name in arguments.selected:
@@ -151,4 +150,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    cli.run(main)

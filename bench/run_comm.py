@@ -10,9 +10,8 @@ import pathlib
 import random
 import socket
 import statistics
-import sys
 
-from harness import choice, intervals, machine, page, process
+from harness import choice, cli, intervals, machine, page, process
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -22,7 +21,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="script/bench comm", description=__doc__)
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of comm_bench")
+    cli.add_bin_dir(parser, "comm_bench")
     parser.add_argument("--rows", default="all_gather,reduce_scatter", help=f"of {', '.join(COLLECTIVES)}")
     parser.add_argument("--mebibytes", default="83", help="sizes of the full buffers, comma separated")
     parser.add_argument("--ranks", type=int, default=2, help="processes of one thread each")
@@ -114,7 +113,6 @@ def report(turns, others, arguments):
 
 def main():
     arguments = parse_arguments()
-    arguments.bin_dir = arguments.bin_dir.resolve()
     turns, others = [], []
     for turn in range(1, arguments.turns + 1):
         print(f"==> turn {turn}/{arguments.turns}", flush=True)
@@ -125,7 +123,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except RuntimeError as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main)

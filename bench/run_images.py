@@ -10,13 +10,12 @@ import io
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 
 import numpy as np
 import PIL
-from harness import machine, page
+from harness import cli, machine, page
 from harness.intervals import bootstrap_interval, median_ratio
 from harness.machine import ROOT
 from harness.table import markdown_table
@@ -34,7 +33,7 @@ ROWS = [  # name, width, height, format, options
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="script/bench images", description=__doc__)
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of image_tool")
+    cli.add_bin_dir(parser, "image_tool")
     parser.add_argument("--turns", type=int, default=5, help="turns A B A B")
     parser.add_argument("--images", type=int, default=100, help="a turn")
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
@@ -124,7 +123,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except RuntimeError as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main)

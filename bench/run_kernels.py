@@ -8,9 +8,8 @@ import datetime
 import os
 import pathlib
 import subprocess
-import sys
 
-from harness import doctor, kernels, machine, page
+from harness import cli, doctor, kernels, machine, page
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -19,9 +18,7 @@ PROGRAMS = ("bench_products", "bench_attention", "bench_elementwise", "bench_opt
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="script/bench kernels", description=__doc__)
-    parser.add_argument(
-        "--bin-dir", type=pathlib.Path, required=True, help="the folder of bench_*, assay, assay-worker"
-    )
+    cli.add_bin_dir(parser, "bench_*, assay, assay-worker")
     parser.add_argument("--filter", default=".", help="regular expression of the benchmarks' names")
     parser.add_argument("--seconds", type=float, default=0.3, help="least time of each benchmark")
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
@@ -72,7 +69,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except RuntimeError as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main)

@@ -12,10 +12,9 @@ import json
 import pathlib
 import random
 import subprocess
-import sys
 import tempfile
 
-from harness import choice, machine, page
+from harness import choice, cli, machine, page
 from harness.table import markdown_table
 
 #: A forecast further off than this is no forecast.
@@ -104,7 +103,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="script/bench memory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of assay and assay-worker")
+    cli.add_bin_dir(parser, "assay and assay-worker")
     parser.add_argument("--families", default=",".join(FAMILIES), help=f"of {', '.join(FAMILIES)}")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th row")
     parser.add_argument("--output-dir", type=pathlib.Path, default=machine.ROOT / "bench" / "results")
@@ -181,13 +180,10 @@ def main():
         write_inputs(folder)
         listed = [row for row in rows() if row.family in arguments.families]
         for row in listed[:: arguments.every]:
-            lines.append(line(row, *measure(arguments.bin_dir.resolve(), folder, row)))
+            lines.append(line(row, *measure(arguments.bin_dir, folder, row)))
             print("    " + ", ".join(map(str, lines[-1])), flush=True)
     page.publish(report(lines), arguments.output_dir, "memory-forecast")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except RuntimeError as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main)

@@ -10,9 +10,8 @@ import datetime
 import os
 import pathlib
 import statistics
-import sys
 
-from harness import choice, intervals, machine, page, rows, tune, workload
+from harness import choice, cli, intervals, machine, page, rows, tune, workload
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -43,12 +42,12 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="script/bench scaling", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of assay and assay-worker")
+    cli.add_bin_dir(parser, "assay and assay-worker")
     names = [row.name for row in ALL]
     parser.add_argument("--rows", default="", help=f"of {', '.join(names)}; all without it")
     parser.add_argument("--turns", type=int, default=5, help="runs of each configuration")
     parser.add_argument("--steps", type=int, default=2, help="measured steps of a run, after one that is not")
-    parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT / "build" / "bench-data")
+    cli.add_data_dir(parser)
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
     arguments = parser.parse_args()
     chosen = choice.of_names(parser, arguments.rows, names)
@@ -117,8 +116,6 @@ def report(lines, arguments):
 
 def main():
     arguments = parse_arguments()
-    arguments.bin_dir = arguments.bin_dir.resolve()
-    arguments.data_dir = arguments.data_dir.resolve()
     arguments.data_dir.mkdir(parents=True, exist_ok=True)
     cores = sorted(os.sched_getaffinity(0))[:2]
     if len(cores) < 2:
@@ -138,7 +135,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except RuntimeError as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main)

@@ -12,10 +12,9 @@ import argparse
 import datetime
 import json
 import pathlib
-import sys
 from dataclasses import asdict
 
-from harness import machine, page, results
+from harness import cli, machine, page, results
 from harness.machine import ROOT
 from storage.clients import Failed, measure, rows_of, run
 from storage.parts import PARTS, WentWrong
@@ -33,7 +32,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="script/bench storage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of assay")
+    cli.add_bin_dir(parser, "assay")
     parser.add_argument("--quick", action="store_true", help="little work: tries the benchmark, measures nothing")
     parser.add_argument("--parts", help="these, comma separated: names of work, profile, faults, crash; all without it")
     parser.add_argument("--list", action="store_true", help="print the parts and end")
@@ -98,7 +97,6 @@ def main():
     if arguments.list:
         print("\n".join([*(f"{w.name:13} {w.title}, {w.turns} turns" for w in arguments.works), *arguments.others]))
         return
-    arguments.bin_dir = arguments.bin_dir.resolve()
     output_dir = arguments.output_dir or (ROOT / "build" / "bench-data" / "quick" if arguments.quick else RESULTS)
     path = output_dir / f"storage-{datetime.date.today()}.json"
     session = make_session()
@@ -123,7 +121,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (Failed, WentWrong, results.CannotAppend) as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main, Failed, WentWrong, results.CannotAppend)

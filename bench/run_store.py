@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-from harness import machine, page, process
+from harness import cli, machine, page, process
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -18,7 +18,7 @@ LINE = re.compile(r"(?P<query>.+?) +(?P<rows>\d+) rows +(?P<wall>\S+ \S+) wall +
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="script/bench store", description=__doc__)
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of store_bench")
+    cli.add_bin_dir(parser, "store_bench")
     parser.add_argument("--measurements", type=int, default=100_000)
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
     return parser.parse_args()
@@ -47,4 +47,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    cli.run(main)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import machine, page
+from harness import cli, machine, page
 from harness.intervals import bootstrap_interval, median_ratio
 from harness.machine import ROOT
 from harness.table import markdown_table
@@ -27,7 +27,7 @@ PASSES = 3
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="script/bench tokenizer", description=__doc__)
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of tokenizer_tool")
+    cli.add_bin_dir(parser, "tokenizer_tool")
     parser.add_argument("--turns", type=int, default=5, help="turns A B A B")
     parser.add_argument("--megabytes", type=float, default=4)
     parser.add_argument("--vocab-size", type=int, default=32000, help="of the tokenisers trained here")
@@ -137,7 +137,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except RuntimeError as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main)

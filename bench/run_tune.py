@@ -8,7 +8,7 @@ import datetime
 import pathlib
 import sys
 
-from harness import doctor, flops, losses, machine, page, programs, results, rows, table, turns, workload
+from harness import cli, doctor, flops, losses, machine, page, programs, results, rows, table, turns, workload
 from harness.machine import ROOT
 
 RESULTS = ROOT / "bench" / "results"
@@ -19,14 +19,14 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="script/bench tune", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of assay and assay-worker")
+    cli.add_bin_dir(parser, "assay and assay-worker")
     parser.add_argument("--rows", default="", help="names, comma separated; all without it")
     parser.add_argument("--list", action="store_true", help="print the rows and end")
     parser.add_argument("--turns", type=int, default=5, help="runs of each program a row")
     parser.add_argument("--quick", action="store_true", help="one turn, one measured step, written to the data folder")
     parser.add_argument("--append", action="store_true", help="add rows and turns to today's results of this build")
     parser.add_argument("--output-dir", type=pathlib.Path, help="of the table and its data [bench/results]")
-    parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT / "build" / "bench-data")
+    cli.add_data_dir(parser)
     arguments = parser.parse_args()
     if arguments.turns < 1:
         parser.error("--turns must be at least 1")
@@ -100,7 +100,7 @@ def main():
         for row in arguments.selected:
             print(f"{row.name:10} {row.title} (peer: {row.peer}; {row.warmup} + {row.steps} steps a turn)")
         return 0
-    places = programs.Places(arguments.bin_dir.resolve(), arguments.data_dir.resolve())
+    places = programs.Places(arguments.bin_dir, arguments.data_dir)
     places.data_dir.mkdir(parents=True, exist_ok=True)
     selected, count = runnable(arguments, places), arguments.turns
     output_dir = arguments.output_dir or RESULTS
@@ -124,7 +124,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (results.CannotAppend, RuntimeError) as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main, results.CannotAppend)

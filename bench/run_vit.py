@@ -13,7 +13,7 @@ import statistics
 import sys
 from dataclasses import dataclass
 
-from harness import choice, intervals, losses, machine, page, process
+from harness import choice, cli, intervals, losses, machine, page, process
 from harness.machine import ROOT
 from harness.table import markdown_table
 
@@ -53,14 +53,14 @@ DEFAULT_ROWS = "amp-8,amp-32"
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="script/bench vit", description=__doc__)
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of bench_vit_step")
+    cli.add_bin_dir(parser, "bench_vit_step")
     parser.add_argument(
         "--rows", default=DEFAULT_ROWS, help=f"of {', '.join(row.name for row in ROWS)} [{DEFAULT_ROWS}]"
     )
     parser.add_argument("--turns", type=int, default=3, help="runs of each program a row")
     parser.add_argument("--steps", type=int, default=2, help="measured steps of a run, after one that is not")
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
-    parser.add_argument("--data-dir", type=pathlib.Path, default=ROOT / "build" / "bench-data")
+    cli.add_data_dir(parser)
     arguments = parser.parse_args()
     wanted = choice.of_names(parser, arguments.rows, [row.name for row in ROWS])
     arguments.selected = [row for row in ROWS if row.name in wanted]
@@ -187,8 +187,7 @@ def report(rows, versions, arguments):
 
 def main():
     arguments = parse_arguments()
-    arguments.bin_dir = arguments.bin_dir.resolve()
-    model_dir, data_file = prepare(arguments.data_dir.resolve(), max(row.batch for row in ROWS))
+    model_dir, data_file = prepare(arguments.data_dir, max(row.batch for row in ROWS))
     rows, versions, failed = [], "", False
     for row in arguments.selected:
         print(f"==> {row.name}", flush=True)
@@ -207,4 +206,4 @@ def main():
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
-    sys.exit(main())
+    cli.run(main)

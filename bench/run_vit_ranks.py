@@ -13,9 +13,8 @@ import datetime
 import os
 import pathlib
 import statistics
-import sys
 
-from harness import choice, machine, page, tune
+from harness import choice, cli, machine, page, tune
 from harness.machine import ROOT
 from harness.table import markdown_table
 from vit_ranks import memory
@@ -32,7 +31,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="script/bench vit-ranks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bin-dir", type=pathlib.Path, required=True, help="the folder of assay and assay-worker")
+    cli.add_bin_dir(parser, "assay and assay-worker")
     parser.add_argument("--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)}")
     parser.add_argument("--turns", type=int, default=3, help="runs of each configuration")
     parser.add_argument("--steps", type=int, default=2, help="measured steps of a run, after one that is not")
@@ -133,7 +132,6 @@ def report(parts, arguments):
 
 def main():
     arguments = parse_arguments()
-    arguments.bin_dir = arguments.bin_dir.resolve()
     makers = {"fixed": fixed_lines, "memory": memory.lines}
     parts = {}
     for name in arguments.rows:
@@ -143,7 +141,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except RuntimeError as error:
-        sys.exit(f"script/bench: {error}")
+    cli.run(main)
