@@ -4,7 +4,7 @@ import ddp_peer
 import pytest
 import torch
 from ranks import free_port, of_kind
-from test_vit_worker import SIZE, image_file, losses, model_dir, norms, run  # noqa: F401
+from vit import SIZE, losses, norms, run
 
 IMAGES, MICRO_BATCHES, RANKS = 50, 5, 2
 PEERS = {
@@ -18,24 +18,24 @@ PEERS = {
 
 
 @pytest.fixture(scope="module")
-def torch_ddp(model_dir, image_file):  # noqa: F811
+def torch_ddp(vit_model, image_file):
     """Of each peer the loss, the gradients' norm and the bytes sent with each backward, of one step over all images."""
     data = image_file.read_bytes()[64:]
     pixels = torch.frombuffer(bytearray(data[: IMAGES * 3 * SIZE * SIZE]), dtype=torch.uint8)
     images, labels = pixels.view(IMAGES, 3, SIZE, SIZE).float() / 255 * 2 - 1, torch.arange(IMAGES) % 3
     results = torch.multiprocessing.get_context("spawn").SimpleQueue()
-    batch = (str(model_dir), images, labels, MICRO_BATCHES)
+    batch = (str(vit_model), images, labels, MICRO_BATCHES)
     peers = [tuple(peer.values()) for peer, _ in PEERS.values()]
     torch.multiprocessing.spawn(ddp_peer.steps, (RANKS, free_port(), peers, batch, results), nprocs=RANKS)
     return dict(zip(PEERS, results.get(), strict=True))
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_what_travels_with_each_micro_batch_and_what_comes_of_it(name, torch_ddp, model_dir, image_file, tmp_path):  # noqa: F811
+def test_what_travels_with_each_micro_batch_and_what_comes_of_it(name, torch_ddp, vit_model, image_file, tmp_path):
     loss, norm, sent = torch_ddp[name]
     plan = {"plugin": "torch_ddp", "gradient_accumulation_steps": MICRO_BATCHES, "max_steps": 1, **PEERS[name][1]}
     plan = {**plan, "train_file": str(image_file), "num_labels": 3, "batch_size": IMAGES // RANKS}
-    events = run(tmp_path, RANKS, model_dir=str(model_dir), **plan)[0]
+    events = run(tmp_path, RANKS, model_dir=str(vit_model), **plan)[0]
     reduced = [event for event in of_kind(events, "collective") if event["operation"] == "all_reduce"]
     assert len(set(sent)) == 1
     assert sum(event["payload_bytes"] for event in reduced) == pytest.approx(sum(sent), rel=0.01)
