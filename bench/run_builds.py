@@ -138,7 +138,7 @@ def main():
         print(f"==> {name}", flush=True)
         try:
             lines = lines_of(name, arguments)
-        except (Failed, losses.Differ, RuntimeError) as error:
+        except (Failed, losses.Differ, RuntimeError, OSError) as error:
             print(f"    {error}", file=sys.stderr, flush=True)
             lines = [[name, f"failed: {str(error).splitlines()[0]}", *[""] * (len(HEADER) - 2)]]
             failed = True

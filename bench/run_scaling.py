@@ -107,10 +107,10 @@ def report(lines, arguments):
         f" measured steps after one that is not. Load average at the end {machine.load_average():.2f}.\n\n"
         f"    {machine.command_line('scaling')}\n\n"
         f"{markdown_table([*head, 'against runs apart'], lines)}\n\n"
-        "One thread and one core a rank, shared memory between ranks; random images with float32 parameters and products"
+        "One thread a rank on two cores, shared memory between ranks; random images with float32 parameters and products"
         " in bfloat16, random tokens in bfloat16. Efficiency is the step of one rank over that of two. Two separate runs"
         " at once, one a core, share caches, memory and clocks as two ranks do but say nothing to each other: against"
-        " them only communication is left.\n"
+        " them communication is left, and that one rank alone keeps packed copies of frozen weights.\n"
     )
 
 

@@ -83,7 +83,7 @@ def measure_row(row, entry, places, count, session):
             say=lambda text: print(text, flush=True),
         ):
             entry["turns"].append({"session": session, **turn})
-    except (losses.Differ, RuntimeError) as error:
+    except (losses.Differ, RuntimeError, OSError) as error:
         entry["problem"] = str(error)
         print(f"    {error}", file=sys.stderr, flush=True)
 
@@ -111,9 +111,12 @@ def main():
     path = output_dir / f"tune-{datetime.date.today()}.json"
     found = results.load(path, session) if arguments.append and path.exists() else results.empty(path.stem[-10:])
     found["sessions"].append(session)
-    for row in selected:
+    entries = [results.start_row(found, row, work_of(row, places.data_dir)) for row in selected]
+    for entry in entries:
+        entry["problem"] = None if entry["turns"] else "not measured: the run ended before its turn came"
+    for row, entry in zip(selected, entries, strict=True):
         print(f"==> {row.name}: {row.title}", flush=True)
-        entry = results.start_row(found, row, work_of(row, places.data_dir))
+        entry["problem"] = None
         measure_row(row, entry, places, count, len(found["sessions"]) - 1)
         results.save(found, path)
         path.with_suffix(".md").write_text(table.report(found))

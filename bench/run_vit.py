@@ -57,7 +57,7 @@ def parse_arguments():
     parser.add_argument(
         "--rows", default=DEFAULT_ROWS, help=f"of {', '.join(row.name for row in ROWS)} [{DEFAULT_ROWS}]"
     )
-    parser.add_argument("--turns", type=int, default=3, help="runs of each program a row")
+    parser.add_argument("--turns", type=int, default=5, help="runs of each program a row")
     parser.add_argument("--steps", type=int, default=2, help="measured steps of a run, after one that is not")
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
     cli.add_data_dir(parser)

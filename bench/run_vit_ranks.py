@@ -33,7 +33,7 @@ def parse_arguments():
     )
     cli.add_bin_dir(parser, "assay and assay-worker")
     parser.add_argument("--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)}")
-    parser.add_argument("--turns", type=int, default=3, help="runs of each configuration")
+    parser.add_argument("--turns", type=int, default=5, help="runs of each configuration")
     parser.add_argument("--steps", type=int, default=2, help="measured steps of a run, after one that is not")
     parser.add_argument(
         "--fixed-precision", default="", help="of low_level_zero and gemini; their own (fp16) without it"

@@ -1,5 +1,6 @@
 """The rows of the fine-tuning table: what is trained, on which rows of tokens, and what is asked of the ratio."""
 
+import os
 from dataclasses import dataclass, field, replace
 
 #: Both programs keep to AVX2 under these.
@@ -85,7 +86,12 @@ class Row:
     @property
     def process_environment(self):
         """What both programs, and the doctor that gives the ceilings, run under."""
-        return self.environment if self.device == "cuda" else {**self.environment, "CUDA_VISIBLE_DEVICES": ""}
+        environment = dict(self.environment)
+        if self.device != "cuda":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        if self.ranks > 1:
+            environment["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // self.ranks))
+        return environment
 
     @property
     def ceilings(self):

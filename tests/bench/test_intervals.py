@@ -1,3 +1,5 @@
+import random
+
 import pytest
 from harness.intervals import bootstrap_interval, median_ratio
 
@@ -6,8 +8,18 @@ def test_the_ratio_is_that_of_the_medians():
     assert median_ratio([(1.0, 3.0), (2.0, 4.0), (10.0, 5.0)]) == 2.0
 
 
-def test_two_turns_have_no_interval():
-    assert bootstrap_interval([(1.0, 2.0), (1.0, 2.1)]) is None
+def test_four_turns_have_no_interval():
+    assert bootstrap_interval([(1.0, 2.0), (1.0, 2.1), (1.0, 2.2), (1.0, 2.3)]) is None
+
+
+def test_of_five_turns_95_percent_of_intervals_hold_the_ratio():
+    generator = random.Random(1)
+    held = 0
+    for trial in range(400):
+        pairs = [(generator.gauss(1, 0.05), generator.gauss(2, 0.1)) for _ in range(5)]
+        low, high = bootstrap_interval(pairs, resamples=400, seed=trial)
+        held += low <= 2 <= high
+    assert held / 400 > 0.91
 
 
 def test_equal_turns_have_an_interval_of_no_width():

@@ -73,12 +73,26 @@ def bench(monkeypatch, tmp_path):
 
 
 def test_rows_and_turns(bench):
-    assert bench.main("--rows", "lora,start", "--turns", "3") == 0
-    assert bench.calls == [("ours", "lora"), ("theirs", "lora")] * 3 + [("ours", "start"), ("theirs", "start")] * 3
+    assert bench.main("--rows", "lora,start", "--turns", "5") == 0
+    assert bench.calls == [("ours", "lora"), ("theirs", "lora")] * 5 + [("ours", "start"), ("theirs", "start")] * 5
     data, text = bench.results()
-    assert {name: len(entry["turns"]) for name, entry in data["rows"].items()} == {"lora": 3, "start": 3}
+    assert {name: len(entry["turns"]) for name, entry in data["rows"].items()} == {"lora": 5, "start": 5}
     assert "4.00 (4.00 to 4.00)" in text
     assert data["sessions"][0]["programs"] == "abc"
+
+
+def test_a_run_that_is_cut_off_names_the_rows_that_it_did_not_come_to(bench, monkeypatch):
+    def run_ours(row, *_):
+        if row.name == "full":
+            raise KeyboardInterrupt
+        return bench.run("ours", row, 1.0)
+
+    monkeypatch.setattr(run_tune.programs, "run_ours", run_ours)
+    with pytest.raises(KeyboardInterrupt):
+        bench.main("--rows", "lora,full", "--turns", "1")
+    data, text = bench.results()
+    assert len(data["rows"]["lora"]["turns"]) == 1 and not data["rows"]["lora"]["problem"]
+    assert "**full**: not measured" in text
 
 
 def test_further_turns_join_and_a_new_table_begins_anew(bench):
