@@ -116,6 +116,17 @@ def test_what_ranks_need_together_is_no_more_than_they_take(plugin, fields, tmp_
     assert need["tensor_bytes"] + need["mapped_bytes"] <= (1 + TOLERANCE) * taken + size
 
 
+def test_a_cap_that_no_chunk_fits_under_is_memory_that_does_not_suffice(tmp_path):
+    plan = plan_of(tmp_path, "llama", plugin="gemini", knobs={"placement": "auto"}, memory_budget_bytes=1 << 20)
+    path = write_plan(tmp_path, **plan, number_ranks=2)
+    for events in finish_ranks(start_ranks(path, 2), expect=1):
+        ended = events[-1]
+        assert ended["kind"] == "out_of_memory" and "where the memory cap of 1.00 MiB leaves 0 B" in ended["reason"], (
+            ended
+        )
+        assert "(raise the cap, lower the batch size or offload)" in ended["reason"]
+
+
 def llama_3(folder, **changes):
     """A folder with the config.json of Llama 3 8B and nothing else."""
     (folder / "model").mkdir(parents=True)

@@ -65,6 +65,7 @@ def other_rows(plan, tmp_path):
         (other_rows, "rows"),
         (lambda *_: {"batch_size": 4}, "batch_size 4, rank {common} has 2"),
         (lambda *_: {"knobs": {"prefetch": 3}}, "knobs/prefetch 3"),
+        (lambda *_: {"lora": {"target_modules": ["q_proj", "v_proj", "k_proj"]}}, 'lora/target_modules/2 "k_proj"'),
     ],
 )
 @pytest.mark.parametrize("odd", [0, 2])
@@ -73,6 +74,22 @@ def test_a_rank_with_something_else_is_named(odd, changes_of, what, plan, tmp_pa
     for end in ends_of(with_another(tmp_path, plan, odd, 3, **changes_of(plan, tmp_path)), 2):
         assert f"rank {odd} has {what}" in end["reason"], end
         assert end["kind"] == "invalid"
+
+
+def test_ranks_with_lists_of_other_lengths_are_told_apart(plan, tmp_path):
+    plans = []
+    for rank, modules in enumerate((["q_proj"], ["q_proj", "k_proj"], ["q_proj", "o_proj"])):
+        (tmp_path / str(rank)).mkdir()
+        lora = {"method": "lora", "lora": {"rank": 4, "target_modules": modules}}
+        plans.append(write_plan(tmp_path / str(rank), **plan, **lora, number_ranks=3))
+    for end in ends_of(start_ranks(plans[0], 3, plan_of_rank=dict(enumerate(plans))), 2):
+        assert 'rank 1 has lora/target_modules/1 "k_proj", rank 0 has none' in end["reason"], end
+
+
+def test_a_budget_that_decides_what_ranks_do_together_is_the_same_on_all(plan, tmp_path):
+    plan |= {"plugin": "gemini", "knobs": {"placement": "auto"}, "memory_budget_bytes": 1 << 30}
+    for end in ends_of(with_another(tmp_path, plan, 1, memory_budget_bytes=1 << 29), 2):
+        assert "memory_budget_bytes" in end["reason"] and "all ranks of a run need the same plan" in end["reason"], end
 
 
 @pytest.mark.parametrize("key", ["model_dir", "tokens_file"])

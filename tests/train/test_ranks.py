@@ -139,8 +139,19 @@ def test_dropout_is_the_same_on_any_number_of_ranks(ranks, plugin, knobs, checkp
         tmp_path / "many", ranks, **plan, plugin=plugin, knobs=knobs, gradient_checkpointing=checkpointing
     )
     assert_same_course(results[0], one.events)
-    other = train(tmp_path, **{**plan, "gradient_accumulation_steps": 6, "output_dir": str(tmp_path), "seed": 1})
-    assert other.column("loss")[1:] != pytest.approx(one.column("loss")[1:], rel=1e-3)
+
+
+def test_dropout_drops(dropping, models, tmp_path):
+    """Attention's and the adapters', each against the same run without it."""
+    losses = []
+    for model, dropout in ((models["qwen2"], 0.0), (models["qwen2"], 0.3), (dropping, 0.0)):
+        lora = {"method": "lora", "lora": {"rank": 4, "dropout": dropout, "target_modules": ["all-linear"]}}
+        plan = plan_of(tmp_path, model, **lora, learning_rate=1e-2, output_dir=str(tmp_path))
+        losses.append(train(tmp_path, **plan).column("loss"))
+    without, of_adapters, of_attention = losses
+    assert of_attention[0] != pytest.approx(without[0], rel=1e-5)
+    assert of_adapters[0] == pytest.approx(without[0], rel=1e-6)  # an adapter begins as nothing
+    assert of_adapters[2:] != pytest.approx(without[2:], rel=1e-5)
 
 
 @pytest.mark.parametrize("ranks", [3, 4])

@@ -170,7 +170,7 @@ def test_weights_saved_by_one_rank_are_those_of_two(vit_model, tmp_path):
         weights.append(load_file(out / "model.safetensors"))
     assert weights[0].keys() == weights[1].keys()
     for name, tensor in weights[0].items():
-        # The gradient of a key's bias is rounding vit_alone, which Adam makes steps of.
+        # The gradient of a key's bias is rounding alone, which Adam makes steps of.
         if not name.endswith("attention.key.bias"):
             assert torch.allclose(tensor, weights[1][name], rtol=1e-4, atol=1e-6), name
 

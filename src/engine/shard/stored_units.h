@@ -12,11 +12,11 @@ namespace assay::engine {
 
 /// A unit of the model, or a chunk: parameters of one kind (flat_kind()) of as many units as fit in.
 struct StoredUnit {
-  std::string name;
-  std::vector<ParameterRef> parameters;
-  int64_t elements = 0;          ///< of a chunk, what it is padded to; 0: as the parameters need
-  bool keep_gathered = false;    ///< a chunk that is all there is of its kind, and small
-  std::vector<int64_t> readers;  ///< units of the model whose forward needs it, ascending
+  std::string name = {};
+  std::vector<ParameterRef> parameters = {};
+  int64_t elements = 0;               ///< of a chunk, what it is padded to; 0: as the parameters need
+  bool keep_gathered = false;         ///< a chunk that is all there is of its kind, and small
+  std::vector<int64_t> readers = {};  ///< units of the model whose forward needs it, ascending
   /// One of them reads parameters of another unit here, so that gradients come until the end of backward.
   bool shared = false;
 };

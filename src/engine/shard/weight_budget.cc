@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
+
+#include "base/text.h"
+#include "engine/model/status_error.h"
 
 namespace assay::engine {
 namespace {
@@ -97,10 +99,11 @@ void WeightBudget::make_room(int64_t time, const std::vector<int64_t>& needed) {
       continue;
     }
     if (farthest == nullptr) {
-      throw std::runtime_error(fmt::format(
-          "gathering {} needs {} bytes where the memory cap of {} bytes leaves {}: raise the cap, lower the "
-          "batch size or offload",
-          units_[needed.front()]->name, wanted, context_.policy.memory_cap_bytes, room(time)));
+      const auto text_of = [](int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
+      throw StatusError(Status::OutOfMemory(fmt::format(
+          "gathering {} needs {} where the memory cap of {} leaves {} (raise the cap, lower the batch size or offload)",
+          units_[needed.front()]->name, text_of(wanted), text_of(context_.policy.memory_cap_bytes),
+          text_of(std::max<int64_t>(0, room(time))))));
     }
     farthest->release();
   }

@@ -30,8 +30,8 @@ class WeightBudget {
   int64_t backward_time(int64_t unit) const { return 2 * model_units_ - 1 - unit; }
 
   bool warm() const { return warm_; }
-  /// Gives up what must go so that the `needed` units fit at `time`; they stay. Throws std::runtime_error with one line
-  /// when they cannot fit.
+  /// Gives up what must go so that the `needed` units fit at `time`; they stay. Throws StatusError (out of memory) with
+  /// one line when they cannot fit.
   void make_room(int64_t time, const std::vector<int64_t>& needed);
   /// Whether one more unit fits at `time` as things are.
   bool fits(int64_t time, int64_t unit) const;

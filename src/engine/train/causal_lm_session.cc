@@ -163,18 +163,6 @@ int64_t make_updates(const job::TunePlan& plan, const ShardPolicy& policy, Causa
   return 0;
 }
 
-/// Each rank sees other free memory: what one of them must checkpoint, all do.
-void agree_on_checkpointing(CausalLmSession& session) {
-  if (session.world == nullptr || session.world->size() == 1) {
-    return;
-  }
-  const at::Tensor most = session.world->allocate(1, at::kDouble);
-  most.fill_(session.checkpointing.checkpointed_layers);
-  session.world->all_reduce(most, ReduceOp::kMax, "layers to checkpoint")->wait();
-  session.checkpointing.checkpointed_layers = static_cast<int64_t>(most.item<double>());
-  session.model->set_checkpointed_layers(session.checkpointing.checkpointed_layers);
-}
-
 }  // namespace
 
 int64_t bytes_to_pack(const job::TunePlan& plan, CausalLM& model) {
@@ -206,7 +194,9 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
   }
   const StepRoom room{device, untouched_bytes, environment.local_world_size, session.engine != nullptr};
   session.checkpointing = set_checkpointing(plan, session.batches->rows(), room, *session.model);
-  agree_on_checkpointing(session);
+  session.checkpointing.checkpointed_layers =
+      agree_on_checkpointing(session.world.get(), session.checkpointing.checkpointed_layers);
+  session.model->set_checkpointed_layers(session.checkpointing.checkpointed_layers);
   return session;
 }
 

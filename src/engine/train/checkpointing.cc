@@ -105,6 +105,16 @@ int64_t layers_asked_for(const std::string& gradient_checkpointing, int64_t laye
   return std::min(layers, wanted);
 }
 
+int64_t agree_on_checkpointing(Communicator* ranks, int64_t layers) {
+  if (ranks == nullptr || ranks->size() == 1) {
+    return layers;
+  }
+  const at::Tensor most = ranks->allocate(1, at::kDouble);
+  most.fill_(layers);
+  ranks->all_reduce(most, ReduceOp::kMax, "layers to checkpoint")->wait();
+  return static_cast<int64_t>(most.item<double>());
+}
+
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
                                       CausalLM& model) {
   const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan)),

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "data/token_file.h"
+#include "engine/comm/communicator.h"
 #include "engine/model/causal_lm.h"
 #include "job/tune_plan.h"
 
@@ -34,6 +35,10 @@ int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan);
 /// What a plan's gradient_checkpointing asks for: a number up to `layers`, or job::kAutoCheckpointing. Throws
 /// StatusError for a number above the model's `layers`.
 int64_t layers_asked_for(const std::string& gradient_checkpointing, int64_t layers);
+
+/// The most that any of `ranks` (null: there is one) must checkpoint, which all then do: each sees other free memory,
+/// and layers that are forwarded again in backward call collectives again. All call it together.
+int64_t agree_on_checkpointing(Communicator* ranks, int64_t layers);
 
 /// What of the device's free memory a run may take: the rest is for what is no tensor, and for neighbours.
 int64_t usable_bytes(c10::Device device);

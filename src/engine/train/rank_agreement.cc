@@ -25,10 +25,20 @@ namespace {
 
 using nlohmann::json;
 
-/// Of a plan: what may be another on each machine.
-constexpr std::array kOwnOfMachine = {"/model_dir", "/tokens_file",         "/tokenizer",      "/train_file",
-                                      "/eval_file", "/output_dir",          "/trace_dir",      "/lora/adapter_dir",
-                                      "/threads",   "/memory_budget_bytes", "/timeout_seconds"};
+/// Of a plan: what may be another on each machine, but for a budget by which ranks decide what they do together.
+constexpr char kBudget[] = "/memory_budget_bytes";
+constexpr std::array kOwnOfMachine = {"/model_dir", "/tokens_file", "/tokenizer",      "/train_file",
+                                      "/eval_file", "/output_dir",  "/trace_dir",      "/lora/adapter_dir",
+                                      "/threads",   kBudget,        "/timeout_seconds"};
+
+bool budget_decides(const job::TunePlan& plan) {
+  return plan.knobs.placement == "auto";
+}
+
+/// Placement, and layers to checkpoint.
+bool budget_decides(const job::VitPlan&) {
+  return true;
+}
 
 std::string fingerprint_of_file(const std::string& path) {
   constexpr size_t kBlock = 4096;
@@ -79,7 +89,8 @@ std::map<std::string, std::string> run_of(const Plan& plan) {
   std::map<std::string, std::string> run;
   const json fields = ToJson(plan).flatten();
   for (const auto& [name, value] : fields.items()) {
-    if (std::ranges::find(kOwnOfMachine, name) == kOwnOfMachine.end()) {
+    const bool is_own = std::ranges::find(kOwnOfMachine, name) != kOwnOfMachine.end();
+    if (!is_own || (name == kBudget && budget_decides(plan))) {
       run[name.substr(1)] = DumpJson(value);
     }
   }
@@ -138,10 +149,11 @@ void check_same(const Plan& plan, Communicator* world, c10::Device device) {
   std::map<std::string, std::string> own;
   do_on_all_ranks(world, device, "read the model and the data", [&] { own = run_of(plan); });
   std::map<std::string, Values> of_ranks;
-  for (const std::string& text : gather_text(*world, DumpJson(own), "plan, model and data of all ranks")) {
-    const json run = json::parse(text);
+  const std::vector<std::string> runs = gather_text(*world, DumpJson(own), "plan, model and data of all ranks");
+  for (size_t rank = 0; rank < runs.size(); ++rank) {
+    const json run = json::parse(runs[rank]);
     for (const auto& [name, value] : run.items()) {
-      of_ranks[name].push_back(value);
+      of_ranks.try_emplace(name, Values(runs.size())).first->second[rank] = value;
     }
   }
   for (const auto& [name, values] : of_ranks) {

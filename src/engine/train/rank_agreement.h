@@ -14,9 +14,9 @@
 namespace assay::engine {
 
 /// Throws StatusError on every rank of `world` (null: there is one) where not all carry out the same plan on the same
-/// model and data: one line with the ranks that have something else. Paths and what is each machine's own (memory,
-/// threads) may differ. Files are compared by their sizes and by up to a MiB of each, spread evenly over it. All ranks
-/// call it together.
+/// model and data: one line with the ranks that have something else. Paths and what is each machine's own (memory
+/// where ranks decide nothing together by it, threads) may differ. Files are compared by their sizes and by up to a MiB
+/// of each, spread evenly over it. All ranks call it together.
 void check_same_run(const job::TunePlan& plan, Communicator* world, c10::Device device);
 void check_same_run(const job::VitPlan& plan, Communicator* world, c10::Device device);
 

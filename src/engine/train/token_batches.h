@@ -25,9 +25,9 @@ struct TokenBatchOptions {
 
 /// A step's rows, of which this rank has a part.
 struct TokenWindow {
-  std::vector<PackedBatch> batches;  ///< this rank's; as many as every rank has
-  int64_t with_rows = 0;             ///< of these, the first so many; the others hold one token that bears no loss
-  int64_t supervised_tokens = 0;     ///< of all ranks
+  std::vector<PackedBatch> batches = {};  ///< this rank's; as many as every rank has
+  int64_t with_rows = 0;                  ///< of these, the first so many; the others hold one token that bears no loss
+  int64_t supervised_tokens = 0;          ///< of all ranks
 };
 
 /// Not safe to use from two threads.

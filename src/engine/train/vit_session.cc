@@ -105,7 +105,8 @@ VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& env
   session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   read_files(plan, config, device, session);
   session.parameters = count_parameters(session.model().config());
-  session.checkpointed_layers = layers_to_checkpoint(plan, session.model());
+  session.checkpointed_layers =
+      agree_on_checkpointing(session.groups->tensor(), layers_to_checkpoint(plan, session.model()));
   session.model().set_checkpointed_layers(session.checkpointed_layers);
   session.planned_steps =
       plan.max_steps > 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
