@@ -130,7 +130,7 @@ def run_ours(row, workload, places):
     """With an empty cache folder, so that rows become a token file within the run, as they do in the peer."""
     command = our_command(row, workload, places)
     with tempfile.TemporaryDirectory(dir=places.data_dir) as cache:
-        environment = {**row.process_environment, "XDG_CACHE_HOME": cache}
+        environment = {**row.rank_environment, "XDG_CACHE_HOME": cache}
         finished = process.run(command, environment)
         device_peak = "peak_tensor_bytes" if row.device == "cuda" else ""
         run = read(finished, command, OUR_FIRST_STEP, device_peak, OUR_EXTRAS)
@@ -141,6 +141,6 @@ def run_ours(row, workload, places):
 def run_peer(row, workload):
     command = peer_command(row, workload)
     device_peak = "peak_device_bytes" if row.device == "cuda" else ""
-    finished = process.run(command, row.process_environment)
+    finished = process.run(command, row.rank_environment)
     run = read(finished, command, PEER_FIRST_STEP, device_peak, ["peer"])
-    return with_memory_of_ranks(run, row, command, row.process_environment)
+    return with_memory_of_ranks(run, row, command, row.rank_environment)

@@ -85,13 +85,16 @@ class Row:
 
     @property
     def process_environment(self):
-        """What both programs, and the doctor that gives the ceilings, run under."""
-        environment = dict(self.environment)
-        if self.device != "cuda":
-            environment["CUDA_VISIBLE_DEVICES"] = ""
-        if self.ranks > 1:
-            environment["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // self.ranks))
-        return environment
+        """What the doctor that gives the ceilings runs under, and on one rank both programs."""
+        return self.environment if self.device == "cuda" else {**self.environment, "CUDA_VISIBLE_DEVICES": ""}
+
+    @property
+    def rank_environment(self):
+        """What both programs run under: ranks share the cores."""
+        if self.ranks == 1:
+            return self.process_environment
+        threads = max(1, len(os.sched_getaffinity(0)) // self.ranks)
+        return {**self.process_environment, "OMP_NUM_THREADS": str(threads)}
 
     @property
     def ceilings(self):

@@ -111,3 +111,9 @@ def test_ceilings_of_the_doctor():
         },
     }
     assert doctor.ceilings(examined) == {"tflops": {"float32": 0.2}, "memory_gb_per_s": 50.0, "others_cores": 0.5}
+
+
+def test_ranks_of_both_programs_share_the_cores_and_ceilings_are_of_all():
+    for row in rows.ROWS:
+        assert "OMP_NUM_THREADS" not in row.process_environment
+        assert ("OMP_NUM_THREADS" in row.rank_environment) == (row.ranks > 1)
