@@ -1,11 +1,10 @@
 """Vision transformers on ranks of several machines, and as torchrun starts them."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import vit
+from nodes import start_nodes
 from ranks import free_port, of_kind
 from worker import WORKER
 
@@ -31,14 +30,7 @@ def test_ranks_of_several_machines_train_as_one_rank(plugin, vit_model, tmp_path
 def test_torchrun_starts_the_ranks_of_a_plan(vit_model, tmp_path, vit_alone):
     options = {"model_dir": str(vit_model), "learning_rate": 1e-3, "plugin": "FULL_SHARD", "precision": "fp32"}
     path = vit.write_plan(tmp_path, 2, **options)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={free_port()}"]
-    done = subprocess.run(
-        [*command, "--no-python", WORKER, "--plan", path],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    (node,) = start_nodes(tmp_path, [WORKER, "--plan", path], [2], free_port())
+    assert node.agent.wait(120) == 0, node.errors("assay-worker")
+    events = [json.loads(line) for line in node.texts("stdout")[0].splitlines()]
     vit.assert_same_course(events, vit_alone, 1e-5, 1e-3)

@@ -1,6 +1,7 @@
 """The worker as a program: accounting, determinism, and how it ends."""
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -420,7 +421,11 @@ def step_peak(run):
     return max(max(run.column("forward_peak_bytes")), max(run.column("backward_peak_bytes")))
 
 
-@pytest.mark.parametrize("family", [LlamaConfig, Qwen3Config])
+@pytest.mark.parametrize(
+    "family",
+    [LlamaConfig, Qwen3Config, functools.partial(LlamaConfig, attention_dropout=0.2)],
+    ids=["llama", "qwen3", "dropout"],
+)
 @pytest.mark.parametrize("layers", ["off", "3", "on"])
 def test_a_step_takes_the_memory_it_is_expected_to(plan, tmp_path, layers, family):
     run = train(tmp_path, **activation_plan(plan, tmp_path, family), gradient_checkpointing=layers)

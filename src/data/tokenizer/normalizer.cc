@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "data/tokenizer/byte_alphabet.h"
@@ -65,9 +66,10 @@ void AppendNormalized(std::string_view text, UnicodeForm form, std::string* out)
   const utf8proc_ssize_t size =
       utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
                    &mapped, Utf8procOptions(form));
-  if (size >= 0) {
-    out->append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
+  if (size < 0) {
+    throw std::bad_alloc();  // the text is UTF-8: nothing else can fail
   }
+  out->append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
   std::free(mapped);
 }
 

@@ -72,8 +72,9 @@ class CausalLM : public Splittable {
   std::string model_type() const { return config().model_type; }
   int64_t vocab_size() const { return config().vocab_size; }
 
-  /// What a micro-batch of `tokens` tokens needs, with the adapters and trainable parameters that are there now.
-  virtual ActivationCost activation_cost(int64_t tokens) const = 0;
+  /// What a micro-batch of `tokens` tokens in rows of at most `longest` needs, with the adapters and trainable
+  /// parameters that are there now.
+  virtual ActivationCost activation_cost(int64_t tokens, int64_t longest) const = 0;
   /// Of the decoder layers that keep activations, the first `count` keep only their input and run again in backward.
   /// Gradients are the same to the bit.
   virtual void set_checkpointed_layers(int64_t count) = 0;

@@ -179,8 +179,8 @@ at::Tensor Decoder::loss_sum(const PackedBatch& batch, double gradient) {
                                                             head().packed, gradient));
 }
 
-ActivationCost Decoder::activation_cost(int64_t tokens) const {
-  return decoder_activation_cost(config_, embedding_.weight_OI, layers_, head().weight_OI, tokens);
+ActivationCost Decoder::activation_cost(int64_t tokens, int64_t longest) const {
+  return decoder_activation_cost(config_, embedding_.weight_OI, layers_, head().weight_OI, tokens, longest);
 }
 
 std::vector<NamedTensor> Decoder::parameters() const {

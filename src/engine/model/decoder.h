@@ -30,7 +30,7 @@ class Decoder : public CausalLM {
   std::vector<Linear*> linears() override;
   std::vector<Linear*> linears_and_head() override;
   const ModelConfig& config() const override { return config_; }
-  ActivationCost activation_cost(int64_t tokens) const override;
+  ActivationCost activation_cost(int64_t tokens, int64_t longest) const override;
   void set_checkpointed_layers(int64_t count) override { checkpointed_layers_ = count; }
   void set_training(bool on) override;
 

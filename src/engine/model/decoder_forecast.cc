@@ -46,11 +46,20 @@ int64_t kept_bytes(const ModelConfig& config, const DecoderLayer& layer, int64_t
   return bytes + (config.query_key_norm ? head_norms : 0);
 }
 
+/// What attention with dropout keeps for each token of rows of `longest`: probabilities as softmax leaves them, the
+/// factors of dropout, and their product.
+int64_t dropped_attention_bytes(const ModelConfig& config, const DecoderLayer& layer, int64_t element,
+                                int64_t longest) {
+  const bool drops = config.attention_dropout > 0 && layer.q_proj.training;
+  const int64_t query_heads = layer.q_proj.weight_OI.size(0) / config.head_dim;
+  return drops ? query_heads * longest * (static_cast<int64_t>(sizeof(float)) + 2 * element) : 0;
+}
+
 }  // namespace
 
 ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tensor& embedding_VH,
-                                       std::span<const DecoderLayer> layers, const at::Tensor& head_VH,
-                                       int64_t tokens) {
+                                       std::span<const DecoderLayer> layers, const at::Tensor& head_VH, int64_t tokens,
+                                       int64_t longest) {
   ActivationCost cost;
   cost.loss_bytes = linear_cross_entropy_bytes(tokens, head_VH);
   const auto first =
@@ -64,14 +73,15 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tens
   }
   const auto element = static_cast<int64_t>(embedding_VH.element_size());
   cost.layers = layers.end() - first;
-  cost.layer_bytes = tokens * (kept_bytes(config, layers.front(), element) + adapters);
+  const int64_t dropped = dropped_attention_bytes(config, layers.front(), element, longest);
+  cost.layer_bytes = tokens * (kept_bytes(config, layers.front(), element) + adapters + dropped);
   // The residual sum that it starts from, and what attention leaves on the CPU.
   const int64_t queries = layers.front().q_proj.weight_OI.size(0);
   const int64_t attended = element * queries + kStatistic * queries / config.head_dim;
   cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (embedding_VH.is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
   cost.working_bytes = tokens * element * 4 * (layers.front().gate_proj.weight_OI.size(0) + config.hidden_size) +
-                       copy_bytes(layers.front(), tokens);
+                       tokens * dropped + copy_bytes(layers.front(), tokens);
   return cost;
 }
 

@@ -12,6 +12,7 @@ namespace assay::engine {
 /// Of a decoder with these parts: the weights of its embedding and of its head, and its layers, at least one. See
 /// CausalLM::activation_cost().
 ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tensor& embedding_VH,
-                                       std::span<const DecoderLayer> layers, const at::Tensor& head_VH, int64_t tokens);
+                                       std::span<const DecoderLayer> layers, const at::Tensor& head_VH, int64_t tokens,
+                                       int64_t longest);
 
 }  // namespace assay::engine

@@ -54,6 +54,14 @@ int64_t kept_bytes(const ActivationCost& cost, int64_t checkpointed_layers) {
   return checkpointed_layers * cost.checkpointed_layer_bytes + (cost.layers - checkpointed_layers) * cost.layer_bytes;
 }
 
+std::vector<int64_t> lengths_of(const data::TokenFile& rows, const job::TunePlan& plan) {
+  std::vector<int64_t> lengths(static_cast<size_t>(rows.rows()));
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    lengths[i] = static_cast<int64_t>(rows.row(static_cast<int64_t>(i), plan.model_max_length).ids.size());
+  }
+  return lengths;
+}
+
 }  // namespace
 
 int64_t usable_bytes(c10::Device device) {
@@ -78,11 +86,12 @@ int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes
   return count;
 }
 
+int64_t longest_row(const data::TokenFile& rows, const job::TunePlan& plan) {
+  return std::ranges::max(lengths_of(rows, plan));
+}
+
 int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan) {
-  std::vector<int64_t> lengths(static_cast<size_t>(rows.rows()));
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    lengths[i] = static_cast<int64_t>(rows.row(static_cast<int64_t>(i), plan.model_max_length).ids.size());
-  }
+  std::vector<int64_t> lengths = lengths_of(rows, plan);
   if (plan.shuffle || plan.number_ranks > 1) {
     std::ranges::sort(lengths, std::greater<>());
     lengths.resize(std::min<size_t>(lengths.size(), static_cast<size_t>(plan.batch_size)));
@@ -117,7 +126,7 @@ int64_t agree_on_checkpointing(Communicator* ranks, int64_t layers) {
 
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
                                       CausalLM& model) {
-  const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan)),
+  const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan), longest_row(rows, plan)),
                       .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model, model.linears()),
                       .accumulates = plan.gradient_accumulation_steps > 1};
   CheckpointingChoice choice{.layers = need.activations.layers};

@@ -31,6 +31,8 @@ int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes
 /// Tokens of the largest micro-batch, rows cut to plan.model_max_length. With shuffling, and where rows are dealt to
 /// ranks, an upper bound over all orders.
 int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan);
+/// Of any row, cut likewise.
+int64_t longest_row(const data::TokenFile& rows, const job::TunePlan& plan);
 
 /// What a plan's gradient_checkpointing asks for: a number up to `layers`, or job::kAutoCheckpointing. Throws
 /// StatusError for a number above the model's `layers`.

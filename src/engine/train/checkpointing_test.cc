@@ -53,6 +53,7 @@ TEST(CheckpointingTest, FindsTheLargestMicroBatch) {
   plan.batch_size = 2;
   plan.model_max_length = 4;
   EXPECT_EQ(most_tokens(*file, plan), 7);
+  EXPECT_EQ(longest_row(*file, plan), 4);
 }
 
 }  // namespace

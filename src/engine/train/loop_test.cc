@@ -37,7 +37,7 @@ class OneWeight : public CausalLM {
   std::vector<Linear*> linears() override { return {}; }
   std::vector<Linear*> linears_and_head() override { return {}; }
   const ModelConfig& config() const override { return config_; }
-  ActivationCost activation_cost(int64_t) const override { return {}; }
+  ActivationCost activation_cost(int64_t, int64_t) const override { return {}; }
   void set_checkpointed_layers(int64_t) override {}
   void set_training(bool) override {}
   std::vector<ParameterUnit> units() override { return {{"w", {{"w.weight", &weight}}, {}}}; }
