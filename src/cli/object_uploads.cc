@@ -64,6 +64,9 @@ Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
   int failed_in_a_row = 0;
   for (const auto& upload : uploads) {
     const Status aborted = options.dry_run ? Status::Ok() : place.store->AbortUpload(upload.key, upload.upload_id);
+    if (aborted.code() == ErrorCode::kNotFound && uploads.size() > 1) {
+      continue;  // its own writer has ended it since it was listed
+    }
     if (aborted.ok()) {
       fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(upload.key)),
                  Escaped(upload.upload_id));

@@ -222,4 +222,14 @@ Status InterceptingStore::AbortUpload(const std::string& key, const std::string&
   return Intercept(operation, [&] { return inner().AbortUpload(key, upload_id); });
 }
 
+bool InterceptingStore::GiveUpUpload(const std::string& key, const std::string& upload_id) {
+  StoreOperation operation = {.name = "abort_upload", .key = key};
+  bool gone = false;
+  const Status told = Intercept(operation, [&] {
+    gone = inner().GiveUpUpload(key, upload_id);
+    return Status::Ok();
+  });
+  return told.ok() && gone;
+}
+
 }  // namespace assay::storage

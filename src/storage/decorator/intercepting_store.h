@@ -51,6 +51,8 @@ class InterceptingStore : public ForwardingStore {
   Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
   Status AbortUpload(const std::string& key, const std::string& upload_id) override;
+  /// An "abort_upload" too.
+  bool GiveUpUpload(const std::string& key, const std::string& upload_id) override;
 
  protected:
   /// An error ends the operation before it has begun; After() is called all the same.

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,11 @@ class ResumableOnlyGcs {
   int chunks() const { return chunks_; }
   /// Every chunk is answered by 200 with the object.
   void set_early_end() { early_end_ = true; }
+  /// Sessions say what they have made, whatever stands: from now on nothing does.
+  void set_removed() { removed_ = true; }
+  /// Chunks are not answered before the end.
+  void set_silent() { silent_ = true; }
+  ~ResumableOnlyGcs() { silent_ = false; }
   /// The sessions begun by now are answered by this.
   void set_stale_status(int status) {
     stale_status_ = status;
@@ -49,8 +56,16 @@ class ResumableOnlyGcs {
       return http::TextResponse(412, R"({"error": {"errors": [{"reason": "conditionNotMet"}]}})");
     }
     http::ServerResponse answer = http::TextResponse(200, Object());
+    while (head.method == "PUT" && silent_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
     if (head.method == "POST") {
       answer.headers.Add("Location", url() + Newest(++sessions_));
+      removed_ = false;
+    } else if (removed_ && head.method == "GET") {
+      return http::TextResponse(404, R"({"error": {"errors": [{"reason": "notFound"}]}})");
+    } else if (removed_ && head.method == "PUT") {
+      return answer;
     } else if (head.method == "PUT" && head.target == stale_) {
       return http::TextResponse(stale_status_, "");
     } else if (head.method == "PUT") {
@@ -79,6 +94,8 @@ class ResumableOnlyGcs {
   const std::string standing_;
   const bool taken_;
   bool early_end_ = false;
+  bool removed_ = false;
+  std::atomic<bool> silent_ = false;
   int stale_status_ = 0;
   std::string stale_;
   std::atomic<int> sessions_ = 0;
@@ -119,8 +136,80 @@ class Recorder final : public UploadJournal {
   void OnPart(const UploadedPart&) override {}
   Status BeforePublish() override { return Status::Ok(); }
   bool remembers() const override { return true; }
+  void OnGone() override { ++gone; }
   ResumableUpload begun;
+  int gone = 0;
 };
+
+TEST_F(GcsPublishTest, WhatASessionMadeEarlierIsDoneOnlyWhereItStands) {
+  ResumableOnlyGcs server(content_, false);
+  StoreOptions options;
+  options.endpoint = server.url();
+  options.anonymous = true;
+  options.part_bytes = 256 << 10;
+  const auto store = *OpenGcs("bucket", options);
+  Recorder journal;
+  WriteOptions write = {.condition = {WriteCondition::Kind::kAbsent, ""}, .write_token = "mine"};
+  write.journal = &journal;
+  const auto send = [&] {
+    auto writer = store->OpenWriter("k", write);
+    EXPECT_THAT(writer.status(), IsOk());
+    EXPECT_THAT((*writer)->Write(AsBytes(content_)), IsOk());
+    EXPECT_THAT((*writer)->Commit().status(), IsOk());
+  };
+  send();
+  const ResumableUpload earlier = journal.begun;
+  const int chunks = server.chunks();
+  server.set_removed();
+  write.resume = &earlier;
+  send();
+  EXPECT_TRUE(journal.begun.upload_id.ends_with("/session2")) << journal.begun.upload_id;
+  EXPECT_EQ(server.chunks(), 2 * chunks);
+}
+
+TEST_F(GcsPublishTest, NobodyGoesOnWithASessionThatPublishedOtherContent) {
+  std::string other = content_;
+  other[5] ^= 1;
+  ResumableOnlyGcs server(other, false);
+  StoreOptions options;
+  options.endpoint = server.url();
+  options.anonymous = true;
+  options.part_bytes = 256 << 10;
+  const auto store = *OpenGcs("bucket", options);
+  Recorder journal;
+  auto writer = store->OpenWriter("k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .journal = &journal});
+  ASSERT_THAT(writer.status(), IsOk());
+  EXPECT_THAT((*writer)->Write(AsBytes(content_)), IsOk());
+  EXPECT_EQ((*writer)->Commit().status().code(), ErrorCode::kIo);
+  EXPECT_EQ(journal.gone, 1);
+}
+
+TEST_F(GcsPublishTest, AChunkThatIsNotAnsweredEndsWithTheDeadlineAndWithACancel) {
+  ResumableOnlyGcs server(content_, false);
+  server.set_silent();
+  for (const bool by_deadline : {true, false}) {
+    std::atomic<bool> cancel = false;
+    StoreOptions options;
+    options.endpoint = server.url();
+    options.anonymous = true;
+    options.part_bytes = 256 << 10;
+    options.deadline_seconds = by_deadline ? 0.3 : 0;
+    options.give_up_seconds = 0.1;        // threads of the server wait
+    options.stall_timeout_seconds = 600;  // that is not what ends it
+    const auto store = *OpenGcs("bucket", options);
+    auto writer = store->OpenWriter(
+        "k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .cancel = by_deadline ? nullptr : &cancel});
+    ASSERT_THAT(writer.status(), IsOk());
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      cancel = true;
+    });
+    const Status status = (*writer)->Write(AsBytes(content_));
+    later.join();
+    EXPECT_EQ(status.code(), by_deadline ? ErrorCode::kIo : ErrorCode::kAborted) << status.message();
+    EXPECT_TRUE(!by_deadline || status.message().find("deadline") != std::string::npos) << status.message();
+  }
+}
 
 TEST_F(GcsPublishTest, ASessionThatIsNotBelievedGivesWayToAnother) {
   for (const int status : {401, 403}) {

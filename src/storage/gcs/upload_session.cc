@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -104,11 +105,20 @@ Status UploadSession::BeginAgain() {
   AttemptHistory history;
   while (!IsCancelled(options_.cancel)) {
     ++history.attempts;
-    Step step = Try({}, kAskRange, false);
-    if (!step.failure) {
-      completed_ = std::move(step.object);
-      sent_ = completed_ ? completed_->size : step.committed;
+    Step step = Try({}, kAskRange, false, history.attempts);
+    if (step.object) {
+      ASSAY_ASSIGN_OR_RETURN(const bool stands, Stands(*step.object));
+      session_ = stands ? session_ : std::string();
+      completed_ = stands ? std::move(step.object) : std::nullopt;
+      sent_ = stands ? completed_->size : 0;
       return Status::Ok();
+    }
+    if (!step.failure) {
+      sent_ = step.committed;
+      return Status::Ok();
+    }
+    if (IsCancelled(options_.cancel)) {
+      break;
     }
     // One that may not be asked about ends by itself; what is written now needs another. The address is its own proof:
     // no fresh credentials would help.
@@ -120,6 +130,14 @@ Status UploadSession::BeginAgain() {
     ASSAY_RETURN_IF_ERROR(PrepareRetry(*step.failure, history));
   }
   return CancelledStatus(kOperation, dialect_.Uri(key_));
+}
+
+Result<bool> UploadSession::Stands(const ObjectInfo& object) const {
+  const auto standing = StatObject(context_, key_, options_.cancel);
+  if (!standing.ok() && standing.status().code() != ErrorCode::kPermissionDenied) {
+    return standing.status();
+  }
+  return standing.ok() && *standing && (*standing)->etag == object.etag;
 }
 
 Status UploadSession::BeginNew() {
@@ -159,6 +177,9 @@ Result<ObjectInfo> UploadSession::Finish(Bytes rest) {
   session_.clear();
   failure_ = ComparePublished(MakeCrc32c(crc32c_), (*object)->checksum);
   if (failure_) {
+    if (options_.journal != nullptr) {
+      options_.journal->OnGone();  // whatever stands, nobody can go on with it
+    }
     return OursOr(Status::Io(failure_->message));
   }
   return **std::move(object);
@@ -185,9 +206,13 @@ Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
       return CancelledStatus(kOperation, dialect_.Uri(key_));
     }
     ++history.attempts;
-    const Step step = ask ? Try({}, kAskRange, false)
-                          : Try(bytes.subspan(static_cast<size_t>(sent_ - begin)), RangeOf(sent_, end, last), last);
+    const Step step =
+        ask ? Try({}, kAskRange, false, history.attempts)
+            : Try(bytes.subspan(static_cast<size_t>(sent_ - begin)), RangeOf(sent_, end, last), last, history.attempts);
     failure_ = step.failure;
+    if (step.failure && IsCancelled(options_.cancel)) {
+      return CancelledStatus(kOperation, dialect_.Uri(key_));
+    }
     if (step.object) {
       return TakeObject(*step.object, end, last);
     }
@@ -242,7 +267,7 @@ Status UploadSession::PrepareRetry(const Failure& failure, AttemptHistory& histo
   return WaitBefore(failure, *delay);
 }
 
-UploadSession::Step UploadSession::Try(Bytes bytes, const std::string& range, bool last) {
+UploadSession::Step UploadSession::Try(Bytes bytes, const std::string& range, bool last, int attempt) {
   http::Transfer transfer;
   transfer.request.method = "PUT";
   transfer.request.url = session_;  // it is its own proof: nothing is signed
@@ -251,7 +276,40 @@ UploadSession::Step UploadSession::Try(Bytes bytes, const std::string& range, bo
   if (last) {
     transfer.request.headers.Add("x-goog-hash", "crc32c=" + MakeCrc32c(crc32c_).Base64());
   }
-  return ReadAnswer(context_.client->Run(std::move(transfer)));
+  return ReadAnswer(Run(std::move(transfer), attempt));
+}
+
+http::Outcome UploadSession::Run(http::Transfer transfer, int attempt) const {
+  constexpr std::chrono::milliseconds kCancelPoll(50);
+  constexpr double kLeastSeconds = 0.001;
+  const int64_t bytes = transfer.request.body_bytes();
+  if (deadline_ > 0) {
+    transfer.total_timeout_seconds = std::max(kLeastSeconds, deadline_ - MonotonicSeconds());
+  }
+  const auto promise = std::make_shared<std::promise<http::Outcome>>();
+  std::future<http::Outcome> landed = promise->get_future();
+  const http::TransferId id = context_.client->Start(
+      std::move(transfer), [promise](http::Outcome outcome) { promise->set_value(std::move(outcome)); });
+  while (landed.wait_for(kCancelPoll) != std::future_status::ready) {
+    if (IsCancelled(options_.cancel)) {
+      context_.client->Cancel(id);
+      break;
+    }
+  }
+  http::Outcome outcome = landed.get();
+  if (context_.observer != nullptr) {
+    context_.observer->OnRequest({.operation = kOperation,
+                                  .method = "PUT",
+                                  .http_status = outcome.response.status,
+                                  .error = outcome.error,
+                                  .attempt = attempt,
+                                  .new_connection = outcome.response.new_connection,
+                                  .bytes_sent = outcome.ok() ? bytes : 0,
+                                  .bytes_received = outcome.response.body_bytes,
+                                  .first_byte_seconds = outcome.response.first_byte_seconds,
+                                  .total_seconds = outcome.response.total_seconds});
+  }
+  return outcome;
 }
 
 UploadSession::Step UploadSession::ReadAnswer(const http::Outcome& outcome) const {

@@ -68,7 +68,11 @@ class UploadSession {
   Result<std::optional<ObjectInfo>> TakeObject(const ObjectInfo& object, int64_t end, bool last);
   /// Nothing while the object is not complete.
   Result<std::optional<ObjectInfo>> Send(Bytes bytes, bool last);
-  Step Try(Bytes bytes, const std::string& range, bool last);
+  Step Try(Bytes bytes, const std::string& range, bool last, int attempt);
+  /// Ends in time where it is cancelled or the deadline passes, and is told to the observer.
+  http::Outcome Run(http::Transfer transfer, int attempt) const;
+  /// Whether `object`, which an earlier try made, is what stands. Not where that may not be asked for.
+  Result<bool> Stands(const ObjectInfo& object) const;
   Step ReadAnswer(const http::Outcome& outcome) const;
   Status TakeCommitted(int64_t committed, int64_t begin, int64_t end);
   Status WaitBefore(const Failure& failure, double seconds) const;
