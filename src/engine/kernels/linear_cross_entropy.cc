@@ -118,10 +118,12 @@ int64_t linear_cross_entropy_bytes(int64_t supervised, const at::Tensor& weight_
   const int64_t logits = chunk * weight_VH.size(0);
   // The supervised hidden states, their gradient, and one chunk of it as it comes out of its product.
   const int64_t hidden = (2 * supervised + chunk) * weight_VH.size(1);
-  const int64_t head = trained ? weight_VH.numel() : 0;
-  const int64_t copies = weight_VH.is_cpu() && products_through_float32(weight_VH.scalar_type())
-                             ? float32_copy_bytes(chunk, weight_VH.size(1), weight_VH.size(0))
-                             : 0;
+  int64_t head = trained ? weight_VH.numel() : 0;
+  int64_t copies = 0;
+  if (weight_VH.is_cpu() && products_through_float32(weight_VH.scalar_type())) {
+    copies = float32_copy_bytes(chunk, weight_VH.size(1), weight_VH.size(0));
+    head *= chunk < supervised ? 2 : 1;  // the sum over chunks, and what a chunk adds
+  }
   return (logits + hidden + head) * static_cast<int64_t>(weight_VH.element_size()) + copies;
 }
 

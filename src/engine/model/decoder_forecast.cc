@@ -81,7 +81,7 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tens
   cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (embedding_VH.is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
   cost.working_bytes = tokens * element * 4 * (layers.front().gate_proj.weight_OI.size(0) + config.hidden_size) +
-                       tokens * dropped + copy_bytes(layers.front(), tokens);
+                       copy_bytes(layers.front(), tokens);
   return cost;
 }
 

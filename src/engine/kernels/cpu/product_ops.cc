@@ -34,21 +34,17 @@ namespace {
 /// Columns that one task of outer_sum works on: a few cache lines of each row.
 constexpr int64_t kColumns = 64;
 
-/// out = left right, plus `addend` where it is defined (a value for each column, or `out` itself): 16-bit, by float32
-/// products over stretches of columns and rounded once. `left` is widened as a whole, `right` and the result a stretch
-/// at a time.
-void product_through_float32(const at::Tensor& left, const at::Tensor& right, const at::Tensor& addend,
-                             const at::Tensor& out) {
+/// left right, 16-bit, by float32 products over stretches of columns: `left` is widened as a whole, `right` and the
+/// result a stretch at a time.
+at::Tensor product_through_float32(const at::Tensor& left, const at::Tensor& right) {
+  at::Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
   const at::Tensor wide_left = left.to(at::kFloat);
   for (int64_t begin = 0; begin < out.size(1); begin += kColumnsThroughFloat32) {
     const int64_t count = std::min(kColumnsThroughFloat32, out.size(1) - begin);
     const at::Tensor wide_right = right.narrow(1, begin, count).to(at::kFloat);
-    const at::Tensor sum = at::mm(wide_left, wide_right);
-    if (addend.defined()) {
-      sum.add_(addend.narrow(-1, begin, count));
-    }
-    out.narrow(1, begin, count).copy_(sum);
+    out.narrow(1, begin, count).copy_(at::mm(wide_left, wide_right));
   }
+  return out;
 }
 
 /// Float32 sums over every kRowsPerPartial rows, at least one: [partials, O].
@@ -81,14 +77,13 @@ at::Tensor product(const at::Tensor& left, const at::Tensor& right, const at::Te
   if (!products_through_float32(left.scalar_type())) {
     return reference::product(left, right, bias);
   }
-  at::Tensor out = at::empty({left.size(0), right.size(1)}, left.options());
-  product_through_float32(left, right, bias, out);
-  return out;
+  at::Tensor out = product_through_float32(left, right);
+  return bias.defined() ? out.add_(bias) : out;
 }
 
 void add_product(const at::Tensor& sum, const at::Tensor& left, const at::Tensor& right) {
   if (products_through_float32(left.scalar_type())) {
-    product_through_float32(left, right, sum, sum);
+    sum.add_(product_through_float32(left, right));
   } else {
     reference::add_product(sum, left, right);
   }
