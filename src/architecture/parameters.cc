@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace assay::architecture {
 namespace {
@@ -82,6 +83,15 @@ std::vector<ParameterSpec> HeadParameters(const ModelConfig& config) {
   if (!config.tie_word_embeddings) {
     AddLinear(specs, "lm_head", config.vocab_size, config.hidden_size, /*bias=*/false);
   }
+  return specs;
+}
+
+std::vector<ParameterSpec> AllParameters(const ModelConfig& config) {
+  Specs specs = {EmbeddingParameter(config)};
+  for (int64_t layer = 0; layer < config.num_layers; ++layer) {
+    std::ranges::move(LayerParameters(config, layer), std::back_inserter(specs));
+  }
+  std::ranges::move(HeadParameters(config), std::back_inserter(specs));
   return specs;
 }
 

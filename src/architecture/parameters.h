@@ -24,6 +24,7 @@ struct ParameterSpec {
 ParameterSpec EmbeddingParameter(const ModelConfig& config);
 std::vector<ParameterSpec> LayerParameters(const ModelConfig& config, int64_t layer);
 std::vector<ParameterSpec> HeadParameters(const ModelConfig& config);
+std::vector<ParameterSpec> AllParameters(const ModelConfig& config);
 
 /// "model.layers.7": what the names of a layer's parameters begin with.
 std::string LayerPath(int64_t layer);

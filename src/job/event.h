@@ -29,7 +29,7 @@ struct Started {
 struct MemoryNeed {
   int64_t ranks = 1;         ///< of the machine
   int64_t tensor_bytes = 0;  ///< of all of them, each at the highest peak of the predicted MemoryLedgers, without
-  int64_t mapped_bytes = 0;  ///< files whose weights are used where they lie: the ranks share them
+  int64_t mapped_bytes = 0;  ///< weights that the ranks share: used where files hold them, or made once
   int64_t free_bytes = 0;    ///< of the machine, or of its control group, as the run began; 0: not known
   int64_t total_bytes = 0;   ///< of the same
 };

@@ -1,10 +1,15 @@
 """The peak of a language model's training is foretold before anything is loaded, and what cannot fit is refused."""
 
+import contextlib
 import json
+import pathlib
+import statistics
+import time
 from unittest import mock
 
 import pytest
 import tiny
+import torch
 from ranks import finish_ranks, of_kind, start_ranks
 from worker import run_worker, write_plan
 
@@ -114,6 +119,51 @@ def test_what_ranks_need_together_is_no_more_than_they_take(plugin, fields, tmp_
     taken = sum(map(max, measured))
     assert taken <= (1 + TOLERANCE) * need["tensor_bytes"] + size
     assert need["tensor_bytes"] + need["mapped_bytes"] <= (1 + TOLERANCE) * taken + size
+
+
+def resident_bytes(processes):
+    """What these processes take of the machine's memory, each page divided by those that have it mapped; and what
+    parameters in files or made together take of it."""
+    taken = {"all": 0, "parameters": 0}
+    for process in processes:
+        for line in pathlib.Path(f"/proc/{process.pid}/smaps").read_text().splitlines():
+            field, value = line.split(maxsplit=1)
+            if not field.endswith(":"):
+                of_parameters = "assay parameters" in value or "safetensors" in value
+            elif field == "Pss:":
+                taken["all"] += 1024 * int(value.split()[0])
+                taken["parameters"] += 1024 * int(value.split()[0]) * of_parameters
+    return taken
+
+
+def resident_while_training(plan_file, ranks):
+    """Of samples at many moments, since none sees all ranks at the same one."""
+    processes = start_ranks(plan_file, ranks)
+    samples = []
+    while all(process.poll() is None for process in processes):
+        with contextlib.suppress(OSError, ValueError):  # one has just ended
+            samples.append(resident_bytes(processes))
+        time.sleep(0.02)
+    finish_ranks(processes)
+    loaded = [sample for sample in samples if sample["parameters"] > 0]
+    return {what: statistics.median(sample[what] for sample in loaded) for what in ("all", "parameters")}
+
+
+@pytest.mark.parametrize("weights", ["mapped", "converted", "drawn"])
+def test_the_base_of_adapters_is_there_once(weights, tmp_path):
+    larger = {"hidden_size": 768, "intermediate_size": 2048, "num_attention_heads": 12}
+    with mock.patch.dict(SHAPE, larger):
+        config = config_of("llama")
+        plan = plan_of(tmp_path, "llama", dtype="float32", plugin="torch_ddp", batch_size=2, max_steps=12, **LORA)
+    base = tiny.save_weights(config, tmp_path / "model")
+    alone = resident_while_training(write_plan(tmp_path, **plan, number_ranks=1), 1)
+    if weights == "converted":
+        tiny.save_weights(config, tmp_path / "model", torch.bfloat16)
+    if weights == "drawn":
+        (tmp_path / "model" / "model.safetensors").unlink()
+    together = resident_while_training(write_plan(tmp_path, **plan, number_ranks=4), 4)
+    assert together["all"] <= 1.05 * (base + 4 * (alone["all"] - alone["parameters"]))
+    assert 0.8 * base <= together["parameters"] <= 1.05 * base
 
 
 def test_a_cap_that_no_chunk_fits_under_is_memory_that_does_not_suffice(tmp_path):

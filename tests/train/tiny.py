@@ -47,9 +47,9 @@ def save_model(name, folder):
     return str(folder)
 
 
-def save_weights(config, folder):
-    """Random weights in float32; returns their bytes."""
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+def save_weights(config, folder, dtype=torch.float32):
+    """Random weights; returns their bytes."""
+    model = AutoModelForCausalLM.from_config(config, dtype=dtype)
     model.save_pretrained(folder)
     return sum(parameter.nbytes for parameter in model.parameters())
 

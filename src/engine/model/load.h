@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/model/causal_lm.h"
+#include "engine/model/parameter_maker.h"
 
 namespace assay::engine {
 
@@ -20,10 +21,14 @@ namespace assay::engine {
 /// that already has `dtype` is the mapped file itself, copy-on-write: training it never changes the file. When the
 /// folder holds no weights at all they are drawn from N(0, initializer_range) by `seed` (norms 1, biases 0), the same
 /// for every number of threads, and `random_weights` is set. All parameters require grad.
-/// Of each parameter only what the rank at `place` has is kept. Throws StatusError with one line that names the file
-/// and the tensor.
+/// Of each parameter only what the rank at `place` has is kept; those that are in `made` already are taken from there.
+/// Throws StatusError with one line that names the file and the tensor.
 std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
-                                     uint64_t seed, bool& random_weights, const TensorPlace& place = {});
+                                     uint64_t seed, bool& random_weights, const TensorPlace& place = {},
+                                     const MadeParameters& made = {});
+
+/// What load_model() takes the parameters from. Throws StatusError.
+ParameterMaker parameter_maker(const std::string& model_dir, at::ScalarType dtype, at::Device device, uint64_t seed);
 
 /// Writes config.json and model.safetensors (shards of at most 5 GB and an index when larger), which transformers'
 /// from_pretrained reads, and copies the tokeniser files of the folder the model came from. Every file appears under
@@ -32,8 +37,5 @@ void save_model(const CausalLM& model, const std::string& output_dir);
 /// The same with other values, of all its parameters in any order: of a model whose own are spread over ranks.
 void save_model(const CausalLM& model, std::vector<NamedTensor> parameters, const std::string& output_dir,
                 int64_t max_shard_bytes);
-
-/// Bytes of weights that are mapped files and therefore not in LiveTensorBytes(); process-wide.
-int64_t mapped_weight_bytes();
 
 }  // namespace assay::engine

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/model/random_parameter.h"
 #include "engine/model/weights.h"
 
 namespace assay::engine {
@@ -56,54 +55,79 @@ ParameterSpec as_stored(const Weights& weights, const ParameterSpec& spec) {
   return stored;
 }
 
-/// Tensors that other parts of the model take count as taken.
-void pass_over_other_parts(Weights& weights, const VitConfig& config, at::ScalarType dtype) {
-  const Vit whole(
-      config,
-      [&](const ParameterSpec& spec) {
-        weights.pass_over(as_stored(weights, spec).name);
-        return at::empty(spec.shape, at::TensorOptions(dtype).device(c10::kMeta));
-      },
-      dtype);
+std::vector<ParameterSpec> parameters_of(const VitConfig& config, at::ScalarType dtype) {
+  std::vector<ParameterSpec> specs;
+  const ParameterSource shapes = [&](const ParameterSpec& spec) {
+    specs.push_back(spec);
+    return at::empty(spec.shape, at::TensorOptions(dtype).device(c10::kMeta));
+  };
+  const Vit whole(config, shapes, dtype);
+  return specs;
+}
+
+/// What is read of a folder, and as which model.
+struct Folder {
+  VitConfig config;
+  std::optional<Weights> weights;
+  std::string new_head;
+};
+
+Folder open_folder(const std::string& model_dir, const ImageClassifierOptions& options) {
+  Folder folder{.config = read_vit_config(model_dir), .weights = Weights::open(model_dir), .new_head = {}};
+  if (!options.labels.empty()) {
+    folder.config = with_labels(std::move(folder.config), options.labels);
+  }
+  if (folder.weights) {
+    folder.new_head = reason_for_new_head(*folder.weights, folder.config, !options.labels.empty());
+  }
+  return folder;
+}
+
+ParameterMaker maker_of(const Folder& folder, const ImageClassifierOptions& options) {
+  const auto stored_as = [weights = folder.weights, draws_head = !folder.new_head.empty()](const ParameterSpec& spec) {
+    const bool drawn = draws_head && spec.name.starts_with(kHeadPrefix);
+    return drawn ? std::nullopt : std::optional(as_stored(*weights, spec));
+  };
+  return {parameters_of(folder.config, options.dtype),
+          folder.weights,
+          {options.dtype, options.device, folder.config.initializer_range, options.seed},
+          stored_as};
+}
+
+/// Of the weights, what this part of the model does not take counts as taken where another part does, and what no
+/// classifier needs.
+void pass_over_rest(const Folder& folder, const ImageClassifierOptions& options, Weights& weights) {
+  for (const ParameterSpec& spec : parameters_of(folder.config, options.dtype)) {
+    weights.pass_over(as_stored(weights, spec).name);
+  }
+  for (const char* left_out : kLeftOut) {
+    weights.pass_over(left_out);
+    weights.pass_over(std::string(kBasePrefix) + left_out);
+  }
+  if (!folder.new_head.empty()) {
+    weights.pass_over(kHeadPrefix);
+  }
 }
 
 }  // namespace
 
-LoadedImageClassifier load_image_classifier(const std::string& model_dir, const ImageClassifierOptions& options) {
+LoadedImageClassifier load_image_classifier(const std::string& model_dir, const ImageClassifierOptions& options,
+                                            const MadeParameters& made) {
   check_dtypes(options);
-  VitConfig config = read_vit_config(model_dir);
-  if (!options.labels.empty()) {
-    config = with_labels(std::move(config), options.labels);
-  }
-  std::optional<Weights> weights = Weights::open(model_dir);
-  LoadedImageClassifier loaded;
-  loaded.random_weights = !weights.has_value();
-  if (weights) {
-    loaded.new_head = reason_for_new_head(*weights, config, !options.labels.empty());
-  }
-  const ParameterSource source = [&](const ParameterSpec& spec) {
-    const bool random = !weights || (!loaded.new_head.empty() && spec.name.starts_with(kHeadPrefix));
-    at::Tensor parameter =
-        random ? random_parameter(spec, config.initializer_range, options.dtype, options.seed).to(options.device)
-               : weights->take(as_stored(*weights, spec), options.dtype, options.device);
-    parameter = cut_for_rank(vit_split_rules(), spec.name, parameter, options.tensor);
-    return parameter.defined() ? parameter.requires_grad_() : parameter;
-  };
-  loaded.model = std::make_unique<Vit>(config, source, options.compute_dtype, options.part);
-  if (weights) {
-    if (loaded.model->num_layers() < config.num_layers) {
-      pass_over_other_parts(*weights, config, options.dtype);
-    }
-    for (const char* left_out : kLeftOut) {
-      weights->pass_over(left_out);
-      weights->pass_over(std::string(kBasePrefix) + left_out);
-    }
-    if (!loaded.new_head.empty()) {
-      weights->pass_over(kHeadPrefix);
-    }
-    weights->check_all_taken(/*tied_head=*/false);
+  const Folder folder = open_folder(model_dir, options);
+  ParameterMaker maker = maker_of(folder, options);
+  LoadedImageClassifier loaded{.model = nullptr, .random_weights = !folder.weights, .new_head = folder.new_head};
+  loaded.model = std::make_unique<Vit>(folder.config, maker.source(vit_split_rules(), options.tensor, made),
+                                       options.compute_dtype, options.part);
+  if (maker.weights() != nullptr) {
+    pass_over_rest(folder, options, *maker.weights());
+    maker.weights()->check_all_taken(/*tied_head=*/false);
   }
   return loaded;
+}
+
+ParameterMaker parameter_maker(const std::string& model_dir, const ImageClassifierOptions& options) {
+  return maker_of(open_folder(model_dir, options), options);
 }
 
 }  // namespace assay::engine

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/parameter_maker.h"
 #include "engine/model/vit.h"
 
 namespace assay::engine {
@@ -35,7 +36,12 @@ struct LoadedImageClassifier {
 /// checkpoint of ViTForImageClassification or of the bare ViTModel, whose pooler is left out; without any they are
 /// random: N(0, initializer_range), norms 1, biases 0. All parameters require grad. Throws StatusError with one line
 /// that names the file and the tensor, std::invalid_argument for dtypes that do not go together.
-LoadedImageClassifier load_image_classifier(const std::string& model_dir, const ImageClassifierOptions& options);
+/// Those parameters that are in `made` already are taken from there.
+LoadedImageClassifier load_image_classifier(const std::string& model_dir, const ImageClassifierOptions& options,
+                                            const MadeParameters& made = {});
+
+/// What load_image_classifier() takes the parameters of the whole model from. Throws StatusError.
+ParameterMaker parameter_maker(const std::string& model_dir, const ImageClassifierOptions& options);
 
 /// Writes the model as save_model() does, in the dtype of its parameters; transformers' from_pretrained reads it.
 /// preprocessor_config.json comes along from the folder that the model came from.

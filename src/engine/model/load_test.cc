@@ -84,7 +84,7 @@ TEST_F(LoadTest, TrainingMappedWeightsLeavesTheFileAsItIs) {
   write_weights(parameters());
   const std::string before = value_or_throw(ReadFile(file("model.safetensors")));
   const auto model = load(dir());
-  EXPECT_GE(mapped_weight_bytes(), static_cast<int64_t>(before.size()));
+  EXPECT_GE(mapped_bytes(), static_cast<int64_t>(before.size()));
   {
     const at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : model->parameters()) {

@@ -1,6 +1,6 @@
 #include "engine/model/packing.h"
 
-#include "engine/model/safetensors.h"
+#include "engine/model/mapped_pages.h"
 
 namespace assay::engine {
 

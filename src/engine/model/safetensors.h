@@ -13,6 +13,7 @@
 
 #include "base/files.h"
 #include "engine/model/causal_lm.h"
+#include "engine/model/mapped_pages.h"
 #include "engine/model/safetensors_header.h"
 
 namespace assay::engine {
@@ -40,11 +41,10 @@ class SafetensorsFile {
   at::Tensor tensor(const TensorEntry& entry) const;
 
  private:
-  class Mapping;
   SafetensorsFile() = default;
 
   std::string path_;
-  std::shared_ptr<const Mapping> mapping_;
+  std::shared_ptr<const MappedPages> pages_;
   std::map<std::string, TensorEntry, std::less<>> entries_;
   std::map<std::string, std::string> metadata_;
 };
@@ -54,12 +54,5 @@ class SafetensorsFile {
 void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
 /// The same, but nothing stands under `path` until the result is committed.
 AtomicFile stage_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
-
-/// Bytes of the files that are mapped now.
-int64_t mapped_safetensors_bytes();
-
-/// Takes the whole pages inside `tensor` out of this process's memory when it is part of a mapped file; reading brings
-/// them back. Nothing of `tensor` may have been written to: that would be lost.
-void release_mapped_pages(const at::Tensor& tensor);
 
 }  // namespace assay::engine

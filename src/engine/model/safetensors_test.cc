@@ -76,7 +76,7 @@ TEST_F(SafetensorsTest, WritingIntoATensorLeavesTheFileAsItIs) {
 }
 
 TEST_F(SafetensorsTest, TensorsKeepTheMappingAlive) {
-  const int64_t before = mapped_safetensors_bytes();
+  const int64_t before = mapped_bytes();
   at::Tensor a;
   {
     write_safetensors(path(), {{"a", at::arange(100)}});
@@ -84,9 +84,9 @@ TEST_F(SafetensorsTest, TensorsKeepTheMappingAlive) {
     a = file.tensor(*file.find("a"));
   }
   EXPECT_EQ(a.sum().item<int64_t>(), 4950);
-  EXPECT_GT(mapped_safetensors_bytes(), before);
+  EXPECT_GT(mapped_bytes(), before);
   a.reset();
-  EXPECT_EQ(mapped_safetensors_bytes(), before);
+  EXPECT_EQ(mapped_bytes(), before);
 }
 
 TEST_F(SafetensorsTest, CopiesTensorsThatAreNotAligned) {

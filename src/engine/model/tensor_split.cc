@@ -57,7 +57,8 @@ TensorSplit split_of(SplitRules rules, std::string_view name) {
   return of_weight == TensorSplit::kRows ? adapter->beside_rows : adapter->beside_columns;
 }
 
-at::Tensor cut_for_rank(SplitRules rules, std::string_view name, const at::Tensor& whole, const TensorPlace& place) {
+at::Tensor cut_for_rank(SplitRules rules, std::string_view name, const at::Tensor& whole, const TensorPlace& place,
+                        bool in_place) {
   const TensorSplit split = split_of(rules, name);
   if (split == TensorSplit::kFirstRank && place.rank > 0) {
     return {};
@@ -72,7 +73,8 @@ at::Tensor cut_for_rank(SplitRules rules, std::string_view name, const at::Tenso
         fmt::format("{}: its {} features do not divide over {} tensor ranks", name, features, place.ranks));
   }
   const int64_t part = features / place.ranks;
-  return whole.narrow(*dim, place.rank * part, part).clone(at::MemoryFormat::Contiguous);
+  const at::Tensor own = whole.narrow(*dim, place.rank * part, part);
+  return in_place ? own.contiguous() : own.clone(at::MemoryFormat::Contiguous);
 }
 
 std::vector<int64_t> whole_shape(SplitRules rules, std::string_view name, std::vector<int64_t> part, int64_t ranks) {

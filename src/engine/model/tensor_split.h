@@ -40,8 +40,10 @@ struct TensorPlace {
 TensorSplit split_of(SplitRules rules, std::string_view name);
 
 /// What the rank at `place` has of the parameter `name`: a copy of its part, `whole` itself where it has all of it,
-/// undefined where it has nothing. Throws std::invalid_argument when the parameter does not divide.
-at::Tensor cut_for_rank(SplitRules rules, std::string_view name, const at::Tensor& whole, const TensorPlace& place);
+/// undefined where it has nothing. `in_place`: rows are a view of `whole`, whose memory is shared anyway. Throws
+/// std::invalid_argument when the parameter does not divide.
+at::Tensor cut_for_rank(SplitRules rules, std::string_view name, const at::Tensor& whole, const TensorPlace& place,
+                        bool in_place = false);
 
 /// The shape of the whole of which each of `ranks` has a part of the shape `part`.
 std::vector<int64_t> whole_shape(SplitRules rules, std::string_view name, std::vector<int64_t> part, int64_t ranks);

@@ -79,7 +79,7 @@ std::optional<Weights> Weights::open(const std::string& model_dir) {
   return weights;
 }
 
-at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) {
+const TensorEntry& Weights::claim(const ParameterSpec& spec) {
   const auto it = shard_of_.find(spec.name);
   if (it == shard_of_.end()) {
     fail(fmt::format("{}: tensor '{}' is missing, the model in config.json needs it", source_, spec.name));
@@ -95,7 +95,25 @@ at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::De
                      spec.name, safetensors_dtype_name(entry.dtype)));
   }
   taken_.insert(spec.name);
-  return shard.tensor(entry).to(device, dtype);
+  return entry;
+}
+
+at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) {
+  const TensorEntry& entry = claim(spec);
+  const at::Tensor stored = file_of(spec.name).tensor(entry);
+  at::Tensor taken = stored.to(device, dtype);
+  if (!taken.is_same(stored)) {
+    release_mapped_pages(stored);
+  }
+  return taken;
+}
+
+bool Weights::in_place(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) const {
+  if (!has(spec.name) || !device.is_cpu()) {
+    return false;
+  }
+  const TensorEntry& entry = *file_of(spec.name).find(spec.name);
+  return entry.dtype == dtype && entry.shape == spec.shape && SafetensorsFile::is_aligned(entry);
 }
 
 const std::vector<int64_t>& Weights::shape(std::string_view name) const {

@@ -23,6 +23,10 @@ class Weights {
   /// The tensor called `spec.name` as `dtype` on `device`: the mapping itself where nothing has to change. Throws
   /// StatusError when it is missing, of another shape or not of floating point.
   at::Tensor take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device);
+  /// Whether take() gives the mapping itself.
+  bool in_place(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) const;
+  /// Counts the tensor as taken, and throws as take() does.
+  const TensorEntry& claim(const ParameterSpec& spec);
 
   bool has(std::string_view name) const { return shard_of_.contains(name); }
   /// Of a tensor that is there.

@@ -48,7 +48,9 @@ FlatWeights::FlatWeights(ShardContext& context, const DataRanks& ranks, const st
                                          context.ledger);
     whole = exact->flat();
   }
-  fill(whole, parameters);
+  if (ranks.is_first()) {
+    fill(whole, parameters);
+  }
   broadcast(whole);
   if (exact != nullptr) {
     full_->flat().copy_(whole);

@@ -2,7 +2,9 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "engine/comm/gather_text.h"
@@ -25,18 +27,27 @@ std::vector<std::string> names_of(const FlatLayout& layout) {
   return names;
 }
 
-void append(const std::vector<std::string>& names, const FlatLayout& layout, const at::Tensor& whole,
-            std::vector<NamedTensor>& result) {
+/// What comes together on the rank that wants it.
+struct Result {
+  std::optional<at::ScalarType> dtype;
+  std::vector<NamedTensor> weights;
+
+  void add(const std::string& name, const at::Tensor& tensor, bool copy) {
+    const at::ScalarType wanted = dtype.value_or(tensor.scalar_type());
+    weights.emplace_back(name, tensor.detach().to(at::kCPU, wanted, /*non_blocking=*/false, copy));
+  }
+};
+
+void append(const std::vector<std::string>& names, const FlatLayout& layout, const at::Tensor& whole, Result& result) {
   for (size_t i = 0; i < names.size(); ++i) {
     const FlatParameter& p = layout.parameters()[i];
-    const at::Tensor part = whole.narrow(0, p.offset, p.elements).view(p.shape);
-    result.emplace_back(names[i], part.to(part.options().device(at::kCPU), false, /*copy=*/true));
+    result.add(names[i], whole.narrow(0, p.offset, p.elements).view(p.shape), /*copy=*/true);
   }
 }
 
 /// Experts of all ranks that divide them: those of `group` are `own` here.
 void append_experts(const ShardContext& context, const FlatGroup& group, const at::Tensor& own, bool want,
-                    std::vector<NamedTensor>& result) {
+                    Result& result) {
   const FlatLayout& layout = group.weights.layout();
   Communicator& ranks = *context.groups.experts;
   const std::vector<std::string> names = gather_text(ranks, Join(names_of(layout), "\n"), "names of experts");
@@ -48,19 +59,20 @@ void append_experts(const ShardContext& context, const FlatGroup& group, const a
 }
 
 /// Frozen ones that were left where they were.
-void append_untouched(const ShardUnit& unit, std::vector<NamedTensor>& result) {
+void append_untouched(const ShardUnit& unit, Result& result) {
   for (const ParameterRef& p : unit.untouched) {
-    result.emplace_back(p.name, p.tensor->detach().cpu());
+    result.add(p.name, *p.tensor, /*copy=*/false);
   }
 }
 
 }  // namespace
 
-std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want, WeightKinds kinds) {
+std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want, WeightKinds kinds,
+                                      std::optional<at::ScalarType> dtype) {
   const at::NoGradGuard no_grad;
   const ShardContext& context = engine.context();
   const bool frozen_too = kinds == WeightKinds::kAll;
-  std::vector<NamedTensor> result;
+  Result result{.dtype = dtype, .weights = {}};
   for (const auto& unit : engine.units()) {
     if (want && frozen_too) {
       append_untouched(*unit, result);
@@ -79,7 +91,7 @@ std::vector<NamedTensor> full_weights(ShardEngine& engine, bool want, WeightKind
       }
     }
   }
-  return result;
+  return result.weights;
 }
 
 }  // namespace assay::engine

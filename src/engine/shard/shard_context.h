@@ -45,6 +45,8 @@ struct DataRanks {
   int64_t shard_ranks() const { return shard == nullptr ? 1 : shard->size(); }
   int64_t replicas() const { return replicate == nullptr ? 1 : replicate->size(); }
   bool first_replica() const { return replicate == nullptr || replicate->rank() == 0; }
+  /// Its values are those that all begin with.
+  bool is_first() const { return shard_rank() == 0 && first_replica(); }
 };
 
 /// Which of a unit's data stays gathered or goes to host memory.

@@ -17,14 +17,15 @@
 #include "engine/comm/shm/collectives.h"
 #include "engine/kernels/shape_memory.h"
 #include "engine/model/decoder.h"
+#include "engine/model/load.h"
 #include "engine/model/status_error.h"
-#include "engine/model/weights.h"
 #include "engine/optim/optimizer.h"
 #include "engine/shard/shard_engine.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/causal_lm_session.h"
 #include "engine/train/checkpointing.h"
 #include "engine/train/device.h"
+#include "engine/train/machine_parameters.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/rank_topology.h"
 #include "engine/train/strategy.h"
@@ -35,48 +36,79 @@ namespace {
 
 constexpr int64_t kSteps = 2;  // of which the first may find less than the others
 
-/// A file of weights: memory that is taken as long as any of its tensors is there.
-using MappedFiles = std::map<const SafetensorsFile*, c10::weak_intrusive_ptr<c10::StorageImpl>>;
+/// Memory of the machine that is taken as long as any tensor in it is there.
+struct SharedMemory {
+  int64_t bytes = 0;
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+};
 
-/// Makes parameters without their numbers. Where the file has one as the training wants it, it is a part of that.
+/// Makes parameters without their numbers. Where the file has one as the training wants it, it is a part of that; the
+/// others are a part of what the ranks of a machine make together, if they do.
 class ShapeSource {
  public:
-  ShapeSource(const std::optional<Weights>& weights, at::ScalarType dtype) : weights_(weights), dtype_(dtype) {}
-
-  at::Tensor operator()(const ParameterSpec& spec) {
-    const SafetensorsFile* file = weights_ && weights_->has(spec.name) ? &weights_->file_of(spec.name) : nullptr;
-    const TensorEntry* entry = file == nullptr ? nullptr : file->find(spec.name);
-    const bool used_there = entry != nullptr && entry->dtype == dtype_ && entry->shape == spec.shape;
-    if (!used_there || !SafetensorsFile::is_aligned(*entry)) {
-      return at::empty(spec.shape, at::TensorOptions(dtype_).device(at::kMeta));
+  ShapeSource(const std::string& model_dir, at::ScalarType dtype, bool are_shared)
+      : maker_(parameter_maker(model_dir, dtype, at::kCPU, /*seed=*/0)) {
+    if (are_shared) {
+      const std::vector<ParameterSpec> specs = maker_.not_in_place();
+      const SharedLayout layout(specs, dtype);
+      made_together_ = stretch(static_cast<int64_t>(layout.bytes));
+      for (size_t i = 0; i < specs.size(); ++i) {
+        begins_.emplace(specs[i].name, layout.begins[i]);
+      }
     }
-    const auto begin = static_cast<int64_t>(entry->begin);
-    const at::Tensor bytes = pages_of(*file).narrow(0, begin, static_cast<int64_t>(entry->end) - begin);
-    return bytes.view(dtype_).view(spec.shape);
+  }
+
+  /// And whether it is shared.
+  std::pair<at::Tensor, bool> operator()(const ParameterSpec& spec) {
+    const at::ScalarType dtype = maker_.options().dtype;
+    const Weights* weights = maker_.weights();
+    if (weights != nullptr && weights->in_place(spec, dtype, at::kCPU)) {
+      const SafetensorsFile& file = weights->file_of(spec.name);
+      return {part_of(pages_of(file), file.find(spec.name)->begin, spec), true};
+    }
+    const auto begin = begins_.find(spec.name);
+    if (begin != begins_.end()) {
+      return {part_of(made_together_, begin->second, spec), true};
+    }
+    return {at::empty(spec.shape, at::TensorOptions(dtype).device(at::kMeta)), false};
   }
 
   /// Lets go of all that the parameters do not hold.
-  MappedFiles finish() {
-    MappedFiles files;
-    for (const auto& [file, pages] : std::exchange(pages_, {})) {
-      files.emplace(file, pages.storage().getWeakStorageImpl());
+  std::vector<SharedMemory> finish() {
+    std::vector<SharedMemory> shared;
+    pages_.emplace(nullptr, std::exchange(made_together_, {}));
+    for (const auto& [file, bytes] : std::exchange(pages_, {})) {
+      if (bytes.defined()) {
+        shared.push_back({bytes.numel(), bytes.storage().getWeakStorageImpl()});
+      }
     }
-    return files;
+    return shared;
   }
 
  private:
+  static at::Tensor stretch(int64_t bytes) {
+    const UncountedShapes uncounted;  // the ranks of a machine share it
+    return at::empty({bytes}, at::TensorOptions(at::kByte).device(at::kMeta));
+  }
+
+  at::Tensor part_of(const at::Tensor& bytes, size_t begin, const ParameterSpec& spec) const {
+    const at::ScalarType dtype = maker_.options().dtype;
+    const int64_t size = c10::multiply_integers(spec.shape) * static_cast<int64_t>(c10::elementSize(dtype));
+    return bytes.narrow(0, static_cast<int64_t>(begin), size).view(dtype).view(spec.shape);
+  }
+
   const at::Tensor& pages_of(const SafetensorsFile& file) {
     at::Tensor& pages = pages_[&file];
     if (!pages.defined()) {
-      const UncountedShapes uncounted;  // the ranks of a machine share them
-      pages = at::empty({file.bytes()}, at::TensorOptions(at::kByte).device(at::kMeta));
+      pages = stretch(file.bytes());
     }
     return pages;
   }
 
-  const std::optional<Weights>& weights_;
-  at::ScalarType dtype_;
+  ParameterMaker maker_;
   std::map<const SafetensorsFile*, at::Tensor> pages_;
+  at::Tensor made_together_;
+  std::map<std::string, size_t> begins_;
 };
 
 /// The indices of a batch where a step on shapes wants them: what is read on the CPU, what indexes tensors beside them.
@@ -97,10 +129,7 @@ int64_t index_bytes(const PackedBatch& batch) {
 class Rehearsal {
  public:
   Rehearsal(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks)
-      : plan_(plan),
-        local_ranks_(local_ranks),
-        batch_(beside_shapes(largest)),
-        weights_(Weights::open(plan.model_dir)) {
+      : plan_(plan), local_ranks_(local_ranks), batch_(beside_shapes(largest)) {
     const bool over_ranks = job::IsOverRanks(plan);
     if (over_ranks) {
       join_nobody();
@@ -139,13 +168,15 @@ class Rehearsal {
   }
 
   void make_model(const TensorPlace& place) {
-    ShapeSource shapes(weights_, parse_dtype(plan_.dtype));
+    const bool shares = job::IsOverRanks(plan_) && are_shared(c10::kCPU, local_ranks_);
+    ShapeSource shapes(plan_.model_dir, parse_dtype(plan_.dtype), shares);
     const ParameterSource source = [&](const ParameterSpec& spec) {
-      const at::Tensor parameter = cut_for_rank(decoder_split_rules(), spec.name, shapes(spec), place);
+      const auto [whole, is_shared] = shapes(spec);
+      const at::Tensor parameter = cut_for_rank(decoder_split_rules(), spec.name, whole, place, is_shared);
       return parameter.defined() ? parameter.requires_grad_() : parameter;
     };
     model_ = std::make_unique<Decoder>(value_or_throw(architecture::ReadModelConfig(plan_.model_dir)), source);
-    files_ = shapes.finish();
+    shared_ = shapes.finish();
     all_mapped_bytes_ = mapped_bytes();
     if (plan_.method == "lora") {
       apply_lora(*model_, plan_.lora, plan_.seed, place);
@@ -176,8 +207,8 @@ class Rehearsal {
 
   int64_t mapped_bytes() const {
     int64_t bytes = 0;
-    for (const auto& [file, storage] : files_) {
-      bytes += storage.expired() ? 0 : file->bytes();
+    for (const SharedMemory& memory : shared_) {
+      bytes += memory.storage.expired() ? 0 : memory.bytes;
     }
     return bytes;
   }
@@ -246,25 +277,49 @@ class Rehearsal {
   int64_t bytes_to_save() const {
     int64_t copies = 0;
     int64_t most = 0;
+    std::vector<std::pair<int64_t, int64_t>> parts;  // of each parameter the bytes here, and of all of it
+    for_each_trainable([&](const FlatWeights& weights) {
+      const auto resting = static_cast<int64_t>(weights.resting_shard().element_size());
+      const int64_t element =
+          plan_.method == "full" ? static_cast<int64_t>(c10::elementSize(parse_dtype(plan_.dtype))) : resting;
+      for (const FlatParameter& p : weights.layout().parameters()) {
+        const auto whole = whole_shape(decoder_split_rules(), p.name, p.shape, plan_.knobs.tp_size);
+        parts.emplace_back(p.elements * element, c10::multiply_integers(whole) * element);
+        copies += parts.back().first;
+      }
+      most = std::max(most, copies + (weights.layout().ranks() > 1 ? weights.layout().elements() * resting : 0));
+    });
+    return plan_.knobs.tp_size > 1 ? std::max(most, bytes_to_join(parts, copies)) : most;
+  }
+
+  /// Tensor ranks' parts come together one parameter after the other.
+  static int64_t bytes_to_join(const std::vector<std::pair<int64_t, int64_t>>& parts, int64_t own) {
+    int64_t joined = 0;
+    int64_t most = 0;
+    for (const auto& [part, whole] : parts) {
+      const bool comes_in_parts = whole > part;
+      most = std::max(most, joined + own + (comes_in_parts ? whole - part + whole : 0));
+      own -= part;
+      joined += whole;
+    }
+    return most;
+  }
+
+  void for_each_trainable(const std::function<void(const FlatWeights&)>& visit) const {
     for (const auto& unit : engine_->units()) {
       for (const auto& group : unit->groups) {
         if (group->weights.trainable()) {
-          const auto element = static_cast<int64_t>(group->weights.resting_shard().element_size());
-          const int64_t whole = group->weights.layout().elements() * element;
-          copies += whole;
-          most = std::max(most, copies + (group->weights.layout().ranks() > 1 ? whole : 0));
+          visit(group->weights);
         }
       }
     }
-    return most;
   }
 
   const job::TunePlan& plan_;
   int64_t local_ranks_;
   PackedBatch batch_;
-  std::optional<Weights> weights_;
   ShapeMemory memory_;
-  MappedFiles files_;
+  std::vector<SharedMemory> shared_;
   int64_t all_mapped_bytes_ = 0;  ///< while the model is loaded
   int64_t packed_bytes_ = 0;
   int64_t weight_bytes_ = 0;    ///< with optimizer_, without what is mapped

@@ -15,7 +15,7 @@ struct MemoryPhase {
   job::MemoryLedger ledger = {};  ///< of rank 0: its peak is that of tensors, and what is mapped when the phase ends
   int64_t tensor_bytes = 0;       ///< of rank 0 at the peak
   int64_t others_bytes = 0;       ///< likewise of every other rank
-  int64_t mapped_bytes = 0;       ///< at most: files whose weights are used where they lie, which ranks share
+  int64_t mapped_bytes = 0;       ///< at most: weights that ranks share, in files or made once
 
   /// Of so many ranks on one machine.
   int64_t of_ranks(int64_t ranks) const { return tensor_bytes + (ranks - 1) * others_bytes + mapped_bytes; }

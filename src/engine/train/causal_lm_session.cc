@@ -14,6 +14,7 @@
 #include "engine/model/status_error.h"
 #include "engine/train/causal_lm_forecast.h"
 #include "engine/train/device.h"
+#include "engine/train/machine_parameters.h"
 #include "engine/train/memory_need.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/rank_agreement.h"
@@ -44,13 +45,13 @@ void make_room_for_mapped_weights(int64_t budget_bytes, c10::Device device) {
   if (budget_bytes == 0 || !device.is_cpu()) {
     return;
   }
-  const int64_t mapped_bytes = mapped_weight_bytes();
-  if (mapped_bytes >= budget_bytes) {
+  const int64_t mapped = mapped_bytes();
+  if (mapped >= budget_bytes) {
     throw StatusError(Status::OutOfMemory(fmt::format("the weights need {}, the memory budget is {}",
-                                                      FormatBytes(static_cast<double>(mapped_bytes)),
+                                                      FormatBytes(static_cast<double>(mapped)),
                                                       FormatBytes(static_cast<double>(budget_bytes)))));
   }
-  SetMemoryBudget(budget_bytes - mapped_bytes);
+  SetMemoryBudget(budget_bytes - mapped);
 }
 
 TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups* groups) {
@@ -121,12 +122,17 @@ void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Devi
   refuse_together(why_it_cannot_fit(plan, forecast, need), session.world.get());
 }
 
-void read_model(const job::TunePlan& plan, c10::Device device, CausalLmSession& session) {
+void read_model(const job::TunePlan& plan, const RankEnvironment& environment, c10::Device device,
+                CausalLmSession& session) {
+  const at::ScalarType dtype = parse_dtype(plan.dtype);
+  const std::string what = "read the model in " + plan.model_dir;
+  const MadeParameters made = make_on_machine(session.world.get(), environment, device, what, [&] {
+    return parameter_maker(plan.model_dir, dtype, device, plan.seed);
+  });
   const TensorPlace place =
       session.groups == nullptr ? TensorPlace{} : place_of(plan, session.groups->model_rank()).tensor;
-  do_on_all_ranks(session.world.get(), device, "read the model in " + plan.model_dir, [&] {
-    session.model =
-        load_model(plan.model_dir, parse_dtype(plan.dtype), device, plan.seed, session.random_weights, place);
+  do_on_all_ranks(session.world.get(), device, what, [&] {
+    session.model = load_model(plan.model_dir, dtype, device, plan.seed, session.random_weights, place, made);
     if (plan.method == "lora") {
       session.lora = apply_lora(*session.model, plan.lora, plan.seed, place);
     }
@@ -183,7 +189,7 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
   }
   open_and_foretell(plan, environment.local_world_size, device, events, session);
   SetMemoryBudget(plan.memory_budget_bytes, device);
-  read_model(plan, device, session);
+  read_model(plan, environment, device, session);
   if (session.world == nullptr) {
     make_room_for_mapped_weights(plan.memory_budget_bytes, device);
   }

@@ -89,17 +89,15 @@ class CausalLmTraining : public Training {
       save_lora(*session_.model, *session_.lora, weights, plan_.output_dir);
       return;
     }
-    for (auto& [name, tensor] : weights) {
-      tensor = tensor.to(parse_dtype(plan_.dtype));  // it may be the optimiser's float32 copy
-    }
     save_model(*session_.model, std::move(weights), plan_.output_dir, plan_.max_shard_mib << 20);
   }
 
  private:
-  /// All that was trained, on the first rank.
+  /// All that was trained, on the first rank, as it is saved: adapters as the optimiser has them.
   std::vector<NamedTensor> weights_of_ranks() {
     const bool first_data_rank = session_.groups->data_rank() == 0;
-    std::vector<NamedTensor> own = full_weights(*session_.engine, first_data_rank, WeightKinds::kTrainable);
+    const auto dtype = session_.lora ? std::nullopt : std::optional(parse_dtype(plan_.dtype));
+    std::vector<NamedTensor> own = full_weights(*session_.engine, first_data_rank, WeightKinds::kTrainable, dtype);
     return first_data_rank
                ? gather_parts(std::move(own), plan_, session_.model->split_rules(), session_.groups->groups().model)
                : std::move(own);

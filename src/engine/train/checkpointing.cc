@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/kernels/memory.h"
-#include "engine/model/load.h"
+#include "engine/model/mapped_pages.h"
 #include "engine/model/status_error.h"
 #include "measure/machine.h"
 
@@ -25,7 +25,7 @@ int64_t free_bytes(c10::Device device) {
 /// A budget counts what is allocated, the machine what was written to.
 int64_t available_bytes(const job::TunePlan& plan, const StepRoom& room) {
   if (plan.memory_budget_bytes > 0) {
-    return std::max<int64_t>(0, plan.memory_budget_bytes - mapped_weight_bytes() - LiveTensorBytes());
+    return std::max<int64_t>(0, plan.memory_budget_bytes - mapped_bytes() - LiveTensorBytes());
   }
   const int64_t usable = usable_bytes(room.device);
   const bool on_host = room.device.is_cpu();

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -20,53 +22,82 @@ bool is_sent(SplitRules rules, const std::string& name, const TensorPlace& place
   return place.rank == 0 || (split != TensorSplit::kReplicated && split != TensorSplit::kShared);
 }
 
-/// "name size size", a line for each.
-std::string list_shapes(const std::vector<NamedTensor>& tensors) {
+/// A parameter as another rank has a part of it.
+struct Part {
+  at::ScalarType dtype;
+  std::vector<int64_t> shape;
+};
+
+/// "name dtype size size", a line for each.
+std::string list_parts(const std::vector<NamedTensor>& tensors) {
   std::string list;
   for (const auto& [name, tensor] : tensors) {
-    list += fmt::format("{} {}\n", name, fmt::join(tensor.sizes(), " "));
+    list += fmt::format("{} {} {}\n", name, static_cast<int>(tensor.scalar_type()), fmt::join(tensor.sizes(), " "));
   }
   return list;
 }
 
-/// Where all parts of a model come together, those of a parameter in order of tensor rank.
-class Gathered {
- public:
-  void add(const std::string& name, const at::Tensor& part) {
-    if (!parts_.contains(name)) {
-      names_.push_back(name);
-    }
-    parts_[name].push_back(part);
-  }
+/// The parts of all ranks as one hears of them.
+struct PartLists {
+  std::vector<std::string> names;  ///< each once, those of any rank in its order
+  std::vector<std::map<std::string, Part>> of_rank;
 
-  void receive(Communicator& ranks, int from, const std::string& list, at::Device device) {
-    std::istringstream lines(list);
-    for (std::string line; std::getline(lines, line);) {
-      std::istringstream fields(line);
-      std::string name;
-      std::vector<int64_t> shape;
-      fields >> name;
-      for (int64_t size = 0; fields >> size;) {
-        shape.push_back(size);
+  explicit PartLists(const std::vector<std::string>& lists) {
+    for (const std::string& list : lists) {
+      std::istringstream lines(list);
+      std::map<std::string, Part>& parts = of_rank.emplace_back();
+      for (std::string line; std::getline(lines, line);) {
+        add(line, parts);
       }
-      const at::Tensor part = at::empty(shape, at::TensorOptions(at::kFloat).device(device));
-      ranks.recv(part.view(-1), from, name)->wait();
-      add(name, part.cpu());
     }
-  }
-
-  std::vector<NamedTensor> join(SplitRules rules) const {
-    std::vector<NamedTensor> whole;
-    for (const std::string& name : names_) {
-      whole.emplace_back(name, join_parts(rules, name, parts_.at(name)));
-    }
-    return whole;
   }
 
  private:
-  std::vector<std::string> names_;
-  std::map<std::string, std::vector<at::Tensor>> parts_;
+  void add(const std::string& line, std::map<std::string, Part>& parts) {
+    std::istringstream fields(line);
+    std::string name;
+    int dtype = 0;
+    fields >> name >> dtype;
+    Part& part = parts[name];
+    part.dtype = static_cast<at::ScalarType>(dtype);
+    for (int64_t size = 0; fields >> size;) {
+      part.shape.push_back(size);
+    }
+    if (known_.insert(name).second) {
+      names.push_back(name);
+    }
+  }
+
+  std::set<std::string> known_;
 };
+
+at::Tensor receive(Communicator& ranks, int from, const std::string& name, const Part& part, at::Device device) {
+  const at::Tensor received = at::empty(part.shape, at::TensorOptions(part.dtype).device(device));
+  ranks.recv(received.view(-1), from, name)->wait();
+  return received.cpu();
+}
+
+/// On the first rank: parameter by parameter, so that no more than one is there in parts.
+std::vector<NamedTensor> join_all(std::vector<NamedTensor> own, const PartLists& lists, SplitRules rules,
+                                  Communicator& ranks, at::Device device) {
+  std::map<std::string, at::Tensor> own_parts(std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  own.clear();
+  std::vector<NamedTensor> whole;
+  for (const std::string& name : lists.names) {
+    std::vector<at::Tensor> parts;
+    if (auto first = own_parts.extract(name)) {
+      parts.push_back(std::move(first.mapped()));
+    }
+    for (int rank = 1; rank < ranks.size(); ++rank) {
+      const auto& of_rank = lists.of_rank[static_cast<size_t>(rank)];
+      if (const auto part = of_rank.find(name); part != of_rank.end()) {
+        parts.push_back(receive(ranks, rank, name, part->second, device));
+      }
+    }
+    whole.emplace_back(name, join_parts(rules, name, parts));
+  }
+  return whole;
+}
 
 }  // namespace
 
@@ -84,19 +115,15 @@ std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, const job::P
   const TensorPlace place = place_of(plan, model_ranks->rank()).tensor;
   std::erase_if(own, [&](const NamedTensor& named) { return !is_sent(rules, named.first, place); });
   const at::Device device = model_ranks->allocate(0, at::kFloat).device();
-  const std::vector<std::string> lists = gather_text(*model_ranks, list_shapes(own), "parts of the model");
-  Gathered gathered;
-  for (const auto& [name, tensor] : own) {
-    if (model_ranks->rank() == 0) {
-      gathered.add(name, tensor.to(at::kFloat));
-    } else {
-      model_ranks->send(tensor.to(device, at::kFloat).contiguous().view(-1), 0, name)->wait();
-    }
+  const PartLists lists(gather_text(*model_ranks, list_parts(own), "parts of the model"));
+  if (model_ranks->rank() == 0) {
+    return join_all(std::move(own), lists, rules, *model_ranks, device);
   }
-  for (int rank = 1; model_ranks->rank() == 0 && rank < model_ranks->size(); ++rank) {
-    gathered.receive(*model_ranks, rank, lists[static_cast<size_t>(rank)], device);
+  for (auto& [name, tensor] : own) {
+    model_ranks->send(tensor.to(device).contiguous().view(-1), 0, name)->wait();
+    tensor.reset();
   }
-  return gathered.join(rules);
+  return {};
 }
 
 }  // namespace assay::engine

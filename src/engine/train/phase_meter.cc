@@ -5,14 +5,14 @@
 
 #include "base/text.h"
 #include "engine/kernels/memory.h"
-#include "engine/model/load.h"
+#include "engine/model/mapped_pages.h"
 
 namespace assay::engine {
 namespace {
 
 /// Mapped weights are in the memory of the host: part of the same account only when that is where tensors are.
 int64_t peak_bytes_now(c10::Device device) {
-  return PeakTensorBytes() + (device.is_cpu() ? mapped_weight_bytes() : 0);
+  return PeakTensorBytes() + (device.is_cpu() ? mapped_bytes() : 0);
 }
 
 }  // namespace

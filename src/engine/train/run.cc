@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "engine/kernels/cpu/cpu_kernels.h"
-#include "engine/model/load.h"
+#include "engine/model/mapped_pages.h"
 #include "engine/model/status_error.h"
 #include "engine/train/failure.h"
 #include "engine/train/loop.h"
@@ -58,10 +58,10 @@ class Run {
   void explain(job::Ended& ended) const {
     const int64_t budget = training_.memory_budget_bytes;
     const bool hit_budget = ended.kind == job::EndKind::kOutOfMemory && budget > 0;
-    if (hit_budget && device_.is_cpu() && mapped_weight_bytes() > 0) {
+    if (hit_budget && device_.is_cpu() && mapped_bytes() > 0) {
       ended.reason +=
           fmt::format(" (the budget of {} less {} of mapped weights)", FormatBytes(static_cast<double>(budget)),
-                      FormatBytes(static_cast<double>(mapped_weight_bytes())));
+                      FormatBytes(static_cast<double>(mapped_bytes())));
     }
     if (training_.number_ranks > 1 && environment_) {
       ended.reason = fmt::format("rank {}: {}", environment_->rank, ended.reason);

@@ -7,6 +7,7 @@
 
 #include "engine/model/status_error.h"
 #include "engine/train/checkpointing.h"
+#include "engine/train/machine_parameters.h"
 #include "engine/train/rank_agreement.h"
 #include "engine/train/rank_setup.h"
 #include "engine/train/vit_forecast.h"
@@ -34,21 +35,26 @@ std::vector<std::string> classes_of(const job::VitPlan& plan) {
   return names;
 }
 
-LoadedImageClassifier load_model(const job::VitPlan& plan, const VitConfig& config, int64_t model_rank,
-                                 c10::Device device) {
+ImageClassifierOptions options_of(const job::VitPlan& plan, const VitConfig& config, int64_t model_rank,
+                                  c10::Device device) {
   ImageClassifierOptions options{.dtype = at::kFloat,
                                  .compute_dtype = compute_dtype_of(plan),
                                  .device = device,
                                  .seed = plan.seed,
                                  .labels = classes_of(plan)};
   take_part(place_of(plan, model_rank), config, options);
-  return load_image_classifier(plan.model_dir, options);
+  return options;
 }
 
-void read_files(const job::VitPlan& plan, const VitConfig& config, c10::Device device, VitSession& session) {
+void read_files(const job::VitPlan& plan, const RankEnvironment& environment, const VitConfig& config,
+                c10::Device device, VitSession& session) {
   const StrategyGroups& groups = *session.groups;
-  do_on_all_ranks(session.world.get(), device, "read the model in " + plan.model_dir, [&] {
-    session.loaded = load_model(plan, config, groups.model_rank(), device);
+  const std::string what = "read the model in " + plan.model_dir;
+  const auto options = [&] { return options_of(plan, config, groups.model_rank(), device); };
+  const MadeParameters made = make_on_machine(session.world.get(), environment, device, what,
+                                              [&] { return parameter_maker(plan.model_dir, options()); });
+  do_on_all_ranks(session.world.get(), device, what, [&] {
+    session.loaded = load_image_classifier(plan.model_dir, options(), made);
     session.batches =
         std::make_unique<ImageBatches>(plan, session.model().config(), groups.data_rank(), groups.data_ranks());
     if (!plan.eval_file.empty()) {
@@ -103,7 +109,7 @@ VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& env
   const VitConfig config = read_vit_config(plan.model_dir);
   check_divides(plan, config);
   session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
-  read_files(plan, config, device, session);
+  read_files(plan, environment, config, device, session);
   session.parameters = count_parameters(session.model().config());
   session.checkpointed_layers =
       agree_on_checkpointing(session.groups->tensor(), layers_to_checkpoint(plan, session.model()));

@@ -1,0 +1,63 @@
+// The parameters of a model folder, one by one: stored ones out of its weights, the others drawn.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/model/parameter_source.h"
+#include "engine/model/tensor_split.h"
+#include "engine/model/weights.h"
+
+namespace assay::engine {
+
+/// Whole parameters by name that were made before the model is built: the ranks of a machine may share them.
+using MadeParameters = std::map<std::string, at::Tensor, std::less<>>;
+
+struct ParameterOptions {
+  at::ScalarType dtype = at::kFloat;
+  at::Device device = at::kCPU;
+  double stddev = 0;  ///< of drawn ones
+  uint64_t seed = 0;
+};
+
+class ParameterMaker {
+ public:
+  /// As a parameter is called in the weights; none: it is drawn.
+  using StoredAs = std::function<std::optional<ParameterSpec>(const ParameterSpec& spec)>;
+
+  /// Of a model that has `specs`. Without weights all are drawn.
+  ParameterMaker(std::vector<ParameterSpec> specs, std::optional<Weights> weights, const ParameterOptions& options,
+                 StoredAs stored_as);
+
+  const ParameterOptions& options() const { return options_; }
+  /// Null: the folder has none.
+  Weights* weights() { return weights_ ? &*weights_ : nullptr; }
+
+  /// Those that are not the mapped file itself, in the order of the checkpoint: they are converted, copied or drawn.
+  std::vector<ParameterSpec> not_in_place() const;
+
+  /// A whole parameter. Throws StatusError as Weights::take() does.
+  at::Tensor make(const ParameterSpec& spec);
+
+  /// For a model that is built while this lives: of each parameter what the rank at `place` has, requiring grad, out of
+  /// `made` where it is there.
+  ParameterSource source(SplitRules rules, const TensorPlace& place, const MadeParameters& made);
+
+ private:
+  std::optional<ParameterSpec> stored(const ParameterSpec& spec) const;
+
+  std::vector<ParameterSpec> specs_;
+  std::optional<Weights> weights_;
+  ParameterOptions options_;
+  StoredAs stored_as_;
+};
+
+}  // namespace assay::engine
