@@ -30,14 +30,16 @@ bool fits_adamw(const AdamwTensors& t) {
   if (!t.copy.defined() && gradient == parameter) {
     return state == parameter || state == at::kFloat;
   }
+  if (!t.copy.defined() && gradient == at::kFloat) {
+    return state == parameter;
+  }
   const bool wide = parameter == at::kFloat && state == at::kFloat;
   return wide && (!t.copy.defined() ||
                   (t.copy.is_contiguous() && (gradient == t.copy.scalar_type() || gradient == at::kFloat)));
 }
 
 const Operations& adamw_row(const AdamwTensors& t) {
-  const at::Tensor& low = t.copy.defined() ? t.copy : t.gradient;
-  return operations_if(fits_adamw(t) && &operations(low) == &operations(t.parameter), t.parameter);
+  return operations_if(fits_adamw(t) && &operations(t.narrow()) == &operations(t.parameter), t.parameter);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ namespace assay::engine {
 /// A parameter with its gradient and states; all of one shape and on one device. Fast are, on CPU and CUDA, contiguous
 /// tensors of these dtypes (T: float32, bfloat16 or float16); others go through libtorch's operations:
 ///   parameter T, gradient T, moments T or float32
+///   parameter and moments T, gradient float32
 ///   parameter and moments float32, gradient T, copy of T or none
 ///   parameter, moments and gradient float32, copy T
 struct AdamwTensors {
@@ -33,6 +34,12 @@ struct AdamwTensors {
   at::Tensor second_moment{};
   bool decay = true;  ///< weight decay applies
   at::Tensor copy{};  ///< receives the new parameter, rounded to its own dtype; undefined: none
+
+  /// One of the dtype T of the list above.
+  const at::Tensor& narrow() const {
+    const bool is_gradient = gradient.scalar_type() != at::kFloat || parameter.scalar_type() == at::kFloat;
+    return copy.defined() ? copy : is_gradient ? gradient : parameter;
+  }
 };
 
 struct AdamwScalars {

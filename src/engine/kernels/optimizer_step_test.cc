@@ -44,12 +44,13 @@ std::vector<Dtypes> all_dtypes() {
   for (const auto& [dtype, tolerance] : kPrecisions) {
     all.push_back({dtype, dtype, dtype});
     all.push_back({dtype, dtype, at::kFloat});
+    all.push_back({dtype, at::kFloat, dtype});
     all.push_back({at::kFloat, dtype, at::kFloat});
     all.push_back({at::kFloat, dtype, at::kFloat, dtype});
     all.push_back({at::kFloat, at::kFloat, at::kFloat, dtype});
   }
   all.push_back({at::kFloat, at::kBFloat16, at::kFloat, at::kHalf});
-  all.push_back({at::kHalf, at::kFloat, at::kHalf});
+  all.push_back({at::kHalf, at::kBFloat16, at::kHalf});
   all.push_back({at::kDouble, at::kDouble, at::kDouble});
   return all;
 }

@@ -32,6 +32,14 @@ at::Tensor ParameterMaker::make(const ParameterSpec& spec) {
                  : random_parameter(spec, options_.stddev, options_.dtype, options_.seed).to(options_.device);
 }
 
+void ParameterMaker::make(const ParameterSpec& spec, at::Tensor& target) {
+  if (const std::optional<ParameterSpec> in_file = stored(spec)) {
+    weights_->read(*in_file, target);
+  } else {
+    draw_parameter(spec, options_.stddev, options_.seed, target);
+  }
+}
+
 ParameterSource ParameterMaker::source(SplitRules rules, const TensorPlace& place, const MadeParameters& made) {
   return [this, rules, place, &made](const ParameterSpec& spec) {
     const std::optional<ParameterSpec> in_file = stored(spec);

@@ -47,6 +47,9 @@ class ParameterMaker {
   /// A whole parameter. Throws StatusError as Weights::take() does.
   at::Tensor make(const ParameterSpec& spec);
 
+  /// The same into `target`, which is contiguous and on the CPU.
+  void make(const ParameterSpec& spec, at::Tensor& target);
+
   /// For a model that is built while this lives: of each parameter what the rank at `place` has, requiring grad, out of
   /// `made` where it is there.
   ParameterSource source(SplitRules rules, const TensorPlace& place, const MadeParameters& made);

@@ -1,25 +1,27 @@
 #include "engine/model/random_parameter.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
 
 #include "engine/model/random_normal.h"
 
 namespace assay::engine {
 
-at::Tensor random_parameter(const ParameterSpec& spec, double stddev, at::ScalarType dtype, uint64_t seed) {
-  const auto options = at::TensorOptions().dtype(dtype);
+void draw_parameter(const ParameterSpec& spec, double stddev, uint64_t seed, at::Tensor& target) {
   switch (spec.initializer) {
     case Initializer::kOnes:
-      return at::ones(spec.shape, options);
+      target.fill_(1);
+      return;
     case Initializer::kZeros:
-      return at::zeros(spec.shape, options);
+      target.zero_();
+      return;
     case Initializer::kNormal:
-      break;
+      fill_normal(target, stddev, stream_key(seed, spec.name));
   }
-  at::Tensor parameter = at::empty(spec.shape, options);
-  fill_normal(parameter, stddev, stream_key(seed, spec.name));
+}
+
+at::Tensor random_parameter(const ParameterSpec& spec, double stddev, at::ScalarType dtype, uint64_t seed) {
+  at::Tensor parameter = at::empty(spec.shape, at::TensorOptions().dtype(dtype));
+  draw_parameter(spec, stddev, seed, parameter);
   return parameter;
 }
 

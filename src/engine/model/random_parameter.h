@@ -1,6 +1,7 @@
 // Parameters of a model without weights.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
@@ -13,5 +14,8 @@ namespace assay::engine {
 /// name, the same for every number of threads. transformers cuts some of its normal distributions off at +-2, which at
 /// its deviations of 0.02 changes no draw.
 at::Tensor random_parameter(const ParameterSpec& spec, double stddev, at::ScalarType dtype, uint64_t seed);
+
+/// The same into `target`, which is contiguous, on the CPU and of that shape.
+void draw_parameter(const ParameterSpec& spec, double stddev, uint64_t seed, at::Tensor& target);
 
 }  // namespace assay::engine

@@ -108,6 +108,13 @@ at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::De
   return taken;
 }
 
+void Weights::read(const ParameterSpec& spec, at::Tensor& target) {
+  const TensorEntry& entry = claim(spec);
+  const at::Tensor stored = file_of(spec.name).tensor(entry);
+  target.copy_(stored);
+  release_mapped_pages(stored);
+}
+
 bool Weights::in_place(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) const {
   if (!has(spec.name) || !device.is_cpu()) {
     return false;

@@ -23,6 +23,8 @@ class Weights {
   /// The tensor called `spec.name` as `dtype` on `device`: the mapping itself where nothing has to change. Throws
   /// StatusError when it is missing, of another shape or not of floating point.
   at::Tensor take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device);
+  /// The same into `target`, converted to its dtype.
+  void read(const ParameterSpec& spec, at::Tensor& target);
   /// Whether take() gives the mapping itself.
   bool in_place(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) const;
   /// Counts the tensor as taken, and throws as take() does.

@@ -142,6 +142,7 @@ class Rehearsal {
 
   CausalLmForecast go_through(int64_t checkpointed_layers) {
     model_->set_checkpointed_layers(checkpointed_layers);
+    forecast_.checkpointed_layers = checkpointed_layers;
     for (int64_t step = 1; step <= kSteps; ++step) {
       memory_.reset_peak();
       reset_held();

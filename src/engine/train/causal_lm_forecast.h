@@ -23,6 +23,7 @@ struct MemoryPhase {
 
 struct CausalLmForecast {
   std::vector<MemoryPhase> phases;
+  int64_t checkpointed_layers = 0;  ///< of the steps that were gone through
 
   /// The phase in which rank 0 takes most.
   const job::MemoryLedger& highest() const;

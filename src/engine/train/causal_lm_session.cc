@@ -96,8 +96,9 @@ int64_t room_of_rank(const job::TunePlan& plan, int64_t local_ranks) {
 }
 
 /// Opens the rows, says what the run will need, and ends it where that cannot be had: nothing else is loaded yet.
-void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Device device, EventWriter& events,
-                       CausalLmSession& session) {
+/// Returns how many layers it foretold as checkpointed; nothing where it does not foretell.
+std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Device device,
+                                         EventWriter& events, CausalLmSession& session) {
   CausalLmForecast forecast;
   do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file, [&] {
     session.batches =
@@ -112,7 +113,7 @@ void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Devi
     }
   });
   if (!device.is_cpu()) {
-    return;
+    return std::nullopt;
   }
   const job::MemoryNeed need = memory_need(forecast, local_ranks);
   if (session.world == nullptr || session.world->rank() == 0) {
@@ -120,6 +121,7 @@ void open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Devi
     events.write(need);
   }
   refuse_together(why_it_cannot_fit(plan, forecast, need), session.world.get());
+  return forecast.checkpointed_layers;
 }
 
 void read_model(const job::TunePlan& plan, const RankEnvironment& environment, c10::Device device,
@@ -187,7 +189,8 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
     check_divides(plan);
     session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   }
-  open_and_foretell(plan, environment.local_world_size, device, events, session);
+  const std::optional<int64_t> foretold_layers =
+      open_and_foretell(plan, environment.local_world_size, device, events, session);
   SetMemoryBudget(plan.memory_budget_bytes, device);
   read_model(plan, environment, device, session);
   if (session.world == nullptr) {
@@ -198,7 +201,8 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
     // Of the file only what the engine has left where it was is still mapped.
     make_room_for_mapped_weights(plan.memory_budget_bytes, device);
   }
-  const StepRoom room{device, untouched_bytes, environment.local_world_size, session.engine != nullptr};
+  const StepRoom room{device, untouched_bytes, environment.local_world_size, session.engine != nullptr,
+                      foretold_layers};
   session.checkpointing = set_checkpointing(plan, session.batches->rows(), room, *session.model);
   session.checkpointing.checkpointed_layers =
       agree_on_checkpointing(session.world.get(), session.checkpointing.checkpointed_layers);

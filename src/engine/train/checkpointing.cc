@@ -133,7 +133,8 @@ CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::Tok
   choice.checkpointed_layers = layers_asked_for(plan.gradient_checkpointing, choice.layers);
   if (choice.checkpointed_layers == job::kAutoCheckpointing) {
     choice.available_bytes = available_bytes(plan, room);
-    choice.checkpointed_layers = fewest_checkpointed_layers(need, choice.available_bytes);
+    choice.checkpointed_layers =
+        room.foretold_layers.value_or(fewest_checkpointed_layers(need, choice.available_bytes));
   }
   choice.step_bytes = step_bytes(need, choice.checkpointed_layers);
   choice.kept_bytes = kept_bytes(need.activations, choice.checkpointed_layers);

@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -59,11 +60,14 @@ struct StepRoom {
   int64_t untouched_bytes = 0;  ///< that the optimiser has allocated but not yet written
   int64_t local_ranks = 1;      ///< that share this machine
   bool has_gradients = false;   ///< room for them is taken already
+  std::optional<int64_t> foretold_layers =
+      {};  ///< which checkpointed steps on shapes need, where they were gone through
 };
 
 /// Carries out plan.gradient_checkpointing for a loaded model with its adapters and optimiser: decides, and sets it on
 /// `model`. `auto` fits the step into what the plan's budget leaves, or into nine tenths of the memory that the device
-/// has free, less the untouched bytes, of which each rank of a host has its part.
+/// has free, less the untouched bytes, of which each rank of a host has its part: by the steps on shapes, or else by
+/// what layers say of themselves.
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
                                       CausalLM& model);
 

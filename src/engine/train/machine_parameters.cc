@@ -1,8 +1,8 @@
 #include "engine/train/machine_parameters.h"
 
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -31,8 +31,9 @@ class SharedPart {
   void make(const FileDescriptor& segment, size_t first, size_t ranks) {
     const SharedMapping mapping(segment);
     for (size_t i = first; i < specs_.size(); i += ranks) {
-      const at::Tensor parameter = maker_.make(specs_[i]).contiguous();
-      std::memcpy(mapping.bytes().data() + layout_.begins[i], parameter.const_data_ptr(), parameter.nbytes());
+      at::Tensor target = at::from_blob(mapping.bytes().data() + layout_.begins[i], specs_[i].shape,
+                                        at::TensorOptions().dtype(maker_.options().dtype));
+      maker_.make(specs_[i], target);
     }
   }
 

@@ -186,8 +186,9 @@ struct TypedKernels {
   /// Cross-entropy of one row of logits; unless `gradient` is 0 the row becomes (softmax - one_hot) * gradient /
   /// divisor.
   float (*cross_entropy_row)(void* logits, int64_t width, int64_t target, float divisor, float gradient);
-  void (*adamw)(const AdamwArguments&, int64_t begin, int64_t end);              ///< states of the same dtype
-  void (*adamw_wide_states)(const AdamwArguments&, int64_t begin, int64_t end);  ///< states in float32
+  void (*adamw)(const AdamwArguments&, int64_t begin, int64_t end);                ///< states of the same dtype
+  void (*adamw_wide_states)(const AdamwArguments&, int64_t begin, int64_t end);    ///< states in float32
+  void (*adamw_wide_gradient)(const AdamwArguments&, int64_t begin, int64_t end);  ///< the gradient in float32
   /// Parameter and states in float32; the copy of this dtype, and the gradient too, or else in float32.
   void (*adamw_master)(const AdamwArguments&, int64_t begin, int64_t end);
   void (*adamw_master_wide_gradient)(const AdamwArguments&, int64_t begin, int64_t end);

@@ -35,6 +35,7 @@ constexpr TypedKernels kTyped = {
     .cross_entropy_row = cross_entropy_row<T>,
     .adamw = adamw<T, T, T, T>,
     .adamw_wide_states = adamw<T, T, float, T>,
+    .adamw_wide_gradient = adamw<T, float, T, T>,
     .adamw_master = adamw<float, T, float, T>,
     .adamw_master_wide_gradient = adamw<float, float, float, T>,
     .sgd = sgd<T>,

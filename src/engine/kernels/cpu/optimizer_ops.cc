@@ -10,12 +10,16 @@ using AdamwKernel = void (*)(const AdamwArguments&, int64_t, int64_t);
 
 /// The loop for the dtypes of these tensors, which fits_adamw().
 AdamwKernel adamw_kernel(const AdamwTensors& t) {
-  const at::Tensor& low = t.copy.defined() ? t.copy : t.gradient;
-  const TypedKernels& loops = loops_for(low);
-  if (t.parameter.scalar_type() == low.scalar_type()) {
-    return t.first_moment.scalar_type() == low.scalar_type() ? loops.adamw : loops.adamw_wide_states;
+  const at::ScalarType narrow = t.narrow().scalar_type();
+  const TypedKernels& loops = loops_for(t.narrow());
+  const bool wide_gradient = t.gradient.scalar_type() != narrow;
+  if (t.parameter.scalar_type() != narrow) {
+    return wide_gradient ? loops.adamw_master_wide_gradient : loops.adamw_master;
   }
-  return t.gradient.scalar_type() == low.scalar_type() ? loops.adamw_master : loops.adamw_master_wide_gradient;
+  if (wide_gradient) {
+    return loops.adamw_wide_gradient;
+  }
+  return t.first_moment.scalar_type() == narrow ? loops.adamw : loops.adamw_wide_states;
 }
 
 }  // namespace

@@ -36,9 +36,7 @@ void launch(const Split& task, Dtype dtype, Stream stream);
 void launch(const AddMasked& task, Dtype dtype, Stream stream);
 void launch(const DropoutMaskTask& task, Stream stream);
 
-/// Dtypes of an update with adamw. `copy` is the gradient's where there is no copy; either all but the moments are the
-/// same, the moments float32 if they are not, or else parameter and moments are float32 and the gradient is that or
-/// what the copy is.
+/// Dtypes of an update with adamw: one of AdamwTensors' rows, whose T `copy` is, also where there is none.
 struct AdamwDtypes {
   Dtype parameter;
   Dtype gradient;

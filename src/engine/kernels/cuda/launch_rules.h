@@ -97,10 +97,12 @@ struct UpdateTypes {
   static constexpr int kLanes = kLanesOf<Copy> > kLanesOf<Parameter> ? kLanesOf<Copy> : kLanesOf<Parameter>;
 };
 
-/// Calls body(UpdateTypes<...>{}) for an update with adamw whose copy (or gradient, without one) is T.
+/// Calls body(UpdateTypes<...>{}) for an update with adamw whose narrow dtype is T.
 template <typename T, typename Body>
 void with_update_types(const AdamwDtypes& dtypes, const Body& body) {
-  if (dtypes.parameter == dtypes.copy) {
+  if (dtypes.parameter == dtypes.copy && dtypes.gradient != dtypes.copy) {
+    body(UpdateTypes<T, float, T, T>{});
+  } else if (dtypes.parameter == dtypes.copy) {
     dtypes.states == dtypes.copy ? body(UpdateTypes<T, T, T, T>{}) : body(UpdateTypes<T, T, float, T>{});
   } else {
     dtypes.gradient == dtypes.copy ? body(UpdateTypes<float, T, float, T>{})

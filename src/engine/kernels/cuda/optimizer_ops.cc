@@ -46,7 +46,7 @@ AdamwDtypes dtypes_of(const AdamwTensors& t) {
   return {.parameter = dtype_of(t.parameter),
           .gradient = dtype_of(t.gradient),
           .states = dtype_of(t.first_moment),
-          .copy = dtype_of(t.copy.defined() ? t.copy : t.gradient)};
+          .copy = dtype_of(t.narrow())};
 }
 
 }  // namespace
