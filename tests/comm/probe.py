@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import tempfile
 
@@ -12,15 +11,10 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from ports import free_port
 
 PROBE = pathlib.Path(os.environ["ASSAY_BIN_DIR"]) / "comm_probe"
 SHARD = 37
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def environment(rank, size, port, **more):

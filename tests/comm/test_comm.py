@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from probe import PROBE, assert_same, finish, free_port, start, start_all, torch_results, wait_until_running
+from ports import free_port
+from probe import PROBE, assert_same, finish, start, start_all, torch_results, wait_until_running
 
 BACKENDS = ["shm", "gloo"]
 

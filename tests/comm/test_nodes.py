@@ -4,7 +4,8 @@ import json
 
 import pytest
 from nodes import end_nodes, has_ended, start_nodes, wait_for
-from probe import PROBE, assert_same, finish, free_port, start, start_machines, torch_results
+from ports import free_port
+from probe import PROBE, assert_same, finish, start, start_machines, torch_results
 from probe import wait_until_running as start_of_loop
 
 

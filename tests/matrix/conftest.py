@@ -5,7 +5,6 @@ import datetime
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import clients  # noqa: E402
 import swift_server  # noqa: E402
+from ports import free_port  # noqa: E402
 from served import ASSAY, Server  # noqa: E402
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "storage-matrix.md"
@@ -59,11 +59,6 @@ def our_anonymous_server(tmp_path):
         yield server.url
     finally:
         server.kill()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -8,11 +8,12 @@ Swift's own `s3api` against the user of its `tempauth`; uploads in parts become 
 import contextlib
 import getpass
 import pathlib
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
+
+from ports import free_ports
 
 #: The interpreter that Debian's packages belong to.
 PYTHON = "/usr/bin/python3"
@@ -108,12 +109,6 @@ def version():
     command = [PYTHON, "-c", "import swift; print(swift.__version__)"]
     ended = subprocess.run(command, capture_output=True, text=True) if pathlib.Path(PYTHON).exists() else None
     return ended.stdout.strip() if ended is not None and ended.returncode == 0 else None
-
-
-def free_ports(count):
-    """All different: none is given back before all are taken."""
-    with contextlib.ExitStack() as taken:
-        return [taken.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(count)]
 
 
 def configure(folder, ports, cache_port):

@@ -2,11 +2,12 @@ import pathlib
 import sys
 
 import pytest
-import tiny
 import torch
-import vit
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tiny  # noqa: E402
+import vit  # noqa: E402
+
 torch.set_num_threads(1)
 
 

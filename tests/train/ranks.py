@@ -2,17 +2,11 @@
 
 import json
 import os
-import socket
 import subprocess
 
 import pytest
+from ports import free_port
 from worker import WORKER
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def start_ranks(plan_file, ranks, machines=1, *, port=None, only=None, plan_of_rank=None, **environment):

@@ -3,7 +3,8 @@
 import ddp_peer
 import pytest
 import torch
-from ranks import free_port, of_kind
+from ports import free_port
+from ranks import of_kind
 from vit import SIZE, losses, norms, run
 
 IMAGES, MICRO_BATCHES, RANKS = 50, 5, 2

@@ -6,7 +6,8 @@ import shutil
 import pytest
 import tiny
 from nodes import end_nodes, has_ended, start_nodes, wait_for
-from ranks import assert_same_course, free_port, of_kind
+from ports import free_port
+from ranks import assert_same_course, of_kind
 from safetensors.torch import load_file
 from worker import WORKER, train, write_plan
 

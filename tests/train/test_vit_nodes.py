@@ -5,7 +5,8 @@ import json
 import pytest
 import vit
 from nodes import start_nodes
-from ranks import free_port, of_kind
+from ports import free_port
+from ranks import of_kind
 from worker import WORKER
 
 
