@@ -87,9 +87,7 @@ void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
 Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::TunePlan& plan) {
   const LanguageOptions& own = options.language;
   ASSAY_RETURN_IF_ERROR(CheckLoraOptions(own, *options.max_shard_mib));
-  // Language models have no pipeline stages.
-  const auto one_stage = [](job::PluginKnobs& knobs) { knobs.pp_size = 1; };
-  ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan, {one_stage}));
+  ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan));
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
   plan.model_dir = model.dir;

@@ -141,9 +141,8 @@ void TakeShared(const TuneOptions& options, job::TrainingPlan& plan) {
   plan.max_steps = plan.max_steps > 0 ? plan.max_steps : -1;
 }
 
-Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan, GivenKnobs defaults) {
-  defaults.insert(defaults.end(), options.knobs.begin(), options.knobs.end());
-  ASSAY_RETURN_IF_ERROR(CompleteKnobs(defaults, plan).status());
+Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan) {
+  ASSAY_RETURN_IF_ERROR(CompleteKnobs(options.knobs, plan).status());
   if (!options.memory_budget.empty()) {
     ASSAY_ASSIGN_OR_RETURN(plan.memory_budget_bytes, ParseBytes(options.memory_budget));
   }

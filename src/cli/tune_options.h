@@ -53,7 +53,6 @@ void AddSharedOptions(CLI::App& app, TuneOptions& options);
 void TakeShared(const TuneOptions& options, job::TrainingPlan& plan);
 
 /// Knobs, limits and folders of a plan that took the shared options. Makes its output folder where it will be used.
-/// `defaults` stand over those of the plugin.
-Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan, GivenKnobs defaults = {});
+Status CompleteShared(const TuneOptions& options, job::TrainingPlan& plan);
 
 }  // namespace assay::cli

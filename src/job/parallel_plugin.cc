@@ -121,7 +121,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kKnobDes
     {"sequence_parallel",
      "with tensor ranks: they divide the tokens too, between the blocks of a layer, which takes less memory"},
     {"pp_size", "hybrid_parallel: pipeline stages, each with a layer or more"},
-    {"microbatches", "hybrid_parallel: pieces that a pipeline cuts batch_size into; one image each when not given"},
+    {"microbatches",
+     "hybrid_parallel: pieces that a pipeline cuts batch_size into; one image or row each when not given"},
     {"shard_ranks", "HYBRID_SHARD, _HYBRID_SHARD_ZERO2: ranks that share one copy of the state; all when not given"},
     {"communication_dtype",
      "what gradients travel as: float32, bfloat16 or float16; as they are made when not given; float8: what gathered "

@@ -32,7 +32,7 @@ struct PluginKnobs {
   int64_t tp_size = 1;               ///< hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks
   bool sequence_parallel = false;    ///< with tensor ranks: these divide the tokens between the blocks
   int64_t pp_size = 1;               ///< hybrid_parallel: pipeline stages
-  int64_t microbatches = 0;          ///< hybrid_parallel: of a step; 0: one image each (one stage: one)
+  int64_t microbatches = 0;          ///< hybrid_parallel: of batch_size; 0: one image or row each (one stage: one)
   int64_t shard_ranks = 0;           ///< HYBRID_*: ranks that share one copy; 0: all ranks of the machine
   /// float32, bfloat16, float16: what gradients travel as; float8: what gathered parameters do; "": as they are.
   std::string communication_dtype;

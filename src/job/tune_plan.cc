@@ -37,18 +37,19 @@ constexpr char kOptimizerOverRanks[] = "adamw_torch";
 
 /// What language models cannot be trained with, and what to do instead.
 Status CheckPluginSuits(const ParallelPlan& plan) {
-  if (plan.knobs.pp_size > 1) {
-    return Status::Unsupported("pp_size is " + std::to_string(plan.knobs.pp_size) +
-                               ": pipeline stages are of vision transformers alone; set pp_size 1");
-  }
-  if (plan.knobs.microbatches > 0) {
-    return Status::Unsupported("microbatches is " + std::to_string(plan.knobs.microbatches) +
-                               ": a language model's step is cut by gradient_accumulation_steps; leave it out");
-  }
   if (plan.plugin == "torch_ddp_fp16") {
     return Status::Unsupported(
         "torch_ddp_fp16 is autocast, which language models are not trained under: choose torch_ddp, with dtype "
         "float16");
+  }
+  return Status::Ok();
+}
+
+/// Pieces of a batch must be whole rows.
+Status CheckPieces(const TunePlan& plan) {
+  if (plan.batch_size % MicroBatches(plan) != 0) {
+    return Status::InvalidArgument("batch_size " + std::to_string(plan.batch_size) +
+                                   " does not divide into microbatches " + std::to_string(MicroBatches(plan)));
   }
   return Status::Ok();
 }
@@ -74,11 +75,17 @@ Status CheckParallel(const TunePlan& plan) {
   ASSAY_RETURN_IF_ERROR(CheckPluginSuits(plan));
   ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
   ASSAY_RETURN_IF_ERROR(CheckAlone(plan));
+  ASSAY_RETURN_IF_ERROR(CheckPieces(plan));
   if (IsOverRanks(plan) && plan.optimizer != kOptimizerOverRanks) {
     return Status::Unsupported("optimizer '" + plan.optimizer + "' is not supported over ranks, only '" +
                                kOptimizerOverRanks + "'");
   }
   return Status::Ok();
+}
+
+int64_t MicroBatches(const TunePlan& plan) {
+  const int64_t when_unset = plan.knobs.pp_size > 1 ? plan.batch_size : 1;
+  return plan.knobs.microbatches > 0 ? plan.knobs.microbatches : when_unset;
 }
 
 Result<double> LossScale(std::string_view text) {

@@ -42,6 +42,9 @@ struct TunePlan : TrainingPlan {
   std::string auto_stop_method;  ///< "" | WARMUP_60S_STABLE_120S_OR_10_STEPS
 };
 
+/// Pieces that a pipeline cuts batch_size into: rows one by one unless the knob says otherwise. 1 without stages.
+int64_t MicroBatches(const TunePlan& plan);
+
 /// Refuses, in one line, ranks, a plugin or knobs that a language model cannot be trained with.
 Status CheckParallel(const TunePlan& plan);
 

@@ -1,5 +1,6 @@
 """Starts the ranks of one plan and gathers what they say."""
 
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -37,12 +38,12 @@ def start_ranks(plan_file, ranks, machines=1, *, port=None, only=None, plan_of_r
 
 def finish_ranks(processes, expect=0):
     """The events of every rank, by rank."""
-    results = []
-    for process in processes:
-        stdout, stderr = process.communicate(timeout=120)
+    # All at once: one whose pipe is full waits for its reader, and the others wait for it.
+    with concurrent.futures.ThreadPoolExecutor(len(processes)) as readers:
+        outputs = list(readers.map(lambda process: process.communicate(timeout=120), processes))
+    for process, (_, stderr) in zip(processes, outputs, strict=True):
         assert process.returncode == expect, stderr
-        results.append([json.loads(line) for line in stdout.splitlines()])
-    return results
+    return [[json.loads(line) for line in stdout.splitlines()] for stdout, _ in outputs]
 
 
 def of_kind(events, kind):

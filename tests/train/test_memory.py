@@ -87,6 +87,10 @@ def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
         ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, **LORA}),
         ("SHARD_GRAD_OP", 2, {"knobs": {"prefetch": 1}, "gradient_checkpointing": "on"}),
         ("hybrid_parallel", 2, {"knobs": {"tp_size": 2, "pp_size": 1}}),
+        ("hybrid_parallel", 2, {"knobs": {"pp_size": 2}, "save": "final"}),
+        ("hybrid_parallel", 2, {"knobs": {"pp_size": 2, "microbatches": 4}, **LORA}),
+        ("hybrid_parallel", 4, {"knobs": {"pp_size": 2, "tp_size": 2, "microbatches": 2}, "dtype": "float32"}),
+        ("hybrid_parallel", 4, {"knobs": {"pp_size": 4, "microbatches": 4}, "gradient_checkpointing": "2"}),
         ("HYBRID_SHARD", 4, {"knobs": {"prefetch": 1, "shard_ranks": 2}}),
     ],
 )

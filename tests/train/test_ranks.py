@@ -110,6 +110,37 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
         assert of_kind(results[0], "loaded")[0][name] == of_kind(events, "loaded")[0][name]
 
 
+@pytest.mark.parametrize(
+    ("ranks", "knobs", "model", "method"),
+    [
+        (2, {"pp_size": 2}, "llama", "full"),
+        (2, {"pp_size": 2, "microbatches": 1}, "granite", "full"),
+        (2, {"pp_size": 2}, "qwen3", "full"),
+        (2, {"pp_size": 2}, "granite", "lora"),
+        (2, {"pp_size": 2}, "qwen2", "lora"),
+        (4, {"pp_size": 2, "zero_stage": 1}, "granite", "full"),
+        (4, {"pp_size": 2, "zero_stage": 1}, "llama", "lora"),
+        (4, {"pp_size": 2, "tp_size": 2}, "granite", "full"),
+        (4, {"pp_size": 2, "tp_size": 2, "sequence_parallel": True}, "qwen3", "full"),
+        (4, {"pp_size": 2, "tp_size": 2, "sequence_parallel": True}, "llama", "lora"),
+    ],
+)
+@pytest.mark.parametrize("checkpointing", ["off", "1"])
+def test_pipeline_stages_follow_one_rank(ranks, knobs, model, method, checkpointing, models, alone, tmp_path):
+    events, folder = alone[model, method]
+    data_ranks = ranks // knobs["pp_size"] // knobs.get("tp_size", 1)
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=4 // data_ranks, **METHODS[method])
+    results = train_on(
+        tmp_path / "many", ranks, **plan, plugin="hybrid_parallel", knobs=knobs, gradient_checkpointing=checkpointing
+    )
+    assert_same_course(results[0], events)
+    assert_same_weights(saved(tmp_path / "many" / "out", method), saved(folder, method))
+    topology = of_kind(results[0], "topology")[0]
+    assert (topology["data_ranks"], topology["pipeline_stages"]) == (data_ranks, 2)
+    for name in ("parameters", "trainable_parameters"):
+        assert of_kind(results[0], "loaded")[0][name] == of_kind(events, "loaded")[0][name]
+
+
 @pytest.fixture(scope="module")
 def dropping(models, tmp_path_factory):
     """A model that drops probabilities of its attention."""
@@ -126,6 +157,7 @@ def dropping(models, tmp_path_factory):
         (3, "FULL_SHARD", {"prefetch": 1}),
         (2, "hybrid_parallel", {"tp_size": 2}),
         (4, "FULL_SHARD", {"prefetch": 1, "tp_size": 2}),
+        (4, "hybrid_parallel", {"pp_size": 2}),
     ],
 )
 @pytest.mark.parametrize("checkpointing", ["off", "on"])
@@ -134,7 +166,7 @@ def test_dropout_is_the_same_on_any_number_of_ranks(ranks, plugin, knobs, checkp
     lora = {"method": "lora", "lora": {"rank": 4, "dropout": 0.3, "target_modules": ["all-linear"]}}
     plan = plan_of(tmp_path, dropping, **lora, learning_rate=1e-2, shuffle=True)
     one = train(tmp_path, **{**plan, "gradient_accumulation_steps": 6, "output_dir": str(tmp_path)})
-    plan["gradient_accumulation_steps"] = 6 * knobs.get("tp_size", 1) // ranks
+    plan["gradient_accumulation_steps"] = 6 * knobs.get("tp_size", 1) * knobs.get("pp_size", 1) // ranks
     results = train_on(
         tmp_path / "many", ranks, **plan, plugin=plugin, knobs=knobs, gradient_checkpointing=checkpointing
     )
@@ -268,7 +300,8 @@ def test_what_ranks_cannot_do_gets_one_line_on_every_rank(models, tmp_path):
     for reason in refused(tmp_path, 2, **plan, optimizer="sgd"):
         assert "optimizer 'sgd' is not supported over ranks" in reason
     for ranks, knobs, line in (
-        (2, {"pp_size": 2}, "pp_size is 2: pipeline stages are of vision transformers alone"),
+        (3, {"pp_size": 3}, "the model's 2 layers are fewer than pp_size 3: each stage needs at least one"),
+        (2, {"pp_size": 2, "microbatches": 3}, "batch_size 2 does not divide into microbatches 3"),
         (3, {"tp_size": 3}, "4 attention heads do not divide by tp_size 3"),
         (4, {"tp_size": 4}, "2 key and value heads do not divide by tp_size 4"),
     ):

@@ -123,7 +123,7 @@ at::Tensor draw_a(const Target& target, int64_t rank, uint64_t seed) {
 }
 
 void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed, const TensorPlace& place) {
-  for (const Target& target : targets_of(model, config, place, /*every_target_must_match=*/true)) {
+  for (const Target& target : targets_of(model, config, place, /*every_target_must_match=*/model.is_whole())) {
     put_on(target, config, model.split_rules(), place, draw_a(target, config.rank, seed),
            at::zeros({target.out, config.rank}, adapter_options(target.linear)));
   }
@@ -176,7 +176,7 @@ LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir, c
     put_on(target, config, model.split_rules(), place, a_rI, b_Or);
   }
   for (const auto& [name, entry] : file.entries()) {
-    if (!taken.contains(name)) {
+    if (model.is_whole() && !taken.contains(name)) {
       throw_invalid_argument(fmt::format("{}: tensor '{}' belongs to no module that {} targets in this model",
                                          file.path(), name, kConfigFile));
     }

@@ -57,11 +57,23 @@ class CausalLM : public Splittable {
  public:
   /// [T, V]; for tests and inspection, training uses loss_sum().
   virtual at::Tensor logits(const PackedBatch& batch) = 0;
-  /// Sum of the cross-entropies of the supervised tokens, float32 scalar. The caller divides: backward will bring
-  /// `gradient` (see linear_cross_entropy_sum).
-  virtual at::Tensor loss_sum(const PackedBatch& batch, double gradient) = 0;
+  /// The pass of the part that this model is: from the residual stream [T, H] that the part before it gave (not read
+  /// where it begins the model) to the residual stream, or, where it ends the model, to the sum of the cross-entropies
+  /// of the supervised tokens, a float32 scalar. The caller divides: backward will bring `gradient` to it (see
+  /// linear_cross_entropy_sum).
+  virtual at::Tensor forward(const PackedBatch& batch, const at::Tensor& input_TH, double gradient) = 0;
+  /// The same of a whole model.
+  at::Tensor loss_sum(const PackedBatch& batch, double gradient) { return forward(batch, {}, gradient); }
 
-  /// Base parameters in the order and under the names of the Hugging Face checkpoint; a tied head is not listed.
+  virtual bool begins_model() const = 0;
+  virtual bool ends_model() const = 0;
+  bool is_whole() const { return begins_model() && ends_model(); }
+  virtual int64_t first_layer() const = 0;
+  /// Of the residual stream.
+  virtual at::ScalarType residual_dtype() const = 0;
+
+  /// Base parameters in the order and under the names of the Hugging Face checkpoint; a tied head is not listed, unless
+  /// this part of the model has no other use for the embeddings.
   virtual std::vector<NamedTensor> parameters() const = 0;
   /// Every linear layer that an adapter may be put on (not the embedding); pointers stay valid as long as the model.
   virtual std::vector<Linear*> linears() = 0;
@@ -75,8 +87,8 @@ class CausalLM : public Splittable {
   /// What a micro-batch of `tokens` tokens in rows of at most `longest` needs, with the adapters and trainable
   /// parameters that are there now.
   virtual ActivationCost activation_cost(int64_t tokens, int64_t longest) const = 0;
-  /// Of the decoder layers that keep activations, the first `count` keep only their input and run again in backward.
-  /// Gradients are the same to the bit.
+  /// Of the decoder layers that keep activations, the first `count` of the whole model keep only their input and run
+  /// again in backward. Gradients are the same to the bit.
   virtual void set_checkpointed_layers(int64_t count) = 0;
   /// Whether dropout is active; on at first.
   virtual void set_training(bool on) = 0;

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/where.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -42,36 +43,57 @@ SplitRules decoder_split_rules() {
   return kDecoderSplitRules;
 }
 
-Decoder::Decoder(ModelConfig config, const ParameterSource& parameters)
-    : config_(std::move(config)),
-      embedding_{.path = "model.embed_tokens", .weight_OI = parameters(architecture::EmbeddingParameter(config_))},
-      rotary_(config_, embedding_.weight_OI.device()) {
-  units_.push_back({embedding_.path, {{architecture::EmbeddingParameter(config_).name, &embedding_.weight_OI}}, {}});
-  const auto take = [&](const ParameterSpec& spec, const auto& place_of) {
-    if (const at::Tensor parameter = parameters(spec); parameter.defined()) {
-      at::Tensor& place = place_of(spec.name);
-      place = parameter;
-      units_.back().parameters.push_back(
-          {.name = spec.name, .tensor = &place, .between_blocks = is_between_blocks(spec.name)});
-    }
-  };
-  layers_.reserve(static_cast<size_t>(config_.num_layers));
-  for (int64_t i = 0; i < config_.num_layers; ++i) {
+Decoder::Decoder(ModelConfig config, const ParameterSource& parameters, ModelPart part)
+    : config_(std::move(config)), first_layer_(part.first_layer), embedding_{.path = "model.embed_tokens"} {
+  const int64_t end = part.layers < 0 ? config_.num_layers : first_layer_ + part.layers;
+  TORCH_CHECK(first_layer_ >= 0 && first_layer_ < end && end <= config_.num_layers, "layers ", first_layer_, " to ",
+              end, " are no part of a model with ", config_.num_layers);
+  const bool ends = end == config_.num_layers;
+  if (begins_model() || (ends && config_.tie_word_embeddings)) {
+    take_embedding(parameters);
+  }
+  layers_.reserve(static_cast<size_t>(end - first_layer_));
+  for (int64_t i = first_layer_; i < end; ++i) {
     DecoderLayer& layer = layers_.emplace_back(architecture::LayerPath(i));
     layer.sliding_window = config_.layer_windows[static_cast<size_t>(i)];
     units_.push_back({architecture::LayerPath(i), {}, {}});
     for (const ParameterSpec& spec : architecture::LayerParameters(config_, i)) {
-      take(spec, [&](const std::string& name) -> at::Tensor& { return layer.place(name); });
+      take(parameters, spec, [&]() -> at::Tensor& { return layer.place(spec.name); });
     }
   }
-  units_.push_back({untied_head_.path, {}, {}});
-  for (const ParameterSpec& spec : architecture::HeadParameters(config_)) {
-    take(spec, [&](const std::string& name) -> at::Tensor& {
-      return name == final_norm_.path + ".weight" ? final_norm_.weight_H : untied_head_.weight_OI;
-    });
+  if (ends) {
+    units_.push_back({untied_head_.path, {}, {}});
+    for (const ParameterSpec& spec : architecture::HeadParameters(config_)) {
+      const bool is_norm = spec.name == final_norm_.path + ".weight";
+      take(parameters, spec, [&]() -> at::Tensor& { return is_norm ? final_norm_.weight_H : untied_head_.weight_OI; });
+    }
+    if (config_.tie_word_embeddings) {
+      units_.back().also_uses.push_back(0);
+    }
   }
-  if (config_.tie_word_embeddings) {
-    units_.back().also_uses.push_back(0);
+  rotary_.emplace(config_, layers_.front().q_proj.weight_OI.device());
+}
+
+void Decoder::take_embedding(const ParameterSource& parameters) {
+  const ParameterSpec spec = architecture::EmbeddingParameter(config_);
+  embedding_.weight_OI = parameters(spec);
+  // Where the other end of the model has it too, the first one counts its gradient.
+  const bool at_both_ends = config_.tie_word_embeddings && config_.num_layers > num_layers();
+  units_.push_back({embedding_.path,
+                    {{.name = spec.name,
+                      .tensor = &embedding_.weight_OI,
+                      .counts_in_norm = begins_model(),
+                      .at_both_ends = at_both_ends}},
+                    {}});
+}
+
+void Decoder::take(const ParameterSource& parameters, const ParameterSpec& spec,
+                   const std::function<at::Tensor&()>& place_of) {
+  if (const at::Tensor parameter = parameters(spec); parameter.defined()) {
+    at::Tensor& place = place_of();
+    place = parameter;
+    units_.back().parameters.push_back(
+        {.name = spec.name, .tensor = &place, .between_blocks = is_between_blocks(spec.name)});
   }
 }
 
@@ -144,10 +166,10 @@ LayerState Decoder::checkpoint_layer(size_t index, const LayerState& input,
   return checkpointed(std::move(layer), input);
 }
 
-LayerState Decoder::run_layers(const PackedBatch& batch) {
-  const RotaryTable rotary = rotary_.table(batch.longest_row);
+LayerState Decoder::run_layers(const PackedBatch& batch, const at::Tensor& input_TH) {
+  const RotaryTable rotary = rotary_->table(batch.longest_row);
   const auto shared_batch = std::make_shared<const PackedBatch>(batch);
-  LayerState state{split_.split_tokens(embed(batch), embedding_.path), {}};
+  LayerState state{split_.split_tokens(begins_model() ? embed(batch) : input_TH, embedding_.path), {}};
   int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
   bool keeps_activations = state.residual_TH.requires_grad();
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -159,28 +181,41 @@ LayerState Decoder::run_layers(const PackedBatch& batch) {
       state = run_layer(i, state, {batch, rotary}).state;
     }
   }
-  return hooks_.enter(last_unit(), state, /*again=*/false);
+  return state;
 }
 
-at::Tensor Decoder::final_hidden(const PackedBatch& batch) {
-  const at::Tensor normed_TH = add_norm(run_layers(batch), final_norm_).normed_TH.value;
+at::Tensor Decoder::final_hidden(const PackedBatch& batch, const at::Tensor& input_TH) {
+  const LayerState state = hooks_.enter(last_unit(), run_layers(batch, input_TH), /*again=*/false);
+  const at::Tensor normed_TH = add_norm(state, final_norm_).normed_TH.value;
   return split_.join_tokens(normed_TH, batch.tokens(), final_norm_.path);
 }
 
 at::Tensor Decoder::logits(const PackedBatch& batch) {
-  const at::Tensor logits_TV = head().forward(final_hidden(batch));
+  TORCH_CHECK(is_whole(), "a part of a model has no logits of ids");
+  const at::Tensor logits_TV = head().forward(final_hidden(batch, {}));
   return hooks_.leave(last_unit(), config_.logits_divisor == 1.0 ? logits_TV : logits_TV / config_.logits_divisor);
 }
 
-at::Tensor Decoder::loss_sum(const PackedBatch& batch, double gradient) {
-  const at::Tensor hidden_TH = final_hidden(batch);
+at::Tensor Decoder::forward(const PackedBatch& batch, const at::Tensor& input_TH, double gradient) {
+  if (!ends_model()) {
+    const LayerState state = run_layers(batch, input_TH);
+    const at::Tensor stream_TH = add_scaled(state.residual_TH, state.block_TH, config_.residual_multiplier);
+    return split_.join_tokens(stream_TH, batch.tokens(), "residual stream");
+  }
+  const at::Tensor hidden_TH = final_hidden(batch, input_TH);
   return hooks_.leave(last_unit(), linear_cross_entropy_sum(hidden_TH, head().weight_OI, batch.supervised_positions_S,
                                                             batch.supervised_targets_S, config_.logits_divisor,
                                                             head().packed, gradient));
 }
 
+void Decoder::set_checkpointed_layers(int64_t count) {
+  checkpointed_layers_ = std::clamp<int64_t>(count - first_layer_, 0, num_layers());
+}
+
 ActivationCost Decoder::activation_cost(int64_t tokens, int64_t longest) const {
-  return decoder_activation_cost(config_, embedding_.weight_OI, layers_, head().weight_OI, tokens, longest);
+  const bool input_trains = !begins_model() || embedding_.weight_OI.requires_grad();
+  const at::Tensor head_VH = ends_model() ? head().weight_OI : at::Tensor();
+  return decoder_activation_cost(config_, input_trains, layers_, head_VH, tokens, longest);
 }
 
 std::vector<NamedTensor> Decoder::parameters() const {
@@ -219,7 +254,9 @@ std::vector<Linear*> Decoder::linears() {
 
 std::vector<Linear*> Decoder::linears_and_head() {
   std::vector<Linear*> all = linears();
-  all.push_back(config_.tie_word_embeddings ? &embedding_ : &untied_head_);
+  if (ends_model()) {
+    all.push_back(config_.tie_word_embeddings ? &embedding_ : &untied_head_);
+  }
   return all;
 }
 

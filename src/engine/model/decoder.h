@@ -2,12 +2,15 @@
 // 2023, "LLaMA"). What each family has of its own stands in its file of src/architecture/families.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/model/causal_lm.h"
 #include "engine/model/decoder_layer.h"
 #include "engine/model/gradient_checkpointing.h"
+#include "engine/model/model_part.h"
 #include "engine/model/parameter_source.h"
 #include "engine/model/rope.h"
 #include "engine/model/split_hooks.h"
@@ -20,22 +23,27 @@ SplitRules decoder_split_rules();
 class Decoder : public CausalLM {
  public:
   /// Layers may have parts of their features, as decoder_split_rules() says (whole heads): set_split_hooks() must then
-  /// add the parts up. A bias that `parameters` leaves undefined is none.
-  Decoder(ModelConfig config, const ParameterSource& parameters);
+  /// add the parts up. A bias that `parameters` leaves undefined is none. `part`: what is built of the model; where it
+  /// ends it with a head that is tied to the embeddings, these too.
+  Decoder(ModelConfig config, const ParameterSource& parameters, ModelPart part = {});
   Decoder(const Decoder&) = delete;  // units() and linears() hand out pointers into it
 
   at::Tensor logits(const PackedBatch& batch) override;
-  at::Tensor loss_sum(const PackedBatch& batch, double gradient) override;
+  at::Tensor forward(const PackedBatch& batch, const at::Tensor& input_TH, double gradient) override;
+  bool begins_model() const override { return first_layer_ == 0; }
+  bool ends_model() const override { return first_layer_ + num_layers() == config_.num_layers; }
+  int64_t first_layer() const override { return first_layer_; }
+  at::ScalarType residual_dtype() const override { return layers_.front().q_proj.weight_OI.scalar_type(); }
   std::vector<NamedTensor> parameters() const override;
   std::vector<Linear*> linears() override;
   std::vector<Linear*> linears_and_head() override;
   const ModelConfig& config() const override { return config_; }
   ActivationCost activation_cost(int64_t tokens, int64_t longest) const override;
-  void set_checkpointed_layers(int64_t count) override { checkpointed_layers_ = count; }
+  void set_checkpointed_layers(int64_t count) override;
   void set_training(bool on) override;
 
-  /// "model.embed_tokens", "model.layers.0" and so on, and "lm_head" with the last norm. Adapters that are put on
-  /// belong to their layers.
+  /// Of "model.embed_tokens", "model.layers.0" and so on, and "lm_head" with the last norm, those that are here.
+  /// Adapters that are put on belong to their layers.
   std::vector<ParameterUnit> units() override;
   void set_unit_hooks(UnitHooks* hooks) override { hooks_.set(hooks); }
   SplitRules split_rules() const override { return decoder_split_rules(); }
@@ -50,10 +58,14 @@ class Decoder : public CausalLM {
     KeptAttention* kept = nullptr;      ///< of a checkpointed layer: what the first run leaves for the second
   };
 
-  int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + 1; }
+  int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
+  bool has_embedding() const { return embedding_.weight_OI.defined(); }
+  int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + (has_embedding() ? 1 : 0); }
   int64_t last_unit() const { return unit_of_layer(layers_.size()); }
   const Linear& head() const { return config_.tie_word_embeddings ? embedding_ : untied_head_; }
 
+  void take_embedding(const ParameterSource& parameters);
+  void take(const ParameterSource& parameters, const ParameterSpec& spec, const std::function<at::Tensor&()>& place_of);
   at::Tensor embed(const PackedBatch& batch) const;
   /// The state's sum, and its norm.
   NormedSum add_norm(const LayerState& state, const RmsNorm& norm) const;
@@ -65,17 +77,18 @@ class Decoder : public CausalLM {
   LayerResult run_layer(size_t index, const LayerState& input, const LayerRun& run) const;
   LayerState checkpoint_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
                               const RotaryTable& rotary) const;
-  /// The state after the last layer, before the last norm.
-  LayerState run_layers(const PackedBatch& batch);
-  at::Tensor final_hidden(const PackedBatch& batch);
+  /// The state after the last layer that is here, of the stream that the first one takes in.
+  LayerState run_layers(const PackedBatch& batch, const at::Tensor& input_TH);
+  at::Tensor final_hidden(const PackedBatch& batch, const at::Tensor& input_TH);
 
   ModelConfig config_;
+  int64_t first_layer_;
   Linear embedding_;                  ///< a linear layer where the head is tied to it
-  std::vector<DecoderLayer> layers_;  ///< never resized
+  std::vector<DecoderLayer> layers_;  ///< at least one; never resized
   RmsNorm final_norm_{"model.norm", {}};
   Linear untied_head_{.path = "lm_head"};
-  std::vector<ParameterUnit> units_;  ///< without adapters
-  RotaryCache rotary_;
+  std::vector<ParameterUnit> units_;   ///< without adapters
+  std::optional<RotaryCache> rotary_;  ///< always there
   HookedUnits hooks_;
   SplitProducts split_;
   int64_t checkpointed_layers_ = 0;

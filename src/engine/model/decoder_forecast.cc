@@ -57,13 +57,12 @@ int64_t dropped_attention_bytes(const ModelConfig& config, const DecoderLayer& l
 
 }  // namespace
 
-ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tensor& embedding_VH,
+ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_trains,
                                        std::span<const DecoderLayer> layers, const at::Tensor& head_VH, int64_t tokens,
                                        int64_t longest) {
   ActivationCost cost;
-  cost.loss_bytes = linear_cross_entropy_bytes(tokens, head_VH);
-  const auto first =
-      embedding_VH.requires_grad() ? layers.begin() : std::ranges::find_if(layers, &DecoderLayer::trains);
+  cost.loss_bytes = head_VH.defined() ? linear_cross_entropy_bytes(tokens, head_VH) : 0;
+  const auto first = input_trains ? layers.begin() : std::ranges::find_if(layers, &DecoderLayer::trains);
   if (first == layers.end()) {
     return cost;
   }
@@ -71,14 +70,15 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tens
   for (auto layer = first; layer != layers.end(); ++layer) {
     adapters = std::max(adapters, adapter_bytes(*layer));
   }
-  const auto element = static_cast<int64_t>(embedding_VH.element_size());
+  const at::Tensor& weight = layers.front().q_proj.weight_OI;
+  const auto element = static_cast<int64_t>(weight.element_size());
   cost.layers = layers.end() - first;
   const int64_t dropped = dropped_attention_bytes(config, layers.front(), element, longest);
   cost.layer_bytes = tokens * (kept_bytes(config, layers.front(), element) + adapters + dropped);
   // The residual sum that it starts from, and what attention leaves on the CPU.
   const int64_t queries = layers.front().q_proj.weight_OI.size(0);
   const int64_t attended = element * queries + kStatistic * queries / config.head_dim;
-  cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (embedding_VH.is_cpu() ? attended : 0));
+  cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (weight.is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
   cost.working_bytes = tokens * element * 4 * (layers.front().gate_proj.weight_OI.size(0) + config.hidden_size) +
                        copy_bytes(layers.front(), tokens);

@@ -9,9 +9,9 @@
 
 namespace assay::engine {
 
-/// Of a decoder with these parts: the weights of its embedding and of its head, and its layers, at least one. See
-/// CausalLM::activation_cost().
-ActivationCost decoder_activation_cost(const ModelConfig& config, const at::Tensor& embedding_VH,
+/// Of a decoder, or a part of one, with these layers, at least one, and this head (undefined: the part has none).
+/// `input_trains`: what the first layer takes in has a gradient. See CausalLM::activation_cost().
+ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_trains,
                                        std::span<const DecoderLayer> layers, const at::Tensor& head_VH, int64_t tokens,
                                        int64_t longest);
 

@@ -19,12 +19,16 @@ ParameterMaker maker_of(const ModelConfig& config, const std::string& model_dir,
 
 std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
                                      uint64_t seed, bool& random_weights, const TensorPlace& place,
-                                     const MadeParameters& made) {
+                                     const ModelPart& part, const MadeParameters& made) {
   const ModelConfig config = value_or_throw(architecture::ReadModelConfig(model_dir));
   ParameterMaker maker = maker_of(config, model_dir, {dtype, device, config.initializer_range, seed});
-  std::unique_ptr<CausalLM> model = std::make_unique<Decoder>(config, maker.source(decoder_split_rules(), place, made));
-  if (maker.weights() != nullptr) {
-    maker.weights()->check_all_taken(config.tie_word_embeddings);
+  std::unique_ptr<CausalLM> model =
+      std::make_unique<Decoder>(config, maker.source(decoder_split_rules(), place, made), part);
+  if (Weights* weights = maker.weights(); weights != nullptr) {
+    for (const ParameterSpec& spec : architecture::AllParameters(config)) {
+      weights->pass_over(spec.name);  // what other parts take
+    }
+    weights->check_all_taken(config.tie_word_embeddings);
   }
   random_weights = maker.weights() == nullptr;
   return model;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/model/causal_lm.h"
+#include "engine/model/model_part.h"
 #include "engine/model/parameter_maker.h"
 
 namespace assay::engine {
@@ -21,11 +22,11 @@ namespace assay::engine {
 /// that already has `dtype` is the mapped file itself, copy-on-write: training it never changes the file. When the
 /// folder holds no weights at all they are drawn from N(0, initializer_range) by `seed` (norms 1, biases 0), the same
 /// for every number of threads, and `random_weights` is set. All parameters require grad.
-/// Of each parameter only what the rank at `place` has is kept; those that are in `made` already are taken from there.
-/// Throws StatusError with one line that names the file and the tensor.
+/// Only `part` of the model is built, and of each parameter only what the rank at `place` has is kept; those that are
+/// in `made` already are taken from there. Throws StatusError with one line that names the file and the tensor.
 std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
                                      uint64_t seed, bool& random_weights, const TensorPlace& place = {},
-                                     const MadeParameters& made = {});
+                                     const ModelPart& part = {}, const MadeParameters& made = {});
 
 /// What load_model() takes the parameters from. Throws StatusError.
 ParameterMaker parameter_maker(const std::string& model_dir, at::ScalarType dtype, at::Device device, uint64_t seed);

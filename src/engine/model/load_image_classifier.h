@@ -22,7 +22,7 @@ struct ImageClassifierOptions {
   /// The classes to tell apart; empty: those of config.json. With another number of them than the stored head has, the
   /// head starts anew.
   std::vector<std::string> labels;
-  VitPart part = {};        ///< what is built of the model
+  ModelPart part = {};      ///< what is built of the model
   TensorPlace tensor = {};  ///< what of each parameter is kept, by vit_split_rules()
 };
 

@@ -20,6 +20,8 @@ struct ParameterRef {
   bool between_blocks = false;
   /// The ranks of ShardGroups::tensor have it too, each with a part of its gradient: their sum counts.
   bool sums_gradient = false;
+  /// The ranks of ShardGroups::ends have it too, each with a part of its gradient: their sum counts.
+  bool at_both_ends = false;
   /// Of an expert, of which ranks may hold different ones: each rank lists those that it holds (see ShardGroups).
   bool expert = false;
 };

@@ -137,7 +137,7 @@ SplitRules vit_split_rules() {
   return kVitSplitRules;
 }
 
-Vit::Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype, VitPart part)
+Vit::Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype, ModelPart part)
     : config_(std::move(config)), dtype_(dtype), first_layer_(part.first_layer) {
   const int64_t end = part.layers < 0 ? config_.num_layers : first_layer_ + part.layers;
   TORCH_CHECK(first_layer_ >= 0 && first_layer_ < end && end <= config_.num_layers, "layers ", first_layer_, " to ",

@@ -11,6 +11,7 @@
 #include "engine/kernels/ops.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/image_classifier.h"
+#include "engine/model/model_part.h"
 #include "engine/model/parameter_source.h"
 #include "engine/model/split_hooks.h"
 #include "engine/model/unit_hooks.h"
@@ -31,13 +32,6 @@ struct VitLayer {
   Linear intermediate, down;
 };
 
-/// Consecutive layers of the encoder. The embeddings go with the first of all layers, the last norm and the classifier
-/// with the last.
-struct VitPart {
-  int64_t first_layer = 0;
-  int64_t layers = -1;  ///< -1: all that follow
-};
-
 SplitRules vit_split_rules();
 
 class Vit : public ImageClassifier, public Splittable {
@@ -49,7 +43,7 @@ class Vit : public ImageClassifier, public Splittable {
   /// `part`: what is built of the model. Query, key, value and the MLP's first product may have fewer rows than asked
   /// for (whole heads), and the products after them as many columns; a bias may be undefined: there is none then. With
   /// such weights set_split_hooks() must add the parts up.
-  Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype, VitPart part = {});
+  Vit(VitConfig config, const ParameterSource& parameters, at::ScalarType dtype, ModelPart part = {});
 
   at::Tensor logits(const at::Tensor& pixels_BCHW) override;
   at::Tensor loss(const at::Tensor& pixels_BCHW, const at::Tensor& labels_B) override;

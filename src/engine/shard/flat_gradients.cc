@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace assay::engine {
@@ -10,6 +11,22 @@ namespace {
 
 at::ScalarType dtype_of_sum(const ShardPolicy& policy, at::ScalarType travels_as) {
   return policy.several_backwards && c10::elementSize(travels_as) < sizeof(float) ? at::kFloat : travels_as;
+}
+
+/// sum += factor * gradient. On a CPU libtorch copies a gradient of another dtype as a whole: stretch by stretch it is
+/// a copy that stays in the cache.
+void add_scaled_to(const at::Tensor& sum, const at::Tensor& gradient, double factor) {
+  constexpr int64_t kStretch = 1 << 16;
+  if (!sum.is_cpu() || sum.scalar_type() == gradient.scalar_type() || !gradient.is_contiguous()) {
+    sum.add_(gradient, factor);
+    return;
+  }
+  const at::Tensor flat = gradient.view(-1);
+  const at::Tensor flat_sum = sum.view(-1);
+  for (int64_t begin = 0; begin < flat.numel(); begin += kStretch) {
+    const int64_t count = std::min(kStretch, flat.numel() - begin);
+    flat_sum.narrow(0, begin, count).add_(flat.narrow(0, begin, count), factor);
+  }
 }
 
 }  // namespace
@@ -60,7 +77,7 @@ void FlatGradients::add(size_t parameter, const at::Tensor& gradient) {
   }
   const at::Tensor place = flat().narrow(0, p.offset, p.elements).view(p.shape);
   if (written_[parameter]) {
-    place.add_(gradient, ranks_.gradient_factor);
+    add_scaled_to(place, gradient, ranks_.gradient_factor);
   } else {
     place.copy_(gradient);
     if (ranks_.gradient_factor != 1) {

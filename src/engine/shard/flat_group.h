@@ -1,6 +1,6 @@
 // Weights and gradients of the parameters of one unit that have one dtype, are all trainable or all frozen, all count
-// in the gradient norm or not, are all of experts that ranks divide or not, and all have gradients that tensor ranks
-// add up or not.
+// in the gradient norm or not, are all of experts that ranks divide or not, and all have gradients that the same other
+// ranks add up.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,7 @@ struct FlatGroup {
   bool counts_in_norm;                       ///< see ParameterRef
   bool expert;                               ///< held by other ranks than the rest of the unit
   bool sums_gradient;                        ///< see ParameterRef
+  bool at_both_ends;                         ///< see ParameterRef
 
   FlatGroup(ShardContext& context, const std::string& unit, const std::vector<ParameterRef>& parameters,
             const UnitPlacement& placement, int64_t elements)
@@ -27,7 +28,8 @@ struct FlatGroup {
                 elements),
         counts_in_norm(parameters.front().counts_in_norm),
         expert(is_divided(context, parameters.front())),
-        sums_gradient(parameters.front().sums_gradient) {
+        sums_gradient(parameters.front().sums_gradient),
+        at_both_ends(parameters.front().at_both_ends) {
     if (weights.trainable()) {
       gradients = std::make_unique<FlatGradients>(context, weights.ranks(), weights.layout(),
                                                   context.policy.reduce_dtype.value_or(weights.dtype()), unit,
@@ -41,13 +43,13 @@ struct FlatGroup {
   }
 };
 
-/// Frozen, dtype, not in the norm, of divided experts, gradients added up over tensor ranks.
-using FlatKind = std::tuple<bool, at::ScalarType, bool, bool, bool>;
+/// Frozen, dtype, not in the norm, of divided experts, gradients added up over tensor ranks, over both ends.
+using FlatKind = std::tuple<bool, at::ScalarType, bool, bool, bool, bool>;
 
 /// What the parameters of a group have in common.
 inline FlatKind flat_kind(const ShardContext& context, const ParameterRef& p) {
-  return {!p.tensor->requires_grad(), p.tensor->scalar_type(), !p.counts_in_norm, FlatGroup::is_divided(context, p),
-          p.sums_gradient};
+  return {!p.tensor->requires_grad(),        p.tensor->scalar_type(), !p.counts_in_norm,
+          FlatGroup::is_divided(context, p), p.sums_gradient,         p.at_both_ends};
 }
 
 }  // namespace assay::engine

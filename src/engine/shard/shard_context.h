@@ -12,7 +12,8 @@ namespace assay::engine {
 
 /// The ranks that split one copy of everything, the ranks that hold copies of this rank's part, and the ranks that hold
 /// other parts of the same model (tensor and pipeline ranks), with which gradient norm and overflow are agreed on; of
-/// these, `tensor` have parts of the same layers. Null: this rank alone. All outlive the engine.
+/// these, `tensor` have parts of the same layers, and `ends` the first and the last layers. Null: this rank alone. All
+/// outlive the engine.
 ///
 /// Where the experts of a layer are divided, `experts` are the ranks that hold different ones of them, and exchange
 /// tokens; of the ranks that hold the same experts as this one, `expert_shard` and `expert_replicate` are what `shard`
@@ -28,6 +29,7 @@ struct ShardGroups {
   Communicator* replicate = nullptr;
   Communicator* model = nullptr;
   Communicator* tensor = nullptr;
+  Communicator* ends = nullptr;
   Communicator* experts = nullptr;
   Communicator* expert_shard = nullptr;
   Communicator* expert_replicate = nullptr;

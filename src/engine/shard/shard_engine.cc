@@ -296,17 +296,23 @@ void ShardEngine::check_same_use(const std::vector<bool>& used) {
   }
 }
 
-/// Of parameters that tensor ranks share: each has the gradient of its own part of the features.
+/// Of parameters that ranks of one model share: each has the gradient of its own part of the features, or of its own
+/// use of them.
 void ShardEngine::sum_shared_gradients() {
-  if (context_.groups.tensor == nullptr) {
-    return;
-  }
-  for (const FlatGroup* group : reducer_->groups()) {
-    const at::Tensor gradient = group->sums_gradient ? group->gradients->reduced() : at::Tensor();
-    if (gradient.defined()) {
+  const auto add_up = [this](Communicator* ranks, const FlatGroup& group) {
+    const at::Tensor gradient = group.gradients->reduced();
+    if (ranks != nullptr && gradient.defined()) {
       const at::Tensor sum = gradient.to(context_.device);
-      context_.groups.tensor->all_reduce(sum, ReduceOp::kSum, "gradients of shared parameters")->wait();
+      ranks->all_reduce(sum, ReduceOp::kSum, "gradients of shared parameters")->wait();
       gradient.copy_(sum);
+    }
+  };
+  for (const FlatGroup* group : reducer_->groups()) {
+    if (group->sums_gradient) {
+      add_up(context_.groups.tensor, *group);
+    }
+    if (group->at_both_ends) {
+      add_up(context_.groups.ends, *group);
     }
   }
 }

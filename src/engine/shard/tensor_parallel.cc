@@ -69,7 +69,7 @@ std::vector<ParameterUnit> TensorParallel::units() {
     for (ParameterRef& parameter : unit.parameters) {
       const TensorSplit split = split_of(model_.split_rules(), parameter.name);
       const bool on_all_ranks = split == TensorSplit::kReplicated || split == TensorSplit::kShared;
-      parameter.counts_in_norm = ranks_.rank() == 0 || !on_all_ranks;
+      parameter.counts_in_norm &= ranks_.rank() == 0 || !on_all_ranks;
       parameter.sums_gradient = split == TensorSplit::kShared && parameter.tensor->requires_grad();
     }
   }

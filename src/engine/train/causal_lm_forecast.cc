@@ -4,6 +4,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "engine/model/load.h"
 #include "engine/model/status_error.h"
 #include "engine/optim/optimizer.h"
+#include "engine/shard/pipeline_schedule.h"
 #include "engine/shard/shard_engine.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/causal_lm_session.h"
@@ -125,16 +127,16 @@ int64_t index_bytes(const PackedBatch& batch) {
                               batch.supervised_positions_S.nbytes() + batch.supervised_targets_S.nbytes());
 }
 
-/// The first rank of a plan, as shapes.
+/// The first rank of a stage of a plan, as shapes.
 class Rehearsal {
  public:
-  Rehearsal(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks)
-      : plan_(plan), local_ranks_(local_ranks), batch_(beside_shapes(largest)) {
+  Rehearsal(const job::TunePlan& plan, const PackedBatch& largest, int64_t stage, int64_t local_ranks)
+      : plan_(plan), stage_(stage), local_ranks_(local_ranks), batch_(beside_shapes(largest)) {
     const bool over_ranks = job::IsOverRanks(plan);
     if (over_ranks) {
       join_nobody();
     }
-    make_model(over_ranks ? place_of(plan, groups_->model_rank()).tensor : TensorPlace{});
+    make_model(over_ranks ? place_of(plan, groups_->model_rank()) : PartPlace{});
     over_ranks ? make_engine() : make_optimizer_alone();
     const int64_t tensors = memory_.peak_bytes() + staging_bytes(/*of_steps=*/false);
     add_phase("init", held(), 0, {.tensor_bytes = tensors, .others_bytes = tensors, .mapped_bytes = all_mapped_bytes_});
@@ -148,8 +150,7 @@ class Rehearsal {
       reset_held();
       go_through_step();
     }
-    const int64_t beside =
-        staging_bytes(/*of_steps=*/true) + plan_.gradient_accumulation_steps * index_bytes(batch_) + packed_bytes_;
+    const int64_t beside = staging_bytes(/*of_steps=*/true) + micro_batches() * index_bytes(batch_) + packed_bytes_;
     const int64_t tensors = memory_.peak_bytes() + beside;
     const int64_t mapped = mapped_bytes();
     add_phase("steady", held(), kept_bytes_,
@@ -162,25 +163,40 @@ class Rehearsal {
     return forecast_;
   }
 
+  /// What the first stage receives of this one to save it.
+  int64_t sent_bytes() const {
+    int64_t bytes = 0;
+    for_each_trainable([&](const FlatGroup& group) {
+      for (const FlatParameter& p : group.weights.layout().parameters()) {
+        bytes += group.at_both_ends ? 0 : c10::multiply_integers(whole_of(p)) * saved_element_bytes(group.weights);
+      }
+    });
+    return bytes;
+  }
+
  private:
   void join_nobody() {
-    world_ = make_fake_communicator({.rank = 0, .size = static_cast<int>(plan_.number_ranks)});
+    world_ = make_fake_communicator(
+        {.rank = static_cast<int>(stage_ * plan_.knobs.tp_size), .size = static_cast<int>(plan_.number_ranks)});
     groups_ = std::make_unique<StrategyGroups>(plan_, policy_of(plan_), *world_, local_ranks_);
   }
 
-  void make_model(const TensorPlace& place) {
+  int64_t micro_batches() const { return plan_.gradient_accumulation_steps * job::MicroBatches(plan_); }
+
+  void make_model(const PartPlace& place) {
     const bool shares = job::IsOverRanks(plan_) && are_shared(c10::kCPU, local_ranks_);
     ShapeSource shapes(plan_.model_dir, parse_dtype(plan_.dtype), shares);
     const ParameterSource source = [&](const ParameterSpec& spec) {
       const auto [whole, is_shared] = shapes(spec);
-      const at::Tensor parameter = cut_for_rank(decoder_split_rules(), spec.name, whole, place, is_shared);
+      const at::Tensor parameter = cut_for_rank(decoder_split_rules(), spec.name, whole, place.tensor, is_shared);
       return parameter.defined() ? parameter.requires_grad_() : parameter;
     };
-    model_ = std::make_unique<Decoder>(value_or_throw(architecture::ReadModelConfig(plan_.model_dir)), source);
+    const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan_.model_dir));
+    model_ = std::make_unique<Decoder>(config, source, place.part_of(config.num_layers));
     shared_ = shapes.finish();
     all_mapped_bytes_ = mapped_bytes();
     if (plan_.method == "lora") {
-      apply_lora(*model_, plan_.lora, plan_.seed, place);
+      apply_lora(*model_, plan_.lora, plan_.seed, place.tensor);
     }
   }
 
@@ -215,13 +231,22 @@ class Rehearsal {
   }
 
   void go_through_step() {
-    // The third micro-batch finds what the second found.
-    const int64_t micro_batches = std::min<int64_t>(plan_.gradient_accumulation_steps, 2);
-    for (int64_t i = 1; i <= micro_batches; ++i) {
-      const int64_t before = memory_.live_bytes();
-      const at::Tensor loss = model_->loss_sum(batch_, 1.0);
-      kept_bytes_ = memory_.live_bytes() - before;
-      updater_->backward(loss, 1.0, i == micro_batches);
+    // The one after those in flight finds what the one after it finds.
+    const int64_t stages = plan_.knobs.pp_size;
+    const int64_t passes = std::min(micro_batches(), micro_batches_in_flight(stage_, stages, micro_batches()) + 1);
+    std::deque<at::Tensor> in_flight;
+    const int64_t before = memory_.live_bytes();
+    for (const PipelineTurn& turn : one_forward_one_backward(stage_, stages, passes)) {
+      if (turn.kind == PipelineTurn::Kind::kForward) {
+        in_flight.push_back(model_->forward(batch_, stream(), 1.0));
+        kept_bytes_ = memory_.live_bytes() - before;
+        continue;
+      }
+      const at::Tensor output = std::exchange(in_flight.front(), {});
+      in_flight.pop_front();
+      const bool last = turn.micro_batch + 1 == passes;
+      model_->ends_model() ? updater_->backward(output, 1.0, last)
+                           : updater_->backward_from(output, at::empty_like(output), last);
     }
     if (engine_ != nullptr) {
       engine_->rehearse_update();
@@ -229,6 +254,15 @@ class Rehearsal {
     for (const at::Tensor& parameter : trainable_) {
       parameter.mutable_grad().reset();
     }
+  }
+
+  /// What the stage before this one gave.
+  at::Tensor stream() const {
+    if (model_->begins_model()) {
+      return {};
+    }
+    const auto options = at::TensorOptions(model_->residual_dtype()).device(at::kMeta);
+    return at::empty({batch_.tokens(), model_->config().hidden_size}, options).requires_grad_();
   }
 
   void reset_held() {
@@ -255,6 +289,7 @@ class Rehearsal {
 
   void add_phase(const char* name, const MemoryByKind& held, int64_t activations, MemoryPhase phase) {
     phase.ledger = ledger_event(held, activations, phase.tensor_bytes + mapped_bytes(), /*on_cpu=*/true);
+    phase.ledger.rank = stage_ * plan_.knobs.tp_size;
     phase.ledger.phase = name;
     phase.ledger.source = "predicted";
     forecast_.phases.push_back(std::move(phase));
@@ -267,7 +302,11 @@ class Rehearsal {
     }
     int64_t bytes = 0;
     const ShardGroups groups = groups_->groups();
-    for (Communicator* group : std::set<Communicator*>{world_.get(), groups.shard, groups.replicate, groups.model}) {
+    std::set<Communicator*> users = {world_.get(), groups.shard, groups.replicate, groups.model};
+    if (plan_.method == "full" && model_->config().tie_word_embeddings) {
+      users.insert(groups.ends);
+    }
+    for (Communicator* group : users) {
       const bool used = of_steps || (group == world_.get() && groups_->splits_world());
       bytes += used && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;
     }
@@ -279,13 +318,12 @@ class Rehearsal {
     int64_t copies = 0;
     int64_t most = 0;
     std::vector<std::pair<int64_t, int64_t>> parts;  // of each parameter the bytes here, and of all of it
-    for_each_trainable([&](const FlatWeights& weights) {
+    for_each_trainable([&](const FlatGroup& group) {
+      const FlatWeights& weights = group.weights;
       const auto resting = static_cast<int64_t>(weights.resting_shard().element_size());
-      const int64_t element =
-          plan_.method == "full" ? static_cast<int64_t>(c10::elementSize(parse_dtype(plan_.dtype))) : resting;
+      const int64_t element = saved_element_bytes(weights);
       for (const FlatParameter& p : weights.layout().parameters()) {
-        const auto whole = whole_shape(decoder_split_rules(), p.name, p.shape, plan_.knobs.tp_size);
-        parts.emplace_back(p.elements * element, c10::multiply_integers(whole) * element);
+        parts.emplace_back(p.elements * element, c10::multiply_integers(whole_of(p)) * element);
         copies += parts.back().first;
       }
       most = std::max(most, copies + (weights.layout().ranks() > 1 ? weights.layout().elements() * resting : 0));
@@ -306,17 +344,28 @@ class Rehearsal {
     return most;
   }
 
-  void for_each_trainable(const std::function<void(const FlatWeights&)>& visit) const {
+  std::vector<int64_t> whole_of(const FlatParameter& p) const {
+    return whole_shape(decoder_split_rules(), p.name, p.shape, plan_.knobs.tp_size);
+  }
+
+  /// Weights are saved in the plan's dtype, adapters as the optimiser has them.
+  int64_t saved_element_bytes(const FlatWeights& weights) const {
+    return static_cast<int64_t>(plan_.method == "full" ? c10::elementSize(parse_dtype(plan_.dtype))
+                                                       : weights.resting_shard().element_size());
+  }
+
+  void for_each_trainable(const std::function<void(const FlatGroup&)>& visit) const {
     for (const auto& unit : engine_->units()) {
       for (const auto& group : unit->groups) {
         if (group->weights.trainable()) {
-          visit(group->weights);
+          visit(*group);
         }
       }
     }
   }
 
   const job::TunePlan& plan_;
+  int64_t stage_;
   int64_t local_ranks_;
   PackedBatch batch_;
   ShapeMemory memory_;
@@ -337,6 +386,29 @@ class Rehearsal {
   CausalLmForecast forecast_;
 };
 
+/// Of the stages' forecasts, each phase of the stage that takes most in it; others then take what all do on average.
+/// The first one saves what the others have too, `received_bytes`.
+CausalLmForecast highest_in_each_phase(std::vector<CausalLmForecast> stages, int64_t received_bytes) {
+  if (MemoryPhase& last = stages.front().phases.back(); last.ledger.phase == "save") {
+    last.tensor_bytes += received_bytes;
+    last.ledger.temporaries_bytes += received_bytes;
+    last.ledger.peak_bytes += received_bytes;
+  }
+  CausalLmForecast forecast = stages.front();
+  for (size_t i = 0; i < forecast.phases.size(); ++i) {
+    MemoryPhase& phase = forecast.phases[i];
+    int64_t others_bytes = 0;
+    for (const CausalLmForecast& stage : stages) {
+      others_bytes += stage.phases[i].others_bytes / static_cast<int64_t>(stages.size());
+      if (stage.phases[i].ledger.peak_bytes > phase.ledger.peak_bytes) {
+        phase = stage.phases[i];
+      }
+    }
+    phase.others_bytes = others_bytes;
+  }
+  return forecast;
+}
+
 }  // namespace
 
 const job::MemoryLedger& CausalLmForecast::highest() const {
@@ -350,7 +422,14 @@ const MemoryPhase& CausalLmForecast::highest_of(int64_t ranks) const {
 CausalLmForecast forecast_memory(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks,
                                  int64_t room_bytes) {
   const auto with_checkpointed = [&](int64_t layers) {
-    return Rehearsal(plan, largest, local_ranks).go_through(layers);
+    std::vector<CausalLmForecast> stages;
+    int64_t received_bytes = 0;
+    for (int64_t stage = 0; stage < plan.knobs.pp_size; ++stage) {
+      Rehearsal rehearsal(plan, largest, stage, local_ranks);
+      stages.push_back(rehearsal.go_through(layers));
+      received_bytes += stage > 0 ? rehearsal.sent_bytes() : 0;
+    }
+    return highest_in_each_phase(std::move(stages), received_bytes);
   };
   const int64_t layers = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers;
   const int64_t asked_for = layers_asked_for(plan.gradient_checkpointing, layers);

@@ -9,9 +9,11 @@
 #include "architecture/model_config.h"
 #include "base/text.h"
 #include "engine/kernels/memory.h"
+#include "engine/model/decoder.h"
 #include "engine/model/load.h"
 #include "engine/model/packing.h"
 #include "engine/model/status_error.h"
+#include "engine/shard/pipeline_schedule.h"
 #include "engine/train/causal_lm_forecast.h"
 #include "engine/train/device.h"
 #include "engine/train/machine_parameters.h"
@@ -55,8 +57,9 @@ void make_room_for_mapped_weights(int64_t budget_bytes, c10::Device device) {
 }
 
 TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups* groups) {
-  return {.batch_size = plan.batch_size,
-          .accumulation_steps = plan.gradient_accumulation_steps,
+  const int64_t pieces = job::MicroBatches(plan);
+  return {.batch_size = plan.batch_size / pieces,
+          .accumulation_steps = plan.gradient_accumulation_steps * pieces,
           .max_length = plan.model_max_length,
           .shuffle = plan.shuffle,
           .seed = plan.seed,
@@ -73,13 +76,33 @@ void check_divides(const job::TunePlan& plan) {
                                                .layers = config.num_layers}));
 }
 
-/// Of the whole tensors of which these are the first tensor rank's parts.
-int64_t elements(const std::vector<NamedTensor>& tensors, SplitRules rules, int64_t tensor_ranks) {
+int64_t elements(const std::vector<NamedTensor>& tensors) {
   int64_t sum = 0;
   for (const auto& [name, tensor] : tensors) {
-    sum += c10::multiply_integers(whole_shape(rules, name, tensor.sizes().vec(), tensor_ranks));
+    sum += tensor.numel();
   }
   return sum;
+}
+
+/// Of the whole model, whichever part of it is here.
+void count_parameters(const job::TunePlan& plan, CausalLmSession& session) {
+  Decoder whole(session.model->config(), [&](const ParameterSpec& spec) {
+    return at::empty(spec.shape, at::TensorOptions(parse_dtype(plan.dtype)).device(at::kMeta)).requires_grad_();
+  });
+  if (session.lora) {
+    apply_lora(whole, plan.lora, plan.seed, {});
+  }
+  session.trainable_parameters = elements(trainable_parameters(whole));
+  session.parameters = elements(whole.parameters()) + (session.lora ? session.trainable_parameters : 0);
+}
+
+std::unique_ptr<Pipeline> make_pipeline(const CausalLM& model, const StrategyGroups* groups) {
+  return std::make_unique<Pipeline>(PipelineStage{.begins_model = model.begins_model(),
+                                                  .ends_model = model.ends_model(),
+                                                  .hidden = model.config().hidden_size,
+                                                  .dtype = model.residual_dtype(),
+                                                  .ranks = groups == nullptr ? nullptr : groups->pipeline(),
+                                                  .back = groups == nullptr ? nullptr : groups->pipeline_back()});
 }
 
 /// Returns the bytes that packed copies will take.
@@ -131,12 +154,13 @@ void read_model(const job::TunePlan& plan, const RankEnvironment& environment, c
   const MadeParameters made = make_on_machine(session.world.get(), environment, device, what, [&] {
     return parameter_maker(plan.model_dir, dtype, device, plan.seed);
   });
-  const TensorPlace place =
-      session.groups == nullptr ? TensorPlace{} : place_of(plan, session.groups->model_rank()).tensor;
+  const PartPlace place = session.groups == nullptr ? PartPlace{} : place_of(plan, session.groups->model_rank());
   do_on_all_ranks(session.world.get(), device, what, [&] {
-    session.model = load_model(plan.model_dir, dtype, device, plan.seed, session.random_weights, place, made);
+    const ModelPart part = place.part_of(value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers);
+    session.model =
+        load_model(plan.model_dir, dtype, device, plan.seed, session.random_weights, place.tensor, part, made);
     if (plan.method == "lora") {
-      session.lora = apply_lora(*session.model, plan.lora, plan.seed, place);
+      session.lora = apply_lora(*session.model, plan.lora, plan.seed, place.tensor);
     }
   });
 }
@@ -155,15 +179,11 @@ int64_t make_optimizer_of(const job::TunePlan& plan, const std::vector<NamedTens
 /// What updates the model, which has all its parameters so far. Returns the bytes of the optimiser's states that no
 /// step has written to yet.
 int64_t make_updates(const job::TunePlan& plan, const ShardPolicy& policy, CausalLmSession& session) {
-  std::vector<NamedTensor> trainable = trainable_parameters(*session.model);
-  const SplitRules rules = session.model->split_rules();
-  session.trainable_parameters = elements(trainable, rules, plan.knobs.tp_size);
-  session.parameters = elements(session.model->parameters(), rules, plan.knobs.tp_size) +
-                       (session.lora ? session.trainable_parameters : 0);
+  count_parameters(plan, session);
+  session.pipeline = make_pipeline(*session.model, session.groups.get());
   if (session.world == nullptr) {
-    return make_optimizer_of(plan, trainable, session);
+    return make_optimizer_of(plan, trainable_parameters(*session.model), session);
   }
-  trainable.clear();  // the engine takes the weights unit by unit: nobody else may hold them
   session.tensor = join_tensor_ranks(plan, *session.groups, *session.model);
   Shardable* units = session.tensor == nullptr ? static_cast<Shardable*>(session.model.get()) : session.tensor.get();
   session.engine = std::make_unique<ShardEngine>(*units, policy, session.groups->groups(),
@@ -201,8 +221,13 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
     // Of the file only what the engine has left where it was is still mapped.
     make_room_for_mapped_weights(plan.memory_budget_bytes, device);
   }
-  const StepRoom room{device, untouched_bytes, environment.local_world_size, session.engine != nullptr,
-                      foretold_layers};
+  const StepRoom room{.device = device,
+                      .untouched_bytes = untouched_bytes,
+                      .local_ranks = environment.local_world_size,
+                      .has_gradients = session.engine != nullptr,
+                      .in_flight = micro_batches_in_flight(session.pipeline->stage(), session.pipeline->stages(),
+                                                           plan.gradient_accumulation_steps * job::MicroBatches(plan)),
+                      .foretold_layers = foretold_layers};
   session.checkpointing = set_checkpointing(plan, session.batches->rows(), room, *session.model);
   session.checkpointing.checkpointed_layers =
       agree_on_checkpointing(session.world.get(), session.checkpointing.checkpointed_layers);

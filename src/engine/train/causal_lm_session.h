@@ -16,6 +16,7 @@
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/checkpointing.h"
 #include "engine/train/event_writer.h"
+#include "engine/train/pipeline.h"
 #include "engine/train/strategy.h"
 #include "engine/train/token_batches.h"
 #include "job/tune_plan.h"
@@ -36,6 +37,7 @@ struct CausalLmSession {
   std::unique_ptr<Optimizer> optimizer;
   std::optional<LossScaler> scaler;     ///< with optimizer; unset: the loss is not scaled
   std::unique_ptr<ShardEngine> engine;  ///< with world
+  std::unique_ptr<Pipeline> pipeline;
   std::unique_ptr<TokenBatches> batches;
   int64_t planned_steps = 0;
   CheckpointingChoice checkpointing;

@@ -21,25 +21,42 @@ bool CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, Step
   meter.measure("data", use.data, [&] { window = batches_.window(step, model_.vocab_size(), device_); });
   const bool trains = window.supervised_tokens > 0;
   const bool always_backward = trains && updater.takes_every_batch();
+  // Stages go forward only for what comes back.
+  const bool runs = trains || pipeline_.stages() == 1;
   if (counts_) {
-    count(window, !always_backward, event);
+    count(window, runs && !always_backward, event);
   }
-  const auto tokens = static_cast<double>(window.supervised_tokens);
-  const double factor = updater.loss_scale() / tokens;
-  double sum = 0;
-  for (size_t i = 0; i < window.batches.size(); ++i) {
-    const PackedBatch& batch = window.batches[i];
-    at::Tensor loss;
-    meter.measure("forward", use.forward,
-                  [&] { loss = model_.loss_sum(batch, factor * static_cast<double>(updater.data_ranks())); });
-    if (batch.supervised() > 0 || always_backward) {
-      const bool last = i + 1 == window.batches.size();
-      meter.measure("backward", use.backward, [&] { updater.backward(loss, factor, last); });
-    }
-    sum += loss.item<double>();
-  }
-  event.loss = trains && counts_ ? sum / tokens : 0;
+  const double sum = runs ? run(window, updater, always_backward, meter, use) : 0;
+  event.loss = trains && counts_ ? sum / static_cast<double>(window.supervised_tokens) : 0;
   return trains;
+}
+
+/// Returns the sum of the losses where this stage ends the model.
+double CausalLmTask::run(const TokenWindow& window, Updater& updater, bool always_backward, PhaseMeter& meter,
+                         StepUse& use) {
+  const double factor = updater.loss_scale() / static_cast<double>(window.supervised_tokens);
+  const auto batch_at = [&](int64_t micro) -> const PackedBatch& { return window.batches[static_cast<size_t>(micro)]; };
+  const auto micro_batches = static_cast<int64_t>(window.batches.size());
+  double sum = 0;
+  const auto go_back = [&](int64_t micro, const at::Tensor& output, const at::Tensor& gradient) {
+    const bool last = micro + 1 == micro_batches;
+    if (gradient.defined()) {
+      updater.backward_from(output, gradient, last);
+    } else if (batch_at(micro).supervised() > 0 || always_backward) {
+      updater.backward(output, factor, last);
+    }
+    sum += model_.ends_model() ? output.item<double>() : 0;
+  };
+  pipeline_.train({.micro_batches = micro_batches,
+                   .tokens = [&](int64_t micro) { return batch_at(micro).tokens(); },
+                   .forward =
+                       [&](int64_t micro, const at::Tensor& input) {
+                         const double gradient = factor * static_cast<double>(updater.data_ranks());
+                         return model_.forward(batch_at(micro), input, gradient);
+                       },
+                   .backward = go_back},
+                  meter, use);
+  return sum;
 }
 
 }  // namespace assay::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/model/causal_lm.h"
+#include "engine/train/pipeline.h"
 #include "engine/train/task.h"
 #include "engine/train/token_batches.h"
 
@@ -13,13 +14,16 @@ namespace assay::engine {
 class CausalLmTask : public Task {
  public:
   /// `counts`: rows and losses are this rank's to count, of the ranks that hold one model together. All outlive this.
-  CausalLmTask(CausalLM& model, TokenBatches& batches, c10::Device device, bool counts)
-      : model_(model), batches_(batches), device_(device), counts_(counts) {}
+  CausalLmTask(CausalLM& model, Pipeline& pipeline, TokenBatches& batches, c10::Device device, bool counts)
+      : model_(model), pipeline_(pipeline), batches_(batches), device_(device), counts_(counts) {}
 
   bool train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
 
  private:
+  double run(const TokenWindow& window, Updater& updater, bool always_backward, PhaseMeter& meter, StepUse& use);
+
   CausalLM& model_;
+  Pipeline& pipeline_;
   TokenBatches& batches_;
   c10::Device device_;
   bool counts_;

@@ -25,9 +25,10 @@ std::unique_ptr<Updater> updater_of(const job::TunePlan& plan, CausalLmSession& 
   return make_sharded_updater(*session.engine, session.groups->data_ranks(), reduces_once(plan));
 }
 
-/// Of the ranks with one model, the first counts for all.
+/// Of the ranks with one model one counts for all: the first tensor rank of the last stage, which has the loss.
 bool counts(const CausalLmSession& session) {
-  return session.groups == nullptr || session.groups->model_rank() == 0;
+  const Communicator* tensor = session.groups == nullptr ? nullptr : session.groups->tensor();
+  return session.model->ends_model() && (tensor == nullptr || tensor->rank() == 0);
 }
 
 class CausalLmTraining : public Training {
@@ -36,7 +37,7 @@ class CausalLmTraining : public Training {
       : plan_(plan),
         device_(device),
         session_(std::move(session)),
-        task_(*session_.model, *session_.batches, device, counts(session_)),
+        task_(*session_.model, *session_.pipeline, *session_.batches, device, counts(session_)),
         updater_(updater_of(plan, session_)),
         schedule_(schedule_of(plan, session_.planned_steps)) {}
 
@@ -99,7 +100,7 @@ class CausalLmTraining : public Training {
     const auto dtype = session_.lora ? std::nullopt : std::optional(parse_dtype(plan_.dtype));
     std::vector<NamedTensor> own = full_weights(*session_.engine, first_data_rank, WeightKinds::kTrainable, dtype);
     return first_data_rank
-               ? gather_parts(std::move(own), plan_, session_.model->split_rules(), session_.groups->groups().model)
+               ? gather_parts(std::move(own), session_.model->split_rules(), session_.groups->groups().model)
                : std::move(own);
   }
 

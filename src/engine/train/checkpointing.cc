@@ -91,14 +91,15 @@ int64_t longest_row(const data::TokenFile& rows, const job::TunePlan& plan) {
 }
 
 int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan) {
+  const auto rows_of_micro_batch = static_cast<size_t>(plan.batch_size / job::MicroBatches(plan));
   std::vector<int64_t> lengths = lengths_of(rows, plan);
   if (plan.shuffle || plan.number_ranks > 1) {
     std::ranges::sort(lengths, std::greater<>());
-    lengths.resize(std::min<size_t>(lengths.size(), static_cast<size_t>(plan.batch_size)));
+    lengths.resize(std::min(lengths.size(), rows_of_micro_batch));
   }
   int64_t most = 0;
-  for (size_t begin = 0; begin < lengths.size(); begin += static_cast<size_t>(plan.batch_size)) {
-    const size_t end = std::min(lengths.size(), begin + static_cast<size_t>(plan.batch_size));
+  for (size_t begin = 0; begin < lengths.size(); begin += rows_of_micro_batch) {
+    const size_t end = std::min(lengths.size(), begin + rows_of_micro_batch);
     most = std::max(most, std::accumulate(lengths.begin() + static_cast<int64_t>(begin),
                                           lengths.begin() + static_cast<int64_t>(end), int64_t{0}));
   }
@@ -126,18 +127,23 @@ int64_t agree_on_checkpointing(Communicator* ranks, int64_t layers) {
 
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
                                       CausalLM& model) {
-  const StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan), longest_row(rows, plan)),
-                      .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model, model.linears()),
-                      .accumulates = plan.gradient_accumulation_steps > 1};
-  CheckpointingChoice choice{.layers = need.activations.layers};
+  StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan), longest_row(rows, plan)),
+                .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model, model.linears()),
+                .accumulates = plan.gradient_accumulation_steps > 1};
+  need.activations.layer_bytes *= room.in_flight;
+  need.activations.checkpointed_layer_bytes *= room.in_flight;
+  // Of a part all layers keep activations, as those of the other parts may.
+  CheckpointingChoice choice{.layers = model.is_whole() ? need.activations.layers : model.config().num_layers};
   choice.checkpointed_layers = layers_asked_for(plan.gradient_checkpointing, choice.layers);
   if (choice.checkpointed_layers == job::kAutoCheckpointing) {
     choice.available_bytes = available_bytes(plan, room);
     choice.checkpointed_layers =
-        room.foretold_layers.value_or(fewest_checkpointed_layers(need, choice.available_bytes));
+        room.foretold_layers.value_or(model.first_layer() + fewest_checkpointed_layers(need, choice.available_bytes));
   }
-  choice.step_bytes = step_bytes(need, choice.checkpointed_layers);
-  choice.kept_bytes = kept_bytes(need.activations, choice.checkpointed_layers);
+  const int64_t here =
+      std::clamp<int64_t>(choice.checkpointed_layers - model.first_layer(), 0, need.activations.layers);
+  choice.step_bytes = step_bytes(need, here);
+  choice.kept_bytes = kept_bytes(need.activations, here);
   model.set_checkpointed_layers(choice.checkpointed_layers);
   return choice;
 }

@@ -60,6 +60,7 @@ struct StepRoom {
   int64_t untouched_bytes = 0;  ///< that the optimiser has allocated but not yet written
   int64_t local_ranks = 1;      ///< that share this machine
   bool has_gradients = false;   ///< room for them is taken already
+  int64_t in_flight = 1;        ///< micro-batches whose activations are held at once
   std::optional<int64_t> foretold_layers =
       {};  ///< which checkpointed steps on shapes need, where they were gone through
 };

@@ -18,9 +18,9 @@
 #include "engine/shard/full_weights.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/shard/test_course.h"
-#include "engine/train/pipeline.h"
 #include "engine/train/strategy.h"
 #include "engine/train/vit_parts.h"
+#include "engine/train/vit_pipeline.h"
 
 namespace assay::engine {
 namespace {
@@ -112,7 +112,7 @@ class RankOfMesh {
     tensor_ = join_tensor_ranks(plan_, groups_, *model_);
     Shardable* units = tensor_ == nullptr ? static_cast<Shardable*>(model_.get()) : tensor_.get();
     engine_ = std::make_unique<ShardEngine>(*units, policy_, groups_.groups(), kOptimizer);
-    pipeline_ = std::make_unique<Pipeline>(*model_, groups_.pipeline(), groups_.pipeline_back());
+    pipeline_ = std::make_unique<VitPipeline>(*model_, groups_.pipeline(), groups_.pipeline_back());
   }
 
   HybridCourse train(int64_t steps) {
@@ -135,7 +135,7 @@ class RankOfMesh {
     const bool first_data_rank = groups_.data_rank() == 0;
     auto own = full_weights(*engine_, first_data_rank);
     if (first_data_rank) {
-      own = gather_parts(std::move(own), plan_, model_->split_rules(), groups_.groups().model);
+      own = gather_parts(std::move(own), model_->split_rules(), groups_.groups().model);
     }
     course.weights.insert(own.begin(), own.end());
     const at::NoGradGuard no_grad;
@@ -159,7 +159,7 @@ class RankOfMesh {
   std::unique_ptr<Vit> model_;
   std::unique_ptr<TensorParallel> tensor_;
   std::unique_ptr<ShardEngine> engine_;
-  std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<VitPipeline> pipeline_;
   PhaseMeter meter_{c10::kCPU};
 };
 

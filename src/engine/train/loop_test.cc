@@ -24,7 +24,7 @@ class OneWeight : public CausalLM {
   double gradient_factor = 1;         ///< of the true gradient
 
   at::Tensor logits(const PackedBatch&) override { return weight; }
-  at::Tensor loss_sum(const PackedBatch& batch, double gradient) override {
+  at::Tensor forward(const PackedBatch& batch, const at::Tensor&, double gradient) override {
     batch_tokens.push_back(batch.tokens());
     gradients.push_back(gradient);
     const at::Tensor used = weight * 1;
@@ -33,6 +33,10 @@ class OneWeight : public CausalLM {
     });
     return (used * batch.supervised()).sum();
   }
+  bool begins_model() const override { return true; }
+  bool ends_model() const override { return true; }
+  int64_t first_layer() const override { return 0; }
+  at::ScalarType residual_dtype() const override { return at::kFloat; }
   std::vector<NamedTensor> parameters() const override { return {{"w.weight", weight}}; }
   std::vector<Linear*> linears() override { return {}; }
   std::vector<Linear*> linears_and_head() override { return {}; }
@@ -84,7 +88,8 @@ class LoopTest : public testing::Test {
     EXPECT_TRUE(file.ok());
 
     TokenBatches batches(*file, setting.batches);
-    CausalLmTask task(model_, batches, c10::kCPU, /*counts=*/true);
+    Pipeline pipeline({});
+    CausalLmTask task(model_, pipeline, batches, c10::kCPU, /*counts=*/true);
     const std::vector<at::Tensor> trainable = {model_.weight};
     const auto optimizer = make_optimizer("sgd", model_.parameters(), {});
     const auto updater = make_local_updater(*optimizer, trainable, scaler);

@@ -55,7 +55,7 @@ class MachineParametersTest : public ::testing::Test {
       const MadeParameters made = made_by(rank, dtype, local_ranks);
       EXPECT_THAT(made, SizeIs(expected.size()));
       bool random_weights = false;
-      const auto model = load_model(dir(), dtype, at::kCPU, kSeed, random_weights, {}, made);
+      const auto model = load_model(dir(), dtype, at::kCPU, kSeed, random_weights, {}, {}, made);
       EXPECT_EQ(random_weights, random_weights_);
       const std::vector<NamedTensor> parameters = model->parameters();
       ASSERT_EQ(parameters.size(), expected.size());
@@ -91,7 +91,7 @@ TEST_F(MachineParametersTest, TensorRanksHaveTheirRowsThere) {
   testing::run_ranks(group, [&](Communicator& rank) {
     const MadeParameters made = made_by(rank, at::kFloat);
     bool random_weights = false;
-    const auto model = load_model(dir(), at::kFloat, at::kCPU, kSeed, random_weights, {rank.rank(), 2}, made);
+    const auto model = load_model(dir(), at::kFloat, at::kCPU, kSeed, random_weights, {rank.rank(), 2}, {}, made);
     for (const auto& [name, parameter] : model->parameters()) {
       const bool of_columns = name.ends_with("down_proj.weight") || name.ends_with("o_proj.weight");
       EXPECT_NE(is_mapped(parameter), of_columns) << name;

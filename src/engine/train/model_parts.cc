@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
@@ -12,15 +13,10 @@
 #include <utility>
 
 #include "engine/comm/gather_text.h"
+#include "engine/shard/pipeline_schedule.h"
 
 namespace assay::engine {
 namespace {
-
-/// What the first tensor rank has too is not sent.
-bool is_sent(SplitRules rules, const std::string& name, const TensorPlace& place) {
-  const TensorSplit split = split_of(rules, name);
-  return place.rank == 0 || (split != TensorSplit::kReplicated && split != TensorSplit::kShared);
-}
 
 /// A parameter as another rank has a part of it.
 struct Part {
@@ -41,6 +37,14 @@ std::string list_parts(const std::vector<NamedTensor>& tensors) {
 struct PartLists {
   std::vector<std::string> names;  ///< each once, those of any rank in its order
   std::vector<std::map<std::string, Part>> of_rank;
+
+  /// Whether `rank` brings what it has of `name`: not where it has all of it as a rank before it has.
+  bool brings(int rank, const std::string& name, SplitRules rules) const {
+    const TensorSplit split = split_of(rules, name);
+    const bool is_whole = split == TensorSplit::kReplicated || split == TensorSplit::kShared;
+    const auto lists_it = [&](const std::map<std::string, Part>& parts) { return parts.contains(name); };
+    return !is_whole || std::ranges::none_of(of_rank.begin(), of_rank.begin() + rank, lists_it);
+  }
 
   explicit PartLists(const std::vector<std::string>& lists) {
     for (const std::string& list : lists) {
@@ -90,7 +94,7 @@ std::vector<NamedTensor> join_all(std::vector<NamedTensor> own, const PartLists&
     }
     for (int rank = 1; rank < ranks.size(); ++rank) {
       const auto& of_rank = lists.of_rank[static_cast<size_t>(rank)];
-      if (const auto part = of_rank.find(name); part != of_rank.end()) {
+      if (const auto part = of_rank.find(name); part != of_rank.end() && lists.brings(rank, name, rules)) {
         parts.push_back(receive(ranks, rank, name, part->second, device));
       }
     }
@@ -101,26 +105,30 @@ std::vector<NamedTensor> join_all(std::vector<NamedTensor> own, const PartLists&
 
 }  // namespace
 
+ModelPart PartPlace::part_of(int64_t layers) const {
+  const StageLayers of_stage = layers_of_stage(layers, stage, stages);
+  return {of_stage.first, of_stage.count};
+}
+
 PartPlace place_of(const job::ParallelPlan& plan, int64_t index) {
   return {.stage = index / plan.knobs.tp_size,
           .stages = plan.knobs.pp_size,
           .tensor = {.rank = index % plan.knobs.tp_size, .ranks = plan.knobs.tp_size}};
 }
 
-std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, const job::ParallelPlan& plan, SplitRules rules,
-                                      Communicator* model_ranks) {
+std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, SplitRules rules, Communicator* model_ranks) {
   if (model_ranks == nullptr) {
     return own;
   }
-  const TensorPlace place = place_of(plan, model_ranks->rank()).tensor;
-  std::erase_if(own, [&](const NamedTensor& named) { return !is_sent(rules, named.first, place); });
   const at::Device device = model_ranks->allocate(0, at::kFloat).device();
   const PartLists lists(gather_text(*model_ranks, list_parts(own), "parts of the model"));
   if (model_ranks->rank() == 0) {
     return join_all(std::move(own), lists, rules, *model_ranks, device);
   }
   for (auto& [name, tensor] : own) {
-    model_ranks->send(tensor.to(device).contiguous().view(-1), 0, name)->wait();
+    if (lists.brings(model_ranks->rank(), name, rules)) {
+      model_ranks->send(tensor.to(device).contiguous().view(-1), 0, name)->wait();
+    }
     tensor.reset();
   }
   return {};

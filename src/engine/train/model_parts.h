@@ -6,6 +6,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/model/causal_lm.h"
+#include "engine/model/model_part.h"
 #include "engine/model/tensor_split.h"
 #include "job/parallel_plan.h"
 
@@ -16,6 +17,9 @@ struct PartPlace {
   int64_t stage = 0;
   int64_t stages = 1;
   TensorPlace tensor;
+
+  /// Of a model with so many layers.
+  ModelPart part_of(int64_t layers) const;
 };
 
 /// The place of the model rank `index`, of those with one model in order of rank: tensor ranks of a stage lie together.
@@ -24,7 +28,6 @@ PartPlace place_of(const job::ParallelPlan& plan, int64_t index);
 /// All parameters under their names, in the order of the model, on the first of the `model_ranks` that hold one model
 /// divided by `rules`; the others get nothing. `own`: this rank's, on the CPU. Ranks of a model call it together. null
 /// `model_ranks`: `own` is the model.
-std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, const job::ParallelPlan& plan, SplitRules rules,
-                                      Communicator* model_ranks);
+std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, SplitRules rules, Communicator* model_ranks);
 
 }  // namespace assay::engine

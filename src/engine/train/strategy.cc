@@ -88,7 +88,7 @@ ShardPolicy policy_of(const job::TunePlan& plan) {
   ShardPolicy policy = plugin_policy(plan, "fp32");
   policy.float32_master = plan.dtype == "float16";
   policy.memory_cap_bytes = plan.memory_budget_bytes;
-  policy.several_backwards = plan.gradient_accumulation_steps > 1;
+  policy.several_backwards = plan.gradient_accumulation_steps * job::MicroBatches(plan) > 1;
   const std::optional<LossScaleOptions> scale = loss_scale_of(plan);
   policy.scale_loss = scale.has_value();
   policy.loss_scale = scale.value_or(LossScaleOptions{});
@@ -124,7 +124,16 @@ StrategyGroups::StrategyGroups(const job::ParallelPlan& plan, const ShardPolicy&
   if (pipeline_ != nullptr) {
     pipeline_back_ =
         world.split(mesh_members(mesh_.shape(), {MeshAxis::kPipeline}, world.rank()), "pipeline gradients");
+    join_ends();
   }
+}
+
+void StrategyGroups::join_ends() {
+  const std::vector<int> stages = mesh_members(mesh_.shape(), {MeshAxis::kPipeline}, world_.rank());
+  const bool at_end = world_.rank() == stages.front() || world_.rank() == stages.back();
+  ends_ = world_.split(at_end ? std::vector<int>{stages.front(), stages.back()} : std::vector<int>{world_.rank()},
+                       "pipeline ends");
+  groups_.ends = at_end ? ends_.get() : nullptr;
 }
 
 int64_t StrategyGroups::data_rank() const {
@@ -138,6 +147,7 @@ std::vector<std::pair<std::string, Communicator*>> StrategyGroups::named() const
                                                        {"tensor", tensor_},
                                                        {"pipeline", pipeline_},
                                                        {"pipeline gradients", pipeline_back_.get()},
+                                                       {"pipeline ends", groups_.ends},
                                                        {"model", groups_.model}};
   std::vector<std::pair<std::string, Communicator*>> named = {{"world", &world_}};
   for (const auto& [name, group] : all) {

@@ -64,12 +64,15 @@ class StrategyGroups {
   int64_t model_rank() const { return groups_.model == nullptr ? 0 : groups_.model->rank(); }
 
  private:
+  void join_ends();
+
   Communicator& world_;
   Mesh mesh_;
   ShardGroups groups_;
   Communicator* tensor_;
   Communicator* pipeline_;
   std::unique_ptr<Communicator> pipeline_back_;
+  std::unique_ptr<Communicator> ends_;
 };
 
 /// What joins the tensor ranks in the layers of `model`, of which this rank has its part; null where layers are whole.

@@ -25,6 +25,10 @@ class LocalUpdater : public Updater {
     torch::autograd::backward({loss}, {scalar_like(gradient, loss)});
   }
 
+  void backward_from(const at::Tensor& output, const at::Tensor& gradient, bool) override {
+    torch::autograd::backward({output}, {gradient});
+  }
+
   StepReport step(double learning_rate, double max_norm) override {
     StepReport report{.loss_scale = loss_scale()};
     const GradientRule rule{.scale = 1.0 / report.loss_scale,
@@ -75,6 +79,10 @@ class ShardedUpdater : public Updater {
   void backward(const at::Tensor& loss, double gradient, bool last) override {
     // The engine averages over the ranks.
     engine_.backward_from(loss, scalar_like(gradient * static_cast<double>(data_ranks_), loss), last, no_sync_);
+  }
+
+  void backward_from(const at::Tensor& output, const at::Tensor& gradient, bool last) override {
+    engine_.backward_from(output, gradient, last, no_sync_);
   }
 
   StepReport step(double learning_rate, double max_norm) override {

@@ -28,6 +28,8 @@ class Updater {
   /// Adds the gradients of the sum over all data ranks of `loss` times `gradient`, loss scale included. `last`: of the
   /// step's on this rank.
   virtual void backward(const at::Tensor& loss, double gradient, bool last) = 0;
+  /// The same of `output`, which other ranks go on with: its gradient is `gradient`.
+  virtual void backward_from(const at::Tensor& output, const at::Tensor& gradient, bool last) = 0;
   /// Clips, updates and drops the gradients, unless they are not finite: then it only drops them. `skipped` only where
   /// a loss scale may cure that.
   virtual StepReport step(double learning_rate, double max_norm) = 0;

@@ -3,7 +3,6 @@
 #include <ATen/ops/empty.h>
 
 #include "engine/model/status_error.h"
-#include "engine/shard/pipeline_schedule.h"
 
 namespace assay::engine {
 
@@ -14,8 +13,7 @@ void check_divides(const job::VitPlan& plan, const VitConfig& config) {
 }
 
 void take_part(const PartPlace& place, const VitConfig& config, ImageClassifierOptions& options) {
-  const StageLayers layers = layers_of_stage(config.num_layers, place.stage, place.stages);
-  options.part = {layers.first, layers.count};
+  options.part = place.part_of(config.num_layers);
   options.tensor = place.tensor;
 }
 

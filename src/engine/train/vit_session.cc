@@ -70,7 +70,7 @@ void make_engine(const job::VitPlan& plan, const ShardPolicy& policy, VitSession
   session.engine = std::make_unique<ShardEngine>(*units, policy, session.groups->groups(),
                                                  OptimizerOptions{.weight_decay = plan.weight_decay});
   session.pipeline =
-      std::make_unique<Pipeline>(session.model(), session.groups->pipeline(), session.groups->pipeline_back());
+      std::make_unique<VitPipeline>(session.model(), session.groups->pipeline(), session.groups->pipeline_back());
 }
 
 void check_optimizer(const job::VitPlan& plan) {

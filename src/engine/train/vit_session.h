@@ -11,8 +11,8 @@
 #include "engine/shard/shard_engine.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/image_batches.h"
-#include "engine/train/pipeline.h"
 #include "engine/train/strategy.h"
+#include "engine/train/vit_pipeline.h"
 #include "job/vit_plan.h"
 
 namespace assay::engine {
@@ -24,7 +24,7 @@ struct VitSession {
   LoadedImageClassifier loaded;
   std::unique_ptr<TensorParallel> tensor;  ///< null: whole layers
   std::unique_ptr<ShardEngine> engine;
-  std::unique_ptr<Pipeline> pipeline;
+  std::unique_ptr<VitPipeline> pipeline;
   std::unique_ptr<ImageBatches> batches;
   std::optional<ImageSet> evaluation;
   int64_t parameters = 0;  ///< of the whole model

@@ -78,8 +78,7 @@ class VitTraining : public Training {
     const bool first_data_rank = session_.groups->data_rank() == 0;
     std::vector<NamedTensor> weights = full_weights(*session_.engine, first_data_rank);
     if (first_data_rank) {
-      weights =
-          gather_parts(std::move(weights), plan_, session_.model().split_rules(), session_.groups->groups().model);
+      weights = gather_parts(std::move(weights), session_.model().split_rules(), session_.groups->groups().model);
     }
     if (session_.world->rank() == 0) {
       save_image_classifier(session_.model(), weights, plan_.output_dir, plan_.max_shard_mib << 20);

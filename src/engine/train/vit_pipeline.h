@@ -1,0 +1,41 @@
+// The stages of a vision transformer at work on images.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "engine/model/vit.h"
+#include "engine/shard/shard_engine.h"
+#include "engine/train/image_batches.h"
+#include "engine/train/pipeline.h"
+
+namespace assay::engine {
+
+/// This rank's stage, which is all of the model where there is one stage. All stages make the same calls.
+class VitPipeline {
+ public:
+  /// The micro-batch's pixels where the stage begins the model, and its labels where it ends it.
+  using BatchSource = std::function<ImageBatch(int64_t micro_batch)>;
+
+  /// `stages` and `back` as in PipelineStage; they and `model` outlive this.
+  VitPipeline(Vit& model, Communicator* stages, Communicator* back);
+
+  /// Adds the gradients of `micro_batches` batches of `images` to those in `engine`, which reduces them with the last
+  /// one, or with each unless `no_sync`. Returns the mean loss where the stage ends the model, else 0.
+  double train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches, int64_t images, bool no_sync,
+               PhaseMeter& meter, StepUse& use);
+
+  /// Logits of `images` where the stage ends the model, else undefined; `pixels` count where it begins it.
+  at::Tensor logits(const at::Tensor& pixels_BCHW, int64_t images);
+
+  int64_t stage() const { return pipeline_.stage(); }
+  int64_t stages() const { return pipeline_.stages(); }
+
+ private:
+  Vit& model_;
+  Pipeline pipeline_;
+};
+
+}  // namespace assay::engine
