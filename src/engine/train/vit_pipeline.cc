@@ -15,26 +15,26 @@ double VitPipeline::train(ShardEngine& engine, const BatchSource& batch_of, int6
                           bool no_sync, PhaseMeter& meter, StepUse& use) {
   ImageBatch batch;
   double loss_sum = 0;
-  const PipelineWork work{
-      .micro_batches = micro_batches,
-      .load = [&](int64_t micro) { batch = batch_of(micro); },
-      .tokens = [&](int64_t) { return images * model_.config().tokens(); },
-      .forward =
-          [&](int64_t, const at::Tensor& input) {
-            const at::Tensor output = model_.forward(model_.begins_model() ? batch.pixels_BCHW : input);
-            if (!model_.ends_model()) {
-              return output;
-            }
-            const at::Tensor loss = Vit::loss_of(output, batch.labels_B);
-            loss_sum += loss.item<double>();
-            return loss / static_cast<double>(micro_batches);
-          },
-      .backward =
-          [&](int64_t micro, const at::Tensor& output, const at::Tensor& gradient) {
-            const bool last = micro + 1 == micro_batches;
-            gradient.defined() ? engine.backward_from(output, gradient, last, no_sync)
-                               : engine.backward(output, last, no_sync);
-          }};
+  const PipelineWork work{.micro_batches = micro_batches,
+                          .load = [&](int64_t micro) { batch = batch_of(micro); },
+                          .tokens = [&](int64_t) { return images * model_.config().tokens(); },
+                          .forward =
+                              [&](int64_t, const at::Tensor& input) {
+                                const at::Tensor output =
+                                    model_.forward(model_.begins_model() ? batch.pixels_BCHW : input);
+                                if (!model_.ends_model()) {
+                                  return output;
+                                }
+                                const at::Tensor loss = Vit::loss_of(output, batch.labels_B);
+                                loss_sum += loss.item<double>();
+                                return loss / static_cast<double>(micro_batches);
+                              },
+                          .backward =
+                              [&](int64_t micro, const at::Tensor& output, const at::Tensor& gradient) {
+                                const bool last = micro + 1 == micro_batches;
+                                gradient.defined() ? engine.backward_from(output, gradient, last, no_sync)
+                                                   : engine.backward(output, last, no_sync);
+                              }};
   pipeline_.train(work, meter, use);
   return loss_sum / static_cast<double>(micro_batches);
 }
