@@ -15,6 +15,9 @@ struct ParallelPlan {
   std::string plugin = "torch_ddp";  ///< a name of Plugins()
   PluginKnobs knobs;
   int64_t number_ranks = 1;
+  /// Groups of as many ranks each that are started on one machine as if each had a machine of its own, over which their
+  /// communication then goes. Where launchers start ranks on real machines, these are told apart without it: 1.
+  int64_t number_nodes = 1;
   double timeout_seconds = 30;  ///< without progress in a collective, after which the run ends
   std::string trace_dir;        ///< where each rank writes its trace (job/trace_file.h); empty: none
 };

@@ -30,6 +30,11 @@ Status CheckRanksFit(const Plan& plan) {
   const int64_t threads = UsableThreads();
   const int64_t most = kMaxRanksPerThread * threads;
   const int64_t ranks = TrainingOf(plan).number_ranks;
+  const int64_t nodes = TrainingOf(plan).number_nodes;
+  if (nodes < 1 || ranks % nodes != 0) {
+    return Status::InvalidArgument(
+        fmt::format("{} ranks do not make {} groups of equally many: take a multiple of number_nodes", ranks, nodes));
+  }
   if (ranks <= most) {
     return Status::Ok();
   }

@@ -22,6 +22,7 @@ void VisitTrainingFields(Plan& plan, const Visitor& visit) {
   visit("seed", plan.seed);
   visit("plugin", plan.plugin);
   visit("number_ranks", plan.number_ranks);
+  visit("number_nodes", plan.number_nodes);
   visit("timeout_seconds", plan.timeout_seconds);
   visit("trace_dir", plan.trace_dir);
   visit("batch_size", plan.batch_size);

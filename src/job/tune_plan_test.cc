@@ -37,6 +37,7 @@ TunePlan UnusualPlan() {
   plan.seed = 18446744073709551615ULL;
   plan.plugin = "HYBRID_SHARD";
   plan.number_ranks = 4;
+  plan.number_nodes = 2;
   plan.timeout_seconds = 7;
   plan.trace_dir = "/trace";
   plan.knobs.shard_ranks = 2;

@@ -49,6 +49,7 @@ VitPlan UnusualVitPlan() {
                 .shard_ranks = 2,
                 .communication_dtype = "float8"};
   plan.number_ranks = 8;
+  plan.number_nodes = 2;
   plan.batch_size = 32;
   plan.gradient_accumulation_steps = 2;
   plan.precision = "amp_bf16";

@@ -86,6 +86,7 @@ class Run {
 
   Status Start(const std::string& worker, const std::string& plan_file) {
     const auto ranks = static_cast<int>(job::TrainingOf(plan_).number_ranks);
+    const auto nodes = static_cast<int>(job::TrainingOf(plan_).number_nodes);
     MeetingPlace place;
     if (ranks > 1) {
       ASSAY_ASSIGN_OR_RETURN(place, ChooseMeetingPlace());
@@ -96,7 +97,7 @@ class Run {
       child.environment = WorkerEnvironment(plan_, options_);
       child.lifeline = true;
       if (ranks > 1) {
-        child.environment.merge(RankVariables(place, rank, ranks));
+        child.environment.merge(RankVariables(place, rank, ranks, nodes));
       }
       return child;
     };

@@ -124,6 +124,12 @@ TEST_F(RanksTest, AllRanksAreCounted) {
   EXPECT_FALSE(record.samples.at("rss_tree_bytes").empty());
 }
 
+TEST(RankVariablesTest, NodesHaveEquallyManyRanksEach) {
+  const auto variables = RankVariables({}, /*rank=*/3, /*ranks=*/4, /*nodes=*/2);
+  EXPECT_EQ(variables.at("RANK") + variables.at("GROUP_RANK") + variables.at("LOCAL_RANK"), "311");
+  EXPECT_EQ(variables.at("WORLD_SIZE") + variables.at("LOCAL_WORLD_SIZE"), "42");
+}
+
 TEST(RankVariablesTest, CoresAreShared) {
   EXPECT_GE(ThreadsPerRank(1), 1);
   EXPECT_EQ(ThreadsPerRank(100000), 1);

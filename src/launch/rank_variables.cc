@@ -26,11 +26,13 @@ Result<MeetingPlace> ChooseMeetingPlace() {
   return MeetingPlace{.port = ntohs(address.sin_port), .job = RandomUid()};
 }
 
-std::map<std::string, std::string> RankVariables(const MeetingPlace& place, int rank, int ranks) {
+std::map<std::string, std::string> RankVariables(const MeetingPlace& place, int rank, int ranks, int nodes) {
+  const int local_ranks = ranks / nodes;
   return {{"RANK", std::to_string(rank)},
-          {"LOCAL_RANK", std::to_string(rank)},
+          {"LOCAL_RANK", std::to_string(rank % local_ranks)},
+          {"GROUP_RANK", std::to_string(rank / local_ranks)},
           {"WORLD_SIZE", std::to_string(ranks)},
-          {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
+          {"LOCAL_WORLD_SIZE", std::to_string(local_ranks)},
           {"MASTER_ADDR", "127.0.0.1"},
           {"MASTER_PORT", std::to_string(place.port)},
           {"TORCHELASTIC_RUN_ID", place.job},

@@ -67,6 +67,9 @@ def test_rule_makes_a_point_invalid_without_launching(assay, model, rows, store)
         (FULL, {"distributed_backend": "DDP"}),
         (FULL, {"fsdp_sharding_strategy": "HYBRID_SHARD_ZERO2"}),
         (LORA, {}),
+        (FULL, {"number_nodes": 2}),
+        (FULL, {"number_nodes": 2, "fsdp_sharding_strategy": "HYBRID_SHARD"}),
+        (LORA, {"number_nodes": 2, "distributed_backend": "DDP"}),
     ],
 )
 def test_two_ranks_make_the_steps_of_one(assay, model, rows, store, experiment, spread):

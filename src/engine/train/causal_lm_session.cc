@@ -122,6 +122,7 @@ int64_t room_of_rank(const job::TunePlan& plan, int64_t local_ranks) {
 /// Returns how many layers it foretold as checkpointed; nothing where it does not foretell.
 std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Device device,
                                          EventWriter& events, CausalLmSession& session) {
+  const int64_t ranks_here = local_ranks * plan.number_nodes;
   CausalLmForecast forecast;
   do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file, [&] {
     session.batches =
@@ -132,13 +133,13 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t loca
         plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
     if (device.is_cpu()) {
       const PackedBatch largest = session.batches->largest(session.planned_steps, vocab_size);
-      forecast = forecast_memory(plan, largest, local_ranks, room_of_rank(plan, local_ranks));
+      forecast = forecast_memory(plan, largest, local_ranks, room_of_rank(plan, ranks_here));
     }
   });
   if (!device.is_cpu()) {
     return std::nullopt;
   }
-  const job::MemoryNeed need = memory_need(forecast, local_ranks);
+  const job::MemoryNeed need = memory_need(forecast, ranks_here);
   if (session.world == nullptr || session.world->rank() == 0) {
     std::ranges::for_each(forecast.phases, [&](const MemoryPhase& phase) { events.write(phase.ledger); });
     events.write(need);
@@ -223,7 +224,7 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
   }
   const StepRoom room{.device = device,
                       .untouched_bytes = untouched_bytes,
-                      .local_ranks = environment.local_world_size,
+                      .local_ranks = environment.local_world_size * plan.number_nodes,
                       .has_gradients = session.engine != nullptr,
                       .in_flight = micro_batches_in_flight(session.pipeline->stage(), session.pipeline->stages(),
                                                            plan.gradient_accumulation_steps * job::MicroBatches(plan)),

@@ -153,9 +153,9 @@ void AddDistribution(std::vector<TuneProperty>& specs) {
   specs.push_back({NumberOfRanks()});
   specs.push_back({Optional("distributed_backend", TextsOrNone({"FSDP", "DDP"}), kNone,
                             "how two ranks or more share the work; None is FSDP")});
-  specs.push_back(
-      {As({.label = "nodes", .role = Role::kMachine},
-          Optional("number_nodes", Integers(1, 9), Int(1), "machines; ranks are started on this one alone"))});
+  specs.push_back({As({.label = "nodes", .role = Role::kMachine},
+                      Optional("number_nodes", Integers(1, 9), Int(1),
+                               "machines; with number_gpus 0 groups of ranks of this one stand in for them"))});
   specs.push_back({DefaultOnly("enable_roce", Domain::Binary(), false, "let NCCL use RDMA over Ethernet")});
   specs.push_back({Optional("fsdp_sharding_strategy",
                             Texts({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}),

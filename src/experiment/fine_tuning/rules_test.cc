@@ -40,6 +40,10 @@ TEST(FineTuningRulesTest, WhatRanksCannotDoIsRefusedWithItsReason) {
               HasSubstr("each GPU has one rank"));
   EXPECT_THAT(Reason({{"number_gpus", int64_t{4}}, {"gpu_model", kGpu}, {"number_nodes", int64_t{2}}}),
               HasSubstr("this machine alone"));
+  EXPECT_THAT(over_two({{"number_nodes", int64_t{4}}}),
+              HasSubstr("number_ranks 2 is not a multiple of number_nodes 4"));
+  EXPECT_THAT(Reason({{"number_nodes", int64_t{2}}}), HasSubstr("number_ranks 1 is not a multiple of number_nodes 2"));
+  EXPECT_EQ(over_two({{"number_nodes", int64_t{2}}}), "");
   EXPECT_THAT(Reason({{"distributed_backend", text("DDP")}}), HasSubstr("one rank has nothing to share"));
   EXPECT_THAT(Reason({{"fsdp_sharding_strategy", text("NO_SHARD")}}), HasSubstr("is of FSDP"));
   EXPECT_THAT(over_two({{"distributed_backend", text("DDP")}, {"fsdp_sharding_strategy", text("NO_SHARD")}}),

@@ -32,10 +32,24 @@ std::string PluginOf(const std::string& strategy) {
   return strategy == "HYBRID_SHARD_ZERO2" ? "_HYBRID_SHARD_ZERO2" : strategy;
 }
 
+/// Ranks are started on this machine: what stands in for GPUs stands in for machines too.
 std::string NodesAreHere(const space::Entity& point) {
   const int64_t nodes = IntegerOf(point, "number_nodes");
-  return nodes == 1 ? ""
-                    : fmt::format("number_nodes is {}: ranks are started on this machine alone, leave it at 1", nodes);
+  return nodes == 1 || IntegerOf(point, "number_gpus") == 0
+             ? ""
+             : fmt::format(
+                   "number_nodes is {}, but ranks are started on this machine alone, whose GPUs are of one: leave it "
+                   "at 1, or ask for number_gpus 0 and number_ranks, of which groups stand in for machines",
+                   nodes);
+}
+
+std::string RanksOverNodes(const space::Entity& point) {
+  const int64_t nodes = IntegerOf(point, "number_nodes");
+  return RanksOf(point) % nodes == 0
+             ? ""
+             : fmt::format(
+                   "number_ranks {} is not a multiple of number_nodes {}: the nodes could not have equally many",
+                   RanksOf(point), nodes);
 }
 
 std::string BackendHasRanks(const space::Entity& point) {
@@ -86,8 +100,8 @@ std::string WrappedIsOfFsdp(const space::Entity& point) {
 }
 
 using Rule = std::string (*)(const space::Entity& point);
-constexpr Rule kSpreadRules[] = {&RanksAgainstGpus, &NodesAreHere,         &BackendHasRanks, &StrategyIsOfFsdp,
-                                 &NothingIsSaved,   &PrecisionIsTheModels, &WrappedIsOfFsdp};
+constexpr Rule kSpreadRules[] = {&RanksAgainstGpus, &NodesAreHere,   &RanksOverNodes,       &BackendHasRanks,
+                                 &StrategyIsOfFsdp, &NothingIsSaved, &PrecisionIsTheModels, &WrappedIsOfFsdp};
 
 std::string Lowered(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -120,6 +134,7 @@ Status CheckWrapped(const space::Entity& point, const std::string& family) {
 
 Status SpreadOverRanks(const space::Entity& point, job::TunePlan& plan) {
   plan.number_ranks = RanksOf(point);
+  plan.number_nodes = IntegerOf(point, "number_nodes");
   plan.batch_size /= plan.number_ranks;
   if (BackendOf(point) == "FSDP") {
     plan.plugin = PluginOf(TextOf(point, kStrategy));
