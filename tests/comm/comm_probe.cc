@@ -53,8 +53,8 @@ void check(Communicator& ranks) {
 }
 
 /// All-reduces until something ends it; says when it has begun, and at `stuck_at` steps rank 1 stops coming.
-void loop(Communicator& ranks, int stuck_at) {
-  const at::Tensor buffer = ranks.allocate(1000, at::kFloat).fill_(0);
+void loop(Communicator& ranks, int stuck_at, int64_t elements = 1000) {
+  const at::Tensor buffer = ranks.allocate(elements, at::kFloat).fill_(0);
   for (int step = 0;; ++step) {
     if (step == stuck_at && ranks.rank() == 1) {
       std::this_thread::sleep_for(std::chrono::hours(1));
@@ -91,6 +91,8 @@ int run(const std::string& mode, const std::string& backend) {
       check(*ranks);
     } else if (mode == "differ") {
       differ(*ranks);
+    } else if (mode == "large") {
+      loop(*ranks, -1, int64_t{16} << 20);
     } else {
       loop(*ranks, mode == "stuck" ? 5 : -1);
     }
@@ -106,7 +108,7 @@ int run(const std::string& mode, const std::string& backend) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: comm_probe check|loop|stuck|differ [auto|shm|gloo|shm+gloo]\n", stderr);
+    std::fputs("usage: comm_probe check|loop|large|stuck|differ [auto|shm|gloo|shm+gloo]\n", stderr);
     return 2;
   }
   return assay::engine::run(argv[1], argc > 2 ? argv[2] : "auto");

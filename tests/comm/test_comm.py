@@ -55,6 +55,22 @@ def test_a_killed_rank_ends_the_others_in_seconds(backend, victim):
     processes[victim].communicate()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rank_killed_within_a_large_transfer_is_the_one_that_is_named(seed):
+    """Others wait for ranks that wait for it, not for it alone."""
+    processes = start_all("large", "gloo", 4, ASSAY_COMM_TIMEOUT="60")
+    wait_until_running(processes)
+    time.sleep(0.05 * seed)
+    *others, victim = processes
+    victim.kill()
+    killed = time.monotonic()
+    errors = [finish(process, 20)[1] for process in others]
+    lines = {line for err in errors for line in err.splitlines() if line.startswith("comm_probe: ")}
+    victim.communicate()
+    assert len(lines) == 1 and "rank 3 was lost in collective" in lines.pop(), errors
+    assert time.monotonic() - killed < 12
+
+
 def test_a_stopped_rank_ends_the_others():
     processes = start_all("loop", "shm", 2, ASSAY_COMM_STOPPED_TIMEOUT="1")
     wait_until_running(processes)

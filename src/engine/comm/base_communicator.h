@@ -35,6 +35,9 @@ class BaseCommunicator : public Communicator {
   /// for themselves again. On the thread that calls them.
   void take_steps_of(const Call* call) { step_of_ = call; }
 
+  /// This rank goes on no more: whoever waits for its messages shall see that none will come.
+  virtual void close_connections() {}
+
   std::vector<CollectiveStats> stats() const final { return meter_->stats(); }
   void reset_stats() final { meter_->reset(); }
   void set_observer(std::shared_ptr<CallObserver> observer) final { meter_->set_observer(std::move(observer)); }

@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/text.h"
+#include "engine/comm/gloo/gloo_communicator.h"
 #include "engine/comm/hierarchy/hierarchical_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
+#include "engine/kernels/memory.h"
 
 namespace assay::engine {
 namespace {
@@ -34,6 +37,8 @@ std::vector<std::string> messages(const std::vector<std::exception_ptr>& errors)
       texts.emplace_back();
     } catch (const CommError& lost) {
       texts.emplace_back(lost.what());
+    } catch (const c10::OutOfMemoryError& error) {
+      texts.push_back(std::string(" failed in collective ") + error.what_without_backtrace());
     }
   }
   return texts;
@@ -184,6 +189,73 @@ TEST(FailuresTest, MessagesBetweenMachinesThatDoNotComeNameTheirSender) {
     }
   }));
   EXPECT_THAT(texts[0], HasSubstr("rank 2 of machine 1 (here) was lost in message 1 (recv of activations)"));
+}
+
+TEST(FailuresTest, OverGlooMessagesOfDifferentSizeAreAnError) {
+  const auto group = make_gloo_thread_group(2, kOptions);
+  const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+    if (rank.rank() == 0) {
+      rank.send(at::zeros({1 << 20}, at::kFloat), 1, "activations")->wait();
+      rank.barrier("after it");
+    } else {
+      rank.recv(at::zeros({5}, at::kFloat), 0, "activations")->wait();
+    }
+  }));
+  EXPECT_THAT(texts, Each(AllOf(HasSubstr("message 1 from rank 0 to rank 1"), HasSubstr("5 elements"))));
+}
+
+TEST(FailuresTest, OverGlooMessagesMayBeWaitedForInAnyOrder) {
+  const auto group = make_gloo_thread_group(2);
+  testing::run_ranks(group, [&](Communicator& rank) {
+    const at::Tensor small = at::full({3}, rank.rank() == 0 ? 1.0 : 0.0, at::kFloat);
+    const at::Tensor large = at::full({1 << 16}, rank.rank() == 0 ? 2.0 : 0.0, at::kFloat);
+    const auto pass = [&](const at::Tensor& tensor) {
+      return rank.rank() == 0 ? rank.send(tensor, 1, "activations") : rank.recv(tensor, 0, "activations");
+    };
+    const WorkPtr first = pass(small);
+    const WorkPtr second = pass(large);
+    second->wait();
+    first->wait();
+    EXPECT_EQ(small.sum().item<float>(), 3);
+    EXPECT_EQ(large.sum().item<float>(), 2 << 16);
+  });
+}
+
+/// A rank that is gone before others make a group with it.
+void expect_named_when_groups_are_made(Group group) {
+  const size_t last = group.size() - 1;
+  std::thread([&] { group[last].reset(); }).join();
+  group.pop_back();
+  const double start = MonotonicSeconds();
+  const auto texts = messages(run_ranks_to_end(group, [](Communicator& rank) {
+    std::vector<int> all(static_cast<size_t>(rank.size()));
+    std::iota(all.begin(), all.end(), 0);
+    rank.split(all, "data");
+  }));
+  EXPECT_THAT(texts, Each(AllOf(HasSubstr("lost in"), HasSubstr("the making of groups"))));
+  EXPECT_LT(MonotonicSeconds() - start, 20);
+}
+
+TEST(FailuresTest, WhoIsGoneIsNotWaitedForWhenGroupsAreMade) {
+  const CommOptions patient = {.deadline_seconds = 60, .arena_bytes = 16 << 20};
+  expect_named_when_groups_are_made(make_gloo_thread_group(2, patient));
+  expect_named_when_groups_are_made(make_hierarchical_thread_group({0, 1}, patient));
+}
+
+TEST(FailuresTest, MemoryThatDoesNotSufficeOnTheWayEndsAllRanks) {
+  const CommOptions patient = {.deadline_seconds = 60, .arena_bytes = 64 << 20};
+  const Group group = make_hierarchical_thread_group({0, 0, 1}, patient);
+  const double start = MonotonicSeconds();
+  const std::vector<at::Tensor> buffers = {at::zeros({1 << 20}), at::zeros({1 << 20}), at::zeros({1 << 20})};
+  SetMemoryBudget(LiveTensorBytes() + (1 << 10));
+  const auto errors = run_ranks_to_end(group, [&](Communicator& rank) {
+    rank.all_reduce(buffers[static_cast<size_t>(rank.rank())], ReduceOp::kSum, "blocks.3")->wait();
+  });
+  SetMemoryBudget(0);
+  for (const std::string& text : messages(errors)) {
+    EXPECT_THAT(text, AllOf(HasSubstr(" failed in collective "), HasSubstr("memory")));
+  }
+  EXPECT_LT(MonotonicSeconds() - start, 20);
 }
 
 TEST(FailuresTest, AFullArenaIsOutOfMemoryWithoutHarm) {

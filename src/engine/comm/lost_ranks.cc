@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,17 +20,24 @@ namespace assay::engine {
 namespace {
 
 constexpr double kRollCallSeconds = 2;
+constexpr double kFindingSeconds = kRollCallSeconds + 1;
 /// More than the roll call and the wait for others' finding: the store itself does not answer then.
 constexpr std::chrono::seconds kStorePatience{5};
 constexpr std::chrono::milliseconds kPollInterval{100};
 constexpr char kFinding[] = "lost ranks";
 
+bool has_any(const std::vector<int>& ranks, const std::vector<int>& wanted) {
+  return std::ranges::any_of(wanted, [&](int rank) { return std::ranges::count(ranks, rank) > 0; });
+}
+
 std::string key_of(int rank) {
   return fmt::format("failed {}", rank);
 }
 
-/// Members that have not reported a failure when the time is up, or when somebody has found who is to blame.
-std::vector<int> roll_call(c10d::Store& store, int rank, const std::vector<int>& members) {
+/// Members that have not reported a failure when the time is up, when no suspect is left, or when somebody has found
+/// who is to blame.
+std::vector<int> roll_call(c10d::Store& store, int rank, const std::vector<int>& members,
+                           const std::vector<int>& suspects) {
   store.set(key_of(rank), std::string("1"));
   std::vector<int> missing;
   const double start = MonotonicSeconds();
@@ -40,7 +49,7 @@ std::vector<int> roll_call(c10d::Store& store, int rank, const std::vector<int>&
       }
     }
     std::this_thread::sleep_for(kPollInterval);
-  } while (!missing.empty() && !store.check({kFinding}) && MonotonicSeconds() - start < kRollCallSeconds);
+  } while (has_any(missing, suspects) && !store.check({kFinding}) && MonotonicSeconds() - start < kRollCallSeconds);
   return missing;
 }
 
@@ -48,7 +57,7 @@ std::vector<int> roll_call(c10d::Store& store, int rank, const std::vector<int>&
 std::string finding_of_others(c10d::Store& store) {
   const double start = MonotonicSeconds();
   while (!store.check({kFinding})) {
-    if (MonotonicSeconds() - start > kRollCallSeconds) {
+    if (MonotonicSeconds() - start > kFindingSeconds) {
       return "";
     }
     std::this_thread::sleep_for(kPollInterval);
@@ -76,16 +85,24 @@ std::string put_up(c10d::Store& store, const std::string& line) {
   return {first.begin(), first.end()};
 }
 
-/// What one rank knows of a failed collective.
-struct Failure {
-  int rank;
-  std::vector<int> members;
-  std::string where;
-  std::string reason;
-};
+/// Of the missing ranks, those on machines of missing suspects.
+std::vector<int> to_blame(const std::vector<int>& missing, const std::vector<int>& suspects, const HostMap& hosts) {
+  std::set<int> machines;
+  for (const int suspect : suspects) {
+    if (std::ranges::count(missing, suspect) > 0) {
+      machines.insert(hosts.machine_of(suspect));
+    }
+  }
+  std::vector<int> blamed;
+  std::ranges::copy_if(missing, std::back_inserter(blamed), [&](int rank) {
+    return hosts.machines() == 1 ? std::ranges::count(suspects, rank) > 0 : machines.contains(hosts.machine_of(rank));
+  });
+  return blamed;
+}
 
-std::string find_loss(c10d::Store& store, const Failure& failure, const HostMap& hosts) {
-  const std::vector<int> missing = roll_call(store, failure.rank, failure.members);
+std::string find_loss(c10d::Store& store, int rank, const SeenFailure& failure, const HostMap& hosts) {
+  const std::vector<int> missing =
+      to_blame(roll_call(store, rank, failure.members, failure.suspects), failure.suspects, hosts);
   if (store.check({kFinding})) {
     return store.get_to_str(kFinding);
   }
@@ -102,11 +119,19 @@ std::string find_loss(c10d::Store& store, const Failure& failure, const HostMap&
 LossBoard::LossBoard(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<const HostMap> hosts)
     : store_(std::move(store)), rank_(rank), hosts_(std::move(hosts)) {}
 
-std::string LossBoard::find(const std::vector<int>& members, const std::string& where,
-                            const std::string& reason) const {
-  const Failure failure{.rank = rank_, .members = members, .where = where, .reason = reason};
-  return answer([failure, hosts = hosts_](c10d::Store& store) { return find_loss(store, failure, *hosts); },
-                [&](const std::string& rank_0) { return lost(rank_0, where, reason); });
+void LossBoard::report() const {
+  answer(
+      [rank = rank_](c10d::Store& store) {
+        store.set(key_of(rank), std::string("1"));
+        return std::string();
+      },
+      [](const std::string&) { return std::string(); });
+}
+
+std::string LossBoard::find(const SeenFailure& failure) const {
+  return answer(
+      [failure, rank = rank_, hosts = hosts_](c10d::Store& store) { return find_loss(store, rank, failure, *hosts); },
+      [&](const std::string& rank_0) { return lost(rank_0, failure.where, failure.reason); });
 }
 
 std::string LossBoard::publish(const std::string& line) const {
@@ -121,7 +146,10 @@ std::string LossBoard::answer(const std::function<std::string(c10d::Store&)>& as
   std::thread([call] { (*call)(); }).detach();
   try {
     if (finding.wait_for(kStorePatience) == std::future_status::ready) {
-      return finding.get();
+      const std::string line = finding.get();
+      // The store may end with this rank: the others look for the line once more.
+      std::this_thread::sleep_for(rank_ == 0 && !line.empty() ? 4 * kPollInterval : std::chrono::milliseconds(0));
+      return line;
     }
     return otherwise("rank 0, whose store does not answer,");
   } catch (const std::exception&) {

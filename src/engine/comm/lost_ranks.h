@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/comm/communicator.h"
@@ -20,7 +21,21 @@ namespace assay::engine {
 /// A connection broke or time ran out: somebody was lost, but who is not known here.
 class ConnectionError : public CommError {
  public:
-  using CommError::CommError;
+  /// `suspects`: the ranks of the job that were waited for; they may have waited for others.
+  ConnectionError(const std::string& reason, std::vector<int> suspects)
+      : CommError(reason), suspects_(std::move(suspects)) {}
+  const std::vector<int>& suspects() const { return suspects_; }
+
+ private:
+  std::vector<int> suspects_;
+};
+
+/// A failed collective as one rank saw it.
+struct SeenFailure {
+  std::vector<int> members;   ///< ranks of the job
+  std::vector<int> suspects;  ///< of these, those that this rank waited for
+  std::string where;
+  std::string reason;
 };
 
 /// Where the ranks of a job tell each other of failures: its store, which may be gone. Safe from several threads.
@@ -28,10 +43,13 @@ class LossBoard {
  public:
   LossBoard(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<const HostMap> hosts);
 
-  /// The line about a collective of `members` (ranks of the job) at `where` that failed with `reason`. A network says
-  /// that a connection broke or that time ran out, not who is to blame: every rank that sees a failure says so here,
-  /// and those that have not within two seconds are the missing ones, unless a line was published meanwhile.
-  std::string find(const std::vector<int>& members, const std::string& where, const std::string& reason) const;
+  /// Says that this rank saw a failure, and is therefore not the lost one.
+  void report() const;
+  /// The line about a failure, which it reports. A network says that a connection broke or that time ran out, not who
+  /// is to blame: every rank that sees a failure says so here, and those that were waited for and have not within two
+  /// seconds are the missing ones, with what else is missing of their machines, unless a line was published meanwhile.
+  /// A rank that computes and was not waited for may miss the roll call.
+  std::string find(const SeenFailure& failure) const;
   /// Puts `line`, which names who is to blame, up for all ranks; gives the line that was first.
   std::string publish(const std::string& line) const;
 

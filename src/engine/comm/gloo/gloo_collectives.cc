@@ -262,8 +262,12 @@ void GlooCollectives::start_results(const Exchange& exchange, int64_t tile, Work
 }
 
 void GlooCollectives::wait_for(Works& works) const {
-  for (const c10::intrusive_ptr<c10d::Work>& work : works) {
-    work->wait(deadline_);
+  for (const auto& [peer, work] : works) {
+    try {
+      work->wait(deadline_);
+    } catch (const std::exception& error) {
+      throw PeerFailure(peer, error.what());
+    }
   }
   works.clear();
 }
@@ -271,14 +275,14 @@ void GlooCollectives::wait_for(Works& works) const {
 void GlooCollectives::send_to(int peer, at::Tensor tensor, int tag, Works& works) {
   if (tensor.numel() > 0) {
     std::vector<at::Tensor> buffers{std::move(tensor)};
-    works.push_back(gloo_.send(buffers, peer, tag));
+    works.emplace_back(peer, gloo_.send(buffers, peer, tag));
   }
 }
 
 void GlooCollectives::receive_from(int peer, at::Tensor tensor, int tag, Works& works) {
   if (tensor.numel() > 0) {
     std::vector<at::Tensor> buffers{std::move(tensor)};
-    works.push_back(gloo_.recv(buffers, peer, tag));
+    works.emplace_back(peer, gloo_.recv(buffers, peer, tag));
   }
 }
 

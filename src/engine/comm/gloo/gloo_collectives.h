@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <utility>
 #include <vector>
 
 #include "engine/comm/announcement.h"
@@ -23,6 +25,16 @@ struct Parts {
   at::Tensor of(int rank) const;
 };
 
+/// A message that did not come or go: its peer, in the group.
+class PeerFailure : public std::runtime_error {
+ public:
+  PeerFailure(int peer, const std::string& reason) : std::runtime_error(reason), peer_(peer) {}
+  int peer() const { return peer_; }
+
+ private:
+  int peer_;
+};
+
 /// Runs collectives of one rank, one at a time. Each begins with a greeting from every rank to every other, which says
 /// what it calls and brings along what is small; so a small collective is over when the greetings are. Of large ones
 /// every rank combines its own part, in order of rank as over shared memory, and tiles follow each other closely enough
@@ -33,11 +45,11 @@ class GlooCollectives {
   GlooCollectives(c10d::Backend& gloo, int rank, std::vector<int> world_ranks, std::string name,
                   std::chrono::milliseconds deadline);
 
-  /// Throws CommError when the ranks call different things, and what c10d throws.
+  /// Throws CommError when the ranks call different things, PeerFailure, and what c10d throws.
   void run(const Call& call);
 
  private:
-  using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
+  using Works = std::vector<std::pair<int, c10::intrusive_ptr<c10d::Work>>>;  ///< with the peer of each
   struct Exchange;
 
   void greet(const Call& call, bool small);

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <fmt/format.h>
 
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -20,6 +21,8 @@ namespace {
 
 /// Those of the collectives lie below.
 constexpr int kMessageTag = 16;
+
+constexpr std::string_view kGroups = "the making of groups";
 
 using Gloo = c10d::ProcessGroupGloo;
 using GlooWork = c10::intrusive_ptr<c10d::Work>;
@@ -58,6 +61,7 @@ class GlooCommunicator final : public BaseCommunicator {
 
   std::string_view backend() const override { return "gloo"; }
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
+  void close_connections() override;
 
   /// The declarations we build against are not gloo's own: see that they fit before anything depends on them.
   void verify() {
@@ -87,7 +91,7 @@ class GlooCommunicator final : public BaseCommunicator {
   }
   /// Runs `body`, and turns what gloo throws into an error that names the missing ranks.
   void guard(const Call& call, const std::function<void()>& body);
-  [[noreturn]] void fail(const Call& call, const std::string& reason);
+  [[noreturn]] void fail(const Call& call, const std::string& reason, std::vector<int> suspects);
 
   std::shared_ptr<const GlooJob> job_;
   GlooMembers members_;
@@ -100,11 +104,21 @@ class GlooCommunicator final : public BaseCommunicator {
   Sequencer sequencer_;  // last: its thread uses all of the above
 };
 
-/// A message under way in gloo's own threads.
+/// A message under way in gloo's own threads. An announcement of its own goes before it: gloo ends the process of a
+/// rank that a longer message comes to than it has room for.
 class GlooCommunicator::Message final : public Work {
  public:
-  Message(GlooCommunicator& owner, Call call, GlooWork work)
-      : owner_(owner), call_(std::move(call)), work_(std::move(work)) {}
+  Message(GlooCommunicator& owner, Call call) : owner_(owner), call_(std::move(call)) {
+    const Announcement own = announcement_of(call_);
+    announcement_ = at::empty({static_cast<int64_t>(sizeof(own))}, at::kByte);
+    std::memcpy(announcement_.data_ptr(), &own, sizeof(own));
+    owner_.guard(call_, [&] {
+      works_.push_back(start(announcement_, /*is_payload=*/false));
+      if (sends()) {
+        works_.push_back(start(call_.full, /*is_payload=*/true));
+      }
+    });
+  }
   ~Message() override {
     try {
       wait();
@@ -114,31 +128,54 @@ class GlooCommunicator::Message final : public Work {
   }
 
   void wait() override {
-    if (GlooWork work = std::exchange(work_, {})) {
-      const CallMeter::Beginning beginning = owner_.meter()->begin_busy();
-      owner_.guard(call_, [&] { work->wait(owner_.deadline()); });
-      owner_.meter()->add_busy(call_, beginning);
+    const std::vector<GlooWork> works = std::exchange(works_, {});
+    if (works.empty()) {
+      return;
     }
+    const CallMeter::Beginning beginning = owner_.meter()->begin_busy();
+    owner_.guard(call_, [&] {
+      for (const GlooWork& work : works) {
+        work->wait(owner_.deadline());
+      }
+      if (!sends()) {
+        check_announced();
+        start(call_.full, /*is_payload=*/true)->wait(owner_.deadline());
+      }
+    });
+    owner_.meter()->add_busy(call_, beginning);
   }
 
  private:
+  bool sends() const { return call_.kind == CallKind::kSend; }
+
+  /// Each message has tags of its own, so that they are told apart in whatever order they are waited for.
+  GlooWork start(const at::Tensor& tensor, bool is_payload) {
+    constexpr int64_t kDifferent = int64_t{1} << 28;
+    const auto tag = static_cast<int>(kMessageTag + 2 * (call_.number % kDifferent) + (is_payload ? 1 : 0));
+    std::vector<at::Tensor> buffers{tensor};
+    return sends() ? owner_.gloo_->send(buffers, call_.peer, tag) : owner_.gloo_->recv(buffers, call_.peer, tag);
+  }
+
+  void check_announced() const {
+    const Announcement own = announcement_of(call_);
+    Announcement announced;
+    std::memcpy(&announced, announcement_.data_ptr(), sizeof(announced));
+    if (announced.elements != own.elements || announced.dtype != own.dtype) {
+      const auto rank_of = [&](int rank) { return owner_.members_.world_ranks[static_cast<size_t>(rank)]; };
+      throw CommError(fmt::format("message {} from rank {} to rank {}: the one calls {}, the other {}", call_.number,
+                                  rank_of(call_.peer), rank_of(owner_.rank()), describe(announced), describe(own)));
+    }
+  }
+
   GlooCommunicator& owner_;
   Call call_;
-  GlooWork work_;
+  at::Tensor announcement_;  ///< its own, or its sender's
+  std::vector<GlooWork> works_;
 };
 
 WorkPtr GlooCommunicator::start(Call call) {
   if (call.kind == CallKind::kSend || call.kind == CallKind::kRecv) {
-    if (call.full.numel() == 0) {
-      return finished_work();
-    }
-    std::vector<at::Tensor> buffers{call.full};
-    GlooWork work;
-    guard(call, [&] {
-      work = call.kind == CallKind::kSend ? gloo_->send(buffers, call.peer, kMessageTag)
-                                          : gloo_->recv(buffers, call.peer, kMessageTag);
-    });
-    return std::make_unique<Message>(*this, std::move(call), std::move(work));
+    return call.full.numel() == 0 ? finished_work() : std::make_unique<Message>(*this, std::move(call));
   }
   // The task must not keep the buffers once its Work is done.
   return sequencer_.run(std::packaged_task<void()>([this, call = std::move(call)]() mutable {
@@ -157,24 +194,47 @@ void GlooCommunicator::guard(const Call& call, const std::function<void()>& body
     body();
   } catch (const CommError& error) {
     keep_failure(job_->losses->publish(error.what()));
+    close_connections();
     throw CommError(failure());
+  } catch (const c10::OutOfMemoryError& error) {
+    // Of this rank, not of a connection: the others must not take each other for lost.
+    keep_failure(job_->losses->publish(members_.failed_line(place_of(call), error.what_without_backtrace())));
+    close_connections();
+    throw;
+  } catch (const PeerFailure& error) {
+    fail(call, error.what(), {members_.world_ranks[static_cast<size_t>(error.peer())]});
   } catch (const std::exception& error) {
-    fail(call, error.what());
+    fail(call, error.what(), members_.needed_for(call));
   }
 }
 
-void GlooCommunicator::fail(const Call& call, const std::string& reason) {
+void GlooCommunicator::close_connections() {
+  constexpr int kNobodySends = kMessageTag - 1;
+  std::vector<at::Tensor> buffers{at::empty({1}, at::kByte)};
+  try {
+    // gloo has no call for it, but closes all connections of a group when a message does not come in time.
+    gloo_->recv(buffers, (rank() + 1) % size(), kNobodySends)->wait(std::chrono::milliseconds(1));
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
+void GlooCommunicator::fail(const Call& call, const std::string& reason, std::vector<int> suspects) {
+  job_->losses->report();
+  close_connections();
   if (members_.serves_larger) {
     keep_failure(reason);
-    throw ConnectionError(reason);
+    throw ConnectionError(reason, std::move(suspects));
   }
   const std::string where =
       members_.name.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), members_.name);
-  keep_failure(job_->losses->find(members_.needed_for(call), where, reason));
+  keep_failure(job_->losses->find(
+      {.members = members_.needed_for(call), .suspects = std::move(suspects), .where = where, .reason = reason}));
   throw CommError(failure());
 }
 
 std::unique_ptr<Communicator> GlooCommunicator::split(const std::vector<int>& members, std::string_view name) {
+  barrier(kGroups);  // who is lost is seen here, and not waited for as long as for a start
   GlooMembers group{.rank = new_rank(members, name),
                     .name = std::string(name),
                     .key = fmt::format("{}/group {} {} of {}", members_.key, ++groups_, name, members.front())};
@@ -197,6 +257,11 @@ std::vector<int> GlooMembers::needed_for(const Call& call) const {
     return {world_ranks[static_cast<size_t>(rank)], world_ranks[static_cast<size_t>(call.peer)]};
   }
   return world_ranks;
+}
+
+std::string GlooMembers::failed_line(const std::string& where, const std::string& what) const {
+  return fmt::format("rank {} failed in {}: {}", world_ranks[static_cast<size_t>(rank)], where,
+                     what.substr(0, what.find('\n')));
 }
 
 std::unique_ptr<BaseCommunicator> join_gloo(std::shared_ptr<const GlooJob> job, GlooMembers members,

@@ -37,6 +37,8 @@ struct GlooMembers {
   int size() const { return static_cast<int>(world_ranks.size()); }
   /// The ranks, of the job, without which `call` cannot be done.
   std::vector<int> needed_for(const Call& call) const;
+  /// The line about what failed on this rank itself.
+  std::string failed_line(const std::string& where, const std::string& what) const;
 };
 
 /// Waits for all members. Throws CommError when they do not reach each other.

@@ -59,6 +59,7 @@ class HierarchicalCommunicator final : public BaseCommunicator {
     return seat_.intra->allocate(elements, dtype);
   }
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
+  void close_connections() override;
 
  protected:
   WorkPtr start(Call call) override;
@@ -81,6 +82,7 @@ class HierarchicalCommunicator final : public BaseCommunicator {
     const std::lock_guard lock(mutex_);
     return failure_;
   }
+  void keep_failure(const std::string& line);
   [[noreturn]] void fail(const std::string& line);
 
   HierarchySeat seat_;
@@ -185,18 +187,42 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
   } catch (const ConnectionError& error) {
     // The others on this machine must not wait any longer for this rank, nor be taken for lost.
     seat_.intra->abandon(error);
-    fail(seat_.gloo->losses->find(seat_.members.needed_for(call), where, error.what()));
+    seat_.gloo->losses->report();
+    close_connections();
+    fail(seat_.gloo->losses->find({.members = seat_.members.needed_for(call),
+                                   .suspects = error.suspects(),
+                                   .where = where,
+                                   .reason = error.what()}));
   } catch (const CommError& error) {
     seat_.intra->abandon(error);
-    fail(seat_.gloo->losses->publish(error.what()));
+    const std::string line = seat_.gloo->losses->publish(error.what());
+    close_connections();
+    fail(line);
+  } catch (const c10::OutOfMemoryError& error) {
+    const std::string line = seat_.members.failed_line(where, error.what_without_backtrace());
+    seat_.intra->abandon(CommError(line));
+    keep_failure(seat_.gloo->losses->publish(line));
+    close_connections();
+    throw;
   }
 }
 
-void HierarchicalCommunicator::fail(const std::string& line) {
-  {
-    const std::lock_guard lock(mutex_);
-    failure_ = failure_.empty() ? line : failure_;
+void HierarchicalCommunicator::close_connections() {
+  messages_->close_connections();
+  for (const std::unique_ptr<BaseCommunicator>& each : owners_) {
+    if (each != nullptr) {
+      each->close_connections();
+    }
   }
+}
+
+void HierarchicalCommunicator::keep_failure(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  failure_ = failure_.empty() ? line : failure_;
+}
+
+void HierarchicalCommunicator::fail(const std::string& line) {
+  keep_failure(line);
   throw CommError(failure());
 }
 
@@ -223,8 +249,11 @@ std::unique_ptr<Communicator> HierarchicalCommunicator::split(const std::vector<
   // In turn with the collectives: making a group takes some of them.
   sequencer_
       .run(std::packaged_task<void()>([&] {
-        guard({.kind = CallKind::kBarrier, .label = "the making of groups"},
-              [&] { group = make_group(members, name); });
+        const Call making{.kind = CallKind::kBarrier, .label = "the making of groups"};
+        guard(making, [&] {
+          collectives_.run(making);  // who is lost is seen here, and not waited for as long as for a start
+          group = make_group(members, name);
+        });
       }))
       ->wait();
   return group;

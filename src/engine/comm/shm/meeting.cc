@@ -172,7 +172,7 @@ void Meeting::lose(int rank, const Call& call, const Trouble& trouble) const {
   const std::string line =
       fmt::format("{} was lost in {}: {}", job_->peers.name(machine_rank(rank)), where(call), trouble.text);
   if (trouble.may_wait_itself && job_->outside.publish) {
-    const ConnectionError error(line);
+    const ConnectionError error(line, {job_rank(rank)});
     record(error);
     throw error;
   }
@@ -185,7 +185,7 @@ void Meeting::check_failure() const {
     return;
   }
   if (record.settled == 0) {
-    throw ConnectionError(record.text);
+    throw ConnectionError(record.text, {});
   }
   throw CommError(record.text);
 }
