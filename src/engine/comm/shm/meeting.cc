@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <ctime>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -194,8 +196,12 @@ void Meeting::fail(const std::string& text) const {
   check_failure();
   const CommError error(job_->outside.publish ? job_->outside.publish(text) : text);
   record(error);
-  check_failure();
-  throw error;  // the rank that writes the record has not finished
+  constexpr int kLooks = 1000;
+  for (int look = 0; look < kLooks; ++look) {
+    check_failure();  // another rank may be writing the record
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  throw error;
 }
 
 void Meeting::record(const CommError& error) const {
