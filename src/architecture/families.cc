@@ -14,11 +14,17 @@ void ReadQwen3(ConfigReader& keys, ModelConfig& config);
 namespace {
 
 constexpr ModelFamily kFamilies[] = {
-    {.model_type = "granite", .architecture = "GraniteForCausalLM", .read = ReadGranite},
-    {.model_type = "llama", .architecture = "LlamaForCausalLM", .read = ReadLlama},
-    {.model_type = "mistral", .architecture = "MistralForCausalLM", .read = ReadMistral},
-    {.model_type = "qwen2", .architecture = "Qwen2ForCausalLM", .read = ReadQwen2},
-    {.model_type = "qwen3", .architecture = "Qwen3ForCausalLM", .read = ReadQwen3},
+    {.model_type = "granite",
+     .architecture = "GraniteForCausalLM",
+     .layer_class = "GraniteDecoderLayer",
+     .read = ReadGranite},
+    {.model_type = "llama", .architecture = "LlamaForCausalLM", .layer_class = "LlamaDecoderLayer", .read = ReadLlama},
+    {.model_type = "mistral",
+     .architecture = "MistralForCausalLM",
+     .layer_class = "MistralDecoderLayer",
+     .read = ReadMistral},
+    {.model_type = "qwen2", .architecture = "Qwen2ForCausalLM", .layer_class = "Qwen2DecoderLayer", .read = ReadQwen2},
+    {.model_type = "qwen3", .architecture = "Qwen3ForCausalLM", .layer_class = "Qwen3DecoderLayer", .read = ReadQwen3},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace assay::architecture {
 struct ModelFamily {
   std::string_view model_type;    ///< `model_type` of config.json
   std::string_view architecture;  ///< `architectures` of config.json
+  std::string_view layer_class;   ///< what transformers calls a layer of its decoder
   /// Fills what the family's keys say, with the defaults that transformers gives to absent ones. A missing key, a value
   /// that makes no sense and a setting that is not supported are the reader's errors; `config` means nothing then.
   void (*read)(ConfigReader& keys, ModelConfig& config);

@@ -129,6 +129,7 @@ TEST_F(FineTuningPlanTest, FsdpWrapsTheDecoderLayersOfThisFamilyAlone) {
   };
   EXPECT_TRUE(status("LlamaDecoderLayer").ok());
   EXPECT_EQ(status("GPTBigCodeBlock").code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(status("GraniteDecoderLayer").message(), HasSubstr("is a LlamaDecoderLayer: name that"));
 }
 
 TEST_F(FineTuningPlanTest, LoraHasTheReferencesAdapter) {

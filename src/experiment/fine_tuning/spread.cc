@@ -2,9 +2,7 @@
 // and the rules for those of their values that nothing here could carry out.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
+#include "architecture/families.h"
 #include "base/text.h"
 #include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/training_ranks.h"
@@ -103,11 +101,6 @@ using Rule = std::string (*)(const space::Entity& point);
 constexpr Rule kSpreadRules[] = {&RanksAgainstGpus, &NodesAreHere,   &RanksOverNodes,       &BackendHasRanks,
                                  &StrategyIsOfFsdp, &NothingIsSaved, &PrecisionIsTheModels, &WrappedIsOfFsdp};
 
-std::string Lowered(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 }  // namespace
 
 std::string CheckSpread(const space::Entity& point) {
@@ -121,12 +114,12 @@ std::string CheckSpread(const space::Entity& point) {
 
 Status CheckWrapped(const space::Entity& point, const std::string& family) {
   const std::string wrapped = TextOf(point, kWrapped);
+  const architecture::ModelFamily* row = architecture::FindFamily(family);
   for (const std::string& layer : Split(wrapped, ',')) {
-    // transformers name it by the family: LlamaDecoderLayer, GraniteMoeDecoderLayer.
-    if (!wrapped.empty() && Lowered(layer) != family + "decoderlayer") {
+    if (!wrapped.empty() && row != nullptr && layer != row->layer_class) {
       return Status::FailedPrecondition(
-          fmt::format("{} names {}, but what is sharded together is a decoder layer of {}: leave it at None", kWrapped,
-                      layer, family));
+          fmt::format("{} names {}, but what is sharded together is a {}: name that, or leave it at None", kWrapped,
+                      layer, row->layer_class));
     }
   }
   return Status::Ok();
