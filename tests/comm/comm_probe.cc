@@ -52,6 +52,16 @@ void check(Communicator& ranks) {
   std::puts(DumpJson(results).c_str());
 }
 
+/// Between two collectives the ranks compute, the last one for a second, each before it for two more.
+void compute(Communicator& ranks) {
+  const at::Tensor buffer = ranks.allocate(1000, at::kFloat).fill_(0);
+  ranks.all_reduce(buffer, ReduceOp::kSum, "blocks.3")->wait();
+  std::puts("running");
+  std::fflush(stdout);
+  std::this_thread::sleep_for(std::chrono::seconds(1 + 2 * (ranks.size() - 1 - ranks.rank())));
+  ranks.all_reduce(buffer, ReduceOp::kSum, "blocks.3")->wait();
+}
+
 /// All-reduces until something ends it; says when it has begun, and at `stuck_at` steps rank 1 stops coming.
 void loop(Communicator& ranks, int stuck_at, int64_t elements = 1000) {
   const at::Tensor buffer = ranks.allocate(elements, at::kFloat).fill_(0);
@@ -91,6 +101,8 @@ int run(const std::string& mode, const std::string& backend) {
       check(*ranks);
     } else if (mode == "differ") {
       differ(*ranks);
+    } else if (mode == "compute") {
+      compute(*ranks);
     } else if (mode == "large") {
       loop(*ranks, -1, int64_t{16} << 20);
     } else {
@@ -108,7 +120,7 @@ int run(const std::string& mode, const std::string& backend) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: comm_probe check|loop|large|stuck|differ [auto|shm|gloo|shm+gloo]\n", stderr);
+    std::fputs("usage: comm_probe check|loop|large|stuck|differ|compute [auto|shm|gloo|shm+gloo]\n", stderr);
     return 2;
   }
   return assay::engine::run(argv[1], argc > 2 ? argv[2] : "auto");

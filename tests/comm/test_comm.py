@@ -71,6 +71,17 @@ def test_a_rank_killed_within_a_large_transfer_is_the_one_that_is_named(seed):
     assert time.monotonic() - killed < 12
 
 
+def test_a_rank_that_computes_while_another_is_lost_is_not_blamed():
+    """The connection is broken before anybody waits for it; the first rank comes when the roll call is over."""
+    first, victim, last = start_all("compute", "gloo", 3)
+    wait_until_running([first, victim, last])
+    victim.kill()
+    errors = [finish(process, 20)[1] for process in (first, last)]
+    lines = {line for err in errors for line in err.splitlines() if line.startswith("comm_probe: ")}
+    victim.communicate()
+    assert len(lines) == 1 and "comm_probe: rank 1 was lost in collective" in lines.pop(), errors
+
+
 def test_a_stopped_rank_ends_the_others():
     processes = start_all("loop", "shm", 2, ASSAY_COMM_STOPPED_TIMEOUT="1")
     wait_until_running(processes)

@@ -21,8 +21,8 @@ namespace {
 
 constexpr double kRollCallSeconds = 2;
 constexpr double kFindingSeconds = kRollCallSeconds + 1;
-/// More than the roll call and the wait for others' finding: the store itself does not answer then.
-constexpr std::chrono::seconds kStorePatience{5};
+/// After the roll call and the wait for others' finding the store itself does not answer.
+constexpr std::chrono::duration<double> kStorePatience{kRollCallSeconds + kFindingSeconds + 2};
 constexpr std::chrono::milliseconds kPollInterval{100};
 constexpr char kFinding[] = "lost ranks";
 
@@ -38,7 +38,6 @@ std::string key_of(int rank) {
 /// who is to blame.
 std::vector<int> roll_call(c10d::Store& store, int rank, const std::vector<int>& members,
                            const std::vector<int>& suspects) {
-  store.set(key_of(rank), std::string("1"));
   std::vector<int> missing;
   const double start = MonotonicSeconds();
   do {

@@ -45,10 +45,10 @@ class LossBoard {
 
   /// Says that this rank saw a failure, and is therefore not the lost one.
   void report() const;
-  /// The line about a failure, which it reports. A network says that a connection broke or that time ran out, not who
-  /// is to blame: every rank that sees a failure says so here, and those that were waited for and have not within two
-  /// seconds are the missing ones, with what else is missing of their machines, unless a line was published meanwhile.
-  /// A rank that computes and was not waited for may miss the roll call.
+  /// The line about a failure that this rank has reported. A network says that a connection broke or that time ran out,
+  /// not who is to blame: every rank that sees a failure says so here, and those that were waited for and have not
+  /// within two seconds are the missing ones, with what else is missing of their machines, unless a line was published
+  /// meanwhile. A rank that computes and was not waited for may miss the roll call.
   std::string find(const SeenFailure& failure) const;
   /// Puts `line`, which names who is to blame, up for all ranks; gives the line that was first.
   std::string publish(const std::string& line) const;

@@ -28,6 +28,16 @@ constexpr int64_t kMostTileBytes = int64_t{512} << 10;
 /// Of all peers' tiles.
 constexpr int64_t kTilesBytes = int64_t{4} << 20;
 
+/// What `body` gives; what it throws is about `peer`. A connection that broke earlier throws as soon as it is used.
+template <typename Body>
+auto with_peer(int peer, const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    throw PeerFailure(peer, error.what());
+  }
+}
+
 /// What one rank sends to one other of a collective that goes with the greetings.
 int64_t message_bytes(const Call& call) {
   const bool by_parts = call.kind == CallKind::kAllGather || call.kind == CallKind::kReduceScatter;
@@ -263,11 +273,7 @@ void GlooCollectives::start_results(const Exchange& exchange, int64_t tile, Work
 
 void GlooCollectives::wait_for(Works& works) const {
   for (const auto& [peer, work] : works) {
-    try {
-      work->wait(deadline_);
-    } catch (const std::exception& error) {
-      throw PeerFailure(peer, error.what());
-    }
+    with_peer(peer, [&] { return work->wait(deadline_); });
   }
   works.clear();
 }
@@ -275,14 +281,14 @@ void GlooCollectives::wait_for(Works& works) const {
 void GlooCollectives::send_to(int peer, at::Tensor tensor, int tag, Works& works) {
   if (tensor.numel() > 0) {
     std::vector<at::Tensor> buffers{std::move(tensor)};
-    works.emplace_back(peer, gloo_.send(buffers, peer, tag));
+    works.emplace_back(peer, with_peer(peer, [&] { return gloo_.send(buffers, peer, tag); }));
   }
 }
 
 void GlooCollectives::receive_from(int peer, at::Tensor tensor, int tag, Works& works) {
   if (tensor.numel() > 0) {
     std::vector<at::Tensor> buffers{std::move(tensor)};
-    works.emplace_back(peer, gloo_.recv(buffers, peer, tag));
+    works.emplace_back(peer, with_peer(peer, [&] { return gloo_.recv(buffers, peer, tag); }));
   }
 }
 

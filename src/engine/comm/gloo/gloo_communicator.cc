@@ -109,10 +109,10 @@ class GlooCommunicator final : public BaseCommunicator {
 class GlooCommunicator::Message final : public Work {
  public:
   Message(GlooCommunicator& owner, Call call) : owner_(owner), call_(std::move(call)) {
-    const Announcement own = announcement_of(call_);
-    announcement_ = at::empty({static_cast<int64_t>(sizeof(own))}, at::kByte);
-    std::memcpy(announcement_.data_ptr(), &own, sizeof(own));
     owner_.guard(call_, [&] {
+      const Announcement own = announcement_of(call_);
+      announcement_ = at::empty({static_cast<int64_t>(sizeof(own))}, at::kByte);
+      std::memcpy(announcement_.data_ptr(), &own, sizeof(own));
       works_.push_back(start(announcement_, /*is_payload=*/false));
       if (sends()) {
         works_.push_back(start(call_.full, /*is_payload=*/true));
@@ -198,7 +198,7 @@ void GlooCommunicator::guard(const Call& call, const std::function<void()>& body
     throw CommError(failure());
   } catch (const c10::OutOfMemoryError& error) {
     // Of this rank, not of a connection: the others must not take each other for lost.
-    keep_failure(job_->losses->publish(members_.failed_line(place_of(call), error.what_without_backtrace())));
+    keep_failure(job_->losses->publish(members_.failed_line(call, error.what_without_backtrace())));
     close_connections();
     throw;
   } catch (const PeerFailure& error) {
@@ -211,25 +211,28 @@ void GlooCommunicator::guard(const Call& call, const std::function<void()>& body
 void GlooCommunicator::close_connections() {
   constexpr int kNobodySends = kMessageTag - 1;
   std::vector<at::Tensor> buffers{at::empty({1}, at::kByte)};
-  try {
-    // gloo has no call for it, but closes all connections of a group when a message does not come in time.
-    gloo_->recv(buffers, (rank() + 1) % size(), kNobodySends)->wait(std::chrono::milliseconds(1));
-  } catch (const std::exception&) {
-    return;
+  // gloo has no call for it, but closes all connections of a group when a message does not come in time. From a rank
+  // whose connection is broken already it does not wait for one.
+  for (int step = 1; step < size(); ++step) {
+    try {
+      gloo_->recv(buffers, (rank() + step) % size(), kNobodySends)->wait(std::chrono::milliseconds(1));
+    } catch (const std::exception&) {
+      continue;
+    }
   }
 }
 
 void GlooCommunicator::fail(const Call& call, const std::string& reason, std::vector<int> suspects) {
-  job_->losses->report();
-  close_connections();
   if (members_.serves_larger) {
     keep_failure(reason);
     throw ConnectionError(reason, std::move(suspects));
   }
-  const std::string where =
-      members_.name.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), members_.name);
-  keep_failure(job_->losses->find(
-      {.members = members_.needed_for(call), .suspects = std::move(suspects), .where = where, .reason = reason}));
+  job_->losses->report();
+  close_connections();
+  keep_failure(job_->losses->find({.members = members_.needed_for(call),
+                                   .suspects = std::move(suspects),
+                                   .where = members_.where(call),
+                                   .reason = reason}));
   throw CommError(failure());
 }
 
@@ -259,8 +262,12 @@ std::vector<int> GlooMembers::needed_for(const Call& call) const {
   return world_ranks;
 }
 
-std::string GlooMembers::failed_line(const std::string& where, const std::string& what) const {
-  return fmt::format("rank {} failed in {}: {}", world_ranks[static_cast<size_t>(rank)], where,
+std::string GlooMembers::where(const Call& call) const {
+  return name.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), name);
+}
+
+std::string GlooMembers::failed_line(const Call& call, const std::string& what) const {
+  return fmt::format("rank {} failed in {}: {}", world_ranks[static_cast<size_t>(rank)], where(call),
                      what.substr(0, what.find('\n')));
 }
 

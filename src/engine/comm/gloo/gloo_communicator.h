@@ -37,8 +37,10 @@ struct GlooMembers {
   int size() const { return static_cast<int>(world_ranks.size()); }
   /// The ranks, of the job, without which `call` cannot be done.
   std::vector<int> needed_for(const Call& call) const;
+  /// "collective 7 of group shard (all_reduce of blocks.3)": for errors.
+  std::string where(const Call& call) const;
   /// The line about what failed on this rank itself.
-  std::string failed_line(const std::string& where, const std::string& what) const;
+  std::string failed_line(const Call& call, const std::string& what) const;
 };
 
 /// Waits for all members. Throws CommError when they do not reach each other.

@@ -180,8 +180,6 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
   if (const std::string earlier = failure(); !earlier.empty()) {
     throw CommError(earlier);
   }
-  const std::string& name = seat_.members.name;
-  const std::string where = name.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), name);
   try {
     body();
   } catch (const ConnectionError& error) {
@@ -191,7 +189,7 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
     close_connections();
     fail(seat_.gloo->losses->find({.members = seat_.members.needed_for(call),
                                    .suspects = error.suspects(),
-                                   .where = where,
+                                   .where = seat_.members.where(call),
                                    .reason = error.what()}));
   } catch (const CommError& error) {
     seat_.intra->abandon(error);
@@ -199,7 +197,7 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
     close_connections();
     fail(line);
   } catch (const c10::OutOfMemoryError& error) {
-    const std::string line = seat_.members.failed_line(where, error.what_without_backtrace());
+    const std::string line = seat_.members.failed_line(call, error.what_without_backtrace());
     seat_.intra->abandon(CommError(line));
     keep_failure(seat_.gloo->losses->publish(line));
     close_connections();
