@@ -46,54 +46,85 @@ const std::vector<std::string_view> kHybridShardKnobs = {
     "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "shard_ranks", "communication_dtype"};
 
 const std::array<PluginInfo, 10> kPlugins = {{
-    {"torch_ddp",
-     "Torch DDP",
-     "every rank has everything; gradients are averaged in buckets",
-     "fp32",
-     1,
-     kDdpKnobs,
-     {}},
-    {"torch_ddp_fp16",
-     "Torch DDP FP16",
-     "Torch DDP under fp16 autocast with a loss scaler",
-     "amp_fp16",
-     65536,
-     kDdpKnobs,
-     {}},
-    {"low_level_zero",
-     "Low Level Zero",
-     "16-bit weights; fp32 weights and moments sharded (ZeRO 1 or 2)",
-     "fp16",
-     32,
-     {"zero_stage", "overlap", "no_sync", "offload_optim_frac", "communication_dtype"},
-     LowLevelZeroDefaults()},
-    {"gemini",
-     "Gemini",
-     "16-bit weights sharded in chunks; states in host memory, or there when memory is short",
-     "fp16",
-     32,
-     {"overlap", "prefetch", "min_chunk_size_m", "search_range_m", "hidden_dim", "shard_param_frac",
-      "offload_optim_frac", "offload_param_frac", "placement", "communication_dtype"},
-     GeminiDefaults()},
-    {"hybrid_parallel",
-     "Hybrid Parallel",
-     "tensor, pipeline and data ranks",
-     "fp16",
-     1,
-     {"zero_stage", "bucket_mib", "overlap", "tp_size", "sequence_parallel", "pp_size", "microbatches",
-      "communication_dtype"},
-     HybridParallelDefaults()},
-    {"FULL_SHARD", "FSDP FULL_SHARD",
-     "parameters, gradients and states sharded; gathered for forward and again for backward", "fp32", 65536,
-     kShardKnobs, ShardDefaults()},
-    {"SHARD_GRAD_OP", "FSDP SHARD_GRAD_OP", "as FULL_SHARD, but parameters stay gathered from forward to backward",
-     "fp32", 65536, kShardKnobs, ShardDefaults()},
-    {"NO_SHARD", "FSDP NO_SHARD", "nothing sharded; gradients averaged unit by unit", "fp32", 65536, kDdpKnobs, {}},
-    {"HYBRID_SHARD", "FSDP HYBRID_SHARD", "FULL_SHARD within a group of ranks, gradients averaged between the groups",
-     "fp32", 65536, kHybridShardKnobs, ShardDefaults()},
-    {"_HYBRID_SHARD_ZERO2", "FSDP _HYBRID_SHARD_ZERO2",
-     "SHARD_GRAD_OP within a group of ranks, gradients averaged between the groups", "fp32", 65536, kHybridShardKnobs,
-     ShardDefaults()},
+    {.name = "torch_ddp",
+     .title = "Torch DDP",
+     .description = "every rank has everything; gradients are averaged in buckets",
+     .precision = "fp32",
+     .knobs = kDdpKnobs,
+     .strategies = {"torch_ddp"}},
+    {.name = "torch_ddp_fp16",
+     .title = "Torch DDP FP16",
+     .description = "Torch DDP under fp16 autocast with a loss scaler",
+     .precision = "amp_fp16",
+     .loss_scale = 65536,
+     .knobs = kDdpKnobs,
+     .strategies = {"torch_ddp_fp16"}},
+    {.name = "low_level_zero",
+     .title = "Low Level Zero",
+     .description = "16-bit weights; fp32 weights and moments sharded (ZeRO 1 or 2)",
+     .precision = "fp16",
+     .loss_scale = 32,
+     .knobs = {"zero_stage", "overlap", "no_sync", "offload_optim_frac", "communication_dtype"},
+     .defaults = LowLevelZeroDefaults(),
+     .strategies = {"low_level_zero", "low_level_zero_2"},
+     .least_stage = 1},
+    {.name = "gemini",
+     .title = "Gemini",
+     .description = "16-bit weights sharded in chunks; states in host memory, or there when memory is short",
+     .precision = "fp16",
+     .loss_scale = 32,
+     .knobs = {"overlap", "prefetch", "min_chunk_size_m", "search_range_m", "hidden_dim", "shard_param_frac",
+               "offload_optim_frac", "offload_param_frac", "placement", "communication_dtype"},
+     .defaults = GeminiDefaults(),
+     .strategies = {"gemini"},
+     .auto_strategy = "gemini_auto"},
+    {.name = "hybrid_parallel",
+     .title = "Hybrid Parallel",
+     .description = "tensor, pipeline and data ranks",
+     .precision = "fp16",
+     .knobs = {"zero_stage", "bucket_mib", "overlap", "tp_size", "sequence_parallel", "pp_size", "microbatches",
+               "communication_dtype"},
+     .defaults = HybridParallelDefaults(),
+     .strategies = {"torch_ddp", "low_level_zero"}},
+    {.name = "FULL_SHARD",
+     .title = "FSDP FULL_SHARD",
+     .description = "parameters, gradients and states sharded; gathered for forward and again for backward",
+     .precision = "fp32",
+     .loss_scale = 65536,
+     .knobs = kShardKnobs,
+     .defaults = ShardDefaults(),
+     .strategies = {"FULL_SHARD"}},
+    {.name = "SHARD_GRAD_OP",
+     .title = "FSDP SHARD_GRAD_OP",
+     .description = "as FULL_SHARD, but parameters stay gathered from forward to backward",
+     .precision = "fp32",
+     .loss_scale = 65536,
+     .knobs = kShardKnobs,
+     .defaults = ShardDefaults(),
+     .strategies = {"SHARD_GRAD_OP"}},
+    {.name = "NO_SHARD",
+     .title = "FSDP NO_SHARD",
+     .description = "nothing sharded; gradients averaged unit by unit",
+     .precision = "fp32",
+     .loss_scale = 65536,
+     .knobs = kDdpKnobs,
+     .strategies = {"NO_SHARD"}},
+    {.name = "HYBRID_SHARD",
+     .title = "FSDP HYBRID_SHARD",
+     .description = "FULL_SHARD within a group of ranks, gradients averaged between the groups",
+     .precision = "fp32",
+     .loss_scale = 65536,
+     .knobs = kHybridShardKnobs,
+     .defaults = ShardDefaults(),
+     .strategies = {"HYBRID_SHARD"}},
+    {.name = "_HYBRID_SHARD_ZERO2",
+     .title = "FSDP _HYBRID_SHARD_ZERO2",
+     .description = "SHARD_GRAD_OP within a group of ranks, gradients averaged between the groups",
+     .precision = "fp32",
+     .loss_scale = 65536,
+     .knobs = kHybridShardKnobs,
+     .defaults = ShardDefaults(),
+     .strategies = {"_HYBRID_SHARD_ZERO2"}},
 }};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kKnobDescriptions = {{
@@ -185,7 +216,7 @@ Status CheckUnread(const PluginInfo& plugin, const PluginKnobs& knobs) {
   VisitKnobs(plugin.defaults, [&](const char* name, const auto& value) { defaults[name] = value; });
   Status status;
   VisitKnobs(knobs, [&](const char* name, const auto& value) {
-    if (status.ok() && defaults[name] != json(value) && std::ranges::find(plugin.knobs, name) == plugin.knobs.end()) {
+    if (status.ok() && defaults[name] != json(value) && !Reads(plugin, name)) {
       status = Status::InvalidArgument(std::string(plugin.name) + " does not read " + name + ", which is set to " +
                                        json(value).dump() + "; leave it out, or choose another plugin");
     }
@@ -194,10 +225,9 @@ Status CheckUnread(const PluginInfo& plugin, const PluginKnobs& knobs) {
 }
 
 Status CheckStage(const PluginInfo& plugin, int64_t stage) {
-  const bool hybrid = plugin.name == "hybrid_parallel";
-  const int64_t least = hybrid ? 0 : 1;
-  const int64_t most = hybrid ? 1 : 2;
-  if (stage >= least && stage <= most) {
+  const int64_t least = plugin.least_stage;
+  const int64_t most = least + static_cast<int64_t>(plugin.strategies.size()) - 1;
+  if (!Reads(plugin, "zero_stage") || (stage >= least && stage <= most)) {
     return Status::Ok();
   }
   return Status::InvalidArgument("zero_stage is " + std::to_string(stage) + ": " + std::string(plugin.name) + " has " +
@@ -206,10 +236,10 @@ Status CheckStage(const PluginInfo& plugin, int64_t stage) {
 
 /// Gradients that are sharded are reduced unit by unit.
 Status CheckBuckets(const PluginInfo& plugin, const PluginKnobs& knobs) {
-  if (plugin.name != "hybrid_parallel" || knobs.zero_stage == 0 || knobs.bucket_mib == plugin.defaults.bucket_mib) {
+  if (!Reads(plugin, "zero_stage") || knobs.zero_stage == 0 || knobs.bucket_mib == plugin.defaults.bucket_mib) {
     return Status::Ok();
   }
-  return Status::InvalidArgument("hybrid_parallel with zero_stage " + std::to_string(knobs.zero_stage) +
+  return Status::InvalidArgument(std::string(plugin.name) + " with zero_stage " + std::to_string(knobs.zero_stage) +
                                  " does not read bucket_mib, which is set to " + json(knobs.bucket_mib).dump() +
                                  "; leave it out, or choose zero_stage 0");
 }
@@ -234,6 +264,9 @@ Status CheckSequence(const PluginKnobs& knobs) {
 
 /// Fractions that the published plugin ignores with a warning, or without one.
 Status CheckFractions(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  if (!Reads(plugin, "placement")) {
+    return Status::Ok();
+  }
   const bool automatic = knobs.placement == "auto";
   if (automatic && knobs.shard_param_frac != plugin.defaults.shard_param_frac) {
     return Status::InvalidArgument("shard_param_frac is " + json(knobs.shard_param_frac).dump() +
@@ -298,21 +331,27 @@ std::string DescribePlugin(const PluginInfo& plugin) {
   return text + ")";
 }
 
+bool Reads(const PluginInfo& plugin, std::string_view knob) {
+  return std::ranges::find(plugin.knobs, knob) != plugin.knobs.end();
+}
+
+std::string_view StrategyOf(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  if (knobs.placement == "auto") {
+    return plugin.auto_strategy;
+  }
+  return plugin.strategies.at(static_cast<size_t>(knobs.zero_stage - plugin.least_stage));
+}
+
 bool GathersWeights(const PluginInfo& plugin, const PluginKnobs& knobs) {
   // Where gradients lie in buckets every rank has the weights, but for what stages of ZeRO shard.
-  const bool has_buckets = std::ranges::find(plugin.knobs, "bucket_mib") != plugin.knobs.end();
-  return !has_buckets || knobs.zero_stage > 0;
+  return !Reads(plugin, "bucket_mib") || knobs.zero_stage > 0;
 }
 
 Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ranks) {
   ASSAY_RETURN_IF_ERROR(CheckRanges(knobs));
   ASSAY_RETURN_IF_ERROR(CheckUnread(plugin, knobs));
-  if (std::ranges::find(plugin.knobs, "zero_stage") != plugin.knobs.end()) {
-    ASSAY_RETURN_IF_ERROR(CheckStage(plugin, knobs.zero_stage));
-  }
-  if (plugin.name == "gemini") {
-    ASSAY_RETURN_IF_ERROR(CheckFractions(plugin, knobs));
-  }
+  ASSAY_RETURN_IF_ERROR(CheckStage(plugin, knobs.zero_stage));
+  ASSAY_RETURN_IF_ERROR(CheckFractions(plugin, knobs));
   ASSAY_RETURN_IF_ERROR(CheckBuckets(plugin, knobs));
   ASSAY_RETURN_IF_ERROR(CheckGathers(plugin, knobs));
   ASSAY_RETURN_IF_ERROR(CheckSequence(knobs));

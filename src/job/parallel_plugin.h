@@ -72,7 +72,12 @@ struct PluginInfo {
   std::string_view precision;           ///< what it runs in when nothing is asked for: a value of VitPlan::precision
   double loss_scale = 1;                ///< the first one, in precisions that scale; it is then adapted
   std::vector<std::string_view> knobs;  ///< names of the knobs that it reads
-  PluginKnobs defaults;                 ///< of these knobs
+  PluginKnobs defaults = {};            ///< of these knobs
+  /// What the engine has for it (engine/shard/policy.h): one, or one for each value of zero_stage from `least_stage`
+  /// on.
+  std::vector<std::string_view> strategies;
+  int64_t least_stage = 0;
+  std::string_view auto_strategy = {};  ///< with placement auto
 };
 
 /// All plugins, in the order of the benchmark's table.
@@ -84,6 +89,12 @@ Result<const PluginInfo*> FindPlugin(std::string_view name);
 /// "torch_ddp_fp16: Torch DDP under fp16 autocast ... (amp_fp16; knobs: bucket_mib, overlap)": name, description, its
 /// own precision and what it reads, on one line.
 std::string DescribePlugin(const PluginInfo& plugin);
+
+/// Whether it reads the knob of that name.
+bool Reads(const PluginInfo& plugin, std::string_view knob);
+
+/// The engine's strategy for it with knobs that CheckKnobs() has passed.
+std::string_view StrategyOf(const PluginInfo& plugin, const PluginKnobs& knobs);
 
 /// Whether ranks send each other weights, which may then travel in 8 bits.
 bool GathersWeights(const PluginInfo& plugin, const PluginKnobs& knobs);

@@ -36,11 +36,11 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
 constexpr char kOptimizerOverRanks[] = "adamw_torch";
 
 /// What language models cannot be trained with, and what to do instead.
-Status CheckPluginSuits(const ParallelPlan& plan) {
-  if (plan.plugin == "torch_ddp_fp16") {
-    return Status::Unsupported(
-        "torch_ddp_fp16 is autocast, which language models are not trained under: choose torch_ddp, with dtype "
-        "float16");
+Status CheckPluginSuits(const PluginInfo& plugin) {
+  if (plugin.precision.starts_with("amp_")) {
+    return Status::Unsupported(std::string(plugin.name) +
+                               " is autocast, which language models are not trained under: choose another plugin, for "
+                               "example torch_ddp, with dtype float16");
   }
   return Status::Ok();
 }
@@ -72,7 +72,7 @@ Status CheckAlone(const TunePlan& plan) {
 
 Status CheckParallel(const TunePlan& plan) {
   ASSAY_ASSIGN_OR_RETURN(const PluginInfo* plugin, FindPlugin(plan.plugin));
-  ASSAY_RETURN_IF_ERROR(CheckPluginSuits(plan));
+  ASSAY_RETURN_IF_ERROR(CheckPluginSuits(*plugin));
   ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
   ASSAY_RETURN_IF_ERROR(CheckAlone(plan));
   ASSAY_RETURN_IF_ERROR(CheckPieces(plan));

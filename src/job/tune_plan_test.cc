@@ -81,7 +81,7 @@ TEST(TunePlanTest, RanksThatALanguageModelCannotHaveAreRefusedByName) {
   EXPECT_THAT(refused("torch_ddp", 2, "sgd"), HasSubstr("optimizer 'sgd' is not supported over ranks"));
   EXPECT_THAT(refused("FULL_SHARD", 1, "sgd"), HasSubstr("optimizer 'sgd'"));
   EXPECT_THAT(refused("torch_ddp", 0, "adamw_torch"), HasSubstr("number_ranks is 0"));
-  EXPECT_THAT(refused("torch_ddp_fp16", 2, "adamw_torch"), HasSubstr("choose torch_ddp, with dtype float16"));
+  EXPECT_THAT(refused("torch_ddp_fp16", 2, "adamw_torch"), HasSubstr("torch_ddp_fp16 is autocast"));
 }
 
 TEST(TunePlanTest, LossScalesAreAutoOffOrPositive) {

@@ -14,7 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr char kKind[] = "vit";
-constexpr char kHybrid[] = "hybrid_parallel";
 
 // The one list of a plan's fields: `visit(name, field)` for each, the knobs apart.
 template <typename Plan, typename Visitor>
@@ -112,17 +111,13 @@ Status CheckBatch(const VitPlan& plan) {
   return Status::Ok();
 }
 
-/// What tensor and pipeline ranks rule out.
-Status CheckHybrid(const VitPlan& plan) {
-  if (plan.plugin != kHybrid) {
+/// A batch is cut in one way.
+Status CheckPieces(const VitPlan& plan, const PluginInfo& plugin) {
+  if (plan.gradient_accumulation_steps == 1 || !Reads(plugin, "microbatches")) {
     return Status::Ok();
   }
-  if (plan.gradient_accumulation_steps != 1) {
-    return Status::InvalidArgument(
-        "hybrid_parallel cuts its batch by microbatches: leave gradient_accumulation_steps " +
-        std::to_string(plan.gradient_accumulation_steps) + " out");
-  }
-  return Status::Ok();
+  return Status::InvalidArgument(plan.plugin + " cuts its batch by microbatches: leave gradient_accumulation_steps " +
+                                 std::to_string(plan.gradient_accumulation_steps) + " out");
 }
 
 Status CheckPrecision(const VitPlan& plan, const PluginInfo& plugin) {
@@ -141,16 +136,13 @@ Status CheckVitPlan(const VitPlan& plan) {
   ASSAY_RETURN_IF_ERROR(CheckNumbers(plan));
   ASSAY_RETURN_IF_ERROR(CheckKnobs(*plugin, plan.knobs, plan.number_ranks));
   ASSAY_RETURN_IF_ERROR(CheckBatch(plan));
-  ASSAY_RETURN_IF_ERROR(CheckHybrid(plan));
+  ASSAY_RETURN_IF_ERROR(CheckPieces(plan, *plugin));
   ASSAY_RETURN_IF_ERROR(CheckPrecision(plan, *plugin));
   return CheckData(plan);
 }
 
 int64_t MicroBatches(const VitPlan& plan) {
-  if (plan.plugin != kHybrid) {
-    return plan.gradient_accumulation_steps;
-  }
-  const int64_t when_unset = plan.knobs.pp_size > 1 ? plan.batch_size : 1;
+  const int64_t when_unset = plan.knobs.pp_size > 1 ? plan.batch_size : plan.gradient_accumulation_steps;
   return plan.knobs.microbatches > 0 ? plan.knobs.microbatches : when_unset;
 }
 

@@ -200,6 +200,7 @@ TEST(MicroBatchesTest, OfAPipelineAreOneImageEachUnlessGiven) {
   plan.gradient_accumulation_steps = 2;
   EXPECT_EQ(MicroBatches(plan), 2);
   plan.plugin = "hybrid_parallel";
+  plan.gradient_accumulation_steps = 1;
   EXPECT_EQ(MicroBatches(plan), 1);
   plan.knobs.pp_size = 2;
   EXPECT_EQ(MicroBatches(plan), 8);

@@ -13,21 +13,6 @@
 namespace assay::engine {
 namespace {
 
-/// The engine's name of a plugin with its knobs.
-std::string strategy_name(const job::ParallelPlan& plan) {
-  const job::PluginKnobs& knobs = plan.knobs;
-  if (plan.plugin == "hybrid_parallel") {
-    return knobs.zero_stage == 0 ? "torch_ddp" : "low_level_zero";
-  }
-  if (plan.plugin == "low_level_zero" && knobs.zero_stage == 2) {
-    return "low_level_zero_2";
-  }
-  if (plan.plugin == "gemini" && knobs.placement == "auto") {
-    return "gemini_auto";
-  }
-  return plan.plugin;
-}
-
 void set_communication_dtype(const std::string& name, ShardPolicy& policy) {
   if (name == "float8") {
     policy.gather_float8 = true;
@@ -58,7 +43,8 @@ ChunkSearch chunk_search_of(const job::PluginKnobs& knobs) {
 /// The plugin's settings in `precision`, with the plan's knobs.
 ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precision) {
   const job::PluginKnobs& knobs = plan.knobs;
-  ShardPolicy policy = with_precision(shard_policy(strategy_name(plan)), precision);
+  const job::PluginInfo& plugin = *value_or_throw(job::FindPlugin(plan.plugin));
+  ShardPolicy policy = with_precision(shard_policy(job::StrategyOf(plugin, knobs)), precision);
   policy.bucket_mib = knobs.bucket_mib;
   policy.overlap = knobs.overlap;
   policy.prefetch = knobs.prefetch;

@@ -5,6 +5,20 @@
 namespace assay::engine {
 namespace {
 
+TEST(Strategy, PluginsNameThoseOfTheEngine) {
+  for (const job::PluginInfo& plugin : job::Plugins()) {
+    for (const std::string_view strategy : plugin.strategies) {
+      EXPECT_NO_THROW(shard_policy(strategy)) << plugin.name;
+    }
+    job::PluginKnobs knobs = plugin.defaults;
+    EXPECT_EQ(job::StrategyOf(plugin, knobs), plugin.strategies.front());
+    if (job::Reads(plugin, "placement")) {
+      knobs.placement = "auto";
+      EXPECT_EQ(shard_policy(job::StrategyOf(plugin, knobs)).placement, WeightPlacement::kBudget);
+    }
+  }
+}
+
 TEST(VitStrategy, AStepOfSeveralMicroBatchesAddsUpInFloat32WhateverTravels) {
   for (const char* travels_as : {"", "float32", "bfloat16", "float16", "float8"}) {
     for (const char* precision : {"fp32", "bf16"}) {
