@@ -130,6 +130,9 @@ ProvenanceMap WorkerProvenance(const job::RunRecord& record) {
     provenance["weights"] = loaded->weights;
     provenance["model_type"] = loaded->model_type;
   }
+  if (const auto* topology = job::FindEvent<job::Topology>(record); topology != nullptr && topology->world_size > 1) {
+    provenance["communicator"] = topology->backend;
+  }
   return provenance;
 }
 

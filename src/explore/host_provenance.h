@@ -36,7 +36,7 @@ std::string CoresText(const measure::MachineInfo& machine);
 /// "default". `threads` 0: not bounded.
 std::string DescribeSettings(int64_t threads, int points_at_once);
 
-/// What the worker said of itself: device, threads, isa, weights, model_type.
+/// What the worker said of itself: device, threads, isa, weights, model_type; of several ranks also communicator.
 ProvenanceMap WorkerProvenance(const job::RunRecord& record);
 
 }  // namespace assay::explore

@@ -19,7 +19,7 @@ Result<MeetingPlace> ChooseMeetingPlace();
 
 /// RANK, LOCAL_RANK, GROUP_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and TORCHELASTIC_RUN_ID as
 /// torchrun sets them for rank `rank` of `ranks` on `nodes` machines with equally many.
-std::map<std::string, std::string> RankVariables(const MeetingPlace& place, int rank, int ranks, int nodes = 1);
+std::map<std::string, std::string> RankVariables(const MeetingPlace& place, int rank, int ranks, int nodes);
 
 /// CPU threads for each of `ranks` ranks: an equal share of the cores that this process may use, one at least.
 int ThreadsPerRank(int ranks);

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+
 BIN = pathlib.Path(os.environ["ASSAY_BIN_DIR"])
 
 TINY_CONFIG = {

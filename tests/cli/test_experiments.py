@@ -1,13 +1,17 @@
 """assay run, explore, results, report: points measured once, replayed, and reported."""
 
+import contextlib
 import csv
 import io
 import json
+import os
+import pathlib
 import signal
 import sqlite3
 import time
 
 import pytest
+from nodes import has_ended, wait_for
 
 FULL = "finetune_full_benchmark-v1.0.0"
 LORA = "finetune_lora_benchmark-v1.0.0"
@@ -61,28 +65,66 @@ def test_rule_makes_a_point_invalid_without_launching(assay, model, rows, store)
 
 
 @pytest.mark.parametrize(
-    "experiment, spread",
+    "experiment, ranks, spread",
     [
-        (FULL, {}),
-        (FULL, {"distributed_backend": "DDP"}),
-        (FULL, {"fsdp_sharding_strategy": "HYBRID_SHARD_ZERO2"}),
-        (LORA, {}),
-        (FULL, {"number_nodes": 2}),
-        (FULL, {"number_nodes": 2, "fsdp_sharding_strategy": "HYBRID_SHARD"}),
-        (LORA, {"number_nodes": 2, "distributed_backend": "DDP"}),
+        (FULL, 2, {}),
+        (FULL, 2, {"distributed_backend": "DDP"}),
+        (FULL, 2, {"fsdp_sharding_strategy": "HYBRID_SHARD_ZERO2"}),
+        (LORA, 2, {}),
+        (FULL, 2, {"number_nodes": 2}),
+        (FULL, 2, {"number_nodes": 2, "fsdp_sharding_strategy": "HYBRID_SHARD"}),
+        (LORA, 2, {"number_nodes": 2, "distributed_backend": "DDP"}),
+        (FULL, 4, {"number_nodes": 2, "fsdp_sharding_strategy": "HYBRID_SHARD"}),
+        (LORA, 4, {"number_nodes": 2}),
     ],
 )
-def test_two_ranks_make_the_steps_of_one(assay, model, rows, store, experiment, spread):
+def test_ranks_make_the_steps_of_one(assay, model, rows, store, experiment, ranks, spread):
     same = {"torch_dtype": "float32", "threads": 1}
-    one = run(assay, store, experiment, point(model, rows, batch_size=1, gradient_accumulation_steps=2, **same))
-    two = run(assay, store, experiment, point(model, rows, batch_size=2, number_ranks=2, **same, **spread))
-    assert two["outcome"] == "valid", two["reason"]
-    ours, theirs = two["properties"], one["properties"]
+    one = run(assay, store, experiment, point(model, rows, batch_size=1, gradient_accumulation_steps=ranks, **same))
+    many = run(assay, store, experiment, point(model, rows, batch_size=ranks, number_ranks=ranks, **same, **spread))
+    assert many["outcome"] == "valid", many["reason"]
+    over_nodes = "gloo" if ranks == 2 else "shm+gloo"
+    assert many["provenance"]["communicator"] == (over_nodes if "number_nodes" in spread else "shared_memory")
+    ours, theirs = many["properties"], one["properties"]
     assert ours["final_loss"] == pytest.approx(theirs["final_loss"], rel=1e-5)
     assert ours["final_grad_norm"] == pytest.approx(theirs["final_grad_norm"], rel=1e-4)
     for count in ("samples", "real_tokens", "supervised_tokens", "measured_steps", "trainable_parameters"):
         assert ours[count] == theirs[count], count
-    assert ours["dataset_tokens_per_second_per_gpu"] == pytest.approx(ours["dataset_tokens_per_second"] / 2)
+    assert ours["dataset_tokens_per_second_per_gpu"] == pytest.approx(ours["dataset_tokens_per_second"] / ranks)
+
+
+def rank_of(worker):
+    """None: it has just ended, or is not a rank."""
+    with contextlib.suppress(OSError):
+        for variable in pathlib.Path(f"/proc/{worker}/environ").read_text().split("\0"):
+            if variable.startswith("RANK="):
+                return int(variable.removeprefix("RANK="))
+    return None
+
+
+def cpu_seconds(worker):
+    fields = pathlib.Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def workers_by_rank(explorer):
+    children = pathlib.Path(f"/proc/{explorer.pid}/task").glob("*/children")
+    workers = [int(pid) for path in children for pid in path.read_text().split()]
+    return {rank_of(worker): worker for worker in workers if rank_of(worker) is not None}
+
+
+def test_a_rank_that_is_lost_in_a_group_that_stands_for_a_machine_is_named(assay, model, rows, store):
+    arguments = point(model, rows, batch_size=4, number_ranks=4, number_nodes=2, threads=1, max_steps=10000)
+    process = assay.start("run", FULL, *arguments, "--store", store, "--output", "json")
+    wait_for(lambda: len(workers_by_rank(process)) == 4)
+    workers = workers_by_rank(process)
+    victim = workers[3]
+    wait_for(lambda: cpu_seconds(victim) > 3)  # in its steps
+    os.kill(victim, signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "assay run: rank 3: the worker was killed by signal 9 (SIGKILL) after step" in err, err
+    assert all(has_ended(worker) for worker in workers.values())
 
 
 def test_what_ranks_cannot_do_is_invalid_with_its_reason(assay, model, rows, store):
