@@ -54,7 +54,7 @@ struct Evaluation {
 /// What a rank's tensor memory holds at its peak. The parts add up to peak_bytes.
 struct MemoryLedger {
   int64_t rank = 0;
-  std::string phase = {};        ///< init (until the first step) | steady (the steps after warm-up)
+  std::string phase = {};        ///< init (until the first step) | steady (the steps after warm-up) | save
   std::string source = {};       ///< measured | predicted
   int64_t parameters_bytes = 0;  ///< as the model computes with them, sharded or gathered
   int64_t gradients_bytes = 0;

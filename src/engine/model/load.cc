@@ -21,12 +21,12 @@ std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarTyp
                                      uint64_t seed, bool& random_weights, const TensorPlace& place,
                                      const ModelPart& part, const MadeParameters& made) {
   const ModelConfig config = value_or_throw(architecture::ReadModelConfig(model_dir));
-  ParameterMaker maker = maker_of(config, model_dir, {dtype, device, config.initializer_range, seed});
-  std::unique_ptr<CausalLM> model =
-      std::make_unique<Decoder>(config, maker.source(decoder_split_rules(), place, made), part);
+  ParameterMaker maker =
+      maker_of(config, model_dir, {dtype, device, config.initializer_range, seed, decoder_split_rules(), place});
+  std::unique_ptr<CausalLM> model = std::make_unique<Decoder>(config, maker.source(made), part);
   if (Weights* weights = maker.weights(); weights != nullptr) {
     for (const ParameterSpec& spec : architecture::AllParameters(config)) {
-      weights->pass_over(spec.name);  // what other parts take
+      weights->leave_to_others(spec.name);
     }
     weights->check_all_taken(config.tie_word_embeddings);
   }
@@ -34,9 +34,10 @@ std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarTyp
   return model;
 }
 
-ParameterMaker parameter_maker(const std::string& model_dir, at::ScalarType dtype, at::Device device, uint64_t seed) {
+ParameterMaker parameter_maker(const std::string& model_dir, at::ScalarType dtype, at::Device device, uint64_t seed,
+                               const TensorPlace& place) {
   const ModelConfig config = value_or_throw(architecture::ReadModelConfig(model_dir));
-  return maker_of(config, model_dir, {dtype, device, config.initializer_range, seed});
+  return maker_of(config, model_dir, {dtype, device, config.initializer_range, seed, decoder_split_rules(), place});
 }
 
 }  // namespace assay::engine

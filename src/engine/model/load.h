@@ -29,7 +29,8 @@ std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarTyp
                                      const ModelPart& part = {}, const MadeParameters& made = {});
 
 /// What load_model() takes the parameters from. Throws StatusError.
-ParameterMaker parameter_maker(const std::string& model_dir, at::ScalarType dtype, at::Device device, uint64_t seed);
+ParameterMaker parameter_maker(const std::string& model_dir, at::ScalarType dtype, at::Device device, uint64_t seed,
+                               const TensorPlace& place = {});
 
 /// Writes config.json and model.safetensors (shards of at most 5 GB and an index when larger), which transformers'
 /// from_pretrained reads, and copies the tokeniser files of the folder the model came from. Every file appears under

@@ -88,17 +88,18 @@ ParameterMaker maker_of(const Folder& folder, const ImageClassifierOptions& opti
     const bool drawn = draws_head && spec.name.starts_with(kHeadPrefix);
     return drawn ? std::nullopt : std::optional(as_stored(*weights, spec));
   };
-  return {parameters_of(folder.config, options.dtype),
-          folder.weights,
-          {options.dtype, options.device, folder.config.initializer_range, options.seed},
-          stored_as};
+  return {
+      parameters_of(folder.config, options.dtype),
+      folder.weights,
+      {options.dtype, options.device, folder.config.initializer_range, options.seed, vit_split_rules(), options.tensor},
+      stored_as};
 }
 
 /// Of the weights, what this part of the model does not take counts as taken where another part does, and what no
 /// classifier needs.
 void pass_over_rest(const Folder& folder, const ImageClassifierOptions& options, Weights& weights) {
   for (const ParameterSpec& spec : parameters_of(folder.config, options.dtype)) {
-    weights.pass_over(as_stored(weights, spec).name);
+    weights.leave_to_others(as_stored(weights, spec).name);
   }
   for (const char* left_out : kLeftOut) {
     weights.pass_over(left_out);
@@ -117,8 +118,7 @@ LoadedImageClassifier load_image_classifier(const std::string& model_dir, const 
   const Folder folder = open_folder(model_dir, options);
   ParameterMaker maker = maker_of(folder, options);
   LoadedImageClassifier loaded{.model = nullptr, .random_weights = !folder.weights, .new_head = folder.new_head};
-  loaded.model = std::make_unique<Vit>(folder.config, maker.source(vit_split_rules(), options.tensor, made),
-                                       options.compute_dtype, options.part);
+  loaded.model = std::make_unique<Vit>(folder.config, maker.source(made), options.compute_dtype, options.part);
   if (maker.weights() != nullptr) {
     pass_over_rest(folder, options, *maker.weights());
     maker.weights()->check_all_taken(/*tied_head=*/false);

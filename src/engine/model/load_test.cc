@@ -118,6 +118,13 @@ TEST_F(LoadTest, NamesATensorThatHasNoPlace) {
   EXPECT_THAT(error_of(dir()), HasSubstr("'model.layers.1.mlp.up_proj.weight' has no place in the model"));
 }
 
+TEST_F(LoadTest, NamesATensorThatHasNoPlaceThoughItIsCalledLikeOneThatHas) {
+  auto tensors = parameters();
+  tensors.emplace_back("model.layers.0.mlp.up_proj.weight_scale", at::ones({1}));
+  write_weights(tensors);
+  EXPECT_THAT(error_of(dir()), HasSubstr("'model.layers.0.mlp.up_proj.weight_scale' has no place in the model"));
+}
+
 TEST_F(LoadTest, PassesOverWhatTransformersIgnores) {
   auto tensors = parameters();
   tensors.emplace_back("model.layers.0.self_attn.rotary_emb.inv_freq", at::zeros({2}));
@@ -143,6 +150,13 @@ TEST_F(LoadTest, RefusesWeightsThatAreNotOfFloatingPoint) {
   tensors[0].second = at::zeros({11, 8}, at::kChar);
   write_weights(tensors);
   EXPECT_THAT(error_of(dir()), HasSubstr("'model.embed_tokens.weight' is I8, not of floating point"));
+}
+
+TEST_F(LoadTest, RefusesQuantisedFloatingPointWhoseScalesWouldBeLost) {
+  auto tensors = parameters();
+  tensors[0].second = tensors[0].second.detach().to(at::kFloat8_e4m3fn);
+  write_weights(tensors);
+  EXPECT_THAT(error_of(dir()), HasSubstr("'model.embed_tokens.weight' is F8_E4M3, not of floating point in 16 bits"));
 }
 
 TEST_F(LoadTest, RefusesOtherFormatsInsteadOfDrawingWeights) {

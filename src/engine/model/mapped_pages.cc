@@ -62,8 +62,13 @@ std::shared_ptr<const MappedPages> MappedPages::map(int fd, const std::string& n
   if (::fstat(fd, &info) != 0) {
     throw StatusError(ErrnoStatus(errno, "map", name));
   }
-  const auto size = static_cast<size_t>(info.st_size);
-  void* pages = size > 0 ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0) : nullptr;
+  return map(fd, name, 0, static_cast<size_t>(info.st_size));
+}
+
+std::shared_ptr<const MappedPages> MappedPages::map(int fd, const std::string& name, size_t begin, size_t size) {
+  constexpr int kProtection = PROT_READ | PROT_WRITE;
+  constexpr int kFlags = MAP_PRIVATE | MAP_NORESERVE;
+  void* pages = size > 0 ? ::mmap(nullptr, size, kProtection, kFlags, fd, static_cast<off_t>(begin)) : nullptr;
   if (pages == MAP_FAILED) {
     throw StatusError(ErrnoStatus(errno, "map", name));
   }

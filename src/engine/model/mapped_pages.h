@@ -20,6 +20,8 @@ class MappedPages : public std::enable_shared_from_this<MappedPages> {
   static std::shared_ptr<const MappedPages> open(const std::string& path);
   /// Of an open file, which may be closed afterwards. `name` is for messages.
   static std::shared_ptr<const MappedPages> map(int fd, const std::string& name);
+  /// Of such a file `size` bytes from `begin` on, which is a page's.
+  static std::shared_ptr<const MappedPages> map(int fd, const std::string& name, size_t begin, size_t size);
   ~MappedPages();
   MappedPages(const MappedPages&) = delete;
   MappedPages& operator=(const MappedPages&) = delete;

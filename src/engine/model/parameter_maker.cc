@@ -1,5 +1,7 @@
 #include "engine/model/parameter_maker.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -17,19 +19,27 @@ std::optional<ParameterSpec> ParameterMaker::stored(const ParameterSpec& spec) c
   return weights_ ? stored_as_(spec) : std::nullopt;
 }
 
+bool ParameterMaker::is_in_place(const ParameterSpec& spec) const {
+  const std::optional<ParameterSpec> in_file = stored(spec);
+  const bool in_columns = options_.place.ranks > 1 && split_of(options_.rules, spec.name) == TensorSplit::kColumns;
+  return in_file && !in_columns && weights_->in_place(*in_file, options_.dtype, options_.device);
+}
+
 std::vector<ParameterSpec> ParameterMaker::not_in_place() const {
   std::vector<ParameterSpec> result;
-  std::ranges::copy_if(specs_, std::back_inserter(result), [&](const ParameterSpec& spec) {
-    const std::optional<ParameterSpec> in_file = stored(spec);
-    return !in_file || !weights_->in_place(*in_file, options_.dtype, options_.device);
-  });
+  std::ranges::copy_if(specs_, std::back_inserter(result),
+                       [&](const ParameterSpec& spec) { return !is_in_place(spec); });
   return result;
 }
 
 at::Tensor ParameterMaker::make(const ParameterSpec& spec) {
-  const std::optional<ParameterSpec> in_file = stored(spec);
-  return in_file ? weights_->take(*in_file, options_.dtype, options_.device)
-                 : random_parameter(spec, options_.stddev, options_.dtype, options_.seed).to(options_.device);
+  if (const std::optional<ParameterSpec> in_file = stored(spec)) {
+    return weights_->take(*in_file, options_.dtype, options_.device);
+  }
+  if (options_.device.is_meta()) {
+    return at::empty(spec.shape, at::TensorOptions(options_.dtype).device(options_.device));
+  }
+  return random_parameter(spec, options_.stddev, options_.dtype, options_.seed).to(options_.device);
 }
 
 void ParameterMaker::make(const ParameterSpec& spec, at::Tensor& target) {
@@ -40,15 +50,21 @@ void ParameterMaker::make(const ParameterSpec& spec, at::Tensor& target) {
   }
 }
 
-ParameterSource ParameterMaker::source(SplitRules rules, const TensorPlace& place, const MadeParameters& made) {
-  return [this, rules, place, &made](const ParameterSpec& spec) {
-    const std::optional<ParameterSpec> in_file = stored(spec);
-    const auto it = made.find(spec.name);
-    if (it != made.end() && in_file) {
-      weights_->claim(*in_file);
-    }
-    const at::Tensor whole = it == made.end() ? make(spec) : it->second;
-    const at::Tensor parameter = cut_for_rank(rules, spec.name, whole, place, is_mapped(whole));
+at::Tensor ParameterMaker::part_of_rank(const ParameterSpec& spec, const MadeParameters& made) {
+  const auto it = made.find(spec.name);
+  if (it == made.end()) {
+    const at::Tensor whole = make(spec);
+    return cut_for_rank(options_.rules, spec.name, whole, options_.place, is_mapped(whole));
+  }
+  if (const std::optional<ParameterSpec> in_file = stored(spec)) {
+    weights_->claim(*in_file);
+  }
+  return it->second;
+}
+
+ParameterSource ParameterMaker::source(const MadeParameters& made) {
+  return [this, &made](const ParameterSpec& spec) {
+    const at::Tensor parameter = part_of_rank(spec, made);
     return parameter.defined() ? parameter.requires_grad_() : parameter;
   };
 }

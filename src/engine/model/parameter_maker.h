@@ -18,7 +18,8 @@
 
 namespace assay::engine {
 
-/// Whole parameters by name that were made before the model is built: the ranks of a machine may share them.
+/// What a rank has of parameters that were made before the model is built, by name; undefined: nothing. The ranks of a
+/// machine may share them.
 using MadeParameters = std::map<std::string, at::Tensor, std::less<>>;
 
 struct ParameterOptions {
@@ -26,6 +27,8 @@ struct ParameterOptions {
   at::Device device = at::kCPU;
   double stddev = 0;  ///< of drawn ones
   uint64_t seed = 0;
+  SplitRules rules = {};  ///< of the model
+  TensorPlace place = {};
 };
 
 class ParameterMaker {
@@ -41,7 +44,8 @@ class ParameterMaker {
   /// Null: the folder has none.
   Weights* weights() { return weights_ ? &*weights_ : nullptr; }
 
-  /// Those that are not the mapped file itself, in the order of the checkpoint: they are converted, copied or drawn.
+  /// Those of which no rank has a stretch of the mapped file itself, in the order of the checkpoint: they are
+  /// converted, copied, drawn, or cut into columns.
   std::vector<ParameterSpec> not_in_place() const;
 
   /// A whole parameter. Throws StatusError as Weights::take() does.
@@ -50,12 +54,14 @@ class ParameterMaker {
   /// The same into `target`, which is contiguous and on the CPU.
   void make(const ParameterSpec& spec, at::Tensor& target);
 
-  /// For a model that is built while this lives: of each parameter what the rank at `place` has, requiring grad, out of
-  /// `made` where it is there.
-  ParameterSource source(SplitRules rules, const TensorPlace& place, const MadeParameters& made);
+  /// For a model that is built while this lives: of each parameter what the rank at options().place has, requiring
+  /// grad, out of `made` where it is there.
+  ParameterSource source(const MadeParameters& made);
 
  private:
   std::optional<ParameterSpec> stored(const ParameterSpec& spec) const;
+  bool is_in_place(const ParameterSpec& spec) const;
+  at::Tensor part_of_rank(const ParameterSpec& spec, const MadeParameters& made);
 
   std::vector<ParameterSpec> specs_;
   std::optional<Weights> weights_;

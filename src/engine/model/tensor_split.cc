@@ -57,6 +57,18 @@ TensorSplit split_of(SplitRules rules, std::string_view name) {
   return of_weight == TensorSplit::kRows ? adapter->beside_rows : adapter->beside_columns;
 }
 
+std::vector<int64_t> part_shape(SplitRules rules, std::string_view name, std::vector<int64_t> whole, int64_t ranks) {
+  if (const std::optional<int64_t> dim = cut_dimension(split_of(rules, name))) {
+    int64_t& features = whole[static_cast<size_t>(*dim)];
+    if (features % ranks != 0) {
+      throw std::invalid_argument(
+          fmt::format("{}: its {} features do not divide over {} tensor ranks", name, features, ranks));
+    }
+    features /= ranks;
+  }
+  return whole;
+}
+
 at::Tensor cut_for_rank(SplitRules rules, std::string_view name, const at::Tensor& whole, const TensorPlace& place,
                         bool in_place) {
   const TensorSplit split = split_of(rules, name);
@@ -67,12 +79,7 @@ at::Tensor cut_for_rank(SplitRules rules, std::string_view name, const at::Tenso
   if (!dim || place.ranks == 1) {
     return whole;
   }
-  const int64_t features = whole.size(*dim);
-  if (features % place.ranks != 0) {
-    throw std::invalid_argument(
-        fmt::format("{}: its {} features do not divide over {} tensor ranks", name, features, place.ranks));
-  }
-  const int64_t part = features / place.ranks;
+  const int64_t part = part_shape(rules, name, whole.sizes().vec(), place.ranks)[static_cast<size_t>(*dim)];
   const at::Tensor own = whole.narrow(*dim, place.rank * part, part);
   return in_place ? own.contiguous() : own.clone(at::MemoryFormat::Contiguous);
 }

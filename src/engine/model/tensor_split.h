@@ -39,6 +39,10 @@ struct TensorPlace {
 /// B A it has the rows or the columns, and shares the other factor.
 TensorSplit split_of(SplitRules rules, std::string_view name);
 
+/// The shape of what each of `ranks` has of a parameter of the shape `whole`, where it has any of it. Throws
+/// std::invalid_argument when the parameter does not divide.
+std::vector<int64_t> part_shape(SplitRules rules, std::string_view name, std::vector<int64_t> whole, int64_t ranks);
+
 /// What the rank at `place` has of the parameter `name`: a copy of its part, `whole` itself where it has all of it,
 /// undefined where it has nothing. `in_place`: rows are a view of `whole`, whose memory is shared anyway. Throws
 /// std::invalid_argument when the parameter does not divide.

@@ -90,9 +90,10 @@ const TensorEntry& Weights::claim(const ParameterSpec& spec) {
     fail(fmt::format("{}: tensor '{}' is [{}], but config.json asks for [{}]", shard.path(), spec.name,
                      fmt::join(entry.shape, ", "), fmt::join(spec.shape, ", ")));
   }
-  if (!c10::isFloatingType(entry.dtype)) {
-    fail(fmt::format("{}: tensor '{}' is {}, not of floating point: quantised weights are not supported", shard.path(),
-                     spec.name, safetensors_dtype_name(entry.dtype)));
+  if (!c10::isFloatingType(entry.dtype) || c10::elementSize(entry.dtype) < 2) {
+    fail(fmt::format(
+        "{}: tensor '{}' is {}, not of floating point in 16 bits or more: quantised weights are not supported",
+        shard.path(), spec.name, safetensors_dtype_name(entry.dtype)));
   }
   taken_.insert(spec.name);
   return entry;
@@ -129,6 +130,12 @@ const std::vector<int64_t>& Weights::shape(std::string_view name) const {
 
 const SafetensorsFile& Weights::file_of(std::string_view name) const {
   return shards_[shard_of_.find(name)->second];
+}
+
+void Weights::leave_to_others(std::string_view name) {
+  if (has(name)) {
+    taken_.emplace(name);
+  }
 }
 
 void Weights::pass_over(std::string_view prefix) {

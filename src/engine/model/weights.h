@@ -37,6 +37,8 @@ class Weights {
   const SafetensorsFile& file_of(std::string_view name) const;
   /// The file that lists all tensors, for messages.
   const std::string& source() const { return source_; }
+  /// Counts the tensor as taken, if it is there: another part of the model takes it.
+  void leave_to_others(std::string_view name);
   /// Tensors whose names begin so count as taken.
   void pass_over(std::string_view prefix);
 

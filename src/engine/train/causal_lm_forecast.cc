@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -18,17 +17,16 @@
 #include "engine/comm/shm/collectives.h"
 #include "engine/kernels/shape_memory.h"
 #include "engine/model/decoder.h"
-#include "engine/model/load.h"
 #include "engine/model/status_error.h"
 #include "engine/optim/optimizer.h"
 #include "engine/shard/pipeline_schedule.h"
 #include "engine/shard/shard_engine.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/causal_lm_session.h"
-#include "engine/train/checkpointing.h"
 #include "engine/train/device.h"
 #include "engine/train/machine_parameters.h"
 #include "engine/train/model_parts.h"
+#include "engine/train/parameter_shapes.h"
 #include "engine/train/rank_topology.h"
 #include "engine/train/strategy.h"
 #include "engine/train/updater.h"
@@ -37,81 +35,6 @@ namespace assay::engine {
 namespace {
 
 constexpr int64_t kSteps = 2;  // of which the first may find less than the others
-
-/// Memory of the machine that is taken as long as any tensor in it is there.
-struct SharedMemory {
-  int64_t bytes = 0;
-  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-};
-
-/// Makes parameters without their numbers. Where the file has one as the training wants it, it is a part of that; the
-/// others are a part of what the ranks of a machine make together, if they do.
-class ShapeSource {
- public:
-  ShapeSource(const std::string& model_dir, at::ScalarType dtype, bool are_shared)
-      : maker_(parameter_maker(model_dir, dtype, at::kCPU, /*seed=*/0)) {
-    if (are_shared) {
-      const std::vector<ParameterSpec> specs = maker_.not_in_place();
-      const SharedLayout layout(specs, dtype);
-      made_together_ = stretch(static_cast<int64_t>(layout.bytes));
-      for (size_t i = 0; i < specs.size(); ++i) {
-        begins_.emplace(specs[i].name, layout.begins[i]);
-      }
-    }
-  }
-
-  /// And whether it is shared.
-  std::pair<at::Tensor, bool> operator()(const ParameterSpec& spec) {
-    const at::ScalarType dtype = maker_.options().dtype;
-    const Weights* weights = maker_.weights();
-    if (weights != nullptr && weights->in_place(spec, dtype, at::kCPU)) {
-      const SafetensorsFile& file = weights->file_of(spec.name);
-      return {part_of(pages_of(file), file.find(spec.name)->begin, spec), true};
-    }
-    const auto begin = begins_.find(spec.name);
-    if (begin != begins_.end()) {
-      return {part_of(made_together_, begin->second, spec), true};
-    }
-    return {at::empty(spec.shape, at::TensorOptions(dtype).device(at::kMeta)), false};
-  }
-
-  /// Lets go of all that the parameters do not hold.
-  std::vector<SharedMemory> finish() {
-    std::vector<SharedMemory> shared;
-    pages_.emplace(nullptr, std::exchange(made_together_, {}));
-    for (const auto& [file, bytes] : std::exchange(pages_, {})) {
-      if (bytes.defined()) {
-        shared.push_back({bytes.numel(), bytes.storage().getWeakStorageImpl()});
-      }
-    }
-    return shared;
-  }
-
- private:
-  static at::Tensor stretch(int64_t bytes) {
-    const UncountedShapes uncounted;  // the ranks of a machine share it
-    return at::empty({bytes}, at::TensorOptions(at::kByte).device(at::kMeta));
-  }
-
-  at::Tensor part_of(const at::Tensor& bytes, size_t begin, const ParameterSpec& spec) const {
-    const at::ScalarType dtype = maker_.options().dtype;
-    const int64_t size = c10::multiply_integers(spec.shape) * static_cast<int64_t>(c10::elementSize(dtype));
-    return bytes.narrow(0, static_cast<int64_t>(begin), size).view(dtype).view(spec.shape);
-  }
-
-  const at::Tensor& pages_of(const SafetensorsFile& file) {
-    at::Tensor& pages = pages_[&file];
-    if (!pages.defined()) {
-      pages = stretch(file.bytes());
-    }
-    return pages;
-  }
-
-  ParameterMaker maker_;
-  std::map<const SafetensorsFile*, at::Tensor> pages_;
-  at::Tensor made_together_;
-  std::map<std::string, size_t> begins_;
-};
 
 /// The indices of a batch where a step on shapes wants them: what is read on the CPU, what indexes tensors beside them.
 PackedBatch beside_shapes(const PackedBatch& batch) {
@@ -139,12 +62,11 @@ class Rehearsal {
     make_model(over_ranks ? place_of(plan, groups_->model_rank()) : PartPlace{});
     over_ranks ? make_engine() : make_optimizer_alone();
     const int64_t tensors = memory_.peak_bytes() + staging_bytes(/*of_steps=*/false);
-    add_phase("init", held(), 0, {.tensor_bytes = tensors, .others_bytes = tensors, .mapped_bytes = all_mapped_bytes_});
+    add_phase("init", held(), 0, tensors, {.tensor_bytes = ranks_here() * tensors, .mapped_bytes = loading_bytes_});
   }
 
   CausalLmForecast go_through(int64_t checkpointed_layers) {
     model_->set_checkpointed_layers(checkpointed_layers);
-    forecast_.checkpointed_layers = checkpointed_layers;
     for (int64_t step = 1; step <= kSteps; ++step) {
       memory_.reset_peak();
       reset_held();
@@ -152,16 +74,23 @@ class Rehearsal {
     }
     const int64_t beside = staging_bytes(/*of_steps=*/true) + micro_batches() * index_bytes(batch_) + packed_bytes_;
     const int64_t tensors = memory_.peak_bytes() + beside;
-    const int64_t mapped = mapped_bytes();
-    add_phase("steady", held(), kept_bytes_,
-              {.tensor_bytes = tensors, .others_bytes = tensors, .mapped_bytes = mapped});
+    const int64_t mapped = mapped_.machine_bytes(plan_.number_nodes);
+    add_phase("steady", held(), kept_bytes_, tensors, {.tensor_bytes = ranks_here() * tensors, .mapped_bytes = mapped});
     if (engine_ != nullptr && plan_.save != "none") {
-      const int64_t others = memory_.live_bytes() + beside;
-      add_phase("save", engine_->ledger().now(), 0,
-                {.tensor_bytes = others + bytes_to_save(), .others_bytes = others, .mapped_bytes = mapped});
+      const SavingBytes saving = bytes_to_save();
+      const int64_t held_then = memory_.live_bytes() + beside;
+      // Of the ranks that have this stage, the first data rank's keep copies.
+      const int64_t keep = std::min(plan_.knobs.tp_size, ranks_here()) - 1;
+      const int64_t gather = ranks_here() - 1 - keep;
+      const int64_t all = ranks_here() * held_then + saving.first + keep * saving.copies + gather * saving.gathered;
+      add_phase("save", engine_->ledger().now(), 0, held_then + saving.first,
+                {.tensor_bytes = all, .mapped_bytes = mapped});
     }
     return forecast_;
   }
+
+  /// Of a machine's ranks, those that have this stage.
+  int64_t ranks_here() const { return std::max<int64_t>(1, local_ranks_ * plan_.number_nodes / plan_.knobs.pp_size); }
 
   /// What the first stage receives of this one to save it.
   int64_t sent_bytes() const {
@@ -185,16 +114,15 @@ class Rehearsal {
 
   void make_model(const PartPlace& place) {
     const bool shares = job::IsOverRanks(plan_) && are_shared(c10::kCPU, local_ranks_);
-    ShapeSource shapes(plan_.model_dir, parse_dtype(plan_.dtype), shares);
+    ParameterShapes shapes(plan_.model_dir, parse_dtype(plan_.dtype), place.tensor, shares);
     const ParameterSource source = [&](const ParameterSpec& spec) {
-      const auto [whole, is_shared] = shapes(spec);
-      const at::Tensor parameter = cut_for_rank(decoder_split_rules(), spec.name, whole, place.tensor, is_shared);
+      const at::Tensor parameter = shapes(spec);
       return parameter.defined() ? parameter.requires_grad_() : parameter;
     };
     const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan_.model_dir));
     model_ = std::make_unique<Decoder>(config, source, place.part_of(config.num_layers));
-    shared_ = shapes.finish();
-    all_mapped_bytes_ = mapped_bytes();
+    mapped_ = shapes.finish();
+    loading_bytes_ = mapped_.machine_bytes(plan_.number_nodes);
     if (plan_.method == "lora") {
       apply_lora(*model_, plan_.lora, plan_.seed, place.tensor);
     }
@@ -220,14 +148,6 @@ class Rehearsal {
     engine_ = std::make_unique<ShardEngine>(*units, policy, groups_->groups(), OptimizerOptions{},
                                             [this] { return memory_.live_bytes(); });
     updater_ = make_sharded_updater(*engine_, groups_->data_ranks(), reduces_once(plan_));
-  }
-
-  int64_t mapped_bytes() const {
-    int64_t bytes = 0;
-    for (const SharedMemory& memory : shared_) {
-      bytes += memory.storage.expired() ? 0 : memory.bytes;
-    }
-    return bytes;
   }
 
   void go_through_step() {
@@ -280,15 +200,15 @@ class Rehearsal {
     // In float16 a third of the optimiser's memory are the float32 weights that it updates.
     const int64_t master = plan_.dtype == "float16" && plan_.method == "full" ? 2 * gradient_bytes_ : 0;
     MemoryByKind bytes{};
-    bytes[static_cast<size_t>(MemoryKind::kParameters)] = weight_bytes_ + mapped_bytes();
+    bytes[static_cast<size_t>(MemoryKind::kParameters)] = weight_bytes_ + mapped_.bytes();
     bytes[static_cast<size_t>(MemoryKind::kGradients)] = forecast_.phases.empty() ? 0 : gradient_bytes_;
     bytes[static_cast<size_t>(MemoryKind::kMaster)] = master;
     bytes[static_cast<size_t>(MemoryKind::kMoments)] = states - master;
     return bytes;
   }
 
-  void add_phase(const char* name, const MemoryByKind& held, int64_t activations, MemoryPhase phase) {
-    phase.ledger = ledger_event(held, activations, phase.tensor_bytes + mapped_bytes(), /*on_cpu=*/true);
+  void add_phase(const char* name, const MemoryByKind& held, int64_t activations, int64_t tensors, MemoryPhase phase) {
+    phase.ledger = ledger_event(held, activations, tensors + mapped_.bytes(), /*on_cpu=*/true);
     phase.ledger.rank = stage_ * plan_.knobs.tp_size;
     phase.ledger.phase = name;
     phase.ledger.source = "predicted";
@@ -313,10 +233,16 @@ class Rehearsal {
     return bytes;
   }
 
-  /// The copies that the first rank makes of all that was trained, and what it gathers them through.
-  int64_t bytes_to_save() const {
+  struct SavingBytes {
+    int64_t first = 0;     ///< of the first rank of all, which gets the parts of the others
+    int64_t copies = 0;    ///< of a rank that copies what it has, and gathers it
+    int64_t gathered = 0;  ///< of one that takes part in that
+  };
+
+  /// At its peak, beyond what the ranks hold.
+  SavingBytes bytes_to_save() const {
+    SavingBytes saving;
     int64_t copies = 0;
-    int64_t most = 0;
     std::vector<std::pair<int64_t, int64_t>> parts;  // of each parameter the bytes here, and of all of it
     for_each_trainable([&](const FlatGroup& group) {
       const FlatWeights& weights = group.weights;
@@ -326,9 +252,13 @@ class Rehearsal {
         parts.emplace_back(p.elements * element, c10::multiply_integers(whole_of(p)) * element);
         copies += parts.back().first;
       }
-      most = std::max(most, copies + (weights.layout().ranks() > 1 ? weights.layout().elements() * resting : 0));
+      const int64_t whole = weights.layout().ranks() > 1 ? weights.layout().elements() * resting : 0;
+      saving.copies = std::max(saving.copies, copies + whole);
+      saving.gathered = std::max(saving.gathered, whole);
     });
-    return plan_.knobs.tp_size > 1 ? std::max(most, bytes_to_join(parts, copies)) : most;
+    const bool joins = plan_.knobs.tp_size > 1 && stage_ == 0;
+    saving.first = joins ? std::max(saving.copies, bytes_to_join(parts, copies)) : saving.copies;
+    return saving;
   }
 
   /// Tensor ranks' parts come together one parameter after the other.
@@ -369,8 +299,8 @@ class Rehearsal {
   int64_t local_ranks_;
   PackedBatch batch_;
   ShapeMemory memory_;
-  std::vector<SharedMemory> shared_;
-  int64_t all_mapped_bytes_ = 0;  ///< while the model is loaded
+  MappedShapes mapped_;
+  int64_t loading_bytes_ = 0;  ///< on the machine, while the model is loaded
   int64_t packed_bytes_ = 0;
   int64_t weight_bytes_ = 0;    ///< with optimizer_, without what is mapped
   int64_t gradient_bytes_ = 0;  ///< with optimizer_
@@ -386,8 +316,8 @@ class Rehearsal {
   CausalLmForecast forecast_;
 };
 
-/// Of the stages' forecasts, each phase of the stage that takes most in it; others then take what all do on average.
-/// The first one saves what the others have too, `received_bytes`.
+/// Of the stages' forecasts, each phase of the stage in which a rank takes most, and what all take together. The first
+/// one saves what the others have too, `received_bytes`.
 CausalLmForecast highest_in_each_phase(std::vector<CausalLmForecast> stages, int64_t received_bytes) {
   if (MemoryPhase& last = stages.front().phases.back(); last.ledger.phase == "save") {
     last.tensor_bytes += received_bytes;
@@ -397,14 +327,16 @@ CausalLmForecast highest_in_each_phase(std::vector<CausalLmForecast> stages, int
   CausalLmForecast forecast = stages.front();
   for (size_t i = 0; i < forecast.phases.size(); ++i) {
     MemoryPhase& phase = forecast.phases[i];
-    int64_t others_bytes = 0;
+    phase.tensor_bytes = 0;
+    phase.mapped_bytes = 0;
     for (const CausalLmForecast& stage : stages) {
-      others_bytes += stage.phases[i].others_bytes / static_cast<int64_t>(stages.size());
-      if (stage.phases[i].ledger.peak_bytes > phase.ledger.peak_bytes) {
-        phase = stage.phases[i];
+      const MemoryPhase& of_stage = stage.phases[i];
+      phase.tensor_bytes += of_stage.tensor_bytes;
+      phase.mapped_bytes = std::max(phase.mapped_bytes, of_stage.mapped_bytes);
+      if (of_stage.ledger.peak_bytes > phase.ledger.peak_bytes) {
+        phase.ledger = of_stage.ledger;
       }
     }
-    phase.others_bytes = others_bytes;
   }
   return forecast;
 }
@@ -415,41 +347,43 @@ const job::MemoryLedger& CausalLmForecast::highest() const {
   return std::ranges::max_element(phases, {}, [](const MemoryPhase& phase) { return phase.ledger.peak_bytes; })->ledger;
 }
 
-const MemoryPhase& CausalLmForecast::highest_of(int64_t ranks) const {
-  return *std::ranges::max_element(phases, {}, [&](const MemoryPhase& phase) { return phase.of_ranks(ranks); });
+const MemoryPhase& CausalLmForecast::highest_of_machine() const {
+  return *std::ranges::max_element(phases, {}, &MemoryPhase::machine_bytes);
 }
 
-CausalLmForecast forecast_memory(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks,
-                                 int64_t room_bytes) {
-  const auto with_checkpointed = [&](int64_t layers) {
-    std::vector<CausalLmForecast> stages;
-    int64_t received_bytes = 0;
-    for (int64_t stage = 0; stage < plan.knobs.pp_size; ++stage) {
-      Rehearsal rehearsal(plan, largest, stage, local_ranks);
-      stages.push_back(rehearsal.go_through(layers));
-      received_bytes += stage > 0 ? rehearsal.sent_bytes() : 0;
-    }
-    return highest_in_each_phase(std::move(stages), received_bytes);
-  };
-  const int64_t layers = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers;
-  const int64_t asked_for = layers_asked_for(plan.gradient_checkpointing, layers);
-  if (asked_for != job::kAutoCheckpointing) {
-    return with_checkpointed(asked_for);
+CausalLmForecaster::CausalLmForecaster(const job::TunePlan& plan, PackedBatch largest, int64_t local_ranks)
+    : plan_(plan), largest_(std::move(largest)), local_ranks_(local_ranks) {}
+
+CausalLmForecast CausalLmForecaster::foretell(int64_t layers) const {
+  std::vector<CausalLmForecast> stages;
+  int64_t received_bytes = 0;
+  for (int64_t stage = 0; stage < plan_.knobs.pp_size; ++stage) {
+    Rehearsal rehearsal(plan_, largest_, stage, local_ranks_);
+    stages.push_back(rehearsal.go_through(layers));
+    received_bytes += stage > 0 ? rehearsal.sent_bytes() : 0;
   }
+  return highest_in_each_phase(std::move(stages), received_bytes);
+}
+
+const CausalLmForecast& CausalLmForecaster::with_checkpointed(int64_t layers) {
+  const auto known = forecasts_.find(layers);
+  return known != forecasts_.end() ? known->second : forecasts_.emplace(layers, foretell(layers)).first->second;
+}
+
+int64_t CausalLmForecaster::fewest_checkpointed(const std::function<bool(const MemoryPhase& steady)>& fits) {
   // By the steps alone: neither loading nor saving takes less when layers are checkpointed.
-  const auto fits = [&](const CausalLmForecast& forecast) {
-    return std::ranges::all_of(forecast.phases, [&](const MemoryPhase& phase) {
-      return phase.ledger.phase != "steady" || phase.ledger.peak_bytes <= room_bytes;
-    });
+  const auto enough = [&](int64_t layers) {
+    return std::ranges::all_of(with_checkpointed(layers).phases,
+                               [&](const MemoryPhase& phase) { return phase.ledger.phase != "steady" || fits(phase); });
   };
   int64_t low = 0;
-  int64_t high = layers;
+  int64_t high = value_or_throw(architecture::ReadModelConfig(plan_.model_dir)).num_layers;
   while (low < high) {
     const int64_t middle = (low + high) / 2;
-    const bool enough = fits(with_checkpointed(middle));
-    (enough ? high : low) = enough ? middle : middle + 1;
+    const bool is_enough = enough(middle);
+    (is_enough ? high : low) = is_enough ? middle : middle + 1;
   }
-  return with_checkpointed(low);
+  return low;
 }
 
 }  // namespace assay::engine

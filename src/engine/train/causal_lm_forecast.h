@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <vector>
 
 #include "engine/kernels/packed_batch.h"
@@ -12,31 +14,44 @@ namespace assay::engine {
 
 /// A phase of the run: init, steady or, where whole weights are gathered, save.
 struct MemoryPhase {
-  job::MemoryLedger ledger = {};  ///< of rank 0: its peak is that of tensors, and what is mapped when the phase ends
-  int64_t tensor_bytes = 0;       ///< of rank 0 at the peak
-  int64_t others_bytes = 0;       ///< likewise of every other rank
-  int64_t mapped_bytes = 0;       ///< at most: weights that ranks share, in files or made once
+  job::MemoryLedger ledger = {};  ///< of the rank with most: the peak of its tensors, and what it has mapped at the end
+  int64_t tensor_bytes = 0;       ///< of all ranks of a machine, each at its peak
+  int64_t mapped_bytes = 0;       ///< at most: weights that they share, in files or made once for each group of ranks
 
-  /// Of so many ranks on one machine.
-  int64_t of_ranks(int64_t ranks) const { return tensor_bytes + (ranks - 1) * others_bytes + mapped_bytes; }
+  int64_t machine_bytes() const { return tensor_bytes + mapped_bytes; }
 };
 
 struct CausalLmForecast {
   std::vector<MemoryPhase> phases;
-  int64_t checkpointed_layers = 0;  ///< of the steps that were gone through
 
-  /// The phase in which rank 0 takes most.
+  /// The phase in which a rank takes most.
   const job::MemoryLedger& highest() const;
-  /// The phase in which so many ranks of a machine take most together.
-  const MemoryPhase& highest_of(int64_t ranks) const;
+  /// The phase in which the ranks of a machine take most together.
+  const MemoryPhase& highest_of_machine() const;
 };
 
-/// Goes through two steps of `plan` on shapes (kernels/shape_memory.h), with the model, the adapters, the optimiser or
-/// the sharding engine, and the updates of a run on the CPU: nothing is read but config.json and the headers of the
-/// weights, nothing is computed or sent. `largest` is the largest micro-batch, on the CPU; `local_ranks` of the plan's
-/// ranks share a machine. Where the plan leaves the checkpointed layers to the memory, they are as few as fit into
-/// `room_bytes`. Throws StatusError.
-CausalLmForecast forecast_memory(const job::TunePlan& plan, const PackedBatch& largest, int64_t local_ranks,
-                                 int64_t room_bytes);
+/// Foretells runs of one plan with one or another number of checkpointed layers.
+class CausalLmForecaster {
+ public:
+  /// `largest` is the largest micro-batch, on the CPU; `local_ranks` of the plan's ranks share a machine, or each of
+  /// the groups that stand for machines. The plan must outlive this.
+  CausalLmForecaster(const job::TunePlan& plan, PackedBatch largest, int64_t local_ranks);
+
+  /// Goes through two steps on shapes (kernels/shape_memory.h), with the model, the adapters, the optimiser or the
+  /// sharding engine, and the updates of a run on the CPU: nothing is read but config.json and the headers of the
+  /// weights, nothing is computed or sent. Throws StatusError.
+  const CausalLmForecast& with_checkpointed(int64_t layers);
+
+  /// The fewest checkpointed layers with whose steps `fits` is content; all where it is with none.
+  int64_t fewest_checkpointed(const std::function<bool(const MemoryPhase& steady)>& fits);
+
+ private:
+  CausalLmForecast foretell(int64_t layers) const;
+
+  const job::TunePlan& plan_;
+  PackedBatch largest_;
+  int64_t local_ranks_;
+  std::map<int64_t, CausalLmForecast> forecasts_;  ///< by checkpointed layers
+};
 
 }  // namespace assay::engine

@@ -114,16 +114,25 @@ int64_t pack_weights(const job::TunePlan& plan, CausalLM& model) {
   return bytes;
 }
 
-int64_t room_of_rank(const job::TunePlan& plan, int64_t local_ranks) {
-  return plan.memory_budget_bytes > 0 ? plan.memory_budget_bytes : usable_bytes(c10::kCPU) / local_ranks;
+/// What the plan names, or as few as fit into the budget, or into the machine.
+int64_t layers_to_checkpoint(const job::TunePlan& plan, CausalLmForecaster& forecaster) {
+  const int64_t layers = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers;
+  const int64_t asked_for = layers_asked_for(plan.gradient_checkpointing, layers);
+  if (asked_for != job::kAutoCheckpointing) {
+    return asked_for;
+  }
+  return forecaster.fewest_checkpointed([&, usable = usable_bytes(c10::kCPU)](const MemoryPhase& steady) {
+    return plan.memory_budget_bytes > 0 ? steady.ledger.peak_bytes <= plan.memory_budget_bytes
+                                        : steady.machine_bytes() <= usable;
+  });
 }
 
 /// Opens the rows, says what the run will need, and ends it where that cannot be had: nothing else is loaded yet.
 /// Returns how many layers it foretold as checkpointed; nothing where it does not foretell.
 std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Device device,
                                          EventWriter& events, CausalLmSession& session) {
-  const int64_t ranks_here = local_ranks * plan.number_nodes;
-  CausalLmForecast forecast;
+  std::optional<CausalLmForecaster> forecaster;
+  int64_t layers = 0;
   do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file, [&] {
     session.batches =
         std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
@@ -133,29 +142,32 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t loca
         plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
     if (device.is_cpu()) {
       const PackedBatch largest = session.batches->largest(session.planned_steps, vocab_size);
-      forecast = forecast_memory(plan, largest, local_ranks, room_of_rank(plan, ranks_here));
+      forecaster.emplace(plan, largest, local_ranks);
+      layers = layers_to_checkpoint(plan, *forecaster);
     }
   });
   if (!device.is_cpu()) {
     return std::nullopt;
   }
-  const job::MemoryNeed need = memory_need(forecast, ranks_here);
+  layers = agree_on_checkpointing(session.world.get(), layers);
+  const CausalLmForecast& forecast = forecaster->with_checkpointed(layers);
+  const job::MemoryNeed need = memory_need(forecast, local_ranks * plan.number_nodes);
   if (session.world == nullptr || session.world->rank() == 0) {
     std::ranges::for_each(forecast.phases, [&](const MemoryPhase& phase) { events.write(phase.ledger); });
     events.write(need);
   }
   refuse_together(why_it_cannot_fit(plan, forecast, need), session.world.get());
-  return forecast.checkpointed_layers;
+  return layers;
 }
 
 void read_model(const job::TunePlan& plan, const RankEnvironment& environment, c10::Device device,
                 CausalLmSession& session) {
   const at::ScalarType dtype = parse_dtype(plan.dtype);
   const std::string what = "read the model in " + plan.model_dir;
-  const MadeParameters made = make_on_machine(session.world.get(), environment, device, what, [&] {
-    return parameter_maker(plan.model_dir, dtype, device, plan.seed);
-  });
   const PartPlace place = session.groups == nullptr ? PartPlace{} : place_of(plan, session.groups->model_rank());
+  const MadeParameters made = make_on_machine(session.world.get(), environment, device, what, [&] {
+    return parameter_maker(plan.model_dir, dtype, device, plan.seed, place.tensor);
+  });
   do_on_all_ranks(session.world.get(), device, what, [&] {
     const ModelPart part = place.part_of(value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers);
     session.model =
@@ -228,11 +240,9 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
                       .has_gradients = session.engine != nullptr,
                       .in_flight = micro_batches_in_flight(session.pipeline->stage(), session.pipeline->stages(),
                                                            plan.gradient_accumulation_steps * job::MicroBatches(plan)),
+                      .ranks = session.world.get(),
                       .foretold_layers = foretold_layers};
   session.checkpointing = set_checkpointing(plan, session.batches->rows(), room, *session.model);
-  session.checkpointing.checkpointed_layers =
-      agree_on_checkpointing(session.world.get(), session.checkpointing.checkpointed_layers);
-  session.model->set_checkpointed_layers(session.checkpointing.checkpointed_layers);
   return session;
 }
 

@@ -79,6 +79,9 @@ class CausalLmTraining : public Training {
   job::MemoryLedger step_memory(int64_t peak_bytes) override {
     return memory(session_.checkpointing.kept_bytes, peak_bytes);
   }
+  job::MemoryLedger memory_now(int64_t peak_bytes) override {
+    return ledger_event(session_.engine->ledger().now(), /*activations=*/0, peak_bytes, device_.is_cpu());
+  }
 
   void save() override {
     std::vector<NamedTensor> weights =

@@ -139,6 +139,7 @@ CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::Tok
     choice.available_bytes = available_bytes(plan, room);
     choice.checkpointed_layers =
         room.foretold_layers.value_or(model.first_layer() + fewest_checkpointed_layers(need, choice.available_bytes));
+    choice.checkpointed_layers = agree_on_checkpointing(room.ranks, choice.checkpointed_layers);
   }
   const int64_t here =
       std::clamp<int64_t>(choice.checkpointed_layers - model.first_layer(), 0, need.activations.layers);

@@ -57,10 +57,11 @@ struct CheckpointingChoice {
 /// Where the memory for a step is to come from.
 struct StepRoom {
   c10::Device device;
-  int64_t untouched_bytes = 0;  ///< that the optimiser has allocated but not yet written
-  int64_t local_ranks = 1;      ///< that share this machine
-  bool has_gradients = false;   ///< room for them is taken already
-  int64_t in_flight = 1;        ///< micro-batches whose activations are held at once
+  int64_t untouched_bytes = 0;    ///< that the optimiser has allocated but not yet written
+  int64_t local_ranks = 1;        ///< that share this machine
+  bool has_gradients = false;     ///< room for them is taken already
+  int64_t in_flight = 1;          ///< micro-batches whose activations are held at once
+  Communicator* ranks = nullptr;  ///< that checkpoint alike; null: there is one
   std::optional<int64_t> foretold_layers =
       {};  ///< which checkpointed steps on shapes need, where they were gone through
 };

@@ -64,11 +64,11 @@ std::string advice_for(const job::TunePlan& plan) {
 
 }  // namespace
 
-job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t local_ranks) {
+job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t ranks) {
   const measure::MemoryRoom room = measure::FindMemoryRoom();
-  const MemoryPhase& highest = forecast.highest_of(local_ranks);
-  return {.ranks = local_ranks,
-          .tensor_bytes = highest.of_ranks(local_ranks) - highest.mapped_bytes,
+  const MemoryPhase& highest = forecast.highest_of_machine();
+  return {.ranks = ranks,
+          .tensor_bytes = highest.tensor_bytes,
           .mapped_bytes = highest.mapped_bytes,
           .free_bytes = room.free_bytes,
           .total_bytes = room.total_bytes};
@@ -87,7 +87,7 @@ std::string why_it_cannot_fit(const job::TunePlan& plan, const CausalLmForecast&
   if (need.free_bytes > 0 && exceeds(of_machine, need.free_bytes)) {
     return fmt::format("this needs {} ({}{}), and the machine has {} free of {}: use {}", text_of(of_machine),
                        need.ranks > 1 ? fmt::format("each of {} ranks: ", need.ranks) : "",
-                       parts_of(forecast.highest_of(need.ranks).ledger), text_of(need.free_bytes),
+                       parts_of(forecast.highest_of_machine().ledger), text_of(need.free_bytes),
                        text_of(need.total_bytes), advice_for(plan));
   }
   return "";

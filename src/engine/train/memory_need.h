@@ -11,8 +11,8 @@
 
 namespace assay::engine {
 
-/// Of `local_ranks` ranks on this machine, and what is free of it now.
-job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t local_ranks);
+/// Of the `ranks` of this machine, and what is free of it now.
+job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t ranks);
 
 /// Why a run that is foretold so cannot fit into the plan's budget, or into what is free: one line with the parts of
 /// the need, and what to do. Empty: it may fit. A forecast may be 5 % too high, so a run that needs less than that more

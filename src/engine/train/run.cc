@@ -192,6 +192,9 @@ class Run {
     const auto lock = termination_.defer();
     PhaseUse use;
     meter_.measure("save", use, [&] { training.save(); });
+    if (training.groups() != nullptr) {
+      write_measured(training.memory_now(use.peak_bytes), "save");
+    }
     if (first_rank()) {
       events_.write(job::Saved{.path = training_.output_dir});
     }

@@ -38,9 +38,10 @@ class Training {
   virtual job::Loaded loaded() const = 0;
   /// How the ranks are arranged, where there are groups.
   virtual job::Topology topology() = 0;
-  /// The parts of `peak_bytes`: of initialisation, or of a step.
+  /// The parts of `peak_bytes`: of initialisation, of a step, or of what goes on beside what is held now.
   virtual job::MemoryLedger init_memory(int64_t peak_bytes) = 0;
   virtual job::MemoryLedger step_memory(int64_t peak_bytes) = 0;
+  virtual job::MemoryLedger memory_now(int64_t peak_bytes) = 0;
   /// The same foretold, where that is known: `local_ranks` share this machine.
   virtual std::vector<job::MemoryLedger> foretold_memory(int64_t /*local_ranks*/) { return {}; }
 

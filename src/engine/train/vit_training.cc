@@ -70,6 +70,9 @@ class VitTraining : public Training {
   job::MemoryLedger step_memory(int64_t peak_bytes) override {
     return memory(activation_need(plan_, session_.model(), session_.checkpointed_layers).kept_bytes, peak_bytes);
   }
+  job::MemoryLedger memory_now(int64_t peak_bytes) override {
+    return ledger_event(session_.engine->ledger().now(), /*activations=*/0, peak_bytes, device_.is_cpu());
+  }
   std::vector<job::MemoryLedger> foretold_memory(int64_t local_ranks) override {
     return forecast_memory(plan_, local_ranks, device_.is_cpu());
   }
