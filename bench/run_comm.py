@@ -16,6 +16,8 @@ from harness.machine import ROOT
 from harness.table import markdown_table
 
 PEER = "gloo, c10d's"
+WITHIN = "within a machine: "
+WITHIN_PEER = WITHIN + "shm alone"
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 
 
@@ -71,10 +73,11 @@ def run(arguments):
     return found, finished.others_cores
 
 
-def lines_of(turns):
+def lines_of(turns, ways, peer):
+    """Each way of these beside `peer`."""
     lines = []
-    for collective, size, way in turns[0]:
-        pairs = [(turn[collective, size, way], turn[collective, size, PEER]) for turn in turns]
+    for collective, size, way in filter(ways, turns[0]):
+        pairs = [(turn[collective, size, way], turn[collective, size, peer]) for turn in turns]
         milliseconds = statistics.median(pair[0] for pair in pairs)
         interval = intervals.bootstrap_interval(pairs)
         lines.append(
@@ -84,11 +87,21 @@ def lines_of(turns):
                 way,
                 f"{milliseconds:.2f}",
                 f"{float(size.split()[0]) / milliseconds * 1e3:.0f}",
-                f"{intervals.median_ratio(pairs):.1f}",
-                f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "",
+                f"{intervals.median_ratio(pairs):.2f}",
+                f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "",
             ]
         )
     return lines
+
+
+def tables(turns):
+    head = ["collective", "size", "how", "ms", "MiB/s", "times c10d's gloo", "95 %"]
+    text = markdown_table(head, lines_of(turns, lambda row: not row[2].startswith(WITHIN), PEER))
+    inner = lines_of(turns, lambda row: row[2].startswith(WITHIN), WITHIN_PEER)
+    if inner:
+        text += "\n\nThe group of a machine's ranks as each communicator makes it, on all machines at once; buffers in it:\n\n"
+        text += markdown_table([*head[:5], "times shm alone", "95 %"], inner)
+    return text
 
 
 def where(arguments):
@@ -98,14 +111,13 @@ def where(arguments):
 
 
 def report(turns, others, arguments):
-    head = ["collective", "size", "how", "ms", "MiB/s", "times c10d's gloo", "95 %"]
     return (
         f"# Collectives between {arguments.ranks} ranks {where(arguments)}, {datetime.date.today()}\n\n"
         f"Commit {machine.git_commit()}, {machine.cpu_name()}; {arguments.turns} turns of {arguments.rounds} rounds, one"
         f" process of one thread a rank, float32. The rest of the machine kept {statistics.median(others):.2f} cores busy"
         " meanwhile.\n\n"
         f"    {machine.command_line('comm')}\n\n"
-        f"{markdown_table(head, lines_of(turns))}\n\n"
+        f"{tables(turns)}\n\n"
         "Sizes are those of the full buffer. In it: buffers that the communicator allocated; private: any other tensor."
         " Milliseconds are medians over turns of a turn's median; the interval is a bootstrap over turns.\n"
     )

@@ -1,6 +1,7 @@
 // Times all-reduce, all-gather and reduce-scatter of float32 between processes of one thread, in turns: on one machine
 // shared memory with the buffers in it and outside, our gloo, and c10d's gloo; with ranks that take each other to be on
-// several machines, what they choose then, our gloo alone, and c10d's. Prints a Markdown table.
+// several machines, what they choose then, our gloo alone, and c10d's; and within each of the machines the group that
+// what they chose makes there beside one of shared memory alone. Prints a Markdown table.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,8 @@ struct Bench {
   std::unique_ptr<Communicator> chosen;  ///< for the machines that the ranks are said to be on
   std::unique_ptr<Communicator> gloo;
   std::unique_ptr<C10dGloo> c10d;
+  std::unique_ptr<Communicator> shm_here;  ///< of this rank's machine; with several
+  std::unique_ptr<Communicator> chosen_here;
 };
 
 struct Variant {
@@ -78,12 +82,12 @@ void collective(C10dGloo& ranks, int operation, const at::Tensor& full, const at
 std::vector<Variant> variants_of(Bench& bench, const Settings& settings, int64_t mebibytes, int operation) {
   const int64_t elements = mebibytes * (1 << 20) / 4 / settings.ranks * settings.ranks;
   const int64_t part = elements / settings.ranks;
-  const int rank = bench.shm->rank();
   const at::Tensor own = at::zeros({elements}, at::kFloat);
   const at::Tensor own_shard = at::zeros({part}, at::kFloat);
   const auto in_it = [=](Communicator* ranks) {
     const at::Tensor full = ranks->allocate(elements, at::kFloat).fill_(0);
-    return [=] { collective(*ranks, operation, full, full.narrow(0, part * rank, part)); };
+    const int64_t own_part = elements / ranks->size();
+    return [=] { collective(*ranks, operation, full, full.narrow(0, own_part * ranks->rank(), own_part)); };
   };
   const auto outside = [=](auto* ranks) { return [=] { collective(*ranks, operation, own, own_shard); }; };
   std::vector<Variant> variants;
@@ -94,6 +98,10 @@ std::vector<Variant> variants_of(Bench& bench, const Settings& settings, int64_t
   const std::string chosen = "auto (" + std::string(bench.chosen->backend()) + ")";
   variants.push_back({chosen + ", buffers in it", in_it(bench.chosen.get())});
   variants.push_back({chosen + ", private buffers", outside(bench.chosen.get())});
+  if (settings.machines > 1) {
+    variants.push_back({"within a machine: shm alone", in_it(bench.shm_here.get())});
+    variants.push_back({"within a machine: " + chosen, in_it(bench.chosen_here.get())});
+  }
   variants.push_back({"gloo, ours", outside(bench.gloo.get())});
   variants.push_back({"gloo, c10d's", outside(bench.c10d.get())});
   return variants;
@@ -174,6 +182,13 @@ engine::RankEnvironment environment_of(const Settings& settings, int rank, int p
   return environment;
 }
 
+/// Those that take each other to be on the machine of `rank`.
+std::vector<int> ranks_of_machine(const Settings& settings, int rank) {
+  std::vector<int> ranks(static_cast<size_t>(settings.ranks / settings.machines));
+  std::iota(ranks.begin(), ranks.end(), rank / static_cast<int>(ranks.size()) * static_cast<int>(ranks.size()));
+  return ranks;
+}
+
 void run_rank(const Settings& settings, int rank) {
   at::set_num_threads(1);
   engine::CommOptions options;
@@ -182,6 +197,11 @@ void run_rank(const Settings& settings, int rank) {
   bench.shm = engine::connect_ranks(environment_of(settings, rank, settings.port), "shm", options);
   bench.chosen =
       engine::connect_ranks(environment_of(settings, rank, settings.port + 2, settings.machines), "auto", options);
+  if (settings.machines > 1) {
+    const std::vector<int> here = ranks_of_machine(settings, rank);
+    bench.shm_here = bench.shm->split(here, "machine");
+    bench.chosen_here = bench.chosen->split(here, "machine");
+  }
   bench.gloo = engine::connect_ranks(environment_of(settings, rank, settings.port + 1), "gloo", options);
   bench.c10d = std::make_unique<C10dGloo>(settings.store, rank, settings.ranks);
   const double step = step_seconds(*bench.shm, settings.rounds);

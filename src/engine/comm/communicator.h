@@ -78,7 +78,8 @@ class Communicator {
   virtual WorkPtr all_reduce(const at::Tensor& buffer, ReduceOp op, std::string_view label) = 0;
   virtual WorkPtr broadcast(const at::Tensor& buffer, int root, std::string_view label) = 0;
   /// Point to point, matched in order per pair of ranks. send() copies or posts the buffer at once and does not wait
-  /// for its receiver (up to 8 messages a pair); recv() takes place in its wait() at the latest.
+  /// for its receiver (up to 8 messages a pair); recv() takes place in its wait() at the latest, and the wait() of a
+  /// send may last until then: two ranks that send to each other wait for what they receive first.
   virtual WorkPtr send(const at::Tensor& buffer, int to, std::string_view label) = 0;
   virtual WorkPtr recv(const at::Tensor& buffer, int from, std::string_view label) = 0;
   virtual void barrier(std::string_view label) = 0;
