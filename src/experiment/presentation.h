@@ -45,6 +45,12 @@ enum class Quantity {
   kHardwareFlops,
   kRuntime,
   kReachedTflops,  ///< what a run reached of RunPlan::ceiling
+  kSteps,          ///< optimiser steps that the values are of
+  kSamples,        ///< samples of these steps
+  kSampleRate,     ///< samples a second, where kSamples is not measured: with kSampleSeconds their number
+  kSampleSeconds,  ///< the time of kSampleRate
+  kRealTokens,     ///< tokens fed
+  kPaddedTokens,   ///< padding that would have been fed with them
   kOther,          ///< nothing that reports know; shown where a result has nothing else
 };
 

@@ -91,10 +91,11 @@ double SamplesPerBatch(const ResultSet& results, const std::vector<const Configu
   for (const Configuration* point : points) {
     const std::optional<double> batch = BatchOf(results, *point);
     for (const samplestore::Measurement* run : point->CountedRuns()) {
-      const std::optional<double> steps = NumberOf(*run, "training_steps");
-      const std::optional<double> rate = NumberOf(*run, "throughput");
-      const std::optional<double> seconds = NumberOf(*run, "time_for_steps");
-      const std::optional<double> samples = rate && seconds ? *rate * *seconds : NumberOf(*run, "samples");
+      const auto number = [&](MetricKind kind) { return NumberOf(results.declared(), *run, kind); };
+      const std::optional<double> steps = number(MetricKind::kSteps);
+      const std::optional<double> rate = number(MetricKind::kSampleRate);
+      const std::optional<double> seconds = number(MetricKind::kSampleSeconds);
+      const std::optional<double> samples = rate && seconds ? *rate * *seconds : number(MetricKind::kSamples);
       if (batch && steps && samples && *steps * *batch > 0) {
         return std::max(1.0, std::round(*samples / (*steps * *batch)));
       }

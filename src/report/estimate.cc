@@ -14,14 +14,14 @@ namespace {
 using samplestore::Measurement;
 
 // Known without the series too: tables are made without loading them.
-size_t StepCount(const Measurement& run) {
-  return static_cast<size_t>(std::max(0.0, NumberOf(run, "training_steps").value_or(0)));
+size_t StepCount(const Measurement& run, const Metric& metric) {
+  return static_cast<size_t>(std::max(0.0, NumberOf(run, metric.steps).value_or(0)));
 }
 
 std::optional<Estimate> ReportedInterval(const Measurement& run, const Metric& metric, double value) {
   const std::optional<double> low = NumberOf(run, metric.property + "_ci_low");
   const std::optional<double> high = NumberOf(run, metric.property + "_ci_high");
-  const size_t steps = StepCount(run);
+  const size_t steps = StepCount(run, metric);
   const bool too_few = steps > 0 && steps < measure::kFewestForBatchedInterval;
   if (!low || !high || metric.property.empty() || too_few) {
     return std::nullopt;

@@ -11,8 +11,8 @@ namespace {
 
 using samplestore::Measurement;
 
-const Metric kThroughputMetric{MetricKind::kThroughput, "Throughput", "throughput", "real_tokens_per_second",
-                               "real tokens/s"};
+const Metric kThroughputMetric{MetricKind::kThroughput,  "Throughput",    "throughput",
+                               "real_tokens_per_second", "real tokens/s", "training_steps"};
 
 Configuration ConfigurationOf(const std::vector<Measurement>& runs) {
   Configuration configuration;

@@ -171,8 +171,8 @@ std::optional<Finding> Padding(const ResultSet& results) {
   double real = 0;
   double padded = 0;
   for (const Measurement& run : results.measurements()) {
-    const std::optional<double> run_real = NumberOf(run, "real_tokens");
-    const std::optional<double> run_padded = NumberOf(run, "padded_tokens");
+    const std::optional<double> run_real = NumberOf(results.declared(), run, MetricKind::kRealTokens);
+    const std::optional<double> run_padded = NumberOf(results.declared(), run, MetricKind::kPaddedTokens);
     if (run.outcome == Outcome::kValid && run_real && run_padded) {
       real += *run_real;
       padded += *run_padded;

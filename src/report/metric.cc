@@ -75,7 +75,13 @@ std::string UnitOf(const MetricSpec& spec, const experiment::TargetSpec& target)
 
 std::optional<Metric> Resolve(const MetricSpec& spec, const ResultSet& results) {
   const auto make = [&](const std::string& property, std::string unit) {
-    return Metric{spec.kind, std::string(spec.title), std::string(spec.short_title), property, std::move(unit)};
+    const auto steps = experiment::TargetsOf(results.declared().all(), MetricKind::kSteps);
+    return Metric{.kind = spec.kind,
+                  .title = std::string(spec.title),
+                  .short_title = std::string(spec.short_title),
+                  .property = property,
+                  .unit = std::move(unit),
+                  .steps = steps.empty() ? "" : steps.front()->name};
   };
   for (const experiment::TargetSpec* target : experiment::TargetsOf(results.declared().all(), spec.kind)) {
     const auto has = [&](const Measurement& m) {
@@ -126,6 +132,16 @@ std::optional<double> NumberOf(const Measurement& measurement, std::string_view 
     number = *boolean ? 1 : 0;
   }
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+std::optional<double> NumberOf(const Declared& declared, const Measurement& measurement,
+                               experiment::Quantity quantity) {
+  for (const experiment::TargetSpec* target : experiment::TargetsOf(declared.all(), quantity)) {
+    if (const std::optional<double> number = NumberOf(measurement, target->name)) {
+      return number;
+    }
+  }
+  return std::nullopt;
 }
 
 const std::vector<double>& SeriesOf(const Measurement& measurement, std::string_view name) {

@@ -22,6 +22,7 @@ struct Metric {
   std::string short_title;  ///< of a narrow column: "tensor"
   std::string property;     ///< target property it is read from; empty when it is computed from a series
   std::string unit;         ///< of the values given out, for people: "real tokens/s", "GiB"
+  std::string steps = {};   ///< target property that counts the steps that a value is of; empty: none does
 
   /// In `unit`; nothing when the measurement has no such finite number.
   std::optional<double> ValueOf(const samplestore::Measurement& measurement) const;
@@ -41,6 +42,10 @@ const Metric* FindMetric(const std::vector<Metric>& metrics, MetricKind kind);
 
 /// A target property as a finite number; Booleans count as 0 and 1.
 std::optional<double> NumberOf(const samplestore::Measurement& measurement, std::string_view property);
+
+/// The first target of that quantity, in the order of the catalogue, that the measurement has.
+std::optional<double> NumberOf(const Declared& declared, const samplestore::Measurement& measurement,
+                               experiment::Quantity quantity);
 
 /// A series by name; empty when there is none.
 const std::vector<double>& SeriesOf(const samplestore::Measurement& measurement, std::string_view name);

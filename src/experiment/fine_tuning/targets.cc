@@ -32,7 +32,7 @@ const std::vector<TargetSpec>& ReferenceTargets() {
       {"cpu_compute_utilization", "%", kRef, "mean over time of the CPU use of rank 0's process, without its children; 100 is one core"},
       {"cpu_memory_utilization", "%", kRef, "mean over time of the whole machine's used memory; see max_rss_bytes for the worker's own"},
       {"model_load_time", "s", kRef, "from the worker's main() until model, optimiser and rows are ready"},
-      {"training_steps", "steps", kRef, "optimiser steps made"},
+      {"training_steps", "steps", kRef, "optimiser steps made", Quantity::kSteps},
   };
   return targets;
 }
@@ -48,9 +48,9 @@ const std::vector<TargetSpec>& ExactTargets() {
       {"steps_per_second_exact", "steps/s", kExact, "measured_steps / measured_seconds"},
       {"measured_steps", "steps", kExact, "steps after warm-up: without auto_stop_method all but the first, where there are two or more"},
       {"measured_seconds", "s", kExact, "T, without the first step where it is left out"},
-      {"samples", "rows", kExact, "rows fed in the whole run"},
-      {"real_tokens", "tokens", kExact, "tokens fed in the whole run"},
-      {"padded_tokens", "tokens", kExact, "padding that the reference's collator would have added to them; never computed here"},
+      {"samples", "rows", kExact, "rows fed in the whole run", Quantity::kSamples},
+      {"real_tokens", "tokens", kExact, "tokens fed in the whole run", Quantity::kRealTokens},
+      {"padded_tokens", "tokens", kExact, "padding that the reference's collator would have added to them; never computed here", Quantity::kPaddedTokens},
       {"supervised_tokens", "tokens", kExact, "tokens that bear loss, of those fed"},
       {"step_seconds_median", "s", kExact, "median time of the measured steps", Quantity::kStepSeconds},
       {"step_seconds_mad", "s", kExact, "median absolute deviation of the same"},

@@ -8,9 +8,9 @@ const std::vector<TargetSpec>& VitPluginTargets() {
   constexpr Definition kExact = Definition::kExact;
   static const std::vector<TargetSpec> targets = {
       {"is_valid", "", kRef, "1; a point that a rule, memory or the loss gate forbids has the outcome invalid instead"},
-      {"throughput", "images/s", kRef, "ranks x steps x batch_size / time of all measured steps (the reference's text calls it batches/s)"},
+      {"throughput", "images/s", kRef, "ranks x steps x batch_size / time of all measured steps (the reference's text calls it batches/s)", Quantity::kSampleRate},
       {"maximum_memory_usage", "B", kRef, "peak of live tensor memory of rank 0 since its start, initialisation included"},
-      {"time_for_steps", "s", kRef, "time of all measured steps; the reference's time for 20 steps"},
+      {"time_for_steps", "s", kRef, "time of all measured steps; the reference's time for 20 steps", Quantity::kSampleSeconds},
       {"images_per_second", "images/s", kExact, "images of all data ranks after warm-up / their time", Quantity::kThroughput},
       {"images_per_second_ci_low", "images/s", kExact, "lower end of its 95 % interval by batch means over steps; left out below 8 measured steps"},
       {"images_per_second_ci_high", "images/s", kExact, "upper end of it"},
@@ -19,7 +19,7 @@ const std::vector<TargetSpec>& VitPluginTargets() {
       {"step_seconds_p90", "s", kExact, "90th percentile of the same"},
       {"first_step_seconds", "s", kExact, "time of the run's very first step, warm-up included"},
       {"warmup_steps", "steps", kExact, "steps before the measured ones"},
-      {"training_steps", "steps", kExact, "measured steps"},
+      {"training_steps", "steps", kExact, "measured steps", Quantity::kSteps},
       {"peak_tensor_bytes", "B", kExact, "largest peak of a rank's live tensor memory in the measured steps (protocol published: since its start)", Quantity::kPeakTensorMemory},
       {"init_peak_tensor_bytes", "B", kExact, "largest peak of a rank's live tensor memory before its first step"},
       {"predicted_peak_bytes", "B", kExact, "what the memory ledger predicts for the measured steps"},
