@@ -23,10 +23,13 @@ constexpr int64_t kPayloadBytes = kGreetingBytes - static_cast<int64_t>(sizeof(A
 
 /// Tiles that are under way before the first of them is waited for.
 constexpr int64_t kTilesAhead = 2;
+/// Threads wake each other for every tile: those of a large part are larger, as long as enough of them overlap.
+constexpr int64_t kOverlappingTiles = 16;
+constexpr int64_t kTileBytes = int64_t{512} << 10;
+constexpr int64_t kLargeTileBytes = int64_t{2} << 20;
+/// Of all peers' tiles, and of one where there are many.
+constexpr int64_t kTilesBytes = int64_t{8} << 20;
 constexpr int64_t kLeastTileBytes = int64_t{64} << 10;
-constexpr int64_t kMostTileBytes = int64_t{512} << 10;
-/// Of all peers' tiles.
-constexpr int64_t kTilesBytes = int64_t{4} << 20;
 
 /// What `body` gives; what it throws is about `peer`. A connection that broke earlier throws as soon as it is used.
 template <typename Body>
@@ -188,7 +191,9 @@ GlooCollectives::Exchange GlooCollectives::exchange_of(const Call& call) const {
   const bool whole = call.kind == CallKind::kAllReduce;
   const Parts parts{.full = call.full,
                     .length = whole ? (call.full.numel() + size() - 1) / size() : call.shard.numel()};
-  const int64_t tile_bytes = std::clamp(kTilesBytes / size(), kLeastTileBytes, kMostTileBytes);
+  const int64_t part_bytes = parts.length * static_cast<int64_t>(call.full.element_size());
+  const int64_t tile_bytes = std::min(std::clamp(part_bytes / kOverlappingTiles, kTileBytes, kLargeTileBytes),
+                                      std::max(kTilesBytes / size(), kLeastTileBytes));
   return {.call = call,
           .parts = parts,
           .own = call.kind == CallKind::kReduceScatter ? call.shard : parts.of(rank_),
