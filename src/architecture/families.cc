@@ -10,6 +10,7 @@ void ReadLlama(ConfigReader& keys, ModelConfig& config);
 void ReadMistral(ConfigReader& keys, ModelConfig& config);
 void ReadQwen2(ConfigReader& keys, ModelConfig& config);
 void ReadQwen3(ConfigReader& keys, ModelConfig& config);
+void ReadSeedOss(ConfigReader& keys, ModelConfig& config);
 
 namespace {
 
@@ -25,6 +26,10 @@ constexpr ModelFamily kFamilies[] = {
      .read = ReadMistral},
     {.model_type = "qwen2", .architecture = "Qwen2ForCausalLM", .layer_class = "Qwen2DecoderLayer", .read = ReadQwen2},
     {.model_type = "qwen3", .architecture = "Qwen3ForCausalLM", .layer_class = "Qwen3DecoderLayer", .read = ReadQwen3},
+    {.model_type = "seed_oss",
+     .architecture = "SeedOssForCausalLM",
+     .layer_class = "SeedOssDecoderLayer",
+     .read = ReadSeedOss},
 };
 
 }  // namespace

@@ -231,6 +231,14 @@ TEST(ModelConfigTest, RefusesNonsense) {
   EXPECT_THAT(ErrorWith("rope_theta", 1), HasSubstr("rope_theta must be greater than 1"));
 }
 
+TEST(ModelConfigTest, DropoutOfSeedOssMustBeSwitchedOff) {
+  json config = Llama();
+  config["model_type"] = "seed_oss";
+  EXPECT_THAT(ErrorOf(config), HasSubstr("residual_dropout 0.1 is not supported (absent means 0.1): set it to 0"));
+  config["residual_dropout"] = 0;
+  EXPECT_EQ(Parse(config).head_dim, 128);
+}
+
 TEST(ModelConfigTest, RefusesWhatIsNotSupported) {
   EXPECT_THAT(ErrorWith("hidden_act", "gelu"), HasSubstr("hidden_act 'gelu' is not supported"));
   EXPECT_THAT(ErrorWith("quantization_config", {{"bits", 4}}), HasSubstr("quantised"));

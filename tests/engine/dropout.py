@@ -68,12 +68,14 @@ class Masks:
 
 
 def drop_probabilities(monkeypatch, model, masks):
-    """Makes the eager attention of `model`'s layers, which run in order, drop by `masks`."""
+    """Makes the eager attention of `model`'s layers, which run in order, drop by `masks`; what else drops has p 0."""
     layers = []
 
     def dropout(p_RNTT, p, training):
+        if not training or p == 0:
+            return p_RNTT
         layers.append(len(layers) % model.config.num_hidden_layers)
-        return masks.of_probabilities(p_RNTT, f"model.layers.{layers[-1]}.self_attn", p) if training else p_RNTT
+        return masks.of_probabilities(p_RNTT, f"model.layers.{layers[-1]}.self_attn", p)
 
     monkeypatch.setattr(torch.nn.functional, "dropout", dropout)
 

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
+from transformers import (
+    AutoModelForCausalLM,
+    GraniteConfig,
+    LlamaConfig,
+    MistralConfig,
+    Qwen2Config,
+    Qwen3Config,
+    SeedOssConfig,
+)
 
 MASKED = -100
 PROBE = Path(os.environ["ASSAY_BIN_DIR"]) / "engine_probe"
@@ -116,6 +124,18 @@ MODELS = {
     "qwen3_window": (
         Qwen3Config,
         dict(head_dim=16, use_sliding_window=True, sliding_window=5, max_window_layers=1),
+    ),
+    "seed_oss": (SeedOssConfig, dict(head_dim=16, attention_dropout=0.0, residual_dropout=0.0)),
+    "seed_oss_other_bias": (
+        SeedOssConfig,
+        dict(
+            head_dim=8,
+            attention_dropout=0.0,
+            residual_dropout=0.0,
+            attention_bias=False,
+            attention_out_bias=True,
+            mlp_bias=True,
+        ),
     ),
 }
 
