@@ -78,6 +78,15 @@ void loop(Communicator& ranks, int stuck_at, int64_t elements = 1000) {
   }
 }
 
+/// One message from rank 0 to rank 1 that takes a while.
+void message(Communicator& ranks) {
+  const at::Tensor buffer = at::empty({int64_t{512} << 20}, at::kByte);
+  ranks.barrier("start");
+  std::puts("running");
+  std::fflush(stdout);
+  (ranks.rank() == 0 ? ranks.send(buffer, 1, "block") : ranks.recv(buffer, 0, "block"))->wait();
+}
+
 void differ(Communicator& ranks) {
   const at::Tensor buffer = at::zeros({8}, at::kFloat);
   if (ranks.rank() == 0) {
@@ -101,6 +110,8 @@ int run(const std::string& mode, const std::string& backend) {
       check(*ranks);
     } else if (mode == "differ") {
       differ(*ranks);
+    } else if (mode == "message") {
+      message(*ranks);
     } else if (mode == "compute") {
       compute(*ranks);
     } else if (mode == "large") {
@@ -120,7 +131,7 @@ int run(const std::string& mode, const std::string& backend) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: comm_probe check|loop|large|stuck|differ|compute [auto|shm|gloo|shm+gloo]\n", stderr);
+    std::fputs("usage: comm_probe check|loop|large|message|stuck|differ|compute [auto|shm|gloo|shm+gloo]\n", stderr);
     return 2;
   }
   return assay::engine::run(argv[1], argc > 2 ? argv[2] : "auto");

@@ -71,6 +71,22 @@ def test_a_rank_killed_within_a_large_transfer_is_the_one_that_is_named(seed):
     assert time.monotonic() - killed < 12
 
 
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_rank_lost_while_its_message_is_half_over_is_not_waited_for(victim):
+    """gloo itself wakes whoever waits for messages that come later, not for the one on its way."""
+    processes = start_all("message", "gloo", 2, ASSAY_COMM_TIMEOUT="60")
+    wait_until_running(processes)
+    time.sleep(0.1)
+    processes[victim].send_signal(signal.SIGSTOP)
+    time.sleep(0.5)  # what was sent is read meanwhile
+    processes[victim].kill()
+    _, err, code = finish(processes[1 - victim], 20)
+    processes[victim].communicate()
+    assert code == 1
+    lines = [line for line in err.splitlines() if line.startswith("comm_probe: ")]
+    assert len(lines) == 1 and f"comm_probe: rank {victim}" in lines[0] and "of block" in lines[0], err
+
+
 def test_a_rank_that_computes_while_another_is_lost_is_not_blamed():
     """The connection is broken before anybody waits for it; the first rank comes when the roll call is over."""
     first, victim, last = start_all("compute", "gloo", 3)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "engine/comm/communicator.h"
@@ -30,16 +31,6 @@ constexpr int64_t kLargeTileBytes = int64_t{2} << 20;
 /// Of all peers' tiles, and of one where there are many.
 constexpr int64_t kTilesBytes = int64_t{8} << 20;
 constexpr int64_t kLeastTileBytes = int64_t{64} << 10;
-
-/// What `body` gives; what it throws is about `peer`. A connection that broke earlier throws as soon as it is used.
-template <typename Body>
-auto with_peer(int peer, const Body& body) {
-  try {
-    return body();
-  } catch (const std::exception& error) {
-    throw PeerFailure(peer, error.what());
-  }
-}
 
 /// What one rank sends to one other of a collective that goes with the greetings.
 int64_t message_bytes(const Call& call) {
@@ -82,14 +73,19 @@ struct GlooCollectives::Exchange {
   at::Tensor own;  ///< where this rank's part belongs
   bool reduces;
   bool gathers;
-  int64_t tile;  ///< elements
+  std::optional<int> root;  ///< of a broadcast: it gives every rank a part, which that gives to the others
+  int64_t tile;             ///< elements
 
   int64_t tiles() const { return (parts.length + tile - 1) / tile; }
+  /// Whether a rank's part comes from others before it goes to others.
+  bool collects() const { return reduces || root; }
+  bool contributes(int rank) const { return reduces || rank == root; }
+  bool takes_results(int rank) const { return gathers && rank != root; }
 };
 
-GlooCollectives::GlooCollectives(c10d::Backend& gloo, int rank, std::vector<int> world_ranks, std::string name,
-                                 std::chrono::milliseconds deadline)
-    : gloo_(gloo), rank_(rank), world_ranks_(std::move(world_ranks)), name_(std::move(name)), deadline_(deadline) {
+GlooCollectives::GlooCollectives(c10d::Backend& gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks,
+                                 std::string name)
+    : gloo_(gloo), waits_(waits), rank_(rank), world_ranks_(std::move(world_ranks)), name_(std::move(name)) {
   sent_ = at::zeros({size(), kGreetingBytes}, at::kByte);
   received_ = at::zeros({size(), kGreetingBytes}, at::kByte);
   staging_ = at::empty({0}, at::kByte);
@@ -101,11 +97,6 @@ void GlooCollectives::run(const Call& call) {
   check_same();
   if (small) {
     return take_payloads(call);
-  }
-  if (call.kind == CallKind::kBroadcast) {
-    std::vector<at::Tensor> buffers{call.full};
-    gloo_.broadcast(buffers, {.rootRank = call.peer, .timeout = deadline_})->wait();
-    return;
   }
   run_tiles(exchange_of(call));
 }
@@ -188,7 +179,8 @@ void GlooCollectives::take_payloads(const Call& call) {
 }
 
 GlooCollectives::Exchange GlooCollectives::exchange_of(const Call& call) const {
-  const bool whole = call.kind == CallKind::kAllReduce;
+  const bool broadcasts = call.kind == CallKind::kBroadcast;
+  const bool whole = broadcasts || call.kind == CallKind::kAllReduce;
   const Parts parts{.full = call.full,
                     .length = whole ? (call.full.numel() + size() - 1) / size() : call.shard.numel()};
   const int64_t part_bytes = parts.length * static_cast<int64_t>(call.full.element_size());
@@ -197,24 +189,25 @@ GlooCollectives::Exchange GlooCollectives::exchange_of(const Call& call) const {
   return {.call = call,
           .parts = parts,
           .own = call.kind == CallKind::kReduceScatter ? call.shard : parts.of(rank_),
-          .reduces = call.kind != CallKind::kAllGather,
+          .reduces = call.reduces(),
           .gathers = call.kind != CallKind::kReduceScatter,
+          .root = broadcasts ? std::optional(call.peer) : std::nullopt,
           .tile = std::min(tile_bytes / static_cast<int64_t>(call.full.element_size()), parts.length)};
 }
 
 /// Contributions to a tile are sent kTilesAhead before they are combined, and its result as long before it must be
 /// everywhere: while this rank combines one tile, others travel.
 void GlooCollectives::run_tiles(const Exchange& exchange) {
-  if (!exchange.reduces) {
+  if (!exchange.collects()) {
     copy_if_elsewhere(exchange.own.data_ptr(), exchange.call.shard.data_ptr(), exchange.own.nbytes());
   }
   const int64_t tiles = exchange.tiles();
   std::vector<Works> contributions(static_cast<size_t>(tiles));
   std::vector<Works> results(static_cast<size_t>(tiles));
   for (int64_t step = 0; step < tiles + 2 * kTilesAhead; ++step) {
-    const int64_t combined = exchange.reduces ? step - kTilesAhead : step;
+    const int64_t combined = exchange.collects() ? step - kTilesAhead : step;
     const int64_t over = combined - kTilesAhead;
-    if (exchange.reduces && step < tiles) {
+    if (exchange.collects() && step < tiles) {
       start_contributions(exchange, step, contributions[static_cast<size_t>(step)]);
     }
     if (combined >= 0 && combined < tiles) {
@@ -228,20 +221,29 @@ void GlooCollectives::run_tiles(const Exchange& exchange) {
   }
 }
 
-/// Where peers' contributions to this rank's part of a tile go.
-void GlooCollectives::start_contributions(const Exchange& exchange, int64_t tile, Works& works) {
+/// Where a peer's contribution to this rank's part of a tile goes: that of a broadcast is the result.
+at::Tensor GlooCollectives::place_of_contribution(const Exchange& exchange, int64_t tile, int peer) {
+  if (!exchange.reduces) {
+    return part_of_tile(exchange.own, exchange.tile, tile);
+  }
   const auto tile_bytes = exchange.tile * static_cast<int64_t>(exchange.call.full.element_size());
   const int64_t needed = (kTilesAhead + 1) * size() * tile_bytes;
   if (staging_.numel() < needed) {
     staging_ = at::empty({needed}, at::kByte);
   }
   const int64_t bytes = static_cast<int64_t>(part_of_tile(exchange.parts.of(rank_), exchange.tile, tile).nbytes());
+  const int64_t place = (tile % (kTilesAhead + 1)) * size() + peer;
+  return staging_.narrow(0, place * tile_bytes, bytes);
+}
+
+void GlooCollectives::start_contributions(const Exchange& exchange, int64_t tile, Works& works) {
   for (int step = 1; step < size(); ++step) {
     const int from = (rank_ + size() - step) % size();
-    const int64_t place = (tile % (kTilesAhead + 1)) * size() + from;
-    receive_from(from, staging_.narrow(0, place * tile_bytes, bytes), kContributionTag, works);
+    if (exchange.contributes(from)) {
+      receive_from(from, place_of_contribution(exchange, tile, from), kContributionTag, works);
+    }
   }
-  for (int step = 1; step < size(); ++step) {
+  for (int step = 1; step < size() && exchange.contributes(rank_); ++step) {
     const int to = (rank_ + step) % size();
     send_to(to, part_of_tile(exchange.parts.of(to), exchange.tile, tile), kContributionTag, works);
   }
@@ -264,21 +266,20 @@ void GlooCollectives::combine(const Exchange& exchange, int64_t tile) {
 }
 
 void GlooCollectives::start_results(const Exchange& exchange, int64_t tile, Works& works) {
-  if (!exchange.gathers) {
-    return;
-  }
-  for (int step = 1; step < size(); ++step) {
+  for (int step = 1; step < size() && exchange.takes_results(rank_); ++step) {
     const int from = (rank_ + size() - step) % size();
     receive_from(from, part_of_tile(exchange.parts.of(from), exchange.tile, tile), kResultTag, works);
   }
   for (int step = 1; step < size(); ++step) {
-    send_to((rank_ + step) % size(), part_of_tile(exchange.own, exchange.tile, tile), kResultTag, works);
+    if (const int to = (rank_ + step) % size(); exchange.takes_results(to)) {
+      send_to(to, part_of_tile(exchange.own, exchange.tile, tile), kResultTag, works);
+    }
   }
 }
 
-void GlooCollectives::wait_for(Works& works) const {
+void GlooCollectives::wait_for(Works& works) {
   for (const auto& [peer, work] : works) {
-    with_peer(peer, [&] { return work->wait(deadline_); });
+    waits_.wait(gloo_, peer, *work);
   }
   works.clear();
 }

@@ -4,16 +4,14 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/intrusive_ptr.h>
 
-#include <chrono>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <utility>
 #include <vector>
 
 #include "engine/comm/announcement.h"
 #include "engine/comm/call.h"
+#include "engine/comm/gloo/connections.h"
 
 namespace assay::engine {
 
@@ -25,25 +23,14 @@ struct Parts {
   at::Tensor of(int rank) const;
 };
 
-/// A message that did not come or go: its peer, in the group.
-class PeerFailure : public std::runtime_error {
- public:
-  PeerFailure(int peer, const std::string& reason) : std::runtime_error(reason), peer_(peer) {}
-  int peer() const { return peer_; }
-
- private:
-  int peer_;
-};
-
 /// Runs collectives of one rank, one at a time. Each begins with a greeting from every rank to every other, which says
 /// what it calls and brings along what is small; so a small collective is over when the greetings are. Of large ones
 /// every rank combines its own part, in order of rank as over shared memory, and tiles follow each other closely enough
 /// to lie in the processor's cache all the way.
 class GlooCollectives {
  public:
-  /// `world_ranks` and `name` are for errors. `deadline` is for each message. `gloo` must live as long.
-  GlooCollectives(c10d::Backend& gloo, int rank, std::vector<int> world_ranks, std::string name,
-                  std::chrono::milliseconds deadline);
+  /// `world_ranks` and `name` are for errors. `gloo` and `waits` must live as long.
+  GlooCollectives(c10d::Backend& gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks, std::string name);
 
   /// Throws CommError when the ranks call different things, PeerFailure, and what c10d throws.
   void run(const Call& call);
@@ -60,6 +47,7 @@ class GlooCollectives {
 
   Exchange exchange_of(const Call& call) const;
   void run_tiles(const Exchange& exchange);
+  at::Tensor place_of_contribution(const Exchange& exchange, int64_t tile, int peer);
   void start_contributions(const Exchange& exchange, int64_t tile, Works& works);
   void combine(const Exchange& exchange, int64_t tile);
   void start_results(const Exchange& exchange, int64_t tile, Works& works);
@@ -68,13 +56,13 @@ class GlooCollectives {
   void send_to(int peer, at::Tensor tensor, int tag, Works& works);
   void receive_from(int peer, at::Tensor tensor, int tag, Works& works);
 
-  void wait_for(Works& works) const;
+  void wait_for(Works& works);
 
   c10d::Backend& gloo_;
+  MessageWaits& waits_;
   const int rank_;
   std::vector<int> world_ranks_;
   std::string name_;
-  std::chrono::milliseconds deadline_;
   at::Tensor sent_;      ///< greetings, by peer
   at::Tensor received_;  ///< greetings, by peer
   at::Tensor staging_;   ///< peers' contributions to this rank's part, by tile under way and peer; in bytes

@@ -19,7 +19,7 @@
 namespace assay::engine {
 namespace {
 
-/// Those of the collectives lie below.
+/// Those of the collectives, and kNobodySends, lie below.
 constexpr int kMessageTag = 16;
 
 constexpr std::string_view kGroups = "the making of groups";
@@ -56,12 +56,12 @@ class GlooCommunicator final : public BaseCommunicator {
         members_(std::move(members)),
         execution_(execution),
         gloo_(make_gloo(*job_, members_)),
-        collectives_(*gloo_, members_.rank, members_.world_ranks, members_.name, deadline()),
+        collectives_(*gloo_, *job_->waits, members_.rank, members_.world_ranks, members_.name),
         sequencer_(execution != Execution::kCaller) {}
 
   std::string_view backend() const override { return "gloo"; }
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
-  void close_connections() override;
+  void close_connections() override { close_all_connections(*gloo_, rank(), size()); }
 
   /// The declarations we build against are not gloo's own: see that they fit before anything depends on them.
   void verify() {
@@ -80,7 +80,6 @@ class GlooCommunicator final : public BaseCommunicator {
  private:
   class Message;
 
-  std::chrono::milliseconds deadline() const { return to_milliseconds(job_->options.deadline_seconds); }
   std::string failure() {
     const std::lock_guard lock(mutex_);
     return failure_;
@@ -135,11 +134,11 @@ class GlooCommunicator::Message final : public Work {
     const CallMeter::Beginning beginning = owner_.meter()->begin_busy();
     owner_.guard(call_, [&] {
       for (const GlooWork& work : works) {
-        work->wait(owner_.deadline());
+        wait_for(work);
       }
       if (!sends()) {
         check_announced();
-        start(call_.full, /*is_payload=*/true)->wait(owner_.deadline());
+        wait_for(start(call_.full, /*is_payload=*/true));
       }
     });
     owner_.meter()->add_busy(call_, beginning);
@@ -147,6 +146,7 @@ class GlooCommunicator::Message final : public Work {
 
  private:
   bool sends() const { return call_.kind == CallKind::kSend; }
+  void wait_for(const GlooWork& work) { owner_.job_->waits->wait(*owner_.gloo_, call_.peer, *work); }
 
   /// Each message has tags of its own, so that they are told apart in whatever order they are waited for.
   GlooWork start(const at::Tensor& tensor, bool is_payload) {
@@ -205,20 +205,6 @@ void GlooCommunicator::guard(const Call& call, const std::function<void()>& body
     fail(call, error.what(), {members_.world_ranks[static_cast<size_t>(error.peer())]});
   } catch (const std::exception& error) {
     fail(call, error.what(), members_.needed_for(call));
-  }
-}
-
-void GlooCommunicator::close_connections() {
-  constexpr int kNobodySends = kMessageTag - 1;
-  std::vector<at::Tensor> buffers{at::empty({1}, at::kByte)};
-  // gloo has no call for it, but closes all connections of a group when a message does not come in time. From a rank
-  // whose connection is broken already it does not wait for one.
-  for (int step = 1; step < size(); ++step) {
-    try {
-      gloo_->recv(buffers, (rank() + step) % size(), kNobodySends)->wait(std::chrono::milliseconds(1));
-    } catch (const std::exception&) {
-      continue;
-    }
   }
 }
 
@@ -289,7 +275,11 @@ std::shared_ptr<const GlooJob> make_gloo_job(c10::intrusive_ptr<c10d::Store> sto
                                              std::shared_ptr<const void> place) {
   auto losses = std::make_shared<LossBoard>(store, rank, std::move(hosts));
   return std::make_shared<GlooJob>(
-      GlooJob{.store = std::move(store), .losses = std::move(losses), .place = std::move(place), .options = options});
+      GlooJob{.store = std::move(store),
+              .losses = std::move(losses),
+              .waits = std::make_shared<MessageWaits>(to_milliseconds(options.deadline_seconds)),
+              .place = std::move(place),
+              .options = options});
 }
 
 std::vector<std::unique_ptr<Communicator>> make_gloo_thread_group(int size, const CommOptions& options) {

@@ -10,6 +10,7 @@
 
 #include "engine/comm/base_communicator.h"
 #include "engine/comm/comm_options.h"
+#include "engine/comm/gloo/connections.h"
 #include "engine/comm/lost_ranks.h"
 
 namespace assay::engine {
@@ -18,6 +19,7 @@ namespace assay::engine {
 struct GlooJob {
   c10::intrusive_ptr<c10d::Store> store;
   std::shared_ptr<const LossBoard> losses;
+  std::shared_ptr<MessageWaits> waits;
   std::shared_ptr<const void> place;  ///< where the ranks met, kept while the store is needed; may be null
   CommOptions options;
 };

@@ -1,0 +1,78 @@
+// Broken connections between ranks over gloo, and waits that end when they break.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
+
+namespace assay::engine {
+
+/// A message that did not come or go: its peer, in the group.
+class PeerFailure : public std::runtime_error {
+ public:
+  PeerFailure(int peer, const std::string& reason) : std::runtime_error(reason), peer_(peer) {}
+  int peer() const { return peer_; }
+
+ private:
+  int peer_;
+};
+
+/// What `body` gives; what it throws is about `peer`. A connection that broke earlier throws as soon as it is used.
+template <typename Body>
+auto with_peer(int peer, const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    throw PeerFailure(peer, error.what());
+  }
+}
+
+/// The tag of messages that nobody sends; collectives and messages have others.
+constexpr int kNobodySends = 15;
+
+/// Closes all connections of this rank: whoever waits for one of its messages sees that it will not come.
+void close_all_connections(c10d::Backend& gloo, int rank, int size);
+
+/// Waits for messages. Where a connection breaks, gloo tells whoever waits for a message that has not begun to move,
+/// but not whoever waits for the one that was under way (Pair::signalException of its tcp transport passes over it):
+/// that wait would last until its deadline. A thread looks at the connections of waits that last, and ends those whose
+/// connection is broken. One for all groups of a rank; safe from several threads.
+class MessageWaits {
+ public:
+  explicit MessageWaits(std::chrono::milliseconds deadline);
+  ~MessageWaits();
+  MessageWaits(const MessageWaits&) = delete;
+  MessageWaits& operator=(const MessageWaits&) = delete;
+
+  /// Until `work`, a message from or to `peer` over `gloo`, is done. Throws PeerFailure when its connection breaks, or
+  /// after the deadline.
+  void wait(c10d::Backend& gloo, int peer, c10d::Work& work);
+
+ private:
+  struct Wait {
+    c10d::Backend& gloo;
+    int peer;
+    c10d::Work& work;
+    double since;
+    std::string broken = {};  ///< why its connection is
+  };
+
+  bool wait_for(Wait& wait);
+  void look_at_waits();
+  static void end_if_broken(Wait& wait);
+
+  const std::chrono::milliseconds deadline_;
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  bool stop_ = false;          // protected by mutex_
+  std::vector<Wait*> waits_;   // protected by mutex_
+  std::thread thread_;         // last: uses all of the above
+};
+
+}  // namespace assay::engine
