@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/parallel.h"
 #include "cli/object_options.h"
 #include "cli/object_progress.h"
 #include "cli/object_text.h"
@@ -52,12 +53,18 @@ Result<std::vector<std::string>> KeysOf(const VerifyOptions& options, const Obje
   return keys;
 }
 
-Status Check(const ObjectPlace& place, const std::string& key, const storage::ReadOptions& read, Verdict& verdict) {
+/// Objects at a time, and what is read of each at a time where there are many.
+constexpr int kJobs = 16;
+constexpr int64_t kWindowBytes = int64_t{8} << 20;
+
+Status Check(const ObjectPlace& place, const std::string& key, const storage::ReadOptions& read, int64_t window_bytes,
+             Verdict& verdict) {
   ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*place.store, key, "verify"));
   verdict.bytes = info.size;
   verdict.checksum = ChecksumText(info);
   const auto kind = info.checksum ? info.checksum->kind : storage::ChecksumKind::kCrc32c;
-  ASSAY_ASSIGN_OR_RETURN(const storage::Checksum found, storage::ReadChecksum(*place.store, info, kind, read));
+  ASSAY_ASSIGN_OR_RETURN(const storage::Checksum found,
+                         storage::ReadChecksum(*place.store, info, kind, read, window_bytes));
   return info.checksum && found != *info.checksum
              ? storage::ChecksumMismatchStatus("verify", verdict.uri, *info.checksum, found)
              : Status::Ok();
@@ -86,22 +93,27 @@ Status Run(const VerifyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysOf(options, place));
   const InterruptFlag interrupt;
-  std::vector<Verdict> verdicts;
-  int64_t failures = 0;
+  std::vector<Verdict> verdicts(keys.size());
   {
     TransferProgress progress("verifying");
     storage::ReadOptions read;
     read.cancel = interrupt.get();
     read.progress = [&progress](int64_t bytes) { progress.AddBytes(bytes); };
-    for (const std::string& key : keys) {
-      Verdict verdict{place.store->Uri(key), 0, {}, {}};
-      verdict.status = Check(place, key, read, verdict);
-      if (verdict.status.code() == ErrorCode::kAborted) {
-        return verdict.status;
-      }
-      failures += verdict.status.ok() ? 0 : 1;
-      verdicts.push_back(std::move(verdict));
+    const int64_t window_bytes = keys.size() > 1 ? kWindowBytes : 0;
+    ParallelFor(static_cast<int64_t>(keys.size()), kJobs, [&](int64_t i) {
+      Verdict& verdict = verdicts[static_cast<size_t>(i)];
+      const std::string& key = keys[static_cast<size_t>(i)];
+      verdict.uri = place.store->Uri(key);
+      verdict.status = interrupt.get()->load() ? Status::Aborted("interrupted while verifying " + verdict.uri)
+                                               : Check(place, key, read, window_bytes, verdict);
+    });
+  }
+  int64_t failures = 0;
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.status.code() == ErrorCode::kAborted) {
+      return verdict.status;
     }
+    failures += verdict.status.ok() ? 0 : 1;
   }
   if (keys.size() == 1 && failures == 1) {
     return verdicts.front().status;

@@ -60,8 +60,11 @@ struct ReadOptions {
   const ObjectInfo* known = nullptr;
   CancelFlag cancel = nullptr;
   ProgressCallback progress{};
+  /// Of remote stores: parts of operations with a higher one are sent first.
+  int priority = 0;
   /// Of Read() and ReadWhole() of remote stores: told of each range that lies in its memory, once it was checked, in
-  /// any order, on the thread that reads; again where the whole turns out to be damaged and is read again.
+  /// any order, on a thread of the store, which it must not use; again where the whole turns out to be damaged and is
+  /// read again.
   std::function<void(const PartChecksum&)> on_range{};
 };
 
@@ -96,7 +99,8 @@ struct ResumableUpload {
   std::string terms{};  ///< the store's word for how it was begun: begun in any other way, it is not gone on with
 };
 
-/// Remembers an upload in parts while it runs. Called on the thread that writes, but for BeforePublish().
+/// Remembers an upload in parts while it runs. Called by one thread at a time, a thread of the store among them, which
+/// must not be used meanwhile.
 class UploadJournal {
  public:
   virtual ~UploadJournal() = default;
@@ -124,6 +128,7 @@ struct WriteOptions {
   std::optional<Checksum> expected{};
   CancelFlag cancel = nullptr;
   ProgressCallback progress{};
+  int priority = 0;  ///< as of ReadOptions
   /// Of Write(), where the store has `resumable_uploads`: told of an upload in parts, and an upload that the network
   /// ended is kept. Of other stores, asked only whether to publish. Not owned.
   UploadJournal* journal = nullptr;
@@ -166,13 +171,20 @@ struct UnfinishedUpload {
   double started = 0;  ///< seconds since 1970
 };
 
+/// One of many that are read or written together.
 struct ObjectRead {
   std::string key{};
   ReadPiece piece{};
+  const ReadOptions* options = nullptr;  ///< in place of those of all; not owned
+
+  const ReadOptions& OptionsOr(const ReadOptions& of_all) const { return options == nullptr ? of_all : *options; }
 };
 struct ObjectWrite {
   std::string key{};
   Bytes content{};
+  const WriteOptions* options = nullptr;  ///< in place of those of all; not owned
+
+  const WriteOptions& OptionsOr(const WriteOptions& of_all) const { return options == nullptr ? of_all : *options; }
 };
 
 /// What a store can do; asked before an operation that not all have.
@@ -213,14 +225,14 @@ class ObjectStore {
   virtual Result<ObjectInfo> ReadWhole(const std::string& key,
                                        const std::function<MutableBytes(int64_t size)>& allocate,
                                        const ReadOptions& options) = 0;
-  /// Many small reads, as many at a time as connections allow; one status each.
+  /// Pieces of any number of objects of any size, as many at a time as connections allow; one status each.
   virtual std::vector<Status> ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) = 0;
 
   /// The concatenation of `buffers`, sent from where they lie.
   virtual Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
                                    const WriteOptions& options) = 0;
   virtual Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) = 0;
-  /// Many small writes, as many at a time as connections allow; one status each.
+  /// Any number of objects of any size, as many at a time as connections allow; one status each.
   virtual std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) = 0;
 
   virtual Result<ListPage> List(const ListOptions& options) = 0;

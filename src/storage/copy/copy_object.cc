@@ -210,6 +210,7 @@ Result<CopiedObject> Stream(ObjectStore& source, const ObjectInfo& info, ObjectS
                             const ObjectCopyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectWriter> writer, target.OpenWriter(to, CopyOptions(info, options.write)));
   ReadThroughOptions through;
+  through.window_bytes = options.window_bytes;
   through.read = ReadOptionsOf(info, options);
   ASSAY_RETURN_IF_ERROR(ReadThrough(source, info, through, [&](Bytes bytes) { return writer->Write(bytes); }));
   ASSAY_ASSIGN_OR_RETURN(ObjectInfo written, writer->Commit());

@@ -12,6 +12,8 @@ struct ObjectCopyOptions {
   /// Without metadata, the copy has the source's content type and metadata, where both stores keep such.
   WriteOptions write;
   bool verify = true;
+  /// Of what passes through memory, of which there are two.
+  int64_t window_bytes = int64_t{32} << 20;
   /// Where parts of unfinished uploads are remembered (part_journal.h). Empty: nowhere, and nothing is remembered
   /// beside unfinished files either (range_journal.h).
   std::string journal_folder;
@@ -27,7 +29,7 @@ struct CopiedObject {
 /// one request can be gone on with after a crash; one that another program changes or cuts short meanwhile is an error.
 /// What becomes a file is received where it will lie, under no name until it is whole; from 32 MiB on that too can be
 /// gone on with, as long as the object stays the same.
-/// Everything else streams through memory in windows of 32 MiB, checked against the source's checksum before it is
+/// Everything else streams through memory in windows, checked against the source's checksum before it is
 /// published. Safe from several threads.
 Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, ObjectStore& target,
                                 const std::string& to, const ObjectCopyOptions& options);

@@ -15,8 +15,8 @@
 namespace assay::storage {
 namespace {
 
-/// A large object fills the memory budget of its store on its own.
-constexpr int64_t kLargeBytes = int64_t{8} << 20;
+/// Of objects that pass through memory beside each other.
+constexpr int64_t kWindowBytes = int64_t{8} << 20;
 
 Status ListAll(const TreePlace& place, CancelFlag cancel, const std::function<void(ObjectInfo)>& take) {
   ListOptions list;
@@ -84,14 +84,11 @@ class TreeCopy {
       return Outcome::kPlanned;
     }
     ObjectCopyOptions copy = options_.object;
+    copy.window_bytes = objects_.size() > 1 ? kWindowBytes : copy.window_bytes;
     copy.write.progress = [this](int64_t bytes) {
       const std::lock_guard lock(mutex_);
       listener_.OnBytes(bytes);
     };
-    std::unique_lock large(large_, std::defer_lock);
-    if (info.size > kLargeBytes) {
-      large.lock();
-    }
     ASSAY_ASSIGN_OR_RETURN(const CopiedObject copied, CopyObject(*source_.store, info.key, *target_.store, to, copy));
     event.resumed_bytes = copied.resumed_bytes;
     return Outcome::kCopied;
@@ -118,8 +115,7 @@ class TreeCopy {
   const TreeCopyOptions& options_;
   std::vector<ObjectInfo> objects_;
   std::map<std::string, ObjectInfo> standing_;  ///< at the target
-  std::mutex large_;
-  std::mutex mutex_;  ///< guards listener_ and first_failure_
+  std::mutex mutex_;                            ///< guards listener_ and first_failure_
   TreeCopyListener& listener_;
   Status first_failure_;
 };

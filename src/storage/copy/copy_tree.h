@@ -12,7 +12,7 @@ namespace assay::storage {
 
 struct TreeCopyOptions {
   ObjectCopyOptions object;  ///< without progress: the listener has it
-  int jobs = 16;             ///< objects at a time; large ones are moved in parallel parts beside that
+  int jobs = 16;             ///< objects at a time; large ones are moved in parts, of which many travel at a time
   bool skip_equal = true;    ///< what stands at the target with the same content (same_content.h)
   bool dry_run = false;
 };

@@ -83,10 +83,11 @@ Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThrou
 }
 
 Result<Checksum> ReadChecksum(ObjectStore& store, const ObjectInfo& object, ChecksumKind kind,
-                              const ReadOptions& options) {
+                              const ReadOptions& options, int64_t window_bytes) {
   ChecksumStream stream(kind);
   ReadThroughOptions through;
   through.read = options;
+  through.window_bytes = window_bytes > 0 ? window_bytes : through.window_bytes;
   through.verify_whole = false;  // that is the caller's to do
   ASSAY_RETURN_IF_ERROR(ReadThrough(store, object, through, [&stream](Bytes bytes) {
     stream.Update(bytes);

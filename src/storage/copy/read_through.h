@@ -24,8 +24,8 @@ struct ReadThroughOptions {
 Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThroughOptions& options,
                    const std::function<Status(Bytes)>& sink);
 
-/// The checksum of the whole content, read again.
+/// The checksum of the whole content, read again. `window_bytes` of 0: ReadThroughOptions' own.
 Result<Checksum> ReadChecksum(ObjectStore& store, const ObjectInfo& object, ChecksumKind kind,
-                              const ReadOptions& options);
+                              const ReadOptions& options, int64_t window_bytes = 0);
 
 }  // namespace assay::storage

@@ -151,7 +151,7 @@ std::vector<Status> FileStore::ReadMany(std::span<const ObjectRead> reads, const
   std::vector<Status> statuses(reads.size());
   ParallelFor(static_cast<int64_t>(reads.size()), options_.threads, [&](int64_t i) {
     const ObjectRead& read = reads[static_cast<size_t>(i)];
-    statuses[static_cast<size_t>(i)] = Read(read.key, std::span(&read.piece, 1), options).status();
+    statuses[static_cast<size_t>(i)] = Read(read.key, std::span(&read.piece, 1), read.OptionsOr(options)).status();
   });
   return statuses;
 }
@@ -228,7 +228,8 @@ std::vector<Status> FileStore::WriteMany(std::span<const ObjectWrite> writes, co
   std::vector<Status> statuses(writes.size());
   ParallelFor(static_cast<int64_t>(writes.size()), options_.threads, [&](int64_t i) {
     const ObjectWrite& write = writes[static_cast<size_t>(i)];
-    statuses[static_cast<size_t>(i)] = WriteWith(write.key, std::span(&write.content, 1), options, 1).status();
+    const WriteOptions& own = write.OptionsOr(options);
+    statuses[static_cast<size_t>(i)] = WriteWith(write.key, std::span(&write.content, 1), own, 1).status();
   });
   return statuses;
 }

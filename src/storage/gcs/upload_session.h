@@ -10,8 +10,8 @@
 
 #include "storage/gcs/gcs_dialect.h"
 #include "storage/object_store.h"
-#include "storage/transfer/call_runner.h"
 #include "storage/transfer/retry.h"
+#include "storage/transfer/store_call.h"
 
 namespace assay::storage {
 

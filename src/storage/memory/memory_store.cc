@@ -179,7 +179,7 @@ std::vector<Status> MemoryStore::ReadMany(std::span<const ObjectRead> reads, con
   std::vector<Status> statuses;
   statuses.reserve(reads.size());
   for (const ObjectRead& read : reads) {
-    statuses.push_back(Read(read.key, std::span(&read.piece, 1), options).status());
+    statuses.push_back(Read(read.key, std::span(&read.piece, 1), read.OptionsOr(options)).status());
   }
   return statuses;
 }
@@ -252,7 +252,7 @@ std::vector<Status> MemoryStore::WriteMany(std::span<const ObjectWrite> writes, 
   std::vector<Status> statuses;
   statuses.reserve(writes.size());
   for (const ObjectWrite& write : writes) {
-    statuses.push_back(Write(write.key, std::span(&write.content, 1), options).status());
+    statuses.push_back(Write(write.key, std::span(&write.content, 1), write.OptionsOr(options)).status());
   }
   return statuses;
 }

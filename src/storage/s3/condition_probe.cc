@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/multipart_upload.h"
 #include "storage/transfer/publish.h"
 #include "storage/transfer/single_call.h"
@@ -131,9 +132,9 @@ CallResult ConditionProbe::WriteAgain(Publishing way, const ObjectInfo& standing
   switch (way) {
     case Publishing::kPut: {
       WholePut put(context_, standing.key, {content}, options);
-      CallRunner runner(context_, {.in_flight = 1, .cancel = options.cancel});
-      runner.Add(put.MakeCall());
-      const Status status = put.Finish(runner.RunAll()).status();
+      CallGroup calls(context_, {.in_flight = 1, .cancel = options.cancel});
+      calls.Add(put.MakeCall());
+      const Status status = put.Finish(calls.WaitAll()).status();
       return {status, put.result().failure};
     }
     case Publishing::kCopy:

@@ -56,7 +56,7 @@ Status S3Compose::AddPart(MultipartUpload& upload, std::span<const ObjectInfo> s
   }
   ASSAY_ASSIGN_OR_RETURN(auto bytes, ReadRanges(sources, part));
   upload.AddPart({Bytes(*bytes)}, [bytes] {});
-  return upload.RunBelow(ConnectionsOf(*context_.options));
+  return upload.WaitBelow(ConnectionsOf(*context_.options));
 }
 
 Result<ObjectInfo> S3Compose::Run(std::span<const ObjectInfo> sources) {

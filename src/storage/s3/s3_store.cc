@@ -13,6 +13,7 @@
 #include "storage/s3/s3_failure.h"
 #include "storage/s3/xml_uploads.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/own_write.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/single_call.h"
@@ -109,14 +110,16 @@ Result<std::unique_ptr<ObjectWriter>> S3Store::OpenWriter(const std::string& key
 }
 
 std::vector<Status> S3Store::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {
-  // Those that are written in parts go through Write(), which asks for itself.
+  // Those that are written in parts go through Write(), which asks for itself. What was found is remembered.
   const int64_t most = PlanDownload(0, this->options()).part_bytes;
-  const auto first = std::find_if(writes.begin(), writes.end(), [&](const ObjectWrite& write) {
-    return static_cast<int64_t>(write.content.size()) <= most && CheckWrite(write.key, options, Uri(write.key)).ok();
-  });
-  const Status kept = first == writes.end() ? Status::Ok() : KeepsCondition({Publishing::kPut}, options, first->key);
-  if (!kept.ok()) {
-    return std::vector<Status>(writes.size(), kept);
+  for (const ObjectWrite& write : writes) {
+    const WriteOptions& own = write.OptionsOr(options);
+    if (static_cast<int64_t>(write.content.size()) > most || !CheckWrite(write.key, own, Uri(write.key)).ok()) {
+      continue;
+    }
+    if (const Status kept = KeepsCondition({Publishing::kPut}, own, write.key); !kept.ok()) {
+      return std::vector<Status>(writes.size(), kept);
+    }
   }
   return RemoteStore::WriteMany(writes, options);
 }
@@ -172,16 +175,16 @@ std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys
 
 std::vector<std::optional<Status>> S3Store::RemoveTogether(std::span<const std::string> keys) {
   std::vector<std::optional<Status>> ends(keys.size());
-  CallRunner runner(context(), {.in_flight = ConnectionsOf(options()), .stop_at_failure = false});
+  CallGroup calls(context(), {.in_flight = ConnectionsOf(options()), .stop_at_failure = false});
   for (size_t begin = 0; begin < keys.size(); begin += kKeysPerDelete) {
     const size_t count = std::min(kKeysPerDelete, keys.size() - begin);
     const auto batch = keys.subspan(begin, count);
     if (std::ranges::any_of(batch, FitsXml)) {
-      runner.Add(RemoveCall(batch, std::span(ends).subspan(begin, count)));
+      calls.Add(RemoveCall(batch, std::span(ends).subspan(begin, count)));
     }
   }
   // Each call has told its own end, also when all were given up.
-  [[maybe_unused]] const Status all = runner.RunAll();
+  [[maybe_unused]] const Status all = calls.WaitAll();
   return ends;
 }
 

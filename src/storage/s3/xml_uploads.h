@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/store_call.h"
 
 namespace assay::storage {
 

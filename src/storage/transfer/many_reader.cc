@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "storage/store_checks.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/range_call.h"
 #include "storage/transfer/single_call.h"
@@ -25,21 +26,25 @@ class ManyReader {
         reads_(reads),
         options_(options),
         statuses_(statuses),
-        runner_(context,
-                {.in_flight = ConnectionsOf(*context.options), .cancel = options.cancel, .stop_at_failure = false}) {}
+        calls_(context, {.in_flight = ConnectionsOf(*context.options),
+                         .cancel = options.cancel,
+                         .stop_at_failure = false,
+                         .priority = options.priority}) {}
 
   std::vector<size_t> Run(int64_t part_bytes) {
+    std::vector<size_t> small;
     for (size_t i = 0; i < reads_.size(); ++i) {
       statuses_[i] = CheckKey(reads_[i].key, context_.dialect->Uri(reads_[i].key));
       const int64_t bytes = BytesOf(reads_[i].piece);
-      if (statuses_[i].ok() && (bytes == 0 || bytes > part_bytes)) {
-        left_.push_back(i);
-      } else if (statuses_[i].ok()) {
-        AddRange(i);
+      if (statuses_[i].ok()) {
+        (bytes == 0 || bytes > part_bytes ? left_ : small).push_back(i);
       }
     }
+    for (const size_t i : small) {
+      AddRange(i);
+    }
     // Each call has told its own end, also when all were given up.
-    [[maybe_unused]] const Status all = runner_.RunAll();
+    [[maybe_unused]] const Status all = calls_.WaitAll();
     std::ranges::sort(left_);
     return std::move(left_);
   }
@@ -47,25 +52,26 @@ class ManyReader {
  private:
   void AddRange(size_t i) {
     const ReadPiece& piece = reads_[i].piece;
+    const ReadOptions& options = reads_[i].OptionsOr(options_);
     auto call = std::make_unique<RangeCall>(
         *context_.dialect, reads_[i].key, RangeRequest{piece.offset, BytesOf(piece), {piece}},
-        [this] { return options_.if_match; }, RangeCallOptions{.verify = options_.verify});
-    call->set_on_accepted([this, i](const RangeHead& head, const PartChecksum& part) {
+        [&options] { return options.if_match; }, RangeCallOptions{.verify = options.verify});
+    call->set_on_accepted([this, i, &options](const RangeHead& head, const PartChecksum& part) {
       const bool whole = part.offset == 0 && part.bytes == head.info.size;
-      if (options_.verify && whole && !head.info.checksum) {
+      if (options.verify && whole && !head.info.checksum) {
         AddCheck(i, head.info.etag, part);
       } else {
         Progress(i);
       }
     });
     call->set_on_done([this, i](const CallResult& result) { statuses_[i] = result.status; });
-    runner_.Add(std::move(call));
+    calls_.Add(std::move(call));
   }
 
   /// Asks what the store records of the version that was read.
   void AddCheck(size_t i, std::string etag, const PartChecksum& part) {
     const std::string& key = reads_[i].key;
-    runner_.Add(std::make_unique<FunctionCall>(
+    calls_.Add(std::make_unique<FunctionCall>(
         "read the checksum of", key, [this, &key] { return context_.dialect->Head(key); },
         [this, i, etag = std::move(etag), part](http::Response& response) {
           const Dialect::Read<ObjectInfo> read = context_.dialect->ReadHead(reads_[i].key, response);
@@ -91,8 +97,8 @@ class ManyReader {
 
   /// Where nothing more is asked of what came: bytes that are read again would be told twice.
   void Progress(size_t i) const {
-    if (options_.progress) {
-      options_.progress(BytesOf(reads_[i].piece));
+    if (const ReadOptions& options = reads_[i].OptionsOr(options_); options.progress) {
+      options.progress(BytesOf(reads_[i].piece));
     }
   }
 
@@ -100,7 +106,7 @@ class ManyReader {
   const std::span<const ObjectRead> reads_;
   const ReadOptions& options_;
   const std::span<Status> statuses_;
-  CallRunner runner_;
+  CallGroup calls_;
   std::vector<size_t> left_;
 };
 

@@ -92,8 +92,8 @@ Status MultipartUpload::Begin() {
   if (upload_id_.empty()) {
     ASSAY_RETURN_IF_ERROR(BeginNew());
   }
-  runner_ =
-      std::make_unique<CallRunner>(context_, CallRunner::Limits{.in_flight = in_flight_, .cancel = options_.cancel});
+  calls_ = std::make_unique<CallGroup>(
+      context_, CallGroup::Limits{.in_flight = in_flight_, .cancel = options_.cancel, .priority = options_.priority});
   return Status::Ok();
 }
 
@@ -163,7 +163,10 @@ bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) 
   if (stream.Finish() != *held->second.checksum) {
     return false;
   }
-  parts_.Set(held->second, held->second.digest == held->second.checksum);
+  {
+    const std::lock_guard lock(mutex_);
+    parts_.Set(held->second, held->second.digest == held->second.checksum);
+  }
   if (options_.progress) {
     options_.progress(bytes);
   }
@@ -189,10 +192,15 @@ void MultipartUpload::Progress(const CallResult& result, int64_t bytes) const {
   }
 }
 
+int MultipartUpload::NewPart(int64_t bytes, Pieces pieces) {
+  const std::lock_guard lock(mutex_);
+  return parts_.Add(bytes, std::move(pieces));
+}
+
 void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read) {
   remote_ = true;
-  const int number = parts_.Add(bytes, {});
-  runner_->Add(std::make_unique<FunctionCall>(
+  const int number = NewPart(bytes, {});
+  calls_->Add(std::make_unique<FunctionCall>(
       fmt::format("copy part {} of", number), key_,
       [this, number, make = std::move(make)] { return make(upload_id_, number); },
       [this, number, bytes, read = std::move(read)](http::Response& response) {
@@ -201,6 +209,7 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
           part.failure = FailureWithoutEtag(part.value);
         }
         if (!part.failure) {
+          const std::lock_guard lock(mutex_);
           parts_.Set({number, bytes, part.value.etag, part.value.checksum}, part.value.checksum.has_value());
         }
         return part.failure;
@@ -210,7 +219,7 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
 
 void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
   const int64_t bytes = TotalBytes(pieces);
-  const int number = parts_.Add(bytes, release ? Pieces() : pieces);
+  const int number = NewPart(bytes, release ? Pieces() : pieces);
   if (TakeHeld(number, pieces, bytes)) {
     if (release) {
       release();
@@ -228,7 +237,7 @@ void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
 void MultipartUpload::SendPart(int number, Pieces pieces, bool may_reissue,
                                std::function<void(const CallResult&)> done) {
   const int64_t bytes = TotalBytes(pieces);
-  runner_->Add(std::make_unique<PutCall>(
+  calls_->Add(std::make_unique<PutCall>(
       fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum,
       may_reissue,
       [this, number](ChecksumSource& body) { return context_.dialect->PutPart(key_, upload_id_, number, body); },
@@ -247,6 +256,7 @@ std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http
   if (!read.failure) {
     read.failure = CompareChecksums(sent, read.value.checksum);
   }
+  const std::lock_guard lock(mutex_);
   const std::optional<UploadedPart>& before = parts_.sent(number);
   if (!read.failure && before && before->checksum != sent) {
     read.failure = MakeFailure(FailureClass::kPermanent, ErrorCode::kFailedPrecondition,
@@ -261,12 +271,12 @@ std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http
   return read.failure;
 }
 
-Status MultipartUpload::RunBelow(int parts) {
-  return runner_->RunBelow(parts);
+Status MultipartUpload::WaitBelow(int parts) {
+  return calls_->WaitBelow(parts);
 }
 
 Status MultipartUpload::CheckBeforePublish() {
-  const Status sent = runner_->RunAll();
+  const Status sent = calls_->WaitAll();
   keep_ = KeepsUpload(options_, sent, std::nullopt);
   ASSAY_RETURN_IF_ERROR(sent);
   return options_.journal == nullptr ? Status::Ok() : options_.journal->BeforePublish();
@@ -295,7 +305,7 @@ Status MultipartUpload::Reconcile(const Status& refused, const std::map<int, Upl
     }
     SendPart(number, parts_.pieces(number), false, nullptr);
   }
-  return runner_->RunAll();
+  return calls_->WaitAll();
 }
 
 Publication MultipartUpload::PublicationOf(const std::optional<Checksum>& whole) const {
@@ -367,7 +377,7 @@ Result<ObjectInfo> MultipartUpload::Complete() {
 
 void MultipartUpload::Abort() {
   // The parts on their way are given up first: one that arrives later would keep the upload alive.
-  runner_.reset();
+  calls_.reset();
   if (upload_id_.empty() || keep_) {
     return;
   }

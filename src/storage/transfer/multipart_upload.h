@@ -4,11 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include "storage/object_store.h"
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/publish.h"
 #include "storage/transfer/upload_parts.h"
 #include "storage/transfer/whole_put.h"
@@ -42,17 +43,19 @@ class MultipartUpload {
   Status Begin();
   /// After Begin(), where the parts to come can be sent again as they are cut now.
   void TellJournal(int64_t part_bytes) const;
-  /// Queues the next part; `pieces` must live until `release` is called, or this object is gone. Without `release` the
-  /// part can be sent again later, should the store hold another.
+  /// Sends the next part; `pieces` must live until `release` is called (on the store's thread), or this object is gone.
+  /// Without `release` the part can be sent again later, should the store hold another.
   void AddPart(Pieces pieces, std::function<void()> release = nullptr);
-  /// Queues the next part, made by the store itself out of what it holds.
+  /// Adds the next part, made by the store itself out of what it holds.
   using MakeRemote = std::function<Outgoing(const std::string& upload_id, int number)>;
   using ReadRemote = std::function<Dialect::Read<ObjectInfo>(const http::Response&)>;
   void AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read);
-  /// Sends until fewer than `parts` are on their way.
-  Status RunBelow(int parts);
-  /// Sends what is left and publishes the object. Parts that the store holds in another copy than it told are named as
-  /// they stand, if they are proven to hold what was sent.
+  /// Why no more parts are sent; ok while they are.
+  Status status() const { return calls_->status(); }
+  /// Waits until fewer than `parts` are on their way.
+  Status WaitBelow(int parts);
+  /// Waits for what is left and publishes the object. Parts that the store holds in another copy than it told are named
+  /// as they stand, if they are proven to hold what was sent.
   Result<ObjectInfo> Complete();
   /// What the request that publishes the object failed with last.
   const std::optional<Failure>& refusal() const { return refusal_; }
@@ -65,6 +68,7 @@ class MultipartUpload {
   Status BeginAgain();
   /// All parts that the store holds of `upload_id`, by their numbers.
   CallResult ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
+  int NewPart(int64_t bytes, Pieces pieces);
   /// Whether the store has part `number`, and it is of just these bytes.
   bool TakeHeld(int number, const Pieces& pieces, int64_t bytes);
   Status CheckBeforePublish();
@@ -91,8 +95,9 @@ class MultipartUpload {
   int in_flight_;
   std::string token_;
   std::string upload_id_;  ///< empty: nothing to abort
-  std::unique_ptr<CallRunner> runner_;
-  UploadParts parts_;
+  std::unique_ptr<CallGroup> calls_;
+  std::mutex mutex_;                  ///< while parts are on their way: the store's thread notes which have arrived
+  UploadParts parts_;                 // guarded by mutex_
   bool remote_ = false;               ///< some of the parts are the store's own copies
   std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished, as the store lists them
   bool keep_ = false;                 ///< for another try

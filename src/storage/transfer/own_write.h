@@ -4,8 +4,8 @@
 #include <string>
 
 #include "storage/object_store.h"
-#include "storage/transfer/call_runner.h"
 #include "storage/transfer/single_call.h"
+#include "storage/transfer/store_call.h"
 
 namespace assay::storage {
 

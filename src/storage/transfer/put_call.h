@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/store_call.h"
 
 namespace assay::storage {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "storage/transfer/call_runner.h"
 #include "storage/transfer/checksum_parts.h"
 #include "storage/transfer/range_sink.h"
+#include "storage/transfer/store_call.h"
 
 namespace assay::storage {
 

@@ -49,7 +49,7 @@ void RangeReader::AddRange(RangeRequest request, RangeCallOptions options) {
       options_.progress(bytes);
     }
   });
-  runner_->Add(std::move(call));
+  calls_->Add(std::move(call));
 }
 
 void RangeReader::TakeHead(const RangeHead& head) {
@@ -88,7 +88,7 @@ bool RangeReader::CoversWhole() const {
 }
 
 void RangeReader::AskForChecksum() {
-  runner_->Add(std::make_unique<FunctionCall>(
+  calls_->Add(std::make_unique<FunctionCall>(
       "read the checksum of", key_, [this] { return context_.dialect->Head(key_); },
       [this](http::Response& response) {
         Dialect::Read<ObjectInfo> read = context_.dialect->ReadHead(key_, response);
@@ -147,11 +147,12 @@ Result<ObjectInfo> RangeReader::Run(const std::function<void()>& add_first) {
     other_size_.reset();
     asked_.reset();
     checksums_.clear();
-    runner_ = std::make_unique<CallRunner>(
-        context_, CallRunner::Limits{.in_flight = ConnectionsOf(*context_.options), .cancel = options_.cancel});
+    calls_ = std::make_unique<CallGroup>(context_, CallGroup::Limits{.in_flight = ConnectionsOf(*context_.options),
+                                                                     .cancel = options_.cancel,
+                                                                     .priority = options_.priority});
     add_first();
-    const Status run = runner_->RunAll();
-    runner_.reset();
+    const Status run = calls_->WaitAll();
+    calls_.reset();
     ASSAY_RETURN_IF_ERROR(run);
     const Status verified = VerifyWhole();
     if (verified.ok()) {
@@ -173,7 +174,7 @@ Result<ObjectInfo> RangeReader::ReadPieces(std::span<const ReadPiece> pieces) {
     waiting_.assign(requests.begin() + 1, requests.end());
     RangeCallOptions options;
     options.place = [this, &first](const RangeHead& head) -> Result<std::vector<ReadPiece>> {
-      runner_->Post([this, head] { TakeHead(head); });
+      calls_->Post([this, head] { TakeHead(head); });
       return first.targets;
     };
     AddRange(first, std::move(options));
@@ -194,7 +195,7 @@ Result<ObjectInfo> RangeReader::ReadWhole(const std::function<MutableBytes(int64
         return Status::InvalidArgument(
             fmt::format("memory of {} bytes was given for an object of {}", whole_.size(), head.info.size));
       }
-      runner_->Post([this, head] { TakeHead(head); });
+      calls_->Post([this, head] { TakeHead(head); });
       return std::vector<ReadPiece>{{0, whole_}};
     };
     AddRange({0, first_bytes_, {}}, std::move(options));

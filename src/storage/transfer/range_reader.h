@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "storage/object_store.h"
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/checksum_parts.h"
 #include "storage/transfer/range_call.h"
 #include "storage/transfer/range_plan.h"
@@ -34,7 +34,7 @@ class RangeReader {
  private:
   Result<ObjectInfo> Run(const std::function<void()>& add_first);
   void AddRange(RangeRequest request, RangeCallOptions options);
-  /// Runs on the driving thread, once, when the first headers are there.
+  /// Runs on the store's thread, once, when the first headers are there.
   void TakeHead(const RangeHead& head);
   void AskForChecksum();
   /// Whether the first range and those behind it are all of the object.
@@ -51,7 +51,7 @@ class RangeReader {
   CallContext context_;
   std::string key_;
   ReadOptions options_;
-  std::unique_ptr<CallRunner> runner_;
+  std::unique_ptr<CallGroup> calls_;
   bool head_taken_ = false;
   ObjectInfo info_;
   std::optional<int64_t> other_size_;  ///< what an answer said that contradicts `info_`

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "http/body.h"
-#include "storage/transfer/call_runner.h"
 #include "storage/transfer/dialect.h"
 #include "storage/transfer/range_plan.h"
+#include "storage/transfer/store_call.h"
 
 namespace assay::storage {
 

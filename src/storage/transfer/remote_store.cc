@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "storage/list_checks.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/many_reader.h"
 #include "storage/transfer/range_reader.h"
 #include "storage/transfer/single_call.h"
@@ -19,7 +20,7 @@ namespace {
 http::ClientOptions ClientOptionsOf(const StoreOptions& options) {
   http::ClientOptions client;
   // A few more than parts travel at a time: second copies of slow ones, and small requests between large ones.
-  client.max_connections = ConnectionsOf(options) + 4;
+  client.max_connections = ConnectionsOf(options) + CallEngine::kSingleConnections;
   client.connect_timeout_seconds = options.connect_timeout_seconds;
   client.stall_timeout_seconds = std::ceil(options.stall_timeout_seconds);
   client.verify_tls = options.verify_tls;
@@ -49,7 +50,9 @@ RemoteStore::RemoteStore(std::unique_ptr<Dialect> dialect, std::unique_ptr<Signe
       signer_(std::move(signer)),
       memory_(options_.memory_budget_bytes),
       client_(ClientOptionsOf(options_)),
+      engine_(ConnectionsOf(options_)),
       context_{.client = &client_,
+               .engine = &engine_,
                .signer = signer_.get(),
                .dialect = dialect_.get(),
                .options = &options_,
@@ -132,11 +135,19 @@ Result<ObjectInfo> RemoteStore::ReadWhole(const std::string& key,
   return *std::move(info);
 }
 
+void RemoteStore::ForEach(const std::vector<size_t>& objects, const std::function<void(size_t)>& work) const {
+  // Each thread waits for one object, whose parts the store's thread sends; that has a part on its way at the least.
+  ParallelFor(static_cast<int64_t>(objects.size()), ConnectionsOf(options_),
+              [&](int64_t i) { work(objects[static_cast<size_t>(i)]); });
+}
+
 std::vector<Status> RemoteStore::ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) {
   std::vector<Status> statuses(reads.size());
-  for (const size_t i : ReadSmall(context_, reads, PlanDownload(0, options_).part_bytes, options, statuses)) {
-    statuses[i] = Read(reads[i].key, std::span(&reads[i].piece, 1), options).status();
-  }
+  const std::vector<size_t> left = ReadSmall(context_, reads, PlanDownload(0, options_).part_bytes, options, statuses);
+  ForEach(left, [&](size_t i) {
+    const ObjectRead& read = reads[i];
+    statuses[i] = Read(read.key, std::span(&read.piece, 1), read.OptionsOr(options)).status();
+  });
   return statuses;
 }
 
@@ -160,36 +171,44 @@ std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, 
   std::vector<Status> statuses(writes.size());
   const int64_t part_bytes = PlanDownload(0, options_).part_bytes;
   std::vector<std::unique_ptr<WholePut>> puts(writes.size());
-  CallRunner runner(context_,
-                    {.in_flight = ConnectionsOf(options_), .cancel = options.cancel, .stop_at_failure = false});
+  CallGroup calls(context_, {.in_flight = ConnectionsOf(options_),
+                             .cancel = options.cancel,
+                             .stop_at_failure = false,
+                             .priority = options.priority});
   for (size_t i = 0; i < writes.size(); ++i) {
     const std::string uri = Uri(writes[i].key);
+    const WriteOptions& own = writes[i].OptionsOr(options);
     const bool small = static_cast<int64_t>(writes[i].content.size()) <= part_bytes;
-    statuses[i] = CheckWrite(writes[i].key, options, uri);
+    statuses[i] = CheckWrite(writes[i].key, own, uri);
     if (small && statuses[i].ok()) {
-      statuses[i] = CheckExpected(options, std::span(&writes[i].content, 1), uri);
+      statuses[i] = CheckExpected(own, std::span(&writes[i].content, 1), uri);
     }
     if (small && statuses[i].ok()) {
-      puts[i] = std::make_unique<WholePut>(context_, writes[i].key, Pieces{writes[i].content}, options);
-      runner.Add(puts[i]->MakeCall());
+      puts[i] = std::make_unique<WholePut>(context_, writes[i].key, Pieces{writes[i].content}, own);
+      calls.Add(puts[i]->MakeCall());
     }
   }
-  const Status all = runner.RunAll();
-  std::vector<size_t> failed;
+  std::vector<size_t> large;
   for (size_t i = 0; i < writes.size(); ++i) {
-    if (puts[i] && !puts[i]->result().status.ok()) {
-      failed.push_back(i);
-    } else if (puts[i]) {
-      statuses[i] = puts[i]->Finish(all).status();
-    } else if (statuses[i].ok()) {
-      statuses[i] = Write(writes[i].key, std::span(&writes[i].content, 1), options).status();
+    if (!puts[i] && statuses[i].ok()) {
+      large.push_back(i);
     }
   }
-  // Those that were refused ask the store what stands.
-  ParallelFor(static_cast<int64_t>(failed.size()), ConnectionsOf(options_), [&](int64_t n) {
-    const size_t i = failed[static_cast<size_t>(n)];
-    statuses[i] = puts[i]->Finish(all).status();
+  // Parts of large objects share the connections with the small ones.
+  ForEach(large, [&](size_t i) {
+    statuses[i] = Write(writes[i].key, std::span(&writes[i].content, 1), writes[i].OptionsOr(options)).status();
   });
+  const Status all = calls.WaitAll();
+  std::vector<size_t> refused;
+  for (size_t i = 0; i < writes.size(); ++i) {
+    if (puts[i] && puts[i]->result().status.ok()) {
+      statuses[i] = puts[i]->Finish(all).status();
+    } else if (puts[i]) {
+      refused.push_back(i);
+    }
+  }
+  // They ask the store what stands.
+  ForEach(refused, [&](size_t i) { statuses[i] = puts[i]->Finish(all).status(); });
   return statuses;
 }
 
@@ -220,13 +239,13 @@ Status RemoteStore::Remove(const std::string& key) {
 
 std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys) {
   std::vector<Status> statuses(keys.size());
-  CallRunner runner(context_, {.in_flight = ConnectionsOf(options_), .stop_at_failure = false});
+  CallGroup calls(context_, {.in_flight = ConnectionsOf(options_), .stop_at_failure = false});
   for (size_t i = 0; i < keys.size(); ++i) {
     statuses[i] = CheckKey(keys[i], Uri(keys[i]));
     if (!statuses[i].ok()) {
       continue;
     }
-    runner.Add(std::make_unique<FunctionCall>(
+    calls.Add(std::make_unique<FunctionCall>(
         "remove", keys[i], [&, i] { return dialect_->Remove(keys[i]); }, nullptr,
         [&, i](const CallResult& result) {
           const bool absent = result.failure && result.failure->kind == FailureClass::kMissing;
@@ -234,7 +253,7 @@ std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys) {
         }));
   }
   // Each call has told its own end, also when all were given up.
-  [[maybe_unused]] const Status all = runner.RunAll();
+  [[maybe_unused]] const Status all = calls.WaitAll();
   return statuses;
 }
 

@@ -13,7 +13,7 @@
 #include "storage/auth/signer.h"
 #include "storage/object_store.h"
 #include "storage/options.h"
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/call_engine.h"
 #include "storage/transfer/dialect.h"
 #include "storage/transfer/memory_budget.h"
 #include "storage/transfer/part_plan.h"
@@ -67,6 +67,9 @@ class RemoteStore : public ObjectStore {
   MemoryBudget& memory() { return memory_; }
 
  private:
+  /// Calls `work` for each, as many at a time as there are connections.
+  void ForEach(const std::vector<size_t>& objects, const std::function<void(size_t)>& work) const;
+
   StoreOptions options_;
   std::unique_ptr<Dialect> dialect_;
   std::unique_ptr<Signer> signer_;
@@ -74,6 +77,7 @@ class RemoteStore : public ObjectStore {
   LatencyTracker latencies_;
   MemoryBudget memory_;
   http::Client client_;
+  CallEngine engine_;
   CallContext context_;
 };
 

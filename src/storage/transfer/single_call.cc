@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/object_headers.h"
 
 namespace assay::storage {
@@ -31,10 +32,10 @@ CallResult HeadObject(const CallContext& context, const std::string& key, Cancel
 CallResult RunOne(const CallContext& context, std::string operation, std::string key, FunctionCall::Make make,
                   FunctionCall::Take take, CancelFlag cancel, double deadline) {
   CallResult result;
-  CallRunner runner(context, {.in_flight = 1, .cancel = cancel, .deadline = deadline});
-  runner.Add(std::make_unique<FunctionCall>(std::move(operation), std::move(key), std::move(make), std::move(take),
-                                            [&result](const CallResult& end) { result = end; }));
-  if (const Status status = runner.RunAll(); !status.ok() && result.status.ok()) {
+  CallGroup calls(context, {.cancel = cancel, .deadline = deadline, .priority = CallEngine::kSinglePriority});
+  calls.Add(std::make_unique<FunctionCall>(std::move(operation), std::move(key), std::move(make), std::move(take),
+                                           [&result](const CallResult& end) { result = end; }));
+  if (const Status status = calls.WaitAll(); !status.ok() && result.status.ok()) {
     result.status = status;
   }
   return result;

@@ -26,6 +26,7 @@ StreamWriter::~StreamWriter() {
 }
 
 bool StreamWriter::TakeBuffer(size_t bytes) {
+  const std::lock_guard lock(mutex_);
   const auto fits = std::find_if(free_.begin(), free_.end(), [bytes](const Buffer& b) { return b.capacity == bytes; });
   if (fits != free_.end()) {
     current_ = std::move(*fits);
@@ -89,17 +90,21 @@ Status StreamWriter::SendPart() {
   }
   const auto next_bytes = static_cast<size_t>(StreamPartBytes(parts_ + 1, *context_.options, traits));
   auto sent = std::make_shared<Buffer>(std::exchange(current_, {}));
-  ++sent_;
+  CountSent(1);
   upload_->AddPart({Bytes(sent->memory.get(), std::exchange(filled_, 0))}, [this, sent] {
+    const std::lock_guard lock(mutex_);
     --sent_;
     free_.push_back(std::move(*sent));
   });
-  // What was added is sent, whether or not there is need to wait for it.
-  ASSAY_RETURN_IF_ERROR(upload_->RunBelow(sent_ + 1));
   while (!TakeBuffer(next_bytes)) {
-    ASSAY_RETURN_IF_ERROR(upload_->RunBelow(sent_));
+    ASSAY_RETURN_IF_ERROR(upload_->WaitBelow(CountSent(0)));
   }
-  return Status::Ok();
+  return upload_->status();
+}
+
+int StreamWriter::CountSent(int more) {
+  const std::lock_guard lock(mutex_);
+  return sent_ += more;
 }
 
 Result<ObjectInfo> StreamWriter::Commit() {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "storage/object_store.h"
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/memory_budget.h"
 #include "storage/transfer/upload.h"
 
@@ -39,6 +40,8 @@ class StreamWriter : public ObjectWriter {
   Status SendPart();
   /// False where the budget has no room and parts are on their way, whose buffers will serve.
   bool TakeBuffer(size_t bytes);
+  /// How many parts are on their way, after `more` were added.
+  int CountSent(int more);
   Result<ObjectInfo> Publish();
 
   CallContext context_;
@@ -50,9 +53,10 @@ class StreamWriter : public ObjectWriter {
   int64_t parts_ = 0;
   Buffer current_;
   size_t filled_ = 0;
-  std::vector<Buffer> free_;
-  int sent_ = 0;   ///< buffers of parts that are on their way
-  Status broken_;  ///< why nothing more can be written
+  std::mutex mutex_;
+  std::vector<Buffer> free_;  // guarded by mutex_
+  int sent_ = 0;              ///< buffers of parts that are on their way; guarded by mutex_
+  Status broken_;             ///< why nothing more can be written
   std::unique_ptr<MultipartUpload> upload_;
 };
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "storage/object_store.h"
-#include "storage/transfer/call_runner.h"
 #include "storage/transfer/multipart_upload.h"
+#include "storage/transfer/store_call.h"
 #include "storage/transfer/whole_put.h"
 
 namespace assay::storage {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "storage/store_checks.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/object_headers.h"
 #include "storage/transfer/publish.h"
 #include "storage/transfer/put_call.h"
@@ -60,9 +61,9 @@ Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, 
                             const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckExpected(options, pieces, context.dialect->Uri(key)));
   WholePut put(context, key, std::move(pieces), options);
-  CallRunner runner(context, {.in_flight = 1, .cancel = options.cancel});
-  runner.Add(put.MakeCall());
-  return put.Finish(runner.RunAll());
+  CallGroup calls(context, {.cancel = options.cancel, .priority = options.priority});
+  calls.Add(put.MakeCall());
+  return put.Finish(calls.WaitAll());
 }
 
 }  // namespace assay::storage

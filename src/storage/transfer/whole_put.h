@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "storage/object_store.h"
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/store_call.h"
 
 namespace assay::storage {
 
@@ -22,8 +22,8 @@ class WholePut {
 
   /// To be run, once.
   std::unique_ptr<StoreCall> MakeCall();
-  /// What became of it; `run` is what the runner said. A conditional write whose answer was lost and that then finds
-  /// its own object has won, if that is what was sent. May ask the store.
+  /// What became of it; `run` is how its call group ended. A conditional write whose answer was lost and that then
+  /// finds its own object has won, if that is what was sent. May ask the store.
   Result<ObjectInfo> Finish(const Status& run);
   /// How the call ended.
   const CallResult& result() const { return result_; }

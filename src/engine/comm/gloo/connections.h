@@ -70,9 +70,9 @@ class MessageWaits {
   const std::chrono::milliseconds deadline_;
   std::mutex mutex_;
   std::condition_variable stopping_;
-  bool stop_ = false;          // protected by mutex_
-  std::vector<Wait*> waits_;   // protected by mutex_
-  std::thread thread_;         // last: uses all of the above
+  bool stop_ = false;         // protected by mutex_
+  std::vector<Wait*> waits_;  // protected by mutex_
+  std::thread thread_;        // last: uses all of the above
 };
 
 }  // namespace assay::engine

@@ -1,10 +1,10 @@
-#include "storage/transfer/call_runner.h"
+#include "storage/transfer/call_group.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
+#include <limits>
 
 #include "base/text.h"
 
@@ -13,9 +13,12 @@ namespace {
 
 constexpr double kCancelPollSeconds = 0.05;
 constexpr double kReissuePollSeconds = 0.02;
-constexpr double kIdleSeconds = 10;
 /// Second copies of slow requests: at most one in so many, so that a store in trouble is not asked twice for all.
 constexpr int64_t kLaunchesPerReissue = 20;
+
+Status InterruptedStatus() {
+  return Status::Aborted("interrupted");
+}
 
 /// Of calls that end because others did.
 Failure FailureOfEnd(const Status& end) {
@@ -25,8 +28,8 @@ Failure FailureOfEnd(const Status& end) {
 }  // namespace
 
 /// An attempt on its way.
-struct CallRunner::Flight {
-  Entry* entry = nullptr;
+struct CallFlight {
+  CallEntry* entry = nullptr;
   Attempt attempt;
   http::TransferId id = 0;
   std::string method;
@@ -35,12 +38,12 @@ struct CallRunner::Flight {
 };
 
 /// A call that is not done.
-struct CallRunner::Entry {
+struct CallEntry {
   std::unique_ptr<StoreCall> call;
-  EntryList::iterator place;
-  std::vector<std::unique_ptr<Flight>> flights;
+  std::list<std::unique_ptr<CallEntry>>::iterator place;
+  std::vector<std::unique_ptr<CallFlight>> flights;
   /// The answer that came first, kept until no other attempt can write any more.
-  std::unique_ptr<Flight> winner;
+  std::unique_ptr<CallFlight> winner;
   http::Outcome winner_outcome;
   std::optional<Failure> last_failure;
   AttemptHistory history;
@@ -49,106 +52,92 @@ struct CallRunner::Entry {
   double not_before = 0;
 };
 
-CallRunner::CallRunner(const CallContext& context, Limits limits)
+CallGroup::CallGroup(const CallContext& context, Limits limits)
     : context_(context), limits_(limits), random_(std::random_device()()) {
   if (context_.options->deadline_seconds > 0 && limits_.deadline == 0) {
     limits_.deadline = MonotonicSeconds() + context_.options->deadline_seconds;
   }
 }
 
-CallRunner::~CallRunner() {
-  const Status end = Status::Aborted("the operation was given up");
-  GiveUp(end, FailureOfEnd(end));
+CallGroup::~CallGroup() {
+  std::unique_lock lock(mutex_);
+  if (unfinished_ > 0) {
+    lock.unlock();
+    Post([this] {
+      const Status end = Status::Aborted("the operation was given up");
+      GiveUp(end, FailureOfEnd(end));
+    });
+    lock.lock();
+  }
+  changed_.wait(lock, [this] { return held_ == 0; });
 }
 
-void CallRunner::Add(std::unique_ptr<StoreCall> call) {
-  entries_.push_back(std::make_unique<Entry>());
-  Entry& entry = *entries_.back();
-  entry.place = std::prev(entries_.end());
-  entry.call = std::move(call);
-  ready_.push_back(&entry);
-}
-
-void CallRunner::Post(std::function<void()> work) {
-  Event event;
-  event.work = std::move(work);
-  Push(std::move(event));
-}
-
-void CallRunner::Push(Event event) {
+void CallGroup::Hold() {
   const std::lock_guard lock(mutex_);
-  inbox_.push_back(std::move(event));
-  if (inbox_.size() == 1) {
-    arrived_.notify_one();
+  ++held_;
+}
+
+void CallGroup::LetGo() {
+  const std::lock_guard lock(mutex_);
+  if (--held_ == 0) {
+    changed_.notify_all();
   }
 }
 
-Status CallRunner::RunBelow(int count) {
-  // Once even when there is no need to wait: what was added is sent.
-  do {
-    if (!stopped_.ok() || GiveUpIfStopped()) {
-      break;
-    }
-    LaunchReady();
-    WaitForEvents(count);
-    TakeEvents();
-    ReissueSlow();
-  } while (unfinished() >= count);
+void CallGroup::Add(std::unique_ptr<StoreCall> call) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++unfinished_;
+    ++held_;
+  }
+  CallEngine::Event event;
+  event.group = this;
+  event.call = std::move(call);
+  context_.engine->Push(std::move(event));
+}
+
+void CallGroup::Post(std::function<void()> work) {
+  Hold();
+  CallEngine::Event event;
+  event.group = this;
+  event.work = std::move(work);
+  context_.engine->Push(std::move(event));
+}
+
+Status CallGroup::WaitBelow(int count) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return unfinished_ == 0 || (unfinished_ < count && stopped_.ok()); });
+  const bool cancelled = limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed);
+  return stopped_.ok() && cancelled ? InterruptedStatus() : stopped_;
+}
+
+Status CallGroup::status() {
+  const std::lock_guard lock(mutex_);
   return stopped_;
 }
 
-bool CallRunner::GiveUpIfStopped() {
+void CallGroup::Take(std::unique_ptr<StoreCall> call) {
+  entries_.push_back(std::make_unique<CallEntry>());
+  CallEntry& entry = *entries_.back();
+  entry.place = std::prev(entries_.end());
+  entry.call = std::move(call);
+  if (given_up_) {
+    FinishGivenUp(entry);
+  } else {
+    ready_.push_back(&entry);
+  }
+}
+
+void CallGroup::Check(double now) {
+  if (given_up_) {
+    return;
+  }
   if (limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed)) {
-    const Status end = Status::Aborted("interrupted");
+    const Status end = InterruptedStatus();
     GiveUp(end, FailureOfEnd(end));
-    return true;
+  } else if (limits_.deadline > 0 && now >= limits_.deadline) {
+    GiveUpLate();
   }
-  if (limits_.deadline > 0 && MonotonicSeconds() >= limits_.deadline) {
-    const Entry* late = entries_.empty() ? nullptr : entries_.front().get();
-    const std::string what = late == nullptr ? "finish" : late->call->operation();
-    const std::string uri = late == nullptr ? "" : context_.dialect->Uri(late->call->key());
-    Failure failure = MakeFailure(FailureClass::kTimeout, ErrorCode::kIo, "the deadline of the operation has passed");
-    if (late != nullptr && late->last_failure) {
-      failure.message += " (before that: " + late->last_failure->store_code + " " + late->last_failure->message + ")";
-    }
-    const Status end = DescribeFailure(what, uri, failure, late == nullptr ? 1 : std::max(1, late->history.attempts));
-    GiveUp(end, std::move(failure));
-    return true;
-  }
-  return false;
-}
-
-void CallRunner::GiveUp(Status status, Failure why) {
-  if (stopped_.ok()) {
-    stopped_ = std::move(status);
-  }
-  for (const auto& entry : entries_) {
-    for (const auto& flight : entry->flights) {
-      flight->given_up = true;
-      context_.client->Cancel(flight->id);
-    }
-  }
-  ready_.clear();
-  delayed_.clear();
-  while (true) {
-    flights_ -= static_cast<int>(std::count_if(batch_.begin(), batch_.end(), [](const Event& e) { return e.flight; }));
-    batch_.clear();
-    if (flights_ == 0) {
-      break;
-    }
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return !inbox_.empty(); });
-    batch_.swap(inbox_);
-  }
-  const EntryList left = std::move(entries_);
-  entries_.clear();
-  for (const auto& entry : left) {
-    entry->call->Done({stopped_, why});
-  }
-}
-
-void CallRunner::LaunchReady() {
-  const double now = delayed_.empty() ? 0 : MonotonicSeconds();
   for (size_t i = 0; i < delayed_.size();) {
     if (delayed_[i]->not_before > now) {
       ++i;
@@ -158,15 +147,54 @@ void CallRunner::LaunchReady() {
     delayed_[i] = delayed_.back();
     delayed_.pop_back();
   }
-  while (!ready_.empty() && flights_ < limits_.in_flight) {
-    Entry* entry = ready_.front();
-    ready_.pop_front();
-    Launch(*entry, false);
+}
+
+void CallGroup::GiveUpLate() {
+  const CallEntry& late = *entries_.front();
+  Failure failure = MakeFailure(FailureClass::kTimeout, ErrorCode::kIo, "the deadline of the operation has passed");
+  if (late.last_failure) {
+    failure.message += " (before that: " + late.last_failure->store_code + " " + late.last_failure->message + ")";
+  }
+  const Status end = DescribeFailure(late.call->operation(), context_.dialect->Uri(late.call->key()), failure,
+                                     std::max(1, late.history.attempts));
+  GiveUp(end, std::move(failure));
+}
+
+void CallGroup::GiveUp(const Status& status, Failure why) {
+  if (given_up_) {
+    return;
+  }
+  given_up_ = {status, std::move(why)};
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = status;
+  }
+  ready_.clear();
+  delayed_.clear();
+  for (auto next = entries_.begin(); next != entries_.end();) {
+    CallEntry& entry = **next++;
+    for (const auto& flight : entry.flights) {
+      flight->given_up = true;
+      context_.client->Cancel(flight->id);
+    }
+    if (entry.flights.empty()) {
+      FinishGivenUp(entry);
+    }
   }
 }
 
-void CallRunner::Launch(Entry& entry, bool reissue) {
-  auto flight = std::make_unique<Flight>();
+void CallGroup::FinishGivenUp(CallEntry& entry) {
+  Finish(entry, *given_up_);
+}
+
+void CallGroup::LaunchNext() {
+  CallEntry* entry = ready_.front();
+  ready_.pop_front();
+  Launch(*entry, false);
+}
+
+void CallGroup::Launch(CallEntry& entry, bool reissue) {
+  auto flight = std::make_unique<CallFlight>();
   flight->entry = &entry;
   entry.history.attempts += reissue ? 0 : 1;
   flight->attempt.number = entry.history.attempts;
@@ -191,63 +219,36 @@ void CallRunner::Launch(Entry& entry, bool reissue) {
   transfer.request = std::move(outgoing.request);
   transfer.source = outgoing.source ? outgoing.source.get() : flight->attempt.body.get();
   transfer.sink = flight->attempt.sink.get();
-  Flight* raw = flight.get();
+  CallFlight* raw = flight.get();
   entry.flights.push_back(std::move(flight));
   ++flights_;
+  ++context_.engine->flights_;
   ++launches_;
+  Hold();  // until it has landed
   raw->id = context_.client->Start(std::move(transfer), [this, raw](http::Outcome outcome) {
-    Event event;
+    CallEngine::Event event;
+    event.group = this;
     event.flight = raw;
     event.outcome = std::move(outcome);
-    Push(std::move(event));
+    context_.engine->Push(std::move(event));
   });
 }
 
-double CallRunner::WaitSeconds() const {
-  double wait = kIdleSeconds;
-  const double now = MonotonicSeconds();
-  for (const Entry* entry : delayed_) {
-    wait = std::min(wait, entry->not_before - now);
+double CallGroup::WakeAt() const {
+  double wake = limits_.deadline > 0 && !given_up_ ? limits_.deadline : std::numeric_limits<double>::max();
+  for (const CallEntry* entry : delayed_) {
+    wake = std::min(wake, entry->not_before);
   }
-  if (limits_.cancel != nullptr) {
-    wait = std::min(wait, kCancelPollSeconds);
-  }
-  if (limits_.deadline > 0) {
-    wait = std::min(wait, limits_.deadline - now);
+  if (limits_.cancel != nullptr && !given_up_) {
+    wake = std::min(wake, MonotonicSeconds() + kCancelPollSeconds);
   }
   if (flights_ > 0 && entries_.front()->call->volume()) {
-    wait = std::min(wait, kReissuePollSeconds);
+    wake = std::min(wake, next_reissue_check_);
   }
-  return std::max(wait, 0.0);
+  return wake;
 }
 
-void CallRunner::WaitForEvents(int count) {
-  if (unfinished() < count || !stopped_.ok()) {
-    return;
-  }
-  const auto limit = std::chrono::duration<double>(WaitSeconds());
-  std::unique_lock lock(mutex_);
-  arrived_.wait_for(lock, limit, [this] { return !inbox_.empty(); });
-}
-
-void CallRunner::TakeEvents() {
-  {
-    const std::lock_guard lock(mutex_);
-    batch_.swap(inbox_);
-  }
-  // GiveUp() empties the batch.
-  while (!batch_.empty()) {
-    const Event event = std::move(batch_.front());
-    batch_.pop_front();
-    if (event.flight != nullptr) {
-      Landed(event.flight, event.outcome);
-    } else {
-      event.work();
-    }
-  }
-}
-
-void CallRunner::Observe(const Flight& flight, const http::Outcome& outcome) const {
+void CallGroup::Observe(const CallFlight& flight, const http::Outcome& outcome) const {
   if (context_.observer == nullptr) {
     return;
   }
@@ -269,13 +270,15 @@ void CallRunner::Observe(const Flight& flight, const http::Outcome& outcome) con
   context_.observer->OnRequest(record);
 }
 
-void CallRunner::Landed(Flight* flight, http::Outcome outcome) {
+void CallGroup::Landed(CallFlight* flight, http::Outcome outcome) {
   --flights_;
-  Observe(*flight, outcome);
-  Entry& entry = *flight->entry;
+  CallEntry& entry = *flight->entry;
+  if (!given_up_) {
+    Observe(*flight, outcome);
+  }
   const auto place = std::find_if(entry.flights.begin(), entry.flights.end(),
                                   [flight](const auto& candidate) { return candidate.get() == flight; });
-  std::unique_ptr<Flight> landed = std::move(*place);
+  std::unique_ptr<CallFlight> landed = std::move(*place);
   entry.flights.erase(place);
   if (!landed->given_up && outcome.ok() && outcome.response.status / 100 == 2) {
     entry.winner = std::move(landed);
@@ -294,15 +297,17 @@ void CallRunner::Landed(Flight* flight, http::Outcome outcome) {
   if (!entry.flights.empty()) {
     return;
   }
-  if (entry.winner) {
+  if (given_up_) {
+    FinishGivenUp(entry);
+  } else if (entry.winner) {
     Decide(entry);
   } else {
     FailOrRetry(entry);
   }
 }
 
-void CallRunner::Decide(Entry& entry) {
-  const std::unique_ptr<Flight> winner = std::move(entry.winner);
+void CallGroup::Decide(CallEntry& entry) {
+  const std::unique_ptr<CallFlight> winner = std::move(entry.winner);
   std::optional<Failure> failure = entry.call->Accept(winner->attempt, entry.winner_outcome.response);
   if (failure) {
     entry.last_failure = std::move(failure);
@@ -318,23 +323,24 @@ void CallRunner::Decide(Entry& entry) {
 }
 
 /// Attempts that were signed before the last correction say nothing about it.
-void CallRunner::CorrectSigner(Entry& entry) {
+void CallGroup::CorrectSigner(CallEntry& entry) {
   const Failure& failure = *entry.last_failure;
   entry.history.expired += failure.kind == FailureClass::kExpired ? 1 : 0;
   entry.history.clock_skew += failure.kind == FailureClass::kClockSkew ? 1 : 0;
-  if (entry.last_started <= corrected_) {
+  double& corrected = context_.engine->corrected_;
+  if (entry.last_started <= corrected) {
     return;
   }
   if (failure.kind == FailureClass::kExpired) {
     context_.signer->Expire();
-    corrected_ = MonotonicSeconds();
+    corrected = MonotonicSeconds();
   } else if (failure.kind == FailureClass::kClockSkew) {
     context_.signer->CorrectClock(failure.date);
-    corrected_ = MonotonicSeconds();
+    corrected = MonotonicSeconds();
   }
 }
 
-void CallRunner::FailOrRetry(Entry& entry) {
+void CallGroup::FailOrRetry(CallEntry& entry) {
   CorrectSigner(entry);
   const Failure& failure = *entry.last_failure;
   const auto delay = RetryDelay(failure, entry.history, context_.options->max_attempts, random_);
@@ -349,18 +355,20 @@ void CallRunner::FailOrRetry(Entry& entry) {
   Finish(entry, {status, failure, entry.history.attempts});
 }
 
-void CallRunner::Finish(Entry& entry, CallResult result) {
-  const std::unique_ptr<Entry> owned = std::move(*entry.place);
+void CallGroup::Finish(CallEntry& entry, const CallResult& result) {
+  const std::unique_ptr<CallEntry> owned = std::move(*entry.place);
   entries_.erase(entry.place);
   owned->call->Done(result);
-  if (!result.status.ok() && limits_.stop_at_failure && stopped_.ok()) {
+  if (!result.status.ok() && limits_.stop_at_failure) {
     GiveUp(result.status, FailureOfEnd(result.status));
   }
+  const std::lock_guard lock(mutex_);
+  --unfinished_;
+  changed_.notify_all();
 }
 
-void CallRunner::ReissueSlow() {
-  const double now = MonotonicSeconds();
-  if (flights_ == 0 || now < next_reissue_check_ || !entries_.front()->call->volume()) {
+void CallGroup::ReissueSlow(double now) {
+  if (given_up_ || flights_ == 0 || now < next_reissue_check_ || !entries_.front()->call->volume()) {
     return;
   }
   next_reissue_check_ = now + kReissuePollSeconds;

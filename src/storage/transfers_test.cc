@@ -1,0 +1,200 @@
+#include "storage/transfers.h"
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "storage/conformance.h"
+#include "storage/served_store.h"
+#include "storage/transfer/observer.h"
+
+namespace assay::storage {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr int64_t kPartBytes = int64_t{5} << 20;
+
+/// Counts the requests that send parts, by the status of their answers.
+class PartCounter final : public RequestObserver {
+ public:
+  void OnRequest(const RequestRecord& record) override {
+    const std::lock_guard lock(mutex_);
+    parts_[record.http_status] += record.operation.starts_with("write part") ? 1 : 0;
+  }
+  int parts(int status) {
+    const std::lock_guard lock(mutex_);
+    return parts_[status];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, int> parts_;
+};
+
+/// False where it takes too long.
+bool WaitUntil(const std::function<bool()>& done) {
+  const double begin = MonotonicSeconds();
+  while (!done() && MonotonicSeconds() - begin < 60) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return done();
+}
+
+/// A server that behaves as `profile` says.
+class TransfersTest : public testing::Test {
+ protected:
+  ObjectStore& Serve(const std::string& profile = "", int connections = 0) {
+    objectserver::ServeOptions serve;
+    if (!profile.empty()) {
+      serve.profile = folder_.path() + "/profile.yaml";
+      std::ofstream(serve.profile) << profile;
+    }
+    StoreOptions options;
+    options.connections = connections;
+    options.observer = parts_;
+    served_ = std::make_unique<ServedStore>("s3://test/", serve, options);
+    return served_->store();
+  }
+  int64_t received() { return NetworkBytesReceived(served_->server()); }
+
+  std::shared_ptr<PartCounter> parts_ = std::make_shared<PartCounter>();
+  TemporaryDirectory folder_ = *TemporaryDirectory::Create("assay-transfers");
+  std::unique_ptr<ServedStore> served_;
+};
+
+TEST_F(TransfersTest, ManyOfAllSizesComeBackAsTheyWent) {
+  ObjectStore& store = Serve();
+  Transfers transfers(4);
+  std::vector<std::string> contents;
+  for (const int64_t bytes : {0, 1, 100, 300'000, 5 << 20, 11 << 20, 6 << 20, 17}) {
+    contents.push_back(RandomContent(bytes, contents.size()));
+  }
+  std::atomic<int> told = 0;
+  std::vector<std::shared_ptr<Transfer>> writes;
+  for (size_t i = 0; i < contents.size(); ++i) {
+    writes.push_back(transfers.Write(store, "key " + std::to_string(i), {AsBytes(contents[i])}, {},
+                                     {.on_done = [&told](const Result<ObjectInfo>& result) { told += result.ok(); }}));
+  }
+  transfers.WaitAll();
+  EXPECT_EQ(told, static_cast<int>(contents.size()));
+  std::vector<std::string> back(contents.size());
+  for (size_t i = 0; i < contents.size(); ++i) {
+    ASSERT_TRUE(writes[i]->done());
+    ASSERT_THAT(writes[i]->Wait().status(), IsOk());
+    EXPECT_EQ((*writes[i]->Wait()).size, static_cast<int64_t>(contents[i].size()));
+    transfers.ReadWhole(store, "key " + std::to_string(i), [&back, i](int64_t size) {
+      back[i].resize(static_cast<size_t>(size));
+      return std::as_writable_bytes(std::span(back[i]));
+    });
+  }
+  transfers.WaitAll();
+  EXPECT_EQ(back, contents);
+}
+
+TEST_F(TransfersTest, RetriesWhileNobodyWaits) {
+  ObjectStore& store = Serve("faults:\n  - {fault: return, status: 503, rate: 0.5, operations: [UploadPart]}\n");
+  const std::string content = RandomContent(8 * kPartBytes, 1);
+  Transfers transfers;
+  const auto write = transfers.Write(store, "key", {AsBytes(content)});
+  ASSERT_TRUE(WaitUntil([&] { return write->done(); }));
+  EXPECT_GT(parts_->parts(503), 0);
+  EXPECT_THAT(write->Wait().status(), IsOk());
+}
+
+TEST_F(TransfersTest, PartsOfAStreamAreRetriedWhileItsProducerComputes) {
+  ObjectStore& store = Serve("faults:\n  - {fault: return, status: 503, rate: 0.5, operations: [UploadPart]}\n");
+  const std::string content = RandomContent(8 * kPartBytes + 1, 1);
+  auto writer = store.OpenWriter("key", {});
+  ASSERT_THAT(writer.status(), IsOk());
+  ASSERT_THAT((*writer)->Write(AsBytes(content)), IsOk());
+  // Not a word to the writer until all of its parts but the last have arrived.
+  EXPECT_TRUE(WaitUntil([this] { return parts_->parts(200) == 8; }));
+  EXPECT_GT(parts_->parts(503), 0);
+  ASSERT_THAT((*writer)->Commit().status(), IsOk());
+}
+
+TEST_F(TransfersTest, WhatIsCancelledEndsSoonAndLeavesNothing) {
+  ObjectStore& store = Serve("bandwidth: {connection: 1MiB}\n");
+  const std::string content = RandomContent(4 * kPartBytes, 1);
+  Transfers transfers(1);
+  const auto running = transfers.Write(store, "running", {AsBytes(content)});
+  const auto waiting = transfers.Write(store, "waiting", {AsBytes(content)});
+  ASSERT_TRUE(WaitUntil([this] { return received() > 100'000; }));
+  waiting->Cancel();
+  running->Cancel();
+  EXPECT_THAT(running->Wait().status(), HasCode(ErrorCode::kAborted));
+  EXPECT_THAT(waiting->Wait().status(), HasCode(ErrorCode::kAborted));
+  EXPECT_THAT(*store.ListUploads(""), IsEmpty());
+  EXPECT_THAT(store.List({})->objects, IsEmpty());
+}
+
+TEST_F(TransfersTest, GoneWithTransfersUnderWayTheyAreCancelled) {
+  ObjectStore& store = Serve("bandwidth: {connection: 1MiB}\n");
+  const std::string content = RandomContent(4 * kPartBytes, 1);
+  std::vector<std::shared_ptr<Transfer>> writes;
+  {
+    Transfers transfers(2);
+    for (int i = 0; i < 5; ++i) {
+      writes.push_back(transfers.Write(store, std::to_string(i), {AsBytes(content)}));
+    }
+  }
+  for (const auto& write : writes) {
+    ASSERT_TRUE(write->done());
+    EXPECT_THAT(write->Wait().status(), HasCode(ErrorCode::kAborted));
+  }
+}
+
+TEST_F(TransfersTest, HigherPrioritiesBeginFirst) {
+  ObjectStore& store = Serve("latency:\n  write: {median: 50ms, p99: 50ms}\n");
+  Transfers transfers(1);
+  std::vector<int> ended;  // by the only lane
+  const std::string content = "content";
+  const auto write = [&](int priority) {
+    transfers.Write(store, std::to_string(priority), {AsBytes(content)}, {},
+                    {.priority = priority, .on_done = [&ended, priority](const auto&) { ended.push_back(priority); }});
+  };
+  write(9);
+  ASSERT_TRUE(WaitUntil([this] { return received() > 0; }));
+  for (const int priority : {1, 3, 2}) {
+    write(priority);
+  }
+  transfers.WaitAll();
+  EXPECT_THAT(ended, ElementsAre(9, 3, 2, 1));
+}
+
+TEST_F(TransfersTest, OneMayStartTheNextFromItsEnd) {
+  ObjectStore& store = Serve();
+  const std::string content = "content";
+  Transfers transfers(1);
+  transfers.Write(store, "data", {AsBytes(content)}, {}, {.on_done = [&](const Result<ObjectInfo>& data) {
+                    transfers.Write(store, data.ok() ? "marker" : "none", {AsBytes(content)});
+                  }});
+  transfers.WaitAll();
+  EXPECT_TRUE(store.Stat("marker")->has_value());
+}
+
+/// Parts of two objects over two connections: a small object does not wait until a large one is over.
+TEST_F(TransfersTest, ALargeObjectLeavesOthersTheirTurn) {
+  ObjectStore& store = Serve("bandwidth: {connection: 20MiB}\n", 2);
+  const std::string large = RandomContent(24 * kPartBytes, 1);
+  const std::string small = RandomContent(3 * kPartBytes, 2);
+  Transfers transfers;
+  const auto first = transfers.Write(store, "large", {AsBytes(large)});
+  ASSERT_TRUE(WaitUntil([this] { return received() > kPartBytes; }));
+  const auto second = transfers.Write(store, "small", {AsBytes(small)});
+  EXPECT_THAT(second->Wait().status(), IsOk());
+  EXPECT_FALSE(first->done());
+  EXPECT_THAT(store.Stat("small").status(), IsOk());
+  first->Cancel();
+}
+
+}  // namespace
+}  // namespace assay::storage
