@@ -64,7 +64,8 @@ std::shared_ptr<Transfer> Transfers::ReadWhole(ObjectStore& store, std::string k
                                                TransferOptions options) {
   read.priority = options.priority;
   return Start(
-      [&store, key = std::move(key), allocate = std::move(allocate), read = std::move(read)](CancelFlag cancel) mutable {
+      [&store, key = std::move(key), allocate = std::move(allocate),
+       read = std::move(read)](CancelFlag cancel) mutable {
         read.cancel = cancel;
         return store.ReadWhole(key, allocate, read);
       },

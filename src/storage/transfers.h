@@ -50,10 +50,11 @@ struct TransferOptions {
   std::function<void(const Result<ObjectInfo>&)> on_done{};
 };
 
-/// Transfers from and to any stores. Many may be started; so many of them as there are `lanes` move bytes at a time, the
-/// others wait for their turn and cost a few hundred bytes each. Stores retry and send on threads of their own; those
-/// here wait for them. Memory that is given must live until its transfer has ended; stores must live longer than this.
-/// ReadOptions::cancel and WriteOptions::cancel are not looked at: a transfer has Cancel(). Safe from several threads.
+/// Transfers from and to any stores. Many may be started; so many of them as there are `lanes` move bytes at a time,
+/// the others wait for their turn and cost a few hundred bytes each. Stores retry and send on threads of their own;
+/// those here wait for them. Memory that is given must live until its transfer has ended; stores must live longer than
+/// this. ReadOptions::cancel and WriteOptions::cancel are not looked at: a transfer has Cancel(). Safe from several
+/// threads.
 class Transfers {
  public:
   explicit Transfers(int lanes = 32);

@@ -116,6 +116,8 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
         (2, {"pp_size": 2}, "llama", "full"),
         (2, {"pp_size": 2, "microbatches": 1}, "granite", "full"),
         (2, {"pp_size": 2}, "qwen3", "full"),
+        (3, {"pp_size": 3}, "deeper-granite", "full"),
+        (3, {"pp_size": 3, "microbatches": 1}, "deeper-granite", "lora"),
         (2, {"pp_size": 2}, "granite", "lora"),
         (2, {"pp_size": 2}, "qwen2", "lora"),
         (4, {"pp_size": 2, "zero_stage": 1}, "granite", "full"),
@@ -136,7 +138,7 @@ def test_pipeline_stages_follow_one_rank(ranks, knobs, model, method, checkpoint
     assert_same_course(results[0], events)
     assert_same_weights(saved(tmp_path / "many" / "out", method), saved(folder, method))
     topology = of_kind(results[0], "topology")[0]
-    assert (topology["data_ranks"], topology["pipeline_stages"]) == (data_ranks, 2)
+    assert (topology["data_ranks"], topology["pipeline_stages"]) == (data_ranks, knobs["pp_size"])
     for name in ("parameters", "trainable_parameters"):
         assert of_kind(results[0], "loaded")[0][name] == of_kind(events, "loaded")[0][name]
 
@@ -253,11 +255,19 @@ def test_what_ranks_save_is_what_transformers_and_peft_read(knobs, models, tmp_p
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("plugin", ["torch_ddp", "FULL_SHARD"])
-def test_16_bits_follow_one_rank(dtype, plugin, models, tmp_path):
-    plan = plan_of(tmp_path, models["llama"], dtype=dtype, max_steps=8)
-    one = train(tmp_path, **{**plan, "gradient_accumulation_steps": 2, "output_dir": str(tmp_path)})
-    results = train_on(tmp_path / "two", 2, **plan, plugin=plugin)
+@pytest.mark.parametrize(
+    ("plugin", "model", "knobs"),
+    [
+        ("torch_ddp", "llama", {}),
+        ("FULL_SHARD", "llama", {}),
+        ("hybrid_parallel", "granite", {"tp_size": 1, "pp_size": 2}),
+    ],
+)
+def test_16_bits_follow_one_rank(dtype, plugin, model, knobs, models, tmp_path):
+    steps = {"gradient_accumulation_steps": 2}
+    plan = plan_of(tmp_path, models[model], dtype=dtype, max_steps=8, **(steps if knobs else {}))
+    one = train(tmp_path, **{**plan, **steps, "output_dir": str(tmp_path)})
+    results = train_on(tmp_path / "two", 2, **plan, plugin=plugin, knobs=knobs)
     assert column(results[0], "loss") == pytest.approx(one.column("loss"), rel=2e-2)
     tensors = load_file(tmp_path / "two" / "out" / "model.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {getattr(torch, dtype)}

@@ -30,6 +30,7 @@ CONFIGS = {
         residual_multiplier=0.22,
         logits_scaling=4.0,
     ),
+    "deeper-granite": lambda: GraniteConfig(**{**SHAPE, "num_hidden_layers": 3}, tie_word_embeddings=True),
     "qwen2": lambda: Qwen2Config(**SHAPE, use_sliding_window=True, sliding_window=16, max_window_layers=1),
     "qwen3": lambda: Qwen3Config(**SHAPE, head_dim=16, tie_word_embeddings=True),
 }

@@ -44,15 +44,14 @@ struct Target {
   int64_t in;
 };
 
-std::vector<Target> targets_of(CausalLM& model, const LoraConfig& config, const TensorPlace& place,
-                               bool every_target_must_match) {
+std::vector<Target> targets_of(CausalLM& model, const LoraConfig& config, const TensorPlace& place, Matching matching) {
   const std::vector<Linear*> linears = model.linears();
   std::vector<std::string> paths;
   for (const Linear* linear : linears) {
     paths.push_back(linear->path);
   }
   std::vector<Target> targets;
-  for (const size_t index : matched_modules(paths, config, every_target_must_match)) {
+  for (const size_t index : matched_modules(paths, config, matching)) {
     Linear& linear = *linears[index];
     const std::vector<int64_t> whole =
         whole_shape(model.split_rules(), linear.path + ".weight", linear.weight_OI.sizes().vec(), place.ranks);
@@ -123,7 +122,8 @@ at::Tensor draw_a(const Target& target, int64_t rank, uint64_t seed) {
 }
 
 void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed, const TensorPlace& place) {
-  for (const Target& target : targets_of(model, config, place, /*every_target_must_match=*/model.is_whole())) {
+  const Matching matching = model.is_whole() ? Matching::kEveryTarget : Matching::kPartOfModel;
+  for (const Target& target : targets_of(model, config, place, matching)) {
     put_on(target, config, model.split_rules(), place, draw_a(target, config.rank, seed),
            at::zeros({target.out, config.rank}, adapter_options(target.linear)));
   }
@@ -170,7 +170,8 @@ LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir, c
   const SafetensorsFile file = SafetensorsFile::open(adapter_dir + "/" + kWeightsFile);
   std::set<std::string> taken;
   // peft passes over listed targets that the model lacks, as long as one is there.
-  for (const Target& target : targets_of(model, config, place, /*every_target_must_match=*/false)) {
+  const Matching matching = model.is_whole() ? Matching::kAnyTarget : Matching::kPartOfModel;
+  for (const Target& target : targets_of(model, config, place, matching)) {
     const at::Tensor a_rI = take(file, a_name(target.linear), {config.rank, target.in}, taken);
     const at::Tensor b_Or = take(file, b_name(target.linear), {target.out, config.rank}, taken);
     put_on(target, config, model.split_rules(), place, a_rI, b_Or);

@@ -77,7 +77,15 @@ void refuse_outside_layers(const FullMatcher& matcher, const std::string& patter
   }
 }
 
-std::vector<size_t> matched_by_pattern(const std::vector<std::string>& paths, const std::string& pattern) {
+[[noreturn]] void refuse_part_without_adapters(const std::vector<std::string>& paths, const std::string& targets) {
+  throw_invalid_argument(
+      fmt::format("target modules '{}' match nothing from {} to {}, and each pipeline stage needs an adapter to train: "
+                  "target layers of every stage, or take fewer stages",
+                  targets, paths.front(), paths.back()));
+}
+
+std::vector<size_t> matched_by_pattern(const std::vector<std::string>& paths, const std::string& pattern,
+                                       Matching matching) {
   const FullMatcher matcher(pattern);
   refuse_outside_layers(matcher, pattern);
   std::vector<size_t> matched;
@@ -85,6 +93,9 @@ std::vector<size_t> matched_by_pattern(const std::vector<std::string>& paths, co
     if (matcher.matches(paths[i])) {
       matched.push_back(i);
     }
+  }
+  if (matched.empty() && matching == Matching::kPartOfModel) {
+    refuse_part_without_adapters(paths, pattern);
   }
   if (matched.empty()) {
     throw_invalid_argument(
@@ -120,12 +131,12 @@ bool is_pattern(std::string_view target) {
 }
 
 std::vector<size_t> matched_modules(const std::vector<std::string>& paths, const LoraConfig& config,
-                                    bool every_target_must_match) {
+                                    Matching matching) {
   if (!config.target_pattern.empty()) {
-    return matched_by_pattern(paths, config.target_pattern);
+    return matched_by_pattern(paths, config.target_pattern, matching);
   }
   const auto& targets = config.target_modules;
-  if (every_target_must_match) {
+  if (matching == Matching::kEveryTarget) {
     check_every_target(paths, targets);
   }
   std::vector<size_t> matched;
@@ -133,6 +144,9 @@ std::vector<size_t> matched_modules(const std::vector<std::string>& paths, const
     if (std::ranges::any_of(targets, [&](const std::string& target) { return matches_target(paths[i], target); })) {
       matched.push_back(i);
     }
+  }
+  if (matched.empty() && matching == Matching::kPartOfModel) {
+    refuse_part_without_adapters(paths, fmt::format("{}", fmt::join(targets, ", ")));
   }
   if (matched.empty()) {
     throw_invalid_argument(

@@ -17,13 +17,13 @@ const std::vector<std::string> kPaths = {"model.layers.0.self_attn.q_proj", "mod
 std::vector<size_t> matched(const std::vector<std::string>& targets) {
   LoraConfig config;
   config.target_modules = targets;
-  return matched_modules(kPaths, config, /*every_target_must_match=*/true);
+  return matched_modules(kPaths, config, Matching::kEveryTarget);
 }
 
 std::vector<size_t> matched_pattern(const std::string& pattern) {
   LoraConfig config;
   config.target_pattern = pattern;
-  return matched_modules(kPaths, config, /*every_target_must_match=*/true);
+  return matched_modules(kPaths, config, Matching::kEveryTarget);
 }
 
 template <typename Function>
@@ -82,10 +82,12 @@ TEST(TargetModulesTest, NamesATargetThatMatchesNothing) {
 TEST(TargetModulesTest, MayPassOverTargetsThatTheModelLacks) {
   LoraConfig config;
   config.target_modules = {"q_proj", "c_attn"};
-  EXPECT_THAT(matched_modules(kPaths, config, /*every_target_must_match=*/false), ElementsAre(0, 2));
+  EXPECT_THAT(matched_modules(kPaths, config, Matching::kAnyTarget), ElementsAre(0, 2));
   config.target_modules = {"c_attn"};
-  EXPECT_THAT(error_of([&] { matched_modules(kPaths, config, false); }),
+  EXPECT_THAT(error_of([&] { matched_modules(kPaths, config, Matching::kAnyTarget); }),
               HasSubstr("target modules [c_attn] match no linear layer"));
+  EXPECT_THAT(error_of([&] { matched_modules(kPaths, config, Matching::kPartOfModel); }),
+              HasSubstr("target modules 'c_attn' match nothing from " + kPaths.front() + " to " + kPaths.back()));
 }
 
 }  // namespace

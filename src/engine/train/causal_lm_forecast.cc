@@ -50,6 +50,27 @@ int64_t index_bytes(const PackedBatch& batch) {
                               batch.supervised_positions_S.nbytes() + batch.supervised_targets_S.nbytes());
 }
 
+/// What ranks that have the same stage take at their peaks.
+struct StageTensors {
+  int64_t each = 0;
+  int64_t first = 0;          ///< beyond, of the first one, which gets the parts of the others to save them
+  int64_t copies = 0;         ///< beyond, of the others that copy what they have, and gather it
+  int64_t gathered = 0;       ///< beyond, of those that take part in that
+  int64_t keeping_ranks = 1;  ///< so many of the first ones, it among them, copy
+
+  int64_t of_ranks(int64_t ranks) const {
+    const int64_t keep = std::min(keeping_ranks, ranks) - 1;
+    return ranks == 0 ? 0 : ranks * each + first + keep * copies + (ranks - 1 - keep) * gathered;
+  }
+};
+
+struct StagePhase {
+  job::MemoryLedger ledger = {};  ///< of the stage's first rank
+  StageTensors tensors;
+  int64_t mapped_bytes = 0;  ///< on the machine
+};
+using StageForecast = std::vector<StagePhase>;
+
 /// The first rank of a stage of a plan, as shapes.
 class Rehearsal {
  public:
@@ -62,10 +83,10 @@ class Rehearsal {
     make_model(over_ranks ? place_of(plan, groups_->model_rank()) : PartPlace{});
     over_ranks ? make_engine() : make_optimizer_alone();
     const int64_t tensors = memory_.peak_bytes() + staging_bytes(/*of_steps=*/false);
-    add_phase("init", held(), 0, tensors, {.tensor_bytes = ranks_here() * tensors, .mapped_bytes = loading_bytes_});
+    add_phase("init", held(), 0, {.each = tensors}, loading_bytes_);
   }
 
-  CausalLmForecast go_through(int64_t checkpointed_layers) {
+  StageForecast go_through(int64_t checkpointed_layers) {
     model_->set_checkpointed_layers(checkpointed_layers);
     for (int64_t step = 1; step <= kSteps; ++step) {
       memory_.reset_peak();
@@ -75,22 +96,14 @@ class Rehearsal {
     const int64_t beside = staging_bytes(/*of_steps=*/true) + micro_batches() * index_bytes(batch_) + packed_bytes_;
     const int64_t tensors = memory_.peak_bytes() + beside;
     const int64_t mapped = mapped_.machine_bytes(plan_.number_nodes);
-    add_phase("steady", held(), kept_bytes_, tensors, {.tensor_bytes = ranks_here() * tensors, .mapped_bytes = mapped});
+    add_phase("steady", held(), kept_bytes_, {.each = tensors}, mapped);
     if (engine_ != nullptr && plan_.save != "none") {
-      const SavingBytes saving = bytes_to_save();
-      const int64_t held_then = memory_.live_bytes() + beside;
-      // Of the ranks that have this stage, the first data rank's keep copies.
-      const int64_t keep = std::min(plan_.knobs.tp_size, ranks_here()) - 1;
-      const int64_t gather = ranks_here() - 1 - keep;
-      const int64_t all = ranks_here() * held_then + saving.first + keep * saving.copies + gather * saving.gathered;
-      add_phase("save", engine_->ledger().now(), 0, held_then + saving.first,
-                {.tensor_bytes = all, .mapped_bytes = mapped});
+      StageTensors saving = bytes_to_save();
+      saving.each = memory_.live_bytes() + beside;
+      add_phase("save", engine_->ledger().now(), 0, saving, mapped);
     }
     return forecast_;
   }
-
-  /// Of a machine's ranks, those that have this stage.
-  int64_t ranks_here() const { return std::max<int64_t>(1, local_ranks_ * plan_.number_nodes / plan_.knobs.pp_size); }
 
   /// What the first stage receives of this one to save it.
   int64_t sent_bytes() const {
@@ -201,18 +214,20 @@ class Rehearsal {
     const int64_t master = plan_.dtype == "float16" && plan_.method == "full" ? 2 * gradient_bytes_ : 0;
     MemoryByKind bytes{};
     bytes[static_cast<size_t>(MemoryKind::kParameters)] = weight_bytes_ + mapped_.bytes();
-    bytes[static_cast<size_t>(MemoryKind::kGradients)] = forecast_.phases.empty() ? 0 : gradient_bytes_;
+    bytes[static_cast<size_t>(MemoryKind::kGradients)] = forecast_.empty() ? 0 : gradient_bytes_;
     bytes[static_cast<size_t>(MemoryKind::kMaster)] = master;
     bytes[static_cast<size_t>(MemoryKind::kMoments)] = states - master;
     return bytes;
   }
 
-  void add_phase(const char* name, const MemoryByKind& held, int64_t activations, int64_t tensors, MemoryPhase phase) {
-    phase.ledger = ledger_event(held, activations, tensors + mapped_.bytes(), /*on_cpu=*/true);
+  void add_phase(const char* name, const MemoryByKind& held, int64_t activations, const StageTensors& tensors,
+                 int64_t mapped_bytes) {
+    StagePhase phase{.tensors = tensors, .mapped_bytes = mapped_bytes};
+    phase.ledger = ledger_event(held, activations, tensors.each + tensors.first + mapped_.bytes(), /*on_cpu=*/true);
     phase.ledger.rank = stage_ * plan_.knobs.tp_size;
     phase.ledger.phase = name;
     phase.ledger.source = "predicted";
-    forecast_.phases.push_back(std::move(phase));
+    forecast_.push_back(std::move(phase));
   }
 
   /// Where ranks share memory, the tile of each group that figures (losses, norms) go over: they are private buffers.
@@ -233,15 +248,9 @@ class Rehearsal {
     return bytes;
   }
 
-  struct SavingBytes {
-    int64_t first = 0;     ///< of the first rank of all, which gets the parts of the others
-    int64_t copies = 0;    ///< of a rank that copies what it has, and gathers it
-    int64_t gathered = 0;  ///< of one that takes part in that
-  };
-
   /// At its peak, beyond what the ranks hold.
-  SavingBytes bytes_to_save() const {
-    SavingBytes saving;
+  StageTensors bytes_to_save() const {
+    StageTensors saving{.keeping_ranks = plan_.knobs.tp_size};
     int64_t copies = 0;
     std::vector<std::pair<int64_t, int64_t>> parts;  // of each parameter the bytes here, and of all of it
     for_each_trainable([&](const FlatGroup& group) {
@@ -313,29 +322,45 @@ class Rehearsal {
   std::unique_ptr<TensorParallel> tensor_;
   std::unique_ptr<ShardEngine> engine_;  ///< with world_
   std::unique_ptr<Updater> updater_;
-  CausalLmForecast forecast_;
+  StageForecast forecast_;
 };
 
-/// Of the stages' forecasts, each phase of the stage in which a rank takes most, and what all take together. The first
-/// one saves what the others have too, `received_bytes`.
-CausalLmForecast highest_in_each_phase(std::vector<CausalLmForecast> stages, int64_t received_bytes) {
-  if (MemoryPhase& last = stages.front().phases.back(); last.ledger.phase == "save") {
-    last.tensor_bytes += received_bytes;
+/// How many ranks of each stage each machine has: `local_ranks` in a row share one.
+std::vector<std::vector<int64_t>> ranks_of_stages(const job::TunePlan& plan, int64_t local_ranks) {
+  std::vector<std::vector<int64_t>> machines;
+  for (int64_t rank = 0; rank < plan.number_ranks; ++rank) {
+    if (rank % local_ranks == 0) {
+      machines.emplace_back(static_cast<size_t>(plan.knobs.pp_size));
+    }
+    ++machines.back()[static_cast<size_t>(rank / plan.knobs.tp_size % plan.knobs.pp_size)];
+  }
+  return machines;
+}
+
+/// Of the stages' forecasts, each phase of the stage in which a rank takes most, and what all ranks of the machine take
+/// on which that is most. The first stage saves what the others have too, `received_bytes`.
+CausalLmForecast highest_in_each_phase(std::vector<StageForecast> stages, int64_t received_bytes,
+                                       const std::vector<std::vector<int64_t>>& machines) {
+  if (StagePhase& last = stages.front().back(); last.ledger.phase == "save") {
+    last.tensors.first += received_bytes;
     last.ledger.temporaries_bytes += received_bytes;
     last.ledger.peak_bytes += received_bytes;
   }
-  CausalLmForecast forecast = stages.front();
-  for (size_t i = 0; i < forecast.phases.size(); ++i) {
-    MemoryPhase& phase = forecast.phases[i];
-    phase.tensor_bytes = 0;
-    phase.mapped_bytes = 0;
-    for (const CausalLmForecast& stage : stages) {
-      const MemoryPhase& of_stage = stage.phases[i];
-      phase.tensor_bytes += of_stage.tensor_bytes;
-      phase.mapped_bytes = std::max(phase.mapped_bytes, of_stage.mapped_bytes);
-      if (of_stage.ledger.peak_bytes > phase.ledger.peak_bytes) {
-        phase.ledger = of_stage.ledger;
+  CausalLmForecast forecast;
+  for (size_t i = 0; i < stages.front().size(); ++i) {
+    MemoryPhase& phase = forecast.phases.emplace_back();
+    for (const StageForecast& stage : stages) {
+      phase.mapped_bytes = std::max(phase.mapped_bytes, stage[i].mapped_bytes);
+      if (stage[i].ledger.peak_bytes > phase.ledger.peak_bytes) {
+        phase.ledger = stage[i].ledger;
       }
+    }
+    for (const std::vector<int64_t>& ranks : machines) {
+      int64_t bytes = 0;
+      for (size_t stage = 0; stage < stages.size(); ++stage) {
+        bytes += stages[stage][i].tensors.of_ranks(ranks[stage]);
+      }
+      phase.tensor_bytes = std::max(phase.tensor_bytes, bytes);
     }
   }
   return forecast;
@@ -355,14 +380,16 @@ CausalLmForecaster::CausalLmForecaster(const job::TunePlan& plan, PackedBatch la
     : plan_(plan), largest_(std::move(largest)), local_ranks_(local_ranks) {}
 
 CausalLmForecast CausalLmForecaster::foretell(int64_t layers) const {
-  std::vector<CausalLmForecast> stages;
+  std::vector<StageForecast> stages;
   int64_t received_bytes = 0;
   for (int64_t stage = 0; stage < plan_.knobs.pp_size; ++stage) {
     Rehearsal rehearsal(plan_, largest_, stage, local_ranks_);
     stages.push_back(rehearsal.go_through(layers));
     received_bytes += stage > 0 ? rehearsal.sent_bytes() : 0;
   }
-  return highest_in_each_phase(std::move(stages), received_bytes);
+  // Groups that stand for machines share one.
+  const auto machines = ranks_of_stages(plan_, std::max<int64_t>(1, local_ranks_ * plan_.number_nodes));
+  return highest_in_each_phase(std::move(stages), received_bytes, machines);
 }
 
 const CausalLmForecast& CausalLmForecaster::with_checkpointed(int64_t layers) {

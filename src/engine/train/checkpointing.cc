@@ -137,8 +137,8 @@ CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::Tok
   choice.checkpointed_layers = layers_asked_for(plan.gradient_checkpointing, choice.layers);
   if (choice.checkpointed_layers == job::kAutoCheckpointing) {
     choice.available_bytes = available_bytes(plan, room);
-    choice.checkpointed_layers =
-        room.foretold_layers.value_or(model.first_layer() + fewest_checkpointed_layers(need, choice.available_bytes));
+    const int64_t fewest = fewest_checkpointed_layers(need, choice.available_bytes);
+    choice.checkpointed_layers = room.foretold_layers.value_or(fewest == 0 ? 0 : model.first_layer() + fewest);
     choice.checkpointed_layers = agree_on_checkpointing(room.ranks, choice.checkpointed_layers);
   }
   const int64_t here =

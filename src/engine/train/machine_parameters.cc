@@ -33,14 +33,14 @@ class SharedPart {
   size_t bytes() const { return layout_.bytes; }
 
   /// Those parameters that begin in this rank's stretch of the segment.
-  void make(const FileDescriptor& segment, size_t local_rank, size_t local_ranks) {
+  void make(const FileDescriptor& segment, size_t number, size_t ranks) {
     const SharedMapping mapping(segment);
     if (mapping.bytes().size() != layout_.bytes) {
       throw CommError(fmt::format("the first rank of this machine shares parameters of {} bytes, here they have {}",
                                   mapping.bytes().size(), layout_.bytes));
     }
     for (const SharedParameter& parameter : layout_.parameters) {
-      if (parameter.begin * local_ranks / layout_.bytes == local_rank) {
+      if (parameter.begin * ranks / layout_.bytes == number) {
         make_parts(parameter, mapping.bytes().subspan(parameter.begin));
       }
     }
@@ -100,6 +100,14 @@ class SegmentMeeting {
     }
     const SegmentAddress address = address_of(*segment);
     return fmt::format("{}{} {}", machine_, address.pid, address.fd);
+  }
+
+  /// Of the ranks that met, which of those on this machine this one is, and how many they are: what launchers say of
+  /// that may have gaps.
+  std::pair<size_t, size_t> place_among(const std::vector<std::string>& offers) const {
+    const auto is_here = [&](const std::string& offer) { return offer.starts_with(machine_); };
+    return {std::ranges::count_if(offers.begin(), offers.begin() + rank_, is_here),
+            std::ranges::count_if(offers, is_here)};
   }
 
   FileDescriptor open(const std::vector<std::string>& offers) const {
@@ -169,8 +177,8 @@ MadeParameters make_on_machine(Communicator* world, const RankEnvironment& envir
   do_on_all_ranks(world, device, what, [&] {
     if (part) {
       const FileDescriptor shared = meeting.open(offers);
-      part->make(shared, static_cast<size_t>(environment.local_rank),
-                 static_cast<size_t>(environment.local_world_size));
+      const auto [number, ranks] = meeting.place_among(offers);
+      part->make(shared, number, ranks);
       made = part->map(shared);
     }
   });

@@ -91,10 +91,15 @@ class MachineParametersTest : public ::testing::Test {
   }
 
   /// Loads the model on every rank of `group`, and compares it with that of one rank.
-  void expect_the_same_model(const testing::Group& group, const std::vector<int>& machines, at::ScalarType dtype) {
+  void expect_the_same_model(const testing::Group& group, const std::vector<int>& machines, at::ScalarType dtype,
+                             const std::vector<int>& local_ranks = {}) {
     const std::vector<NamedTensor> expected = alone(dtype);
     testing::run_ranks(group, [&](Communicator& rank) {
-      const MadeParameters made = made_by(rank, dtype, environment_of(rank.rank(), machines));
+      RankEnvironment environment = environment_of(rank.rank(), machines);
+      if (!local_ranks.empty()) {
+        environment.local_rank = local_ranks[static_cast<size_t>(rank.rank())];
+      }
+      const MadeParameters made = made_by(rank, dtype, environment);
       EXPECT_EQ(made.empty(), std::ranges::count(machines, machines[static_cast<size_t>(rank.rank())]) == 1);
       bool random_weights = false;
       const auto model = load_model(dir(), dtype, at::kCPU, kSeed, random_weights, {}, {}, made);
@@ -140,6 +145,12 @@ TEST_F(MachineParametersTest, EachMachineMakesItsOwn) {
     const bool one_is_alone = std::ranges::count(machines, 1) == 1;
     EXPECT_THAT(std::exchange(segments_, {}), SizeIs(one_is_alone ? 1 : 2));
   }
+}
+
+/// As where a launcher gives none and ranks are not dealt to machines one after the other.
+TEST_F(MachineParametersTest, LocalRanksMayRepeatAndHaveGaps) {
+  expect_the_same_model(make_thread_group(3), {0, 0, 0}, at::kFloat, {0, 1, 1});
+  expect_the_same_model(make_thread_group(4), {0, 0, 0, 1}, at::kFloat, {2, 0, 5, 0});
 }
 
 TEST_F(MachineParametersTest, TwoFirstRanksOfAMachineAreRefused) {

@@ -12,11 +12,12 @@ at::Tensor Pipeline::receive(Communicator& group, int64_t tokens, int64_t from, 
   return flat.view({tokens, stage_.hidden});
 }
 
-/// A message that its receiver did not take yet holds its buffer. By the order of turns the receiver has taken all but
-/// as many as there are stages, so that waiting for the one before those costs nothing.
+/// A message that its receiver did not take yet holds its buffer. Before a stage sends again, what it has received
+/// tells that the receiver has taken all but the last: waiting for the one before that costs nothing.
 void Pipeline::send(Communicator& group, const at::Tensor& tensor, int64_t to, std::string_view what,
                     std::deque<WorkPtr>& under_way) {
-  if (static_cast<int64_t>(under_way.size()) >= stages()) {
+  constexpr size_t kUnderWay = 2;
+  if (under_way.size() >= kUnderWay) {
     under_way.front()->wait();
     under_way.pop_front();
   }

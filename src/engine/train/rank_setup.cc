@@ -40,7 +40,9 @@ void set_rank_threads(int64_t threads, const RankEnvironment& environment) {
 std::unique_ptr<Communicator> join_ranks(const job::ParallelPlan& plan, const RankEnvironment& environment,
                                          c10::Device device) {
   CommOptions wanted;
-  wanted.deadline_seconds = plan.timeout_seconds;
+  // The last stage waits for a forward of each before it, the first for the backwards too.
+  const int64_t turns = plan.knobs.pp_size > 1 ? 2 * plan.knobs.pp_size : 1;
+  wanted.deadline_seconds = static_cast<double>(turns) * plan.timeout_seconds;
   const CommOptions options = value_or_throw(read_comm_options(wanted));
   return connect_ranks(environment, device.is_cuda() && environment.world_size > 1 ? "nccl" : "auto", options);
 }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace assay::engine {
 namespace {
 
@@ -10,12 +13,48 @@ TEST(Strategy, PluginsNameThoseOfTheEngine) {
     for (const std::string_view strategy : plugin.strategies) {
       EXPECT_NO_THROW(shard_policy(strategy)) << plugin.name;
     }
-    job::PluginKnobs knobs = plugin.defaults;
-    EXPECT_EQ(job::StrategyOf(plugin, knobs), plugin.strategies.front());
     if (job::Reads(plugin, "placement")) {
+      job::PluginKnobs knobs = plugin.defaults;
       knobs.placement = "auto";
       EXPECT_EQ(shard_policy(job::StrategyOf(plugin, knobs)).placement, WeightPlacement::kBudget);
     }
+  }
+}
+
+/// By what tells strategies apart that give the same losses.
+TEST(Strategy, PluginsAreWhatTheirNamesSay) {
+  struct Row {
+    std::string_view plugin;
+    int64_t zero_stage;
+    SplitOver split;
+    bool keep_weights;
+    bool accumulate_whole;
+    bool reshard_after_forward;
+  };
+  constexpr Row kRows[] = {
+      {"torch_ddp", 0, SplitOver::kNobody, true, false, false},
+      {"torch_ddp_fp16", 0, SplitOver::kNobody, true, false, false},
+      {"low_level_zero", 1, SplitOver::kAll, true, true, false},
+      {"low_level_zero", 2, SplitOver::kAll, true, false, false},
+      {"gemini", 0, SplitOver::kAll, false, false, true},
+      {"hybrid_parallel", 0, SplitOver::kNobody, true, false, false},
+      {"hybrid_parallel", 1, SplitOver::kAll, true, true, false},
+      {"FULL_SHARD", 0, SplitOver::kAll, false, false, true},
+      {"SHARD_GRAD_OP", 0, SplitOver::kAll, false, false, false},
+      {"NO_SHARD", 0, SplitOver::kNobody, false, false, false},
+      {"HYBRID_SHARD", 0, SplitOver::kGroup, false, false, true},
+      {"_HYBRID_SHARD_ZERO2", 0, SplitOver::kGroup, false, false, false},
+  };
+  for (const Row& row : kRows) {
+    const auto plugin = std::ranges::find(job::Plugins(), row.plugin, &job::PluginInfo::name);
+    ASSERT_NE(plugin, job::Plugins().end()) << row.plugin;
+    job::PluginKnobs knobs = plugin->defaults;
+    knobs.zero_stage = row.zero_stage;
+    const ShardPolicy& policy = shard_policy(job::StrategyOf(*plugin, knobs));
+    EXPECT_EQ(policy.split, row.split) << row.plugin << row.zero_stage;
+    EXPECT_EQ(policy.keep_weights, row.keep_weights) << row.plugin << row.zero_stage;
+    EXPECT_EQ(policy.accumulate_whole, row.accumulate_whole) << row.plugin << row.zero_stage;
+    EXPECT_EQ(policy.reshard_after_forward, row.reshard_after_forward) << row.plugin << row.zero_stage;
   }
 }
 

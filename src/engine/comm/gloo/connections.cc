@@ -2,14 +2,30 @@
 
 #include <ATen/Functions.h>
 
+#include <utility>
+#include <vector>
+
 #include "base/text.h"
 
 namespace assay::engine {
 namespace {
 
-constexpr std::chrono::milliseconds kLookInterval{500};
+constexpr std::chrono::milliseconds kLookInterval{250};
 /// Of a wait, after which its connection is looked at.
 constexpr double kLongSeconds = 1;
+
+/// Calls `end` when it goes out of scope.
+template <typename End>
+class Ending {
+ public:
+  explicit Ending(const End& end) : end_(end) {}
+  ~Ending() { end_(); }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+
+ private:
+  const End& end_;
+};
 
 c10::intrusive_ptr<c10d::Work> ask_for_nothing(c10d::Backend& gloo, int peer) {
   std::vector<at::Tensor> buffers{at::empty({1}, at::kByte)};
@@ -30,8 +46,7 @@ void close_all_connections(c10d::Backend& gloo, int rank, int size) {
   }
 }
 
-MessageWaits::MessageWaits(std::chrono::milliseconds deadline)
-    : deadline_(deadline), thread_([this] { look_at_waits(); }) {}
+MessageWaits::MessageWaits(std::chrono::milliseconds deadline) : deadline_(deadline), thread_([this] { watch(); }) {}
 
 MessageWaits::~MessageWaits() {
   {
@@ -42,50 +57,63 @@ MessageWaits::~MessageWaits() {
   thread_.join();
 }
 
-void MessageWaits::wait(c10d::Backend& gloo, int peer, c10d::Work& work) {
-  Wait own{.gloo = gloo, .peer = peer, .work = work, .since = MonotonicSeconds()};
-  if (!with_peer(peer, [&] { return wait_for(own); })) {
-    throw PeerFailure(peer, own.broken);
+void MessageWaits::wait(const GlooBackend& gloo, int peer, c10d::Work& work) {
+  uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = ++number_;
+    waits_.emplace(number, Wait{.gloo = gloo, .peer = peer, .work = &work, .since = MonotonicSeconds()});
+  }
+  std::string broken;
+  const auto take = [&] {
+    const std::lock_guard lock(mutex_);
+    broken = waits_.extract(number).mapped().broken;
+  };
+  const bool came = with_peer(peer, [&] {
+    const Ending ending(take);
+    return work.wait(deadline_);
+  });
+  if (!came) {
+    throw PeerFailure(peer, broken);
   }
 }
 
-bool MessageWaits::wait_for(Wait& wait) {
-  struct Entry {
-    MessageWaits& all;
-    Wait& own;
-    Entry(MessageWaits& waits, Wait& wait) : all(waits), own(wait) {
-      const std::lock_guard lock(all.mutex_);
-      all.waits_.push_back(&own);
+std::map<uint64_t, MessageWaits::Wait> MessageWaits::long_waits() const {
+  std::map<uint64_t, Wait> found;
+  for (const auto& [number, wait] : waits_) {
+    if (MonotonicSeconds() - wait.since > kLongSeconds) {
+      found.emplace(number, wait);
     }
-    ~Entry() {
-      const std::lock_guard lock(all.mutex_);
-      std::erase(all.waits_, &own);
-    }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-  };
-  const Entry entry(*this, wait);
-  return wait.work.wait(deadline_);
+  }
+  return found;
 }
 
-void MessageWaits::look_at_waits() {
+void MessageWaits::watch() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     stopping_.wait_for(lock, kLookInterval);
-    for (Wait* wait : waits_) {
-      if (wait->broken.empty() && MonotonicSeconds() - wait->since > kLongSeconds) {
-        end_if_broken(*wait);
-      }
-    }
+    const std::map<uint64_t, Wait> waits = long_waits();
+    lock.unlock();
+    look_at(waits);
+    lock.lock();
   }
 }
 
-void MessageWaits::end_if_broken(Wait& wait) {
-  try {
-    ask_for_nothing(wait.gloo, wait.peer);
-  } catch (const std::exception& error) {
-    wait.broken = error.what();
-    wait.work.abort();
+void MessageWaits::look_at(const std::map<uint64_t, Wait>& waits) {
+  for (const auto& [number, wait] : waits) {
+    try {
+      ask_for_nothing(*wait.gloo, wait.peer);
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex_);
+      const auto still = waits_.find(number);
+      if (still == waits_.end()) {
+        continue;
+      }
+      if (std::exchange(still->second.broken, error.what()).empty()) {
+        continue;
+      }
+      still->second.work->abort();
+    }
   }
 }
 

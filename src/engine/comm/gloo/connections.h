@@ -1,17 +1,22 @@
 // Broken connections between ranks over gloo, and waits that end when they break.
 #pragma once
 
+#include <c10/util/intrusive_ptr.h>
+
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
-#include <vector>
 
 namespace assay::engine {
+
+using GlooBackend = c10::intrusive_ptr<c10d::Backend>;
 
 /// A message that did not come or go: its peer, in the group.
 class PeerFailure : public std::runtime_error {
@@ -42,7 +47,8 @@ void close_all_connections(c10d::Backend& gloo, int rank, int size);
 /// Waits for messages. Where a connection breaks, gloo tells whoever waits for a message that has not begun to move,
 /// but not whoever waits for the one that was under way (Pair::signalException of its tcp transport passes over it):
 /// that wait would last until its deadline. A thread looks at the connections of waits that last, and ends those whose
-/// connection is broken. One for all groups of a rank; safe from several threads.
+/// connection it has found broken twice: a message that was the peer's last may just have come. One for all groups of a
+/// rank; safe from several threads.
 class MessageWaits {
  public:
   explicit MessageWaits(std::chrono::milliseconds deadline);
@@ -52,27 +58,30 @@ class MessageWaits {
 
   /// Until `work`, a message from or to `peer` over `gloo`, is done. Throws PeerFailure when its connection breaks, or
   /// after the deadline.
-  void wait(c10d::Backend& gloo, int peer, c10d::Work& work);
+  void wait(const GlooBackend& gloo, int peer, c10d::Work& work);
 
  private:
   struct Wait {
-    c10d::Backend& gloo;
+    GlooBackend gloo;
     int peer;
-    c10d::Work& work;
+    c10d::Work* work;
     double since;
     std::string broken = {};  ///< why its connection is
   };
 
-  bool wait_for(Wait& wait);
-  void look_at_waits();
-  static void end_if_broken(Wait& wait);
+  void watch();
+  /// Without holding the lock: gloo may be busy with the connection for as long as a message takes.
+  void look_at(const std::map<uint64_t, Wait>& waits);
+  /// With the lock.
+  std::map<uint64_t, Wait> long_waits() const;
 
   const std::chrono::milliseconds deadline_;
   std::mutex mutex_;
   std::condition_variable stopping_;
-  bool stop_ = false;         // protected by mutex_
-  std::vector<Wait*> waits_;  // protected by mutex_
-  std::thread thread_;        // last: uses all of the above
+  bool stop_ = false;               // protected by mutex_
+  uint64_t number_ = 0;             // of the last wait; protected by mutex_
+  std::map<uint64_t, Wait> waits_;  // by number; protected by mutex_
+  std::thread thread_;              // last: uses all of the above
 };
 
 }  // namespace assay::engine

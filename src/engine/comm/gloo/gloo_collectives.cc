@@ -83,9 +83,9 @@ struct GlooCollectives::Exchange {
   bool takes_results(int rank) const { return gathers && rank != root; }
 };
 
-GlooCollectives::GlooCollectives(c10d::Backend& gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks,
+GlooCollectives::GlooCollectives(GlooBackend gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks,
                                  std::string name)
-    : gloo_(gloo), waits_(waits), rank_(rank), world_ranks_(std::move(world_ranks)), name_(std::move(name)) {
+    : gloo_(std::move(gloo)), waits_(waits), rank_(rank), world_ranks_(std::move(world_ranks)), name_(std::move(name)) {
   sent_ = at::zeros({size(), kGreetingBytes}, at::kByte);
   received_ = at::zeros({size(), kGreetingBytes}, at::kByte);
   staging_ = at::empty({0}, at::kByte);
@@ -287,14 +287,14 @@ void GlooCollectives::wait_for(Works& works) {
 void GlooCollectives::send_to(int peer, at::Tensor tensor, int tag, Works& works) {
   if (tensor.numel() > 0) {
     std::vector<at::Tensor> buffers{std::move(tensor)};
-    works.emplace_back(peer, with_peer(peer, [&] { return gloo_.send(buffers, peer, tag); }));
+    works.emplace_back(peer, with_peer(peer, [&] { return gloo_->send(buffers, peer, tag); }));
   }
 }
 
 void GlooCollectives::receive_from(int peer, at::Tensor tensor, int tag, Works& works) {
   if (tensor.numel() > 0) {
     std::vector<at::Tensor> buffers{std::move(tensor)};
-    works.emplace_back(peer, with_peer(peer, [&] { return gloo_.recv(buffers, peer, tag); }));
+    works.emplace_back(peer, with_peer(peer, [&] { return gloo_->recv(buffers, peer, tag); }));
   }
 }
 

@@ -29,8 +29,8 @@ struct Parts {
 /// to lie in the processor's cache all the way.
 class GlooCollectives {
  public:
-  /// `world_ranks` and `name` are for errors. `gloo` and `waits` must live as long.
-  GlooCollectives(c10d::Backend& gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks, std::string name);
+  /// `world_ranks` and `name` are for errors. `waits` must live as long.
+  GlooCollectives(GlooBackend gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks, std::string name);
 
   /// Throws CommError when the ranks call different things, PeerFailure, and what c10d throws.
   void run(const Call& call);
@@ -58,7 +58,7 @@ class GlooCollectives {
 
   void wait_for(Works& works);
 
-  c10d::Backend& gloo_;
+  GlooBackend gloo_;
   MessageWaits& waits_;
   const int rank_;
   std::vector<int> world_ranks_;

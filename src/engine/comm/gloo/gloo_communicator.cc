@@ -56,7 +56,7 @@ class GlooCommunicator final : public BaseCommunicator {
         members_(std::move(members)),
         execution_(execution),
         gloo_(make_gloo(*job_, members_)),
-        collectives_(*gloo_, *job_->waits, members_.rank, members_.world_ranks, members_.name),
+        collectives_(gloo_, *job_->waits, members_.rank, members_.world_ranks, members_.name),
         sequencer_(execution != Execution::kCaller) {}
 
   std::string_view backend() const override { return "gloo"; }
@@ -146,7 +146,7 @@ class GlooCommunicator::Message final : public Work {
 
  private:
   bool sends() const { return call_.kind == CallKind::kSend; }
-  void wait_for(const GlooWork& work) { owner_.job_->waits->wait(*owner_.gloo_, call_.peer, *work); }
+  void wait_for(const GlooWork& work) { owner_.job_->waits->wait(owner_.gloo_, call_.peer, *work); }
 
   /// Each message has tags of its own, so that they are told apart in whatever order they are waited for.
   GlooWork start(const at::Tensor& tensor, bool is_payload) {
