@@ -2,28 +2,30 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace assay::storage {
 
-GatheringWriter::GatheringWriter(ObjectStore& store, MemoryBudget& budget, std::string key, WriteOptions options)
-    : store_(store), budget_bytes_(budget.bytes()), key_(std::move(key)), options_(std::move(options)), held_(budget) {}
+GatheringWriter::GatheringWriter(ObjectStore& store, MemoryPool& pool, std::string key, WriteOptions options)
+    : store_(store), pool_(pool), key_(std::move(key)), options_(std::move(options)) {}
 
 Status GatheringWriter::Write(Bytes bytes) {
   ASSAY_RETURN_IF_ERROR(broken_);
-  if (!held_.Take(static_cast<int64_t>(bytes.size()))) {
+  std::optional<PooledMemory> memory = pool_.TryTake(static_cast<int64_t>(bytes.size()));
+  if (!memory) {
     Abort();
     broken_ = Status::Unsupported(
         fmt::format("cannot write a stream to {}: it is written in one request, and until then in memory, of which the "
                     "store's writers may hold {} bytes together (raise the memory budget, write fewer streams at a "
                     "time, or write a file)",
-                    store_.Uri(key_), budget_bytes_));
+                    store_.Uri(key_), pool_.budget()));
     return broken_;
   }
-  memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes.size()));
-  std::memcpy(memory_.back().get(), bytes.data(), bytes.size());
-  buffers_.emplace_back(memory_.back().get(), bytes.size());
+  std::ranges::copy(bytes, memory->bytes().begin());
+  buffers_.push_back(memory->bytes());
+  memory_.push_back(*std::move(memory));
   return Status::Ok();
 }
 
@@ -40,7 +42,6 @@ void GatheringWriter::Abort() {
   }
   buffers_.clear();
   memory_.clear();
-  held_.GiveBack();
 }
 
 }  // namespace assay::storage

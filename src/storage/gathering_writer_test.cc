@@ -18,7 +18,7 @@ class GatheringWriterTest : public testing::Test {
 
   const std::string mebibyte_ = RandomContent(1 << 20, 1);
   MemoryStore store_{"test"};
-  MemoryBudget budget_{2 << 20};
+  MemoryPool budget_{2 << 20};
 };
 
 TEST_F(GatheringWriterTest, WritersShareOneBudget) {

@@ -197,7 +197,8 @@ struct Capabilities {
   bool resumable_uploads = false;
 };
 
-class FileStore;  // storage/file/file_store.h
+class FileStore;   // storage/file/file_store.h
+class MemoryPool;  // storage/memory_pool.h
 
 class ObjectStore {
  public:
@@ -250,6 +251,8 @@ class ObjectStore {
   virtual const FileStore* as_files() const { return nullptr; }
   /// The store that decorators stand around, through all of them; of others the store itself.
   virtual ObjectStore& undecorated() { return *this; }
+  /// Where whoever reads or writes this store takes buffers from; null: there is no budget.
+  virtual MemoryPool* memory_pool() { return nullptr; }
   /// Whether `other` is a bucket of the same service and the same account, from which CopyFrom() can be tried.
   virtual bool SharesService(ObjectStore& other) { return false; }
   /// Likewise from such a bucket. Nothing where it is none, or the service does not let us: then the bytes must pass

@@ -7,14 +7,36 @@
 #include <optional>
 #include <utility>
 
+#include "storage/memory_pool.h"
 #include "storage/store_checks.h"
 
 namespace assay::storage {
 namespace {
 
-struct Window {
-  std::unique_ptr<std::byte[]> memory;
-  int64_t bytes = 0;
+/// What a window lies in: the store's memory, where it has a budget.
+class WindowMemory {
+ public:
+  /// Waits for it; `may_wait` not: tells whether there is some.
+  Result<bool> Take(MemoryPool* pool, int64_t bytes, bool may_wait, CancelFlag cancel) {
+    if (pool == nullptr) {
+      own_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+      bytes_ = {own_.get(), static_cast<size_t>(bytes)};
+      return true;
+    }
+    if (may_wait) {
+      ASSAY_ASSIGN_OR_RETURN(pooled_, pool->Take(bytes, cancel));
+    } else if (auto memory = pool->TryTake(bytes)) {
+      pooled_ = *std::move(memory);
+    }
+    bytes_ = pooled_.bytes();
+    return !bytes_.empty();
+  }
+  MutableBytes bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<std::byte[]> own_;
+  PooledMemory pooled_;
+  MutableBytes bytes_;
 };
 
 /// Sums what is read whole in more than one window: a single one is compared by the store.
@@ -48,36 +70,45 @@ class WholeCheck {
 Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThroughOptions& options,
                    const std::function<Status(Bytes)>& sink) {
   const int64_t end = options.length < 0 ? object.size : options.offset + options.length;
-  const int64_t window_bytes = std::max<int64_t>(1, std::min(options.window_bytes, end - options.offset));
+  MemoryPool* const pool = store.memory_pool();
+  int64_t window_bytes = std::max<int64_t>(1, std::min(options.window_bytes, end - options.offset));
+  window_bytes = pool == nullptr ? window_bytes : std::min(window_bytes, pool->budget());
   ReadOptions read = options.read;
   read.if_match = object.etag;
   read.known = &object;
   WholeCheck check(object, options, end);
-  const auto fetch = [&](Window* window, int64_t offset) {
-    window->bytes = std::min(window_bytes, end - offset);
-    if (!window->memory) {
-      window->memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(window_bytes));
-    }
-    const ReadPiece piece = {offset, MutableBytes(window->memory.get(), static_cast<size_t>(window->bytes))};
+  const auto part_at = [&](const WindowMemory& memory, int64_t offset) {
+    return memory.bytes().first(static_cast<size_t>(std::min(window_bytes, end - offset)));
+  };
+  const auto fetch = [&](MutableBytes memory, int64_t offset) {
+    const ReadPiece piece = {offset, memory};
     return store.Read(object.key, std::span(&piece, 1), read).status();
   };
   if (options.offset >= end) {
     return Status::Ok();
   }
-  std::array<Window, 2> windows;
-  Status fetched = fetch(&windows[0], options.offset);
-  for (int64_t offset = options.offset; offset < end; std::swap(windows[0], windows[1])) {
+  std::array<WindowMemory, 2> windows;
+  ASSAY_RETURN_IF_ERROR(windows[0].Take(pool, window_bytes, /*may_wait=*/true, read.cancel).status());
+  // Who waited for the second one while it holds the first could wait for others that do.
+  const bool has_two = options.offset + window_bytes < end && *windows[1].Take(pool, window_bytes, false, read.cancel);
+  Status fetched = fetch(part_at(windows[0], options.offset), options.offset);
+  for (int64_t offset = options.offset; offset < end;) {
     ASSAY_RETURN_IF_ERROR(fetched);
-    offset += windows[0].bytes;
+    const Bytes bytes = part_at(windows[0], offset);
+    offset += static_cast<int64_t>(bytes.size());
     std::future<Status> next;
-    if (offset < end) {
-      next = std::async(std::launch::async, fetch, &windows[1], offset);
+    if (offset < end && has_two) {
+      next = std::async(std::launch::async, fetch, part_at(windows[1], offset), offset);
     }
-    const Bytes bytes(windows[0].memory.get(), static_cast<size_t>(windows[0].bytes));
     check.Update(bytes);
     const Status taken = sink(bytes);
     fetched = next.valid() ? next.get() : Status::Ok();
     ASSAY_RETURN_IF_ERROR(taken);
+    if (offset < end && !has_two) {
+      fetched = fetch(part_at(windows[0], offset), offset);
+    } else if (has_two) {
+      std::swap(windows[0], windows[1]);
+    }
   }
   return check.Finish(store);
 }

@@ -18,7 +18,8 @@ struct ReadThroughOptions {
   ReadOptions read;
 };
 
-/// Gives `sink` the bytes in order, on this thread, while the next window is fetched on another: two windows of memory.
+/// Gives `sink` the bytes in order, on this thread, while the next window is fetched on another: two windows of memory,
+/// of the store's pool where it has one (one window, where that has no room for two).
 /// `object` is what Stat() says of it; a version with another etag ends the read, as an error of the sink does. That
 /// the whole is damaged shows only after its last byte.
 Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThroughOptions& options,

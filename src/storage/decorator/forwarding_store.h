@@ -16,6 +16,7 @@ class ForwardingStore : public ObjectStore {
 
   std::string Uri(std::string_view key) const override { return inner_->Uri(key); }
   Capabilities capabilities() const override { return inner_->capabilities(); }
+  MemoryPool* memory_pool() override { return inner_->memory_pool(); }
   Result<std::optional<ObjectInfo>> Stat(const std::string& key) override { return inner_->Stat(key); }
   Status ExplainAbsence(const std::string& key) override { return inner_->ExplainAbsence(key); }
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,

@@ -82,7 +82,7 @@ Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes
 Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& key, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   if (options.condition.kind != WriteCondition::Kind::kNone || !TakesParts(key)) {
-    return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, memory(), key, options));
+    return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, key, options));
   }
   return RemoteStore::OpenWriter(key, options);
 }

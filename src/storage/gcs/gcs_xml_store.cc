@@ -39,7 +39,7 @@ Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const By
 Result<std::unique_ptr<ObjectWriter>> GcsXmlStore::OpenWriter(const std::string& key, const WriteOptions& write) {
   if (write.condition.kind != WriteCondition::Kind::kNone) {
     ASSAY_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
-    return std::unique_ptr<ObjectWriter>(std::make_unique<GatheringWriter>(*this, memory(), key, write));
+    return std::unique_ptr<ObjectWriter>(std::make_unique<GatheringWriter>(*this, *memory_pool(), key, write));
   }
   return RemoteStore::OpenWriter(key, write);
 }

@@ -20,15 +20,13 @@ size_t ChunkBytes(const StoreOptions& options) {
 
 }  // namespace
 
-ResumableWriter::ResumableWriter(const CallContext& context, const GcsDialect& dialect, MemoryBudget& budget,
-                                 std::string key, const WriteOptions& options)
+ResumableWriter::ResumableWriter(const CallContext& context, const GcsDialect& dialect, std::string key,
+                                 const WriteOptions& options)
     : context_(context),
       dialect_(dialect),
       key_(std::move(key)),
       options_(options),
-      chunk_bytes_(ChunkBytes(*context.options)),
-      held_(budget) {
-  held_.TakeAnyway(static_cast<int64_t>(chunk_bytes_));
+      chunk_bytes_(ChunkBytes(*context.options)) {
   if (options_.expected && options_.expected->kind != ChecksumKind::kCrc32c) {
     sum_.emplace(options_.expected->kind);
   }
@@ -42,20 +40,30 @@ Status ResumableWriter::Write(Bytes bytes) {
 }
 
 Status ResumableWriter::Take(Bytes bytes) {
-  while (gathered_.size() + bytes.size() > chunk_bytes_) {
+  while (gathered_ + bytes.size() > chunk_bytes_) {
     // Something always stays for the last chunk, which alone may be of any length.
-    if (gathered_.empty()) {
+    if (gathered_ == 0) {
       ASSAY_RETURN_IF_ERROR(SendChunk(bytes.first(chunk_bytes_)));
       bytes = bytes.subspan(chunk_bytes_);
       continue;
     }
-    const size_t missing = chunk_bytes_ - gathered_.size();
-    gathered_.insert(gathered_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(missing));
+    const size_t missing = chunk_bytes_ - gathered_;
+    ASSAY_RETURN_IF_ERROR(Gather(bytes.first(missing)));
     bytes = bytes.subspan(missing);
-    ASSAY_RETURN_IF_ERROR(SendChunk(gathered_));
-    gathered_.clear();
+    ASSAY_RETURN_IF_ERROR(SendChunk(gathered()));
+    gathered_ = 0;
   }
-  gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
+  return Gather(bytes);
+}
+
+Status ResumableWriter::Gather(Bytes bytes) {
+  if (!bytes.empty() && !memory_) {
+    auto memory = context_.memory->Take(static_cast<int64_t>(chunk_bytes_), options_.cancel);
+    ASSAY_RETURN_IF_ERROR(memory.status().WithContext("cannot write " + dialect_.Uri(key_)));
+    memory_ = *std::move(memory);
+  }
+  std::ranges::copy(bytes, memory_.bytes().begin() + static_cast<ptrdiff_t>(gathered_));
+  gathered_ += bytes.size();
   return Status::Ok();
 }
 
@@ -77,15 +85,15 @@ Status ResumableWriter::SendChunk(Bytes chunk) {
 
 Checksum ResumableWriter::Sum() {
   if (!sum_) {
-    return upload_->ChecksumWith(gathered_);
+    return upload_->ChecksumWith(gathered());
   }
-  sum_->Update(gathered_);
+  sum_->Update(gathered());
   return sum_->Finish();
 }
 
 Result<ObjectInfo> ResumableWriter::Publish() {
   if (!upload_) {
-    return PutWhole(context_, key_, {Bytes(gathered_)}, options_);
+    return PutWhole(context_, key_, {gathered()}, options_);
   }
   if (options_.expected) {
     const Checksum found = Sum();
@@ -93,7 +101,7 @@ Result<ObjectInfo> ResumableWriter::Publish() {
       return ChecksumMismatchStatus("write", dialect_.Uri(key_), *options_.expected, found);
     }
   }
-  return upload_->Finish(gathered_);
+  return upload_->Finish(gathered());
 }
 
 Result<ObjectInfo> ResumableWriter::Commit() {
@@ -105,8 +113,8 @@ Result<ObjectInfo> ResumableWriter::Commit() {
 
 void ResumableWriter::Abort() {
   upload_.reset();
-  gathered_ = {};
-  held_.GiveBack();
+  memory_ = {};
+  gathered_ = 0;
   if (broken_.ok()) {
     broken_ = Status::FailedPrecondition("cannot write " + dialect_.Uri(key_) + ": the write has ended");
   }

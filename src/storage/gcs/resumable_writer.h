@@ -3,10 +3,9 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "storage/gcs/upload_session.h"
-#include "storage/transfer/memory_budget.h"
+#include "storage/memory_pool.h"
 
 namespace assay::storage {
 
@@ -14,9 +13,8 @@ namespace assay::storage {
 /// the caller's memory.
 class ResumableWriter : public ObjectWriter {
  public:
-  /// Of `budget`, which the store's writers share, it holds a chunk in any case: it cannot do with less.
-  ResumableWriter(const CallContext& context, const GcsDialect& dialect, MemoryBudget& budget, std::string key,
-                  const WriteOptions& options);
+  /// From its first byte on it holds memory for a chunk, of the store's pool.
+  ResumableWriter(const CallContext& context, const GcsDialect& dialect, std::string key, const WriteOptions& options);
   ~ResumableWriter() override { Abort(); }
 
   Status Write(Bytes bytes) override;
@@ -25,6 +23,8 @@ class ResumableWriter : public ObjectWriter {
 
  private:
   Status Take(Bytes bytes);
+  Status Gather(Bytes bytes);
+  Bytes gathered() const { return memory_.bytes().first(gathered_); }
   Status SendChunk(Bytes chunk);
   /// Of all bytes; once.
   Checksum Sum();
@@ -35,9 +35,9 @@ class ResumableWriter : public ObjectWriter {
   const std::string key_;
   const WriteOptions options_;
   const size_t chunk_bytes_;
-  HeldMemory held_;
   std::optional<ChecksumStream> sum_;  // of the chunks, where it is expected of another kind than the session's
-  std::vector<std::byte> gathered_;    // less than a chunk, or just one
+  PooledMemory memory_;                // of a chunk
+  size_t gathered_ = 0;                // bytes in it
   std::optional<UploadSession> upload_;
   Status broken_;  // why nothing more can be written
 };

@@ -49,7 +49,7 @@ OciStore::OciStore(std::unique_ptr<OciDialect> dialect, std::unique_ptr<Signer> 
 Result<std::unique_ptr<ObjectWriter>> OciStore::OpenWriter(const std::string& key, const WriteOptions& options) {
   if (oci_.urls().preauthenticated()) {
     ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-    return std::unique_ptr<ObjectWriter>(std::make_unique<GatheringWriter>(*this, memory(), key, options));
+    return std::unique_ptr<ObjectWriter>(std::make_unique<GatheringWriter>(*this, *memory_pool(), key, options));
   }
   return RemoteStore::OpenWriter(key, options);
 }

@@ -378,7 +378,7 @@ void CallGroup::ReissueSlow(double now) {
       continue;
     }
     const auto slow = context_.latencies->SlowSeconds(volume->first, volume->second);
-    if (slow && now - entry->flights.front()->started > *slow) {
+    if (slow && now - entry->flights.front()->started > *slow && entry->call->PrepareReissue()) {
       entry->reissued = true;
       ++reissues_;
       Launch(*entry, true);

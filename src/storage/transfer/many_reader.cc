@@ -55,7 +55,7 @@ class ManyReader {
     const ReadOptions& options = reads_[i].OptionsOr(options_);
     auto call = std::make_unique<RangeCall>(
         *context_.dialect, reads_[i].key, RangeRequest{piece.offset, BytesOf(piece), {piece}},
-        [&options] { return options.if_match; }, RangeCallOptions{.verify = options.verify});
+        [&options] { return options.if_match; }, RangeCallOptions{.verify = options.verify, .memory = context_.memory});
     call->set_on_accepted([this, i, &options](const RangeHead& head, const PartChecksum& part) {
       const bool whole = part.offset == 0 && part.bytes == head.info.size;
       if (options.verify && whole && !head.info.checksum) {

@@ -25,11 +25,8 @@ std::string RangeCall::operation() const {
 
 RangeSink::Placement RangeCall::PlacementFor(const Attempt& attempt) {
   if (attempt.reissue) {
-    private_memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(request_.bytes));
-    const MutableBytes memory(private_memory_.get(), static_cast<size_t>(request_.bytes));
-    return [memory, offset = request_.offset](const RangeHead&) -> Result<std::vector<ReadPiece>> {
-      return std::vector<ReadPiece>{{offset, memory}};
-    };
+    return [memory = private_memory_.bytes(), offset = request_.offset](
+               const RangeHead&) -> Result<std::vector<ReadPiece>> { return std::vector<ReadPiece>{{offset, memory}}; };
   }
   if (options_.place) {
     return options_.place;
@@ -64,12 +61,27 @@ std::optional<Failure> RangeCall::Accept(Attempt& attempt, http::Response& respo
     }
   }
   if (attempt.reissue) {
-    Scatter({private_memory_.get(), static_cast<size_t>(part.bytes)}, request_.offset, request_.targets);
+    Scatter(private_memory_.bytes().first(static_cast<size_t>(part.bytes)), request_.offset, request_.targets);
   }
   if (on_accepted_) {
     on_accepted_(head, std::move(part));
   }
   return std::nullopt;
+}
+
+bool RangeCall::PrepareReissue() {
+  if (options_.memory == nullptr) {
+    return false;
+  }
+  // Of an earlier attempt's second copy, which has landed.
+  private_memory_ = {};
+  std::optional<PooledMemory> memory = options_.memory->TryTake(request_.bytes);
+  if (!memory) {
+    return false;
+  }
+  memory->SetMoving();
+  private_memory_ = *std::move(memory);
+  return true;
 }
 
 void RangeCall::Done(const CallResult& result) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "storage/memory_pool.h"
 #include "storage/transfer/checksum_parts.h"
 #include "storage/transfer/range_sink.h"
 #include "storage/transfer/store_call.h"
@@ -21,6 +22,7 @@ struct RangeCallOptions {
   /// attempt, on the I/O thread, and must give the same memory each time.
   RangeSink::Placement place = nullptr;
   bool may_be_shorter = false;
+  MemoryPool* memory = nullptr;  ///< for second copies; null: there are none
 };
 
 class RangeCall : public StoreCall {
@@ -41,6 +43,7 @@ class RangeCall : public StoreCall {
   std::optional<Failure> Accept(Attempt& attempt, http::Response& response) override;
   void Done(const CallResult& result) override;
   std::optional<std::pair<Direction, int64_t>> volume() const override;
+  bool PrepareReissue() override;
 
  private:
   RangeSink::Placement PlacementFor(const Attempt& attempt);
@@ -53,7 +56,7 @@ class RangeCall : public StoreCall {
   OnAccepted on_accepted_;
   OnDone on_done_;
   /// A second copy lands here, because the first may still write into the caller's memory.
-  std::unique_ptr<std::byte[]> private_memory_;
+  PooledMemory private_memory_;
 };
 
 }  // namespace assay::storage

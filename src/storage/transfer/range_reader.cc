@@ -30,6 +30,7 @@ int64_t RangeReader::part_bytes() const {
 
 void RangeReader::AddRange(RangeRequest request, RangeCallOptions options) {
   options.verify = options_.verify;
+  options.memory = context_.memory;
   if (options_.known != nullptr && options_.known->checksum && IsCombinable(options_.known->checksum->kind)) {
     options.kind = options_.known->checksum->kind;
   }

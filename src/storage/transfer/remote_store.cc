@@ -56,6 +56,7 @@ RemoteStore::RemoteStore(std::unique_ptr<Dialect> dialect, std::unique_ptr<Signe
                .signer = signer_.get(),
                .dialect = dialect_.get(),
                .options = &options_,
+               .memory = &memory_,
                .budget = &budget_,
                .latencies = &latencies_,
                .observer = options_.observer.get()} {}
@@ -164,7 +165,7 @@ Result<std::unique_ptr<ObjectWriter>> RemoteStore::OpenWriter(const std::string&
 
 std::unique_ptr<ObjectWriter> RemoteStore::OpenStream(const std::string& key, const WriteOptions& options,
                                                       std::function<Status(bool in_parts)> may_send) {
-  return std::make_unique<StreamWriter>(context_, memory_, key, options, std::move(may_send));
+  return std::make_unique<StreamWriter>(context_, key, options, std::move(may_send));
 }
 
 std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {

@@ -11,11 +11,11 @@
 
 #include "http/client.h"
 #include "storage/auth/signer.h"
+#include "storage/memory_pool.h"
 #include "storage/object_store.h"
 #include "storage/options.h"
 #include "storage/transfer/call_engine.h"
 #include "storage/transfer/dialect.h"
-#include "storage/transfer/memory_budget.h"
 #include "storage/transfer/part_plan.h"
 
 namespace assay::storage {
@@ -45,6 +45,7 @@ class RemoteStore : public ObjectStore {
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
   Status AbortUpload(const std::string& key, const std::string& upload_id) override;
   bool GiveUpUpload(const std::string& key, const std::string& upload_id) override;
+  MemoryPool* memory_pool() override { return &memory_; }
 
  protected:
   /// Sends one request, with its retries, and returns its 2xx answer. `make` is called for each attempt; `operation`
@@ -63,8 +64,6 @@ class RemoteStore : public ObjectStore {
   Signer& signer() { return *signer_; }
   const StoreOptions& options() const { return options_; }
   CallContext& context() { return context_; }
-  /// Of all writers of this store.
-  MemoryBudget& memory() { return memory_; }
 
  private:
   /// Calls `work` for each, as many at a time as there are connections.
@@ -75,7 +74,7 @@ class RemoteStore : public ObjectStore {
   std::unique_ptr<Signer> signer_;
   RetryBudget budget_;
   LatencyTracker latencies_;
-  MemoryBudget memory_;
+  MemoryPool memory_;
   http::Client client_;
   CallEngine engine_;
   CallContext context_;

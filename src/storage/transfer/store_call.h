@@ -18,6 +18,7 @@
 namespace assay::storage {
 
 class CallEngine;  // storage/transfer/call_engine.h
+class MemoryPool;  // storage/memory_pool.h
 
 /// What the calls of a store share. Not owned.
 struct CallContext {
@@ -26,6 +27,7 @@ struct CallContext {
   Signer* signer = nullptr;
   const Dialect* dialect = nullptr;
   const StoreOptions* options = nullptr;
+  MemoryPool* memory = nullptr;
   RetryBudget* budget = nullptr;
   LatencyTracker* latencies = nullptr;
   RequestObserver* observer = nullptr;  ///< may be null
@@ -63,6 +65,8 @@ class StoreCall {
   virtual void Done(const CallResult& result) {}
   /// Set for calls that move much: a slow one is sent a second time.
   virtual std::optional<std::pair<Direction, int64_t>> volume() const { return std::nullopt; }
+  /// Before that; false where there is nothing to do it with.
+  virtual bool PrepareReissue() { return true; }
 };
 
 }  // namespace assay::storage

@@ -11,43 +11,27 @@
 
 namespace assay::storage {
 
-StreamWriter::StreamWriter(const CallContext& context, MemoryBudget& memory, std::string key,
-                           const WriteOptions& options, MaySend may_send)
-    : context_(context), memory_(memory), key_(std::move(key)), options_(options), may_send_(std::move(may_send)) {
+StreamWriter::StreamWriter(const CallContext& context, std::string key, const WriteOptions& options, MaySend may_send)
+    : context_(context), key_(std::move(key)), options_(options), may_send_(std::move(may_send)) {
   // Parts give the whole's checksum when it is of the store's own kind.
   if (options_.expected && options_.expected->kind != context_.dialect->traits().checksum) {
     expected_stream_.emplace(options_.expected->kind);
   }
-  TakeBuffer(static_cast<size_t>(StreamPartBytes(1, *context_.options, context_.dialect->traits())));
 }
 
 StreamWriter::~StreamWriter() {
   Abort();
 }
 
-bool StreamWriter::TakeBuffer(size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  const auto fits = std::find_if(free_.begin(), free_.end(), [bytes](const Buffer& b) { return b.capacity == bytes; });
-  if (fits != free_.end()) {
-    current_ = std::move(*fits);
-    free_.erase(fits);
-    return true;
+Status StreamWriter::TakeBuffer() {
+  const int64_t part = StreamPartBytes(parts_ + 1, *context_.options, context_.dialect->traits());
+  auto memory = context_.memory->Take(std::min(part, context_.memory->budget()), options_.cancel);
+  if (!memory.ok()) {
+    return memory.status().WithContext("cannot write " + context_.dialect->Uri(key_));
   }
-  // Parts have grown: smaller buffers are of no more use.
-  free_.clear();
-  const auto counted = static_cast<int64_t>(bytes);
-  if (!memory_.Take(counted)) {
-    if (sent_ > 0) {
-      return false;
-    }
-    memory_.TakeAnyway(counted);
-  }
-  current_.memory = {new std::byte[bytes], [&memory = memory_, counted](std::byte* buffer) {
-                       delete[] buffer;
-                       memory.GiveBack(counted);
-                     }};
-  current_.capacity = bytes;
-  return true;
+  current_ = *std::move(memory);
+  filled_ = 0;
+  return Status::Ok();
 }
 
 Status StreamWriter::Write(Bytes bytes) {
@@ -64,11 +48,14 @@ Status StreamWriter::Fill(Bytes bytes) {
   }
   while (!bytes.empty()) {
     // A full buffer is sent when more comes: the last part is not known before, and one part needs no upload.
-    if (filled_ == current_.capacity) {
+    if (current_ && filled_ == current_.size()) {
       ASSAY_RETURN_IF_ERROR(SendPart());
     }
-    const Bytes piece = bytes.first(std::min(bytes.size(), current_.capacity - filled_));
-    std::memcpy(current_.memory.get() + filled_, piece.data(), piece.size());
+    if (!current_) {
+      ASSAY_RETURN_IF_ERROR(TakeBuffer());
+    }
+    const Bytes piece = bytes.first(std::min(bytes.size(), current_.size() - filled_));
+    std::memcpy(current_.bytes().data() + filled_, piece.data(), piece.size());
     filled_ += piece.size();
     bytes = bytes.subspan(piece.size());
   }
@@ -77,6 +64,11 @@ Status StreamWriter::Fill(Bytes bytes) {
 
 Status StreamWriter::SendPart() {
   const DialectTraits& traits = context_.dialect->traits();
+  if (static_cast<int64_t>(filled_) < traits.min_part_bytes) {
+    return Status::InvalidArgument(fmt::format(
+        "cannot write {}: the store takes parts of {} bytes and more, and the memory budget is {} (raise it)",
+        context_.dialect->Uri(key_), traits.min_part_bytes, context_.memory->budget()));
+  }
   if (!upload_) {
     ASSAY_RETURN_IF_ERROR(may_send_ ? may_send_(true) : Status::Ok());
     upload_ = std::make_unique<MultipartUpload>(context_, key_, options_, ConnectionsOf(*context_.options));
@@ -86,25 +78,12 @@ Status StreamWriter::SendPart() {
     return Status::InvalidArgument(
         fmt::format("cannot write {}: it needs more than {} parts of {} bytes; choose larger "
                     "parts or a larger memory budget",
-                    context_.dialect->Uri(key_), traits.max_parts, current_.capacity));
+                    context_.dialect->Uri(key_), traits.max_parts, current_.size()));
   }
-  const auto next_bytes = static_cast<size_t>(StreamPartBytes(parts_ + 1, *context_.options, traits));
-  auto sent = std::make_shared<Buffer>(std::exchange(current_, {}));
-  CountSent(1);
-  upload_->AddPart({Bytes(sent->memory.get(), std::exchange(filled_, 0))}, [this, sent] {
-    const std::lock_guard lock(mutex_);
-    --sent_;
-    free_.push_back(std::move(*sent));
-  });
-  while (!TakeBuffer(next_bytes)) {
-    ASSAY_RETURN_IF_ERROR(upload_->WaitBelow(CountSent(0)));
-  }
+  const auto sent = std::make_shared<PooledMemory>(std::move(current_));
+  sent->SetMoving();
+  upload_->AddPart({sent->bytes().first(filled_)}, [sent] { *sent = {}; });
   return upload_->status();
-}
-
-int StreamWriter::CountSent(int more) {
-  const std::lock_guard lock(mutex_);
-  return sent_ += more;
 }
 
 Result<ObjectInfo> StreamWriter::Commit() {
@@ -115,6 +94,7 @@ Result<ObjectInfo> StreamWriter::Commit() {
   if (!result.ok()) {
     Abort();
   }
+  current_ = {};
   broken_ = Status::FailedPrecondition(fmt::format("cannot write {}: it was committed", context_.dialect->Uri(key_)));
   return result;
 }
@@ -126,7 +106,7 @@ Result<ObjectInfo> StreamWriter::Publish() {
       return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, found);
     }
   }
-  Pieces last = {Bytes(current_.memory.get(), filled_)};
+  Pieces last = {current_.bytes().first(filled_)};
   if (!upload_) {
     ASSAY_RETURN_IF_ERROR(may_send_ ? may_send_(false) : Status::Ok());
     return PutWhole(context_, key_, std::move(last), options_);
@@ -137,6 +117,8 @@ Result<ObjectInfo> StreamWriter::Publish() {
 
 void StreamWriter::Abort() {
   upload_.reset();
+  current_ = {};
+  filled_ = 0;
   if (broken_.ok()) {
     broken_ = Status::Aborted(fmt::format("cannot write {}: the write was given up", context_.dialect->Uri(key_)));
   }

@@ -1,0 +1,117 @@
+// Writers and readers of a store within its memory budget.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "storage/copy/read_through.h"
+#include "storage/memory_pool.h"
+#include "storage/served_store.h"
+
+namespace assay::storage {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+/// With parts of 5 MiB.
+std::unique_ptr<ServedStore> ServeWithBudget(const std::string& uri, int64_t budget) {
+  StoreOptions options;
+  options.memory_budget_bytes = budget;
+  return std::make_unique<ServedStore>(uri, objectserver::ServeOptions(), options);
+}
+
+std::string ContentOf(int stream) {
+  return RandomContent(6 * kMiB + stream, static_cast<uint64_t>(stream) + 1);
+}
+
+class BudgetTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(BudgetTest, ManyWritersAndReadersStayWithin) {
+  constexpr int kStreams = 64;
+  const auto served = ServeWithBudget(GetParam(), 64 * kMiB);
+  ObjectStore& store = served->store();
+  MemoryPool& pool = *store.memory_pool();
+  std::vector<std::thread> threads;
+  for (int stream = 0; stream < kStreams; ++stream) {
+    threads.emplace_back([&store, stream] {
+      const std::string content = ContentOf(stream);
+      const std::string key = std::to_string(stream);
+      // Conditional writes to GCS take another way than parts.
+      const auto kind = stream % 2 == 0 ? WriteCondition::Kind::kNone : WriteCondition::Kind::kAbsent;
+      auto writer = store.OpenWriter(key, {.condition = {kind}});
+      ASSERT_THAT(writer.status(), IsOk());
+      for (size_t begin = 0; begin < content.size(); begin += kMiB) {
+        ASSERT_THAT((*writer)->Write(AsBytes(content).subspan(begin).first(std::min<size_t>(kMiB, content.size() - begin))),
+                    IsOk());
+      }
+      ASSERT_THAT((*writer)->Commit().status(), IsOk());
+      std::string back;
+      ReadThroughOptions read;
+      read.window_bytes = 4 * kMiB;
+      ASSERT_THAT(ReadThrough(store, **store.Stat(key), read,
+                              [&back](Bytes bytes) {
+                                back.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                                return Status::Ok();
+                              }),
+                  IsOk());
+      EXPECT_TRUE(back == content) << stream;
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_LE(pool.peak(), pool.budget());
+  EXPECT_GE(pool.peak(), pool.budget() / 2);
+  EXPECT_EQ(pool.taken(), 0);
+}
+
+TEST_P(BudgetTest, OneThreadMayWriteManyStreamsInTurns) {
+  constexpr int kStreams = 16;
+  const auto served = ServeWithBudget(GetParam(), 16 * kMiB);
+  ObjectStore& store = served->store();
+  const std::string content = RandomContent(kMiB, 1);
+  std::vector<std::unique_ptr<ObjectWriter>> writers;
+  for (int stream = 0; stream < kStreams; ++stream) {
+    writers.push_back(*store.OpenWriter(std::to_string(stream), {}));
+  }
+  for (int round = 0; round < 7; ++round) {
+    for (const auto& writer : writers) {
+      ASSERT_THAT(writer->Write(AsBytes(content)), IsOk());
+    }
+  }
+  for (const auto& writer : writers) {
+    EXPECT_EQ((*writer->Commit()).size, 7 * kMiB);
+  }
+  EXPECT_EQ(store.memory_pool()->taken(), 0);
+}
+
+TEST_P(BudgetTest, WhatIsGivenUpHoldsNothing) {
+  const auto served = ServeWithBudget(GetParam(), 16 * kMiB);
+  ObjectStore& store = served->store();
+  auto writer = *store.OpenWriter("key", {});
+  ASSERT_THAT(writer->Write(AsBytes(ContentOf(0))), IsOk());
+  EXPECT_GT(store.memory_pool()->taken(), 0);
+  writer->Abort();
+  EXPECT_EQ(store.memory_pool()->taken(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, BudgetTest, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"));
+
+TEST(Budget, SmallerThanAPartTakesWhatFitsAndRefusesMore) {
+  const auto served = ServeWithBudget("s3://test/", 2 * kMiB);
+  ObjectStore& store = served->store();
+  const auto fits = *store.OpenWriter("fits", {});
+  EXPECT_THAT(fits->Write(AsBytes(RandomContent(2 * kMiB, 1))), IsOk());
+  EXPECT_THAT(fits->Commit().status(), IsOk());
+  const auto more = *store.OpenWriter("more", {});
+  const Status refused = more->Write(AsBytes(RandomContent(2 * kMiB + 1, 1)));
+  EXPECT_THAT(refused, HasCode(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(refused.message(), HasSubstr("the memory budget is 2097152 (raise it)"));
+  EXPECT_FALSE(store.Stat("more")->has_value());
+}
+
+}  // namespace
+}  // namespace assay::storage

@@ -1,0 +1,135 @@
+#include "storage/memory_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.h"
+#include "storage/store_checks.h"
+
+namespace assay::storage {
+
+PooledMemory& PooledMemory::operator=(PooledMemory&& other) noexcept {
+  if (this != &other) {
+    GiveBack();
+    pool_ = std::exchange(other.pool_, nullptr);
+    memory_ = std::move(other.memory_);
+    size_ = std::exchange(other.size_, 0);
+    taker_ = other.taker_;
+    moving_ = std::exchange(other.moving_, false);
+  }
+  return *this;
+}
+
+void PooledMemory::SetMoving() {
+  if (memory_ != nullptr && !std::exchange(moving_, true)) {
+    pool_->SetMoving(*this);
+  }
+}
+
+void PooledMemory::GiveBack() {
+  if (memory_ != nullptr) {
+    pool_->GiveBack(*this);
+    size_ = 0;
+  }
+}
+
+Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
+  constexpr std::chrono::milliseconds kCancelPoll(50);
+  if (bytes > budget_) {
+    return Status::InvalidArgument(fmt::format("{} do not fit in the store's memory budget of {} (raise it)",
+                                               FormatBytes(static_cast<double>(bytes)),
+                                               FormatBytes(static_cast<double>(budget_))));
+  }
+  std::unique_lock lock(mutex_);
+  const auto own = line_.insert(line_.end(), {std::this_thread::get_id(), bytes});
+  const auto may_take = [&] { return own == line_.begin() && (HasRoom(bytes) || AllHoldersWait()); };
+  // Who comes may be the last that others wait for.
+  given_back_.notify_all();
+  while (!may_take() && !IsCancelled(cancel)) {
+    given_back_.wait_for(lock, kCancelPoll);
+  }
+  const bool cancelled = !may_take();
+  line_.erase(own);
+  given_back_.notify_all();
+  if (cancelled) {
+    return Status::Aborted("interrupted while waiting for memory");
+  }
+  return Give(bytes);
+}
+
+std::optional<PooledMemory> MemoryPool::TryTake(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  return line_.empty() && HasRoom(bytes) ? std::optional(Give(bytes)) : std::nullopt;
+}
+
+int64_t MemoryPool::taken() const {
+  const std::lock_guard lock(mutex_);
+  return taken_;
+}
+
+int64_t MemoryPool::peak() const {
+  const std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+bool MemoryPool::AllHoldersWait() const {
+  const auto waits = [this](const auto& holder) {
+    return std::ranges::any_of(line_, [&](const Waiter& waiter) { return waiter.thread == holder.first; });
+  };
+  return moving_ == 0 && std::ranges::all_of(held_, waits);
+}
+
+PooledMemory MemoryPool::Give(int64_t bytes) {
+  PooledMemory memory;
+  memory.pool_ = this;
+  memory.size_ = static_cast<size_t>(bytes);
+  memory.taker_ = std::this_thread::get_id();
+  taken_ += bytes;
+  peak_ = std::max(peak_, taken_);
+  CountHeld(memory.taker_, bytes);
+  if (const auto kept = kept_.find(memory.size_); kept != kept_.end()) {
+    memory.memory_ = std::move(kept->second);
+    kept_.erase(kept);
+    kept_bytes_ -= bytes;
+  }
+  while (!kept_.empty() && taken_ + kept_bytes_ > budget_) {
+    kept_bytes_ -= static_cast<int64_t>(kept_.begin()->first);
+    kept_.erase(kept_.begin());
+  }
+  if (memory.memory_ == nullptr) {
+    memory.memory_ = std::make_unique_for_overwrite<std::byte[]>(memory.size_);
+  }
+  return memory;
+}
+
+void MemoryPool::GiveBack(PooledMemory& memory) {
+  const std::lock_guard lock(mutex_);
+  const auto bytes = static_cast<int64_t>(memory.size_);
+  taken_ -= bytes;
+  memory.moving_ ? static_cast<void>(moving_ -= bytes) : CountHeld(memory.taker_, -bytes);
+  if (taken_ + kept_bytes_ + bytes <= budget_) {
+    kept_.emplace(memory.size_, std::move(memory.memory_));
+    kept_bytes_ += bytes;
+  }
+  memory.memory_.reset();
+  given_back_.notify_all();
+}
+
+void MemoryPool::SetMoving(const PooledMemory& memory) {
+  const std::lock_guard lock(mutex_);
+  const auto bytes = static_cast<int64_t>(memory.size_);
+  moving_ += bytes;
+  CountHeld(memory.taker_, -bytes);
+}
+
+void MemoryPool::CountHeld(std::thread::id taker, int64_t bytes) {
+  int64_t& held = held_[taker];
+  held += bytes;
+  if (held == 0) {
+    held_.erase(taker);
+  }
+}
+
+}  // namespace assay::storage

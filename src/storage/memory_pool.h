@@ -1,0 +1,94 @@
+// The memory budget of a store: buffers of its writers and readers, counted to the byte.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::storage {
+
+class MemoryPool;
+
+/// Memory out of a pool, which must outlive it; given back by the destructor, on any thread.
+class PooledMemory {
+ public:
+  PooledMemory() = default;
+  PooledMemory(PooledMemory&& other) noexcept { *this = std::move(other); }
+  PooledMemory& operator=(PooledMemory&& other) noexcept;
+  ~PooledMemory() { GiveBack(); }
+
+  explicit operator bool() const { return memory_ != nullptr; }
+  MutableBytes bytes() const { return {memory_.get(), size_}; }
+  size_t size() const { return size_; }
+  /// It is on its way to a store, and given back soon whatever its taker does.
+  void SetMoving();
+
+ private:
+  friend class MemoryPool;
+  void GiveBack();
+
+  MemoryPool* pool_ = nullptr;
+  std::unique_ptr<std::byte[]> memory_;
+  size_t size_ = 0;
+  std::thread::id taker_;
+  bool moving_ = false;
+};
+
+/// Gives memory within a budget; who asks for more than is left waits, in order. What was given back is kept for who
+/// asks for as much, within the budget too. Safe from several threads.
+class MemoryPool {
+ public:
+  explicit MemoryPool(int64_t bytes) : budget_(bytes) {}
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  /// Waits until there is room. The budget is exceeded only where it would otherwise be waited for without end: where
+  /// all that was taken is held by threads that wait here themselves (one that writes many streams in turns, say).
+  /// InvalidArgument for more than the whole budget, Aborted where `cancel` is set meanwhile.
+  Result<PooledMemory> Take(int64_t bytes, CancelFlag cancel = nullptr);
+  /// Nothing where there is no room now, or others wait for it.
+  std::optional<PooledMemory> TryTake(int64_t bytes);
+
+  int64_t budget() const { return budget_; }
+  int64_t taken() const;
+  /// The most that was taken at a time.
+  int64_t peak() const;
+
+ private:
+  friend class PooledMemory;
+  struct Waiter {
+    std::thread::id thread;
+    int64_t bytes;
+  };
+
+  bool HasRoom(int64_t bytes) const { return taken_ + bytes <= budget_; }
+  bool AllHoldersWait() const;
+  PooledMemory Give(int64_t bytes);
+  void GiveBack(PooledMemory& memory);
+  void SetMoving(const PooledMemory& memory);
+  void CountHeld(std::thread::id taker, int64_t bytes);
+
+  const int64_t budget_;
+  mutable std::mutex mutex_;
+  std::condition_variable given_back_;
+  int64_t taken_ = 0;                        // guarded by mutex_
+  int64_t peak_ = 0;                         // guarded by mutex_
+  int64_t moving_ = 0;                       // of what is taken; guarded by mutex_
+  std::map<std::thread::id, int64_t> held_;  // of what is taken and not moving, by taker; guarded by mutex_
+  std::list<Waiter> line_;                   // guarded by mutex_
+  int64_t kept_bytes_ = 0;                   // guarded by mutex_
+  std::multimap<size_t, std::unique_ptr<std::byte[]>> kept_;  // guarded by mutex_
+};
+
+}  // namespace assay::storage

@@ -1,0 +1,93 @@
+#include "storage/memory_pool.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "storage/conformance.h"
+
+namespace assay::storage {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(MemoryPool, CountsToTheByteWhatIsTakenAndGivenBack) {
+  MemoryPool pool(100);
+  {
+    const PooledMemory first = *pool.Take(60);
+    EXPECT_EQ(first.bytes().size(), 60u);
+    EXPECT_FALSE(pool.TryTake(41).has_value());
+    PooledMemory second = *pool.TryTake(40);
+    EXPECT_EQ(pool.taken(), 100);
+    const PooledMemory moved = std::move(second);
+    EXPECT_EQ(pool.taken(), 100);
+  }
+  EXPECT_EQ(pool.taken(), 0);
+  EXPECT_EQ(pool.peak(), 100);
+  const Status refused = pool.Take(101).status();
+  EXPECT_THAT(refused, HasCode(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(refused.message(), HasSubstr("memory budget"));
+}
+
+TEST(MemoryPool, WhoWaitsIsServedInOrder) {
+  MemoryPool pool(100);
+  std::optional<PooledMemory> held = *pool.Take(80);
+  std::atomic<int> next = 0;
+  std::vector<std::thread> threads;
+  // The second one would fit at once, and must not overtake the first.
+  for (const int bytes : {95, 10}) {
+    threads.emplace_back([&pool, &next, bytes] {
+      const PooledMemory memory = *pool.Take(bytes);
+      EXPECT_EQ(next++, bytes == 95 ? 0 : 1);
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(pool.TryTake(10).has_value());
+  }
+  EXPECT_EQ(next, 0);
+  held.reset();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(pool.taken(), 0);
+}
+
+TEST(MemoryPool, ACancelledWaitEnds) {
+  MemoryPool pool(10);
+  PooledMemory held = *pool.Take(10);
+  held.SetMoving();
+  std::atomic<bool> cancelled = false;
+  std::thread waiting([&] { EXPECT_THAT(pool.Take(1, &cancelled).status(), HasCode(ErrorCode::kAborted)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  cancelled = true;
+  waiting.join();
+  EXPECT_EQ(pool.taken(), 10);
+}
+
+TEST(MemoryPool, AThreadDoesNotWaitForItself) {
+  MemoryPool pool(10);
+  const PooledMemory held = *pool.Take(10);
+  EXPECT_THAT(pool.Take(5).status(), IsOk());
+  EXPECT_EQ(pool.peak(), 15);
+}
+
+TEST(MemoryPool, ThreadsDoNotWaitForEachOther) {
+  MemoryPool pool(10);
+  std::atomic<int> holders = 0;
+  const auto take_twice = [&] {
+    const PooledMemory first = *pool.Take(5);
+    ++holders;
+    while (holders < 2) {
+      std::this_thread::yield();
+    }
+    EXPECT_THAT(pool.Take(5).status(), IsOk());
+  };
+  std::thread other(take_twice);
+  take_twice();
+  other.join();
+  EXPECT_EQ(pool.taken(), 0);
+}
+
+}  // namespace
+}  // namespace assay::storage
