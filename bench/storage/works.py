@@ -30,6 +30,8 @@ SMALL = {"per_object": True, "at_least": {"put": 4, "get": 4}, "against": "boto3
 
 WORKS = [
     Work("object-512m", "one object of 512 MiB", "object", 512 * MIB),
+    Work("objects-64m", "8 objects of 64 MiB", "objects", 64 * MIB, 8),
+    Work("objects-8m", "64 objects of 8 MiB", "objects", 8 * MIB, 64),
     Work("object-2g", "one object of 2 GiB", "object", 2048 * MIB, fewer_turns={"s3fs": 1}),
     Work("objects-1m", "1,000 objects of 1 MiB", "objects", MIB, 1000, **SMALL),
     Work("objects-16k", "10,000 objects of 16 KiB", "objects", 16 << 10, 10_000, turns=2, **SMALL),

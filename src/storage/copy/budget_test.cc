@@ -44,8 +44,9 @@ TEST_P(BudgetTest, ManyWritersAndReadersStayWithin) {
       auto writer = store.OpenWriter(key, {.condition = {kind}});
       ASSERT_THAT(writer.status(), IsOk());
       for (size_t begin = 0; begin < content.size(); begin += kMiB) {
-        ASSERT_THAT((*writer)->Write(AsBytes(content).subspan(begin).first(std::min<size_t>(kMiB, content.size() - begin))),
-                    IsOk());
+        ASSERT_THAT(
+            (*writer)->Write(AsBytes(content).subspan(begin).first(std::min<size_t>(kMiB, content.size() - begin))),
+            IsOk());
       }
       ASSERT_THAT((*writer)->Commit().status(), IsOk());
       std::string back;
