@@ -28,8 +28,7 @@ class Group {
         own.write_token = RandomUid();
       }
       tokens_.push_back(own.write_token);
-      const auto write =
-          transfers_.Write(store_, object.key, {object.content}, std::move(own), std::move(watched));
+      const auto write = transfers_.Write(store_, object.key, {object.content}, std::move(own), std::move(watched));
       const std::lock_guard lock(mutex_);
       writes_.push_back(write);
       if (!failed_.ok()) {
@@ -103,8 +102,7 @@ Result<ObjectInfo> PublishGroup(Transfers& transfers, ObjectStore& store, std::s
   }
   const int64_t standing = group.TakeBack();
   const std::string rest = standing == 0 ? "" : fmt::format("; {} of its objects stand without it", standing);
-  return Status(failed.code(),
-                fmt::format("cannot publish {}: {}{}", store.Uri(marker.key), failed.message(), rest));
+  return Status(failed.code(), fmt::format("cannot publish {}: {}{}", store.Uri(marker.key), failed.message(), rest));
 }
 
 }  // namespace assay::storage
