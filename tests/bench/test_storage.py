@@ -8,7 +8,7 @@ from storage.works import OURS, PEERS, WORKS
 
 from storage import tables
 
-LARGE, SMALL = WORKS[0], WORKS[3]
+LARGE, SMALL = (next(work for work in WORKS if work.name == name) for name in ("object-512m", "objects-1m"))
 
 
 def row(rate, per_cpu, beyond_mib=10):
