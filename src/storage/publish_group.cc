@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
@@ -12,6 +15,26 @@
 
 namespace assay::storage {
 namespace {
+
+constexpr double kCancelPollSeconds = 0.05;
+
+Status CheckGroupKeys(const ObjectStore& store, std::span<const ObjectWrite> objects, const ObjectWrite& marker) {
+  std::set<std::string_view> keys = {marker.key};
+  for (const ObjectWrite& object : objects) {
+    if (!keys.insert(object.key).second) {
+      return Status::InvalidArgument(fmt::format("cannot publish {}: two of its group would be {} (give each its key)",
+                                                 store.Uri(marker.key), store.Uri(object.key)));
+    }
+  }
+  return Status::Ok();
+}
+
+/// With a token to know what it leaves by, whatever its condition.
+WriteOptions Signed(WriteOptions write) {
+  write.write_token = write.write_token.empty() ? RandomUid() : write.write_token;
+  write.metadata[std::string(kWriteTokenName)] = write.write_token;
+  return write;
+}
 
 class Group {
  public:
@@ -21,11 +44,11 @@ class Group {
   /// The status of the first that failed.
   Status WriteAll() {
     for (const ObjectWrite& object : objects_) {
-      TransferOptions watched{.priority = options_.priority};
-      watched.on_done = [this](const Result<ObjectInfo>& result) { Note(result.status()); };
       WriteOptions own = object.OptionsOr(options_);
-      if (own.condition.kind == WriteCondition::Kind::kAbsent && own.write_token.empty()) {
-        own.write_token = RandomUid();
+      TransferOptions watched{.priority = own.priority};
+      watched.on_done = [this](const Result<ObjectInfo>& result) { Note(result.status()); };
+      if (IsNew(object)) {
+        own = Signed(std::move(own));
       }
       tokens_.push_back(own.write_token);
       const auto write = transfers_.Write(store_, object.key, {object.content}, std::move(own), std::move(watched));
@@ -36,9 +59,13 @@ class Group {
       }
     }
     for (const auto& write : writes_) {
-      write->Wait();
+      while (!write->WaitFor(kCancelPollSeconds)) {
+        if (IsCancelled(options_.cancel)) {
+          Note(Status::Aborted("cancelled"));
+        }
+      }
     }
-    return failed_;
+    return failed_.ok() && IsCancelled(options_.cancel) ? Status::Aborted("cancelled") : failed_;
   }
 
   /// Of a group that is not published: how many of its objects stand all the same.
@@ -46,12 +73,11 @@ class Group {
     std::vector<std::string> created;
     int64_t standing = 0;
     for (size_t i = 0; i < objects_.size(); ++i) {
-      const bool wrote = writes_[i]->Wait().ok();
-      const bool was_absent = objects_[i].OptionsOr(options_).condition.kind == WriteCondition::Kind::kAbsent;
-      if (was_absent && (wrote || IsOurs(i))) {
+      // What was given up while the store published it may stand, and what stood may be another's by now.
+      if (IsNew(objects_[i]) && IsOurs(i)) {
         created.push_back(objects_[i].key);
       }
-      standing += wrote && !was_absent ? 1 : 0;
+      standing += writes_[i]->Wait().ok() && !IsNew(objects_[i]) ? 1 : 0;
     }
     for (const Status& removed : store_.RemoveMany(created)) {
       standing += removed.ok() ? 0 : 1;
@@ -60,7 +86,10 @@ class Group {
   }
 
  private:
-  /// What was given up while the store published it may stand.
+  bool IsNew(const ObjectWrite& object) const {
+    return object.OptionsOr(options_).condition.kind == WriteCondition::Kind::kAbsent;
+  }
+
   bool IsOurs(size_t i) {
     const auto standing = store_.Stat(objects_[i].key);
     return standing.ok() && *standing && WonEarlier(**standing, {{std::string(kWriteTokenName), tokens_[i]}});
@@ -81,28 +110,60 @@ class Group {
   ObjectStore& store_;
   const std::span<const ObjectWrite> objects_;
   const WriteOptions& options_;
-  std::vector<std::string> tokens_;  ///< by object; of those without a condition empty
+  std::vector<std::string> tokens_;  ///< by object; of those that replace others empty
   std::mutex mutex_;
   std::vector<std::shared_ptr<Transfer>> writes_;  // guarded by mutex_ while they run
   Status failed_;                                  // likewise
 };
 
+/// What is known of a marker whose write ended with an error.
+enum class MarkerFate { kStands, kAbsent, kUnknown };
+
+MarkerFate FateOf(ObjectStore& store, const ObjectWrite& marker, const WriteOptions& write, const Status& failed,
+                  std::optional<ObjectInfo>& standing) {
+  Result<std::optional<ObjectInfo>> found = store.Stat(marker.key);
+  if (found.ok() && *found && WonEarlier(**found, write.metadata)) {
+    standing = **found;
+    const auto checksum = standing->checksum;
+    const bool whole = standing->size == static_cast<int64_t>(marker.content.size()) &&
+                       (!checksum || *checksum == ChecksumOf(checksum->kind, marker.content));
+    return whole ? MarkerFate::kStands : MarkerFate::kUnknown;
+  }
+  // What the network ended may be on its way yet.
+  const bool ended_by_store = failed.code() != ErrorCode::kIo && failed.code() != ErrorCode::kAborted;
+  return found.ok() && ended_by_store ? MarkerFate::kAbsent : MarkerFate::kUnknown;
+}
+
 }  // namespace
 
 Result<ObjectInfo> PublishGroup(Transfers& transfers, ObjectStore& store, std::span<const ObjectWrite> objects,
                                 const ObjectWrite& marker, const WriteOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckGroupKeys(store, objects, marker));
+  const auto refuse = [&](const Status& failed, const std::string& rest) {
+    return Status(failed.code(), fmt::format("cannot publish {}: {}{}", store.Uri(marker.key), failed.message(), rest));
+  };
   Group group(transfers, store, objects, options);
   Status failed = group.WriteAll();
   if (failed.ok()) {
-    Result<ObjectInfo> published = store.Write(marker.key, std::span(&marker.content, 1), marker.OptionsOr(options));
+    const WriteOptions write = Signed(marker.OptionsOr(options));
+    Result<ObjectInfo> published = store.Write(marker.key, std::span(&marker.content, 1), write);
     if (published.ok()) {
       return published;
     }
     failed = published.status();
+    std::optional<ObjectInfo> standing;
+    switch (FateOf(store, marker, write, failed, standing)) {
+      case MarkerFate::kStands:
+        return *std::move(standing);
+      case MarkerFate::kUnknown:
+        return refuse(failed, fmt::format("; the marker may stand, so all {} objects are left (look whether it does)",
+                                          objects.size()));
+      case MarkerFate::kAbsent:
+        break;
+    }
   }
-  const int64_t standing = group.TakeBack();
-  const std::string rest = standing == 0 ? "" : fmt::format("; {} of its objects stand without it", standing);
-  return Status(failed.code(), fmt::format("cannot publish {}: {}{}", store.Uri(marker.key), failed.message(), rest));
+  const int64_t left = group.TakeBack();
+  return refuse(failed, left == 0 ? "" : fmt::format("; {} of its objects stand without it", left));
 }
 
 }  // namespace assay::storage

@@ -1,5 +1,10 @@
 #include "storage/publish_group.h"
 
+#include <atomic>
+#include <functional>
+
+#include "storage/decorator/forwarding_store.h"
+#include "storage/memory/memory_store.h"
 #include "storage/served_store.h"
 
 namespace assay::storage {
@@ -63,6 +68,87 @@ TEST_F(PublishGroupTest, AMarkerThatIsThereRefusesTheGroup) {
   const ObjectWrite again = {"step/marker", AsBytes("other"), &absent_};
   EXPECT_THAT(PublishGroup(transfers_, store(), shards, again).status(), HasCode(ErrorCode::kFailedPrecondition));
   EXPECT_FALSE(Exists("again"));
+}
+
+/// Objects in memory, behind a network that fails as a test wants it to.
+class FailingStore final : public ForwardingStore {
+ public:
+  FailingStore() : ForwardingStore(std::make_shared<MemoryStore>("test")) {}
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
+                           const WriteOptions& options) override {
+    if (before_write) {
+      before_write(key);
+    }
+    Result<ObjectInfo> written = inner().Write(key, buffers, options);
+    return key == loses_answer_of ? Result<ObjectInfo>(Status::Io("cannot write: the connection was reset")) : written;
+  }
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override {
+    return key == cannot_stat ? Status::Io("cannot stat: no route") : inner().Stat(key);
+  }
+  ObjectStore& beside() { return inner(); }
+  bool Exists(const std::string& key) { return inner().Stat(key)->has_value(); }
+
+  std::function<void(const std::string& key)> before_write;
+  std::string loses_answer_of;
+  std::string cannot_stat;
+};
+
+class FailingGroupTest : public testing::Test {
+ protected:
+  Result<ObjectInfo> Publish(const WriteOptions& options = {}) {
+    const std::vector<ObjectWrite> objects = {{"a", AsBytes("first"), &absent_}, {"b", AsBytes("second"), &absent_}};
+    return PublishGroup(in_order_, store_, objects, {"marker", AsBytes("all")}, options);
+  }
+
+  FailingStore store_;
+  Transfers in_order_{1};
+  const WriteOptions absent_{.condition = {WriteCondition::Kind::kAbsent}};
+};
+
+TEST_F(FailingGroupTest, AMarkerThatStandsThoughItsAnswerWasLostHasPublishedTheGroup) {
+  store_.loses_answer_of = "marker";
+  EXPECT_THAT(Publish().status(), IsOk());
+  EXPECT_TRUE(store_.Exists("marker"));
+  EXPECT_TRUE(store_.Exists("a") && store_.Exists("b"));
+}
+
+TEST_F(FailingGroupTest, WhereTheMarkerMayStandItsObjectsDo) {
+  store_.loses_answer_of = "marker";
+  store_.cannot_stat = "marker";
+  const Status failed = Publish().status();
+  EXPECT_THAT(failed, HasCode(ErrorCode::kIo));
+  EXPECT_THAT(failed.message(), HasSubstr("the marker may stand"));
+  EXPECT_TRUE(store_.Exists("a") && store_.Exists("b"));
+}
+
+TEST_F(FailingGroupTest, ACancelledGroupIsGivenUp) {
+  std::atomic<bool> cancel = false;
+  store_.before_write = [&cancel](const std::string& key) { cancel = key == "b"; };
+  EXPECT_THAT(Publish({.cancel = &cancel}).status(), HasCode(ErrorCode::kAborted));
+  EXPECT_THAT(store_.beside().List({})->objects, IsEmpty());
+}
+
+TEST_F(FailingGroupTest, WhatAnotherHasWrittenMeanwhileStays) {
+  store_.before_write = [this](const std::string& key) {
+    const Bytes other = AsBytes("another's");
+    if (key == "b") {
+      ASSERT_THAT(store_.beside().Remove("a"), IsOk());
+      ASSERT_THAT(store_.beside().Write("a", std::span(&other, 1), {}).status(), IsOk());
+      ASSERT_THAT(store_.beside().Write("b", std::span(&other, 1), {}).status(), IsOk());
+    }
+  };
+  EXPECT_THAT(Publish().status(), HasCode(ErrorCode::kFailedPrecondition));
+  EXPECT_TRUE(store_.Exists("a") && store_.Exists("b"));
+}
+
+TEST_F(FailingGroupTest, AKeyIsThatOfOneObject) {
+  const ObjectWrite once = {"a", AsBytes("first")};
+  const std::vector<ObjectWrite> twice = {once, {"a", AsBytes("second")}};
+  EXPECT_THAT(PublishGroup(in_order_, store_, twice, {"marker", AsBytes("all")}).status(),
+              HasCode(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(PublishGroup(in_order_, store_, std::span(&once, 1), {"a", AsBytes("all")}).status(),
+              HasCode(ErrorCode::kInvalidArgument));
+  EXPECT_FALSE(store_.Exists("a"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "storage/transfers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 
 namespace assay::storage {
@@ -14,6 +15,11 @@ const Result<ObjectInfo>& Transfer::Wait() const {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return result_.has_value(); });
   return *result_;
+}
+
+bool Transfer::WaitFor(double seconds) const {
+  std::unique_lock lock(mutex_);
+  return ended_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return result_.has_value(); });
 }
 
 void Transfer::Run() {
@@ -91,7 +97,8 @@ std::shared_ptr<Transfer> Transfers::Start(Transfer::Work work, TransferOptions 
     transfer->Cancel();
   }
   waiting_.emplace(options.priority, transfer);
-  if (idle_ < waiting_.size() && threads_.size() < lanes_) {
+  // What an end starts while all are given up is taken by the thread that tells of that end.
+  if (!stopping_ && idle_ < waiting_.size() && threads_.size() < lanes_) {
     threads_.emplace_back([this] { Serve(); });
   } else {
     changed_.notify_all();

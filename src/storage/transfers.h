@@ -24,6 +24,8 @@ class Transfer {
   bool done() const;
   /// Waits for its end. What it read or wrote is then the caller's again.
   const Result<ObjectInfo>& Wait() const;
+  /// Whether it ends within so long.
+  bool WaitFor(double seconds) const;
   /// Ends it soon, with ErrorCode::kAborted, unless it has ended before.
   void Cancel() { cancelled_ = true; }
 

@@ -181,6 +181,43 @@ TEST_F(TransfersTest, OneMayStartTheNextFromItsEnd) {
   EXPECT_TRUE(store.Stat("marker")->has_value());
 }
 
+TEST_F(TransfersTest, WhatAnEndStartsWhileAllAreGivenUpIsCancelled) {
+  ObjectStore& store = Serve("bandwidth: {connection: 1MiB}\n");
+  const std::string content = RandomContent(4 * kPartBytes, 1);
+  std::vector<std::shared_ptr<Transfer>> late;
+  {
+    Transfers transfers(8);
+    transfers.Write(store, "key", {AsBytes(content)}, {}, {.on_done = [&](const Result<ObjectInfo>&) {
+                      for (int i = 0; i < 4; ++i) {
+                        late.push_back(transfers.Write(store, std::to_string(i), {AsBytes(content)}));
+                      }
+                    }});
+    ASSERT_TRUE(WaitUntil([this] { return received() > 0; }));
+  }
+  ASSERT_EQ(late.size(), 4u);
+  for (const auto& write : late) {
+    ASSERT_TRUE(write->done());
+    EXPECT_THAT(write->Wait().status(), HasCode(ErrorCode::kAborted));
+  }
+}
+
+/// Cancels once the store has said that an object stands.
+class CancelAfterPut final : public RequestObserver {
+ public:
+  void OnRequest(const RequestRecord& record) override { cancel = cancel || record.http_status == 200; }
+  std::atomic<bool> cancel = false;
+};
+
+TEST(Cancelled, WhatStandsByThenIsWritten) {
+  const auto observer = std::make_shared<CancelAfterPut>();
+  ServedStore served("s3://test/", {}, {.observer = observer});
+  const Bytes content = AsBytes("content");
+  EXPECT_THAT(served.store().Write("one", std::span(&content, 1), {.cancel = &observer->cancel}).status(), IsOk());
+  observer->cancel = false;
+  const ObjectWrite write = {"of many", content};
+  EXPECT_THAT(served.store().WriteMany(std::span(&write, 1), {.cancel = &observer->cancel}).front(), IsOk());
+}
+
 /// Parts of two objects over two connections: a small object does not wait until a large one is over.
 TEST_F(TransfersTest, ALargeObjectLeavesOthersTheirTurn) {
   ObjectStore& store = Serve("bandwidth: {connection: 20MiB}\n", 2);

@@ -134,7 +134,8 @@ CallResult ConditionProbe::WriteAgain(Publishing way, const ObjectInfo& standing
       WholePut put(context_, standing.key, {content}, options);
       CallGroup calls(context_, {.in_flight = 1, .cancel = options.cancel});
       calls.Add(put.MakeCall());
-      const Status status = put.Finish(calls.WaitAll()).status();
+      [[maybe_unused]] const Status run = calls.WaitAll();
+      const Status status = put.Finish().status();
       return {status, put.result().failure};
     }
     case Publishing::kCopy:

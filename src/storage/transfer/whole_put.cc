@@ -43,12 +43,11 @@ std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& 
   return read.failure;
 }
 
-Result<ObjectInfo> WholePut::Finish(const Status& run) {
+Result<ObjectInfo> WholePut::Finish() {
   if (!result_.status.ok()) {
     const auto checksum = [this] { return ChecksumSource(pieces_, context_.dialect->traits().checksum).checksum(); };
     return SettlePublish(context_, {.key = key_, .token = token_, .bytes = bytes_, .checksum = checksum}, result_);
   }
-  ASSAY_RETURN_IF_ERROR(run);
   info_.key = key_;
   info_.size = bytes_;
   if (options_.progress) {
@@ -63,7 +62,9 @@ Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, 
   WholePut put(context, key, std::move(pieces), options);
   CallGroup calls(context, {.cancel = options.cancel, .priority = options.priority});
   calls.Add(put.MakeCall());
-  return put.Finish(calls.WaitAll());
+  // The call has told its own end: what the store has written by the time of a cancellation is written.
+  [[maybe_unused]] const Status run = calls.WaitAll();
+  return put.Finish();
 }
 
 }  // namespace assay::storage

@@ -22,9 +22,9 @@ class WholePut {
 
   /// To be run, once.
   std::unique_ptr<StoreCall> MakeCall();
-  /// What became of it; `run` is how its call group ended. A conditional write whose answer was lost and that then
-  /// finds its own object has won, if that is what was sent. May ask the store.
-  Result<ObjectInfo> Finish(const Status& run);
+  /// What became of it, once its call is done. A conditional write whose answer was lost and that then finds its own
+  /// object has won, if that is what was sent. May ask the store.
+  Result<ObjectInfo> Finish();
   /// How the call ended.
   const CallResult& result() const { return result_; }
 
