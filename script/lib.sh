@@ -109,6 +109,30 @@ setup_python() {
     done
 }
 
+# The environment of packages that contradict those of .venv, a folder within it.
+apart_dir() { echo "$venv/apart/$1"; }
+
+# make_python_apart NAME: has its own packages first and those of .venv behind them; what its packages say they need is
+# not asked about, for .venv may have another version.
+make_python_apart() {
+    local apart packages
+    apart=$(apart_dir "$1")
+    rm -rf "$apart" && "$venv/bin/python" -m venv "$apart" || return 1
+    packages=$(cd "$apart" && echo lib/python3*/site-packages)
+    echo "../../../../../$packages" >"$apart/$packages/behind.pth" &&
+        "$apart/bin/pip" install --disable-pip-version-check --no-compile --no-deps -r "$root/tools/requirements-$1.txt"
+}
+
+# setup_python_apart NAME: the pinned packages of tools/requirements-NAME.txt in an environment of their own.
+setup_python_apart() {
+    local stamp
+    stamp=$(apart_dir "$1")/.requirements.sha256
+    if ! sha256sum --status --check "$stamp" 2>/dev/null; then
+        step "Making an environment apart ($1)" make_python_apart "$1"
+        sha256sum "$root/tools/requirements-$1.txt" >"$stamp"
+    fi
+}
+
 install_node_packages() {
     mkdir -p "$node_dir" && cp "$root"/tools/package.json "$root"/tools/package-lock.json "$node_dir" &&
         npm ci --prefix "$node_dir" --no-audit --no-fund

@@ -1,0 +1,17 @@
+"""mosaicml-streaming as it is installed, whose image data sets want a torchvision that there is none of.
+
+Every wheel of torchvision is of one libtorch, and those on PyPI of a CUDA one: it cannot be imported beside another.
+"""
+
+import sys
+import types
+
+import transformers.feature_extraction_utils
+import transformers.models.auto.tokenization_auto  # noqa: F401: both look for torchvision, and must not find this one
+
+for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.transforms.functional"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["torchvision.datasets"].VisionDataset = object
+sys.modules["torchvision.transforms.functional"].to_tensor = None
+
+import streaming  # noqa: E402, F401
