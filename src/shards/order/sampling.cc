@@ -36,6 +36,27 @@ Status CheckWeight(const StreamShape& stream) {
   return Status::Ok();
 }
 
+enum class Weighting { kNone, kRelative, kAbsolute };
+
+/// Refuses weights that contradict each other.
+Result<Weighting> WeightingOf(std::span<const StreamShape> streams) {
+  if (streams.empty()) {
+    return Status::InvalidArgument("there are no streams");
+  }
+  const bool relative = streams[0].weight.proportion.has_value();
+  bool absolute = false;
+  for (const StreamShape& stream : streams) {
+    ASSAY_RETURN_IF_ERROR(CheckWeight(stream));
+    absolute = absolute || stream.weight.repeat || stream.weight.choose;
+    if (stream.weight.proportion.has_value() != relative) {
+      return Status::InvalidArgument(
+          fmt::format("stream '{}' has {} proportion and '{}' has {}: give one to all streams or to none", stream.name,
+                      relative ? "no" : "a", streams[0].name, relative ? "one" : "none"));
+    }
+  }
+  return relative ? Weighting::kRelative : absolute ? Weighting::kAbsolute : Weighting::kNone;
+}
+
 /// Whole samples by relative weights; what rounding leaves goes to streams that the seed draws.
 StreamShares ShareBy(std::vector<double> weights, int64_t epoch_size, uint64_t seed) {
   StreamShares shares{.choose = {}, .proportion = std::move(weights), .epoch_size = epoch_size};
@@ -162,19 +183,9 @@ int64_t StreamShape::samples() const {
 }
 
 Result<StreamShares> ApplyWeights(std::span<const StreamShape> streams, int64_t epoch_size, uint64_t seed) {
-  if (streams.empty()) {
-    return Status::InvalidArgument("there are no streams");
-  }
-  bool weighted = false;
-  for (const StreamShape& stream : streams) {
-    ASSAY_RETURN_IF_ERROR(CheckWeight(stream));
-    const StreamWeight& weight = stream.weight;
-    weighted = weighted || weight.proportion || weight.repeat || weight.choose;
-    if (weight.proportion.has_value() != streams[0].weight.proportion.has_value()) {
-      return Status::InvalidArgument(
-          fmt::format("stream '{}' has {} proportion and '{}' has {}: give one to all streams or to none", stream.name,
-                      weight.proportion ? "a" : "no", streams[0].name, weight.proportion ? "none" : "one"));
-    }
+  ASSAY_ASSIGN_OR_RETURN(const Weighting weighting, WeightingOf(streams));
+  if (weighting == Weighting::kAbsolute && epoch_size != 0) {
+    return Status::InvalidArgument("an epoch size needs proportions, or streams without weights");
   }
   int64_t samples = 0;
   std::vector<double> weights;
@@ -182,16 +193,12 @@ Result<StreamShares> ApplyWeights(std::span<const StreamShape> streams, int64_t 
     samples += stream.samples();
     weights.push_back(stream.weight.proportion.value_or(static_cast<double>(stream.samples())));
   }
-  const bool relative = streams[0].weight.proportion.has_value();
-  if (!relative && weighted && epoch_size != 0) {
-    return Status::InvalidArgument("an epoch size needs proportions, or streams without weights");
-  }
-  if (relative && NumpySum(weights) == 0) {
+  if (NumpySum(weights) == 0) {
     return Status::InvalidArgument("the proportions of all streams are 0");
   }
-  StreamShares shares = relative || (!weighted && epoch_size != 0)
-                            ? ShareBy(std::move(weights), epoch_size == 0 ? samples : epoch_size, seed)
-                            : ShareAbsolutely(streams);
+  const bool relative = weighting == Weighting::kRelative || epoch_size != 0;
+  StreamShares shares =
+      relative ? ShareBy(std::move(weights), epoch_size == 0 ? samples : epoch_size, seed) : ShareAbsolutely(streams);
   if (shares.epoch_size < 1 || shares.epoch_size > kMostSamples || samples > kMostSamples) {
     return Status::InvalidArgument(
         fmt::format("an epoch has 1 to {} samples, and not {} of {}", kMostSamples, shares.epoch_size, samples));
