@@ -1,13 +1,14 @@
 """mosaicml-streaming as it is installed, whose image data sets want a torchvision that there is none of.
 
 Every wheel of torchvision is of one libtorch, and those on PyPI of a CUDA one: it cannot be imported beside another.
+transformers looks for it, too, and must not find this one.
 """
 
 import sys
 import types
 
-import transformers.feature_extraction_utils
-import transformers.models.auto.tokenization_auto  # noqa: F401: both look for torchvision, and must not find this one
+import transformers.feature_extraction_utils  # noqa: F401
+import transformers.models.auto.tokenization_auto  # noqa: F401
 
 for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.transforms.functional"):
     sys.modules[name] = types.ModuleType(name)
