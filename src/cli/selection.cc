@@ -42,6 +42,36 @@ Status KeepOnly(const char* key, const std::vector<std::string>& wanted, bool wh
   return Status::Ok();
 }
 
+/// Leaves what the selection's host, machines and commit have measured.
+Status KeepSelected(const Selection& selection, std::vector<Measurement>& measurements) {
+  const auto given = [](const std::string& text) {
+    return text.empty() ? std::vector<std::string>() : std::vector{text};
+  };
+  ASSAY_RETURN_IF_ERROR(KeepOnly("host", given(selection.host), /*whole=*/true, measurements));
+  ASSAY_RETURN_IF_ERROR(KeepOnly("machine", selection.machines, /*whole=*/true, measurements));
+  return KeepOnly("commit", given(selection.commit), /*whole=*/false, measurements);
+}
+
+/// Of a larger space nobody reads what is missing as a list.
+constexpr int64_t kLargestListedSpace = 20'000;
+
+void AddUnmeasured(const experiment::BoundSpace& space, Selected& selected) {
+  std::set<int64_t> measured;
+  for (const Measurement& measurement : selected.measurements) {
+    if (const auto index = space.IndexOf(measurement.parameterized_id, measurement.entity)) {
+      measured.insert(*index);
+    }
+  }
+  for (int64_t i = 0; space.size() <= kLargestListedSpace && i < space.size(); ++i) {
+    if (!measured.contains(i)) {
+      experiment::BoundPoint point = space.At(i);
+      selected.unmeasured.push_back({.experiment = std::string(point.experiment->id()),
+                                     .parameterized_id = std::move(point.parameterized_id),
+                                     .entity = std::move(point.entity)});
+    }
+  }
+}
+
 Result<Selected> SelectSpace(const Selection& selection, samplestore::SampleStore& store, bool with_series) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(selection.space));
   Selected selected;
@@ -49,6 +79,8 @@ Result<Selected> SelectSpace(const Selection& selection, samplestore::SampleStor
   selected.planned_points = space.size();
   selected.title = space.space().name.empty() ? selection.space : space.space().name;
   selected.description = space.space().description;
+  ASSAY_RETURN_IF_ERROR(KeepSelected(selection, selected.measurements));
+  AddUnmeasured(space, selected);
   return selected;
 }
 
@@ -59,6 +91,7 @@ Result<Selected> SelectExperiment(const Selection& selection, samplestore::Sampl
   Selected selected;
   ASSAY_ASSIGN_OR_RETURN(selected.measurements, store.List(filter, with_series));
   selected.title = selection.experiment;
+  ASSAY_RETURN_IF_ERROR(KeepSelected(selection, selected.measurements));
   return selected;
 }
 
@@ -81,15 +114,8 @@ Result<Selected> Select(const Selection& selection, bool with_series) {
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store,
                          samplestore::OpenStore(selection.store, samplestore::StoreAccess::kReadOnly));
-  ASSAY_ASSIGN_OR_RETURN(Selected selected, selection.space.empty() ? SelectExperiment(selection, *store, with_series)
-                                                                    : SelectSpace(selection, *store, with_series));
-  const auto given = [](const std::string& text) {
-    return text.empty() ? std::vector<std::string>() : std::vector{text};
-  };
-  ASSAY_RETURN_IF_ERROR(KeepOnly("host", given(selection.host), /*whole=*/true, selected.measurements));
-  ASSAY_RETURN_IF_ERROR(KeepOnly("machine", selection.machines, /*whole=*/true, selected.measurements));
-  ASSAY_RETURN_IF_ERROR(KeepOnly("commit", given(selection.commit), /*whole=*/false, selected.measurements));
-  return selected;
+  return selection.space.empty() ? SelectExperiment(selection, *store, with_series)
+                                 : SelectSpace(selection, *store, with_series);
 }
 
 }  // namespace assay::cli

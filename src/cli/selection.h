@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "report/result_set.h"
 #include "samplestore/measurement.h"
 
 namespace assay::cli {
@@ -23,7 +24,9 @@ struct Selection {
 struct Selected {
   std::vector<samplestore::Measurement> measurements;
   int64_t planned_points = 0;  ///< of the space, times experiments; 0: there is no space
-  std::string title;           ///< of the space; else the experiment
+  /// Points of the space without a measurement among these, where the space is small enough to be gone through.
+  std::vector<report::UnmeasuredPoint> unmeasured;
+  std::string title;  ///< of the space; else the experiment
   std::string description;
 };
 

@@ -109,11 +109,22 @@ struct PublishedFixedCosts {
   std::map<std::string, double> fixed_seconds;  ///< published, by value of `property`
 };
 
+/// A target that was foretold, and the one that it foretells: both in one unit.
+struct Prediction {
+  std::string title;  ///< "Peak tensor memory"
+  std::string text;   ///< how, and of what
+  std::string target;
+  std::string predicted;
+  std::string unit;  ///< for people
+  double factor = 1;
+};
+
 /// What a report of the experiment's points has beside what every report has.
 struct ReportSections {
   std::string loss_of = {};  ///< what a step's loss is the mean of: "images"; empty: it has none
   std::vector<MemoryPhase> memory_phases = {};
   std::vector<Breakdown> breakdowns = {};
+  std::vector<Prediction> predictions = {};
   std::vector<PublishedFigures> published = {};
   std::optional<PublishedFixedCosts> fixed_costs = {};
 };

@@ -1,6 +1,9 @@
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
+#include "measure/significance.h"
 #include "measure/statistics.h"
 
 namespace assay::measure {
@@ -67,8 +70,23 @@ double SolveUpperTail(UpperTail upper_tail, double p) {
 }  // namespace
 
 double StudentQuantile(double p, double degrees_of_freedom) {
+  // Tables ask ten thousand times for the same few.
+  constexpr size_t kMostKept = 1000;
+  thread_local std::map<std::pair<double, double>, double> kept;
+  const auto found = kept.find({p, degrees_of_freedom});
+  if (found != kept.end()) {
+    return found->second;
+  }
   const auto upper_tail = [&](double t) { return StudentUpperTail(t, degrees_of_freedom); };
-  return p < 0.5 ? -SolveUpperTail(upper_tail, p) : SolveUpperTail(upper_tail, 1 - p);
+  const double quantile = p < 0.5 ? -SolveUpperTail(upper_tail, p) : SolveUpperTail(upper_tail, 1 - p);
+  if (kept.size() < kMostKept) {
+    kept.emplace(std::pair(p, degrees_of_freedom), quantile);
+  }
+  return quantile;
+}
+
+double StudentTwoSided(double t, double degrees_of_freedom) {
+  return 2 * StudentUpperTail(std::abs(t), degrees_of_freedom);
 }
 
 }  // namespace assay::measure

@@ -48,6 +48,8 @@ struct MeanEstimate {
 inline constexpr int64_t kFewestForInterval = 3;         ///< independent values: runs, pairs
 inline constexpr int64_t kFewestForBatchedInterval = 8;  ///< values in the order of time: four batches of two
 
+inline constexpr int64_t kBatches = 10;  ///< that values in the order of time are cut into
+
 /// Mean of independent values, with Student's t.
 MeanEstimate MeanInterval(std::span<const double> values, double confidence = 0.95);
 
@@ -55,7 +57,7 @@ MeanEstimate MeanInterval(std::span<const double> values, double confidence = 0.
 /// cut into batches whose means are nearly independent, and Student's t is applied to these (Law & Kelton, "Simulation
 /// Modeling and Analysis", batch means). `batches` is lowered so that each has two values at least. Batches may differ
 /// in length by one.
-MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence = 0.95, int64_t batches = 10);
+MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence = 0.95, int64_t batches = kBatches);
 
 /// sum(amounts) / sum(seconds) over steps in the order of time, with an interval by batch means of the residuals
 /// amount - ratio x seconds (Cochran, "Sampling Techniques", 1977, section 6.3): a step that took long because it had

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -56,12 +57,6 @@ Samples SamplesOf(const ResultSet& results, const std::vector<const Configuratio
   return samples;
 }
 
-bool SameButForBatch(const ResultSet& results, const Configuration& a, const Configuration& b) {
-  return std::all_of(results.varying().begin(), results.varying().end(), [&](const std::string& property) {
-    return IsBatchSize(results, property) || a.At(property) == b.At(property);
-  });
-}
-
 std::string LabelOf(const ResultSet& results, const Configuration& configuration) {
   std::vector<std::string> parts;
   for (const std::string& property : results.varying()) {
@@ -72,16 +67,20 @@ std::string LabelOf(const ResultSet& results, const Configuration& configuration
   return Join(parts, ", ");
 }
 
+/// Configurations that differ in the batch size alone, in the order of the result set.
 std::vector<std::vector<const Configuration*>> SeriesOverBatch(const ResultSet& results) {
   std::vector<std::vector<const Configuration*>> series;
+  std::map<std::vector<uint32_t>, size_t> series_of;
   for (const Configuration& configuration : results.configurations()) {
-    const auto same = [&](const auto& points) { return SameButForBatch(results, *points.front(), configuration); };
-    const auto found = std::find_if(series.begin(), series.end(), same);
-    if (found == series.end()) {
-      series.push_back({&configuration});
-    } else {
-      found->push_back(&configuration);
+    std::vector<uint32_t> place;
+    for (const Axis& axis : results.axes()) {
+      place.push_back(IsBatchSize(results, axis.property) ? 0 : axis.codes[configuration.index]);
     }
+    const auto [at, is_new] = series_of.emplace(std::move(place), series.size());
+    if (is_new) {
+      series.emplace_back();
+    }
+    series[at->second].push_back(&configuration);
   }
   return series;
 }
@@ -102,6 +101,19 @@ double SamplesPerBatch(const ResultSet& results, const std::vector<const Configu
     }
   }
   return 1;
+}
+
+/// What of machines a line was measured on, and under which conditions.
+std::vector<space::Value> MachineOf(const ResultSet& results, const CostLine& line) {
+  constexpr std::array kOfMachines = {experiment::Role::kGpus, experiment::Role::kMachine};
+  std::vector<space::Value> machine;
+  for (const std::string& property : results.declared().PropertiesWith(kOfMachines)) {
+    machine.push_back(ValueAt(*line.points.front(), property));
+  }
+  for (const std::string& condition : results.conditions()) {
+    machine.push_back(line.points.front()->At(condition));
+  }
+  return machine;
 }
 
 std::string WhyForbidden(const CostLine& line, double batch_size, const Demand& demand) {
@@ -189,13 +201,49 @@ std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<M
   return lines;
 }
 
-bool OnTheSameMachine(const ResultSet& results, const CostLine& a, const CostLine& b) {
-  constexpr std::array kOfMachines = {experiment::Role::kGpus, experiment::Role::kMachine};
-  const auto alike = [&](std::string_view property) {
-    return ValueAt(*a.points.front(), property) == ValueAt(*b.points.front(), property);
-  };
-  return std::ranges::all_of(results.declared().PropertiesWith(kOfMachines), alike) &&
-         std::ranges::all_of(results.conditions(), alike);
+std::vector<Crossing> FindCrossings(const ResultSet& results, const std::vector<CostLine>& lines) {
+  std::map<std::vector<space::Value>, std::vector<const CostLine*>> of_machine;
+  for (const CostLine& line : lines) {
+    if (line.sizes >= kFewestForFit) {
+      of_machine[MachineOf(results, line)].push_back(&line);
+    }
+  }
+  std::vector<Crossing> crossings;
+  for (const auto& [machine, alike] : of_machine) {
+    for (size_t i = 0; i < alike.size(); ++i) {
+      for (size_t j = i + 1; j < alike.size(); ++j) {
+        const auto crossover = measure::CrossoverOf(alike[i]->share_seconds(), alike[j]->share_seconds());
+        const double trusted = 2 * std::min(alike[i]->largest_batch, alike[j]->largest_batch);
+        if (crossover && crossover->x >= 1 && crossover->x <= trusted) {
+          const bool second = crossover->second_is_lower_beyond;
+          crossings.push_back({alike[second ? j : i], alike[second ? i : j], crossover->x});
+        }
+      }
+    }
+  }
+  return crossings;
+}
+
+std::vector<Foretold> ForetellByOthers(const ResultSet& results, const std::vector<CostLine>& lines,
+                                       const std::vector<Metric>& metrics) {
+  std::vector<Foretold> foretold;
+  const Metric* step = FindMetric(metrics, MetricKind::kStepSeconds);
+  for (const CostLine& line : lines) {
+    if (line.sizes < kFewestForFit) {
+      continue;
+    }
+    for (const Configuration* point : line.points) {
+      std::vector<const Configuration*> others = line.points;
+      std::erase(others, point);
+      const Samples samples = SamplesOf(results, others, step);
+      const auto fit = measure::FitLine(samples.batch, samples.value);
+      const std::optional<double> batch = BatchOf(results, *point);
+      if (fit && batch) {
+        foretold.push_back({point, fit->At(*batch), std::set(samples.batch.begin(), samples.batch.end()).size()});
+      }
+    }
+  }
+  return foretold;
 }
 
 std::vector<Prediction> Recommend(const std::vector<CostLine>& lines, const Demand& demand) {

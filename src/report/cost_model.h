@@ -36,9 +36,30 @@ struct CostLine {
 /// pointers into `results`.
 std::vector<CostLine> FitCostLines(const ResultSet& results, const std::vector<Metric>& metrics);
 
-/// The two lines were measured on as much of machines (GPUs, ranks, nodes), and under the same conditions
-/// (report/conditions.h).
-bool OnTheSameMachine(const ResultSet& results, const CostLine& a, const CostLine& b);
+/// Below so many batch sizes a line proves nothing: through any two points there is one.
+inline constexpr size_t kFewestForFit = 3;
+
+/// A batch size from which on one line costs less than another.
+struct Crossing {
+  const CostLine* winner = nullptr;
+  const CostLine* loser = nullptr;
+  double batch_size = 0;
+};
+
+/// All crossings within twice what was measured, of lines with kFewestForFit sizes that were measured on as much of
+/// machines (GPUs, ranks, nodes), and under the same conditions (report/conditions.h).
+std::vector<Crossing> FindCrossings(const ResultSet& results, const std::vector<CostLine>& lines);
+
+/// The step time of a point as the line through the other batch sizes of its series has it.
+struct Foretold {
+  const Configuration* point = nullptr;
+  double step_seconds = 0;
+  size_t sizes = 0;  ///< that it was foretold from
+};
+
+/// Of lines with kFewestForFit sizes each point; nothing of the others.
+std::vector<Foretold> ForetellByOthers(const ResultSet& results, const std::vector<CostLine>& lines,
+                                       const std::vector<Metric>& metrics);
 
 /// What is asked of Recommend().
 struct Demand {

@@ -75,8 +75,7 @@ TEST_F(CostModelTest, TwoMachinesMakeTwoLines) {
   EXPECT_NEAR(lines[0].step_seconds.slope, 0.01, 1e-9);
   EXPECT_NEAR(lines[1].step_seconds.slope, 0.1, 1e-9);
   EXPECT_EQ(lines[0].sizes, 2);
-  EXPECT_FALSE(OnTheSameMachine(results, lines[0], lines[1]));
-  EXPECT_TRUE(OnTheSameMachine(results_, lines_[0], lines_[1]));
+  EXPECT_TRUE(FindCrossings(results, lines).empty());
 }
 
 TEST_F(CostModelTest, LinesOnOtherNumbersOfRanksAreOtherMachines) {
@@ -87,7 +86,7 @@ TEST_F(CostModelTest, LinesOnOtherNumbersOfRanksAreOtherMachines) {
   const ResultSet results(runs_);
   const std::vector<CostLine> lines = FitCostLines(results, metrics_);
   ASSERT_EQ(lines.size(), 2);
-  EXPECT_FALSE(OnTheSameMachine(results, lines[0], lines[1]));
+  EXPECT_TRUE(FindCrossings(results, lines).empty());
 }
 
 TEST_F(CostModelTest, LinesOnOtherNumbersOfRanksAreOtherMachinesWhereTheRanksAreAParameter) {
@@ -99,7 +98,40 @@ TEST_F(CostModelTest, LinesOnOtherNumbersOfRanksAreOtherMachinesWhereTheRanksAre
   const ResultSet results(runs_);
   const std::vector<CostLine> lines = FitCostLines(results, metrics_);
   ASSERT_EQ(lines.size(), 2);
-  EXPECT_FALSE(OnTheSameMachine(results, lines[0], lines[1]));
+  EXPECT_TRUE(FindCrossings(results, lines).empty());
+}
+
+TEST_F(CostModelTest, LinesOfOneMachineCrossWhereTheyMeet) {
+  const std::vector<Crossing> crossings = FindCrossings(results_, lines_);
+  ASSERT_EQ(crossings.size(), 1);
+  EXPECT_EQ(crossings[0].winner->label, "gemini");
+  EXPECT_EQ(crossings[0].loser->label, "torch_ddp");
+  EXPECT_NEAR(crossings[0].batch_size, 18, 1e-6);
+}
+
+TEST_F(CostModelTest, LinesThroughTwoPointsCrossNothingAndForetellNothing) {
+  std::erase_if(runs_, [](const auto& run) { return run.entity.at("batch_size") == space::Value(int64_t{64}); });
+  const ResultSet results(runs_);
+  const std::vector<CostLine> lines = FitCostLines(results, metrics_);
+  ASSERT_EQ(lines.size(), 2);
+  EXPECT_TRUE(FindCrossings(results, lines).empty());
+  EXPECT_TRUE(ForetellByOthers(results, lines, metrics_).empty());
+}
+
+TEST_F(CostModelTest, APointIsForetoldByTheOthersAlone) {
+  for (samplestore::Measurement& run : runs_) {
+    if (run.entity.at("batch_size") == space::Value(int64_t{64})) {
+      run.properties["step_seconds_median"] = 99.0;
+    }
+  }
+  const ResultSet results(runs_);
+  for (const Foretold& foretold : ForetellByOthers(results, FitCostLines(results, metrics_), metrics_)) {
+    EXPECT_EQ(foretold.sizes, 2);
+    if (foretold.point->At("batch_size") == space::Value(int64_t{64})) {
+      const bool gemini = foretold.point->At("plugin") == space::Value(std::string("gemini"));
+      EXPECT_NEAR(foretold.step_seconds, gemini ? 0.84 : 1.3, 1e-9) << "what was measured there does not count";
+    }
+  }
 }
 
 TEST_F(CostModelTest, RecommendsTheFastestThatFits) {

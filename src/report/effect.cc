@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "measure/significance.h"
 #include "measure/statistics.h"
 #include "report/estimate.h"
 #include "report/format.h"
@@ -24,17 +25,17 @@ bool IsNumber(const Value& value) {
   return std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-/// The only value that the configurations with `value` of `property` have of `other`; nothing when there are several.
-std::optional<Value> OnlyValue(const ResultSet& results, const std::string& property, const Value& value,
-                               const std::string& other) {
-  std::optional<Value> only;
-  for (const Configuration& configuration : results.configurations()) {
-    if (configuration.At(property) == value && only.value_or(configuration.At(other)) != configuration.At(other)) {
+/// The only code that the configurations with `code` on `axis` have on `other`; nothing when there are several.
+std::optional<uint32_t> OnlyCode(const Axis& axis, uint32_t code, const Axis& other) {
+  std::optional<uint32_t> only;
+  for (size_t i = 0; i < axis.codes.size(); ++i) {
+    if (axis.codes[i] != code) {
+      continue;
+    }
+    if (only.value_or(other.codes[i]) != other.codes[i]) {
       return std::nullopt;
     }
-    if (configuration.At(property) == value) {
-      only = configuration.At(other);
-    }
+    only = other.codes[i];
   }
   return only;
 }
@@ -46,22 +47,35 @@ struct Compared {
   Effect effect;
 };
 
-std::optional<Compared> CompareThroughput(const ResultSet& results, const Metric& throughput,
-                                          const std::string& property, const Value& from, const Value& to) {
-  Comparison comparison = Compare(results, property, from, to);
-  std::vector<MatchedPair> pairs = MatchedPairs(results, comparison);
-  const std::optional<Effect> effect = EffectOn(pairs, throughput);
-  return effect ? std::optional<Compared>({std::move(comparison), std::move(pairs), *effect}) : std::nullopt;
-}
+/// Compares the throughput at values of properties, and counts how often there was something to compare.
+class Comparer {
+ public:
+  Comparer(const ResultSet& results, const Metric& throughput) : results_(results), throughput_(throughput) {}
+
+  const ResultSet& results() const { return results_; }
+  size_t comparisons() const { return comparisons_; }
+
+  std::optional<Compared> operator()(const std::string& property, const Value& from, const Value& to) {
+    Comparison comparison = Compare(results_, property, from, to);
+    std::vector<MatchedPair> pairs = MatchedPairs(results_, comparison);
+    const std::optional<Effect> effect = EffectOn(pairs, throughput_);
+    comparisons_ += effect ? 1 : 0;
+    return effect ? std::optional<Compared>({std::move(comparison), std::move(pairs), *effect}) : std::nullopt;
+  }
+
+ private:
+  const ResultSet& results_;
+  const Metric& throughput_;
+  size_t comparisons_ = 0;
+};
 
 /// Out of memory at one end leaves the next value to compare.
-std::vector<Compared> CompareNumbers(const ResultSet& results, const Metric& throughput, const std::string& property,
-                                     const std::vector<Value>& values) {
+std::vector<Compared> CompareNumbers(Comparer& compare, const std::string& property, const std::vector<Value>& values) {
   std::vector<Compared> found;
   size_t first = 0;
   for (size_t span = values.size() - 1; span > 0 && found.empty(); --span) {
     for (first = 0; first + span < values.size() && found.empty(); ++first) {
-      if (auto compared = CompareThroughput(results, throughput, property, values[first], values[first + span])) {
+      if (auto compared = compare(property, values[first], values[first + span])) {
         found.push_back(*std::move(compared));
       }
     }
@@ -73,8 +87,7 @@ std::vector<Compared> CompareNumbers(const ResultSet& results, const Metric& thr
   const Value to = found.front().comparison.to;
   std::optional<Compared> best;
   for (const Value& value : values) {
-    auto compared =
-        value == from || value == to ? std::nullopt : CompareThroughput(results, throughput, property, from, value);
+    auto compared = value == from || value == to ? std::nullopt : compare(property, from, value);
     const double to_beat = best ? best->effect.ratio : std::max(1.0, found.front().effect.ratio);
     if (compared && compared->effect.ratio > to_beat) {
       best = std::move(compared);
@@ -87,12 +100,11 @@ std::vector<Compared> CompareNumbers(const ResultSet& results, const Metric& thr
 }
 
 /// Each value against the first in the order of `values` that it has matched pairs with; fastest first.
-std::vector<Compared> CompareNames(const ResultSet& results, const Metric& throughput, const std::string& property,
-                                   const std::vector<Value>& values) {
+std::vector<Compared> CompareNames(Comparer& compare, const std::string& property, const std::vector<Value>& values) {
   std::vector<Compared> found;
   for (size_t i = 1; i < values.size(); ++i) {
     for (size_t baseline = 0; baseline < i; ++baseline) {
-      if (auto compared = CompareThroughput(results, throughput, property, values[baseline], values[i])) {
+      if (auto compared = compare(property, values[baseline], values[i])) {
         found.push_back(*std::move(compared));
         break;
       }
@@ -104,9 +116,9 @@ std::vector<Compared> CompareNames(const ResultSet& results, const Metric& throu
 }
 
 /// Each against the one before it, in the order in which they were first measured; the newest first.
-std::vector<Compared> CompareCommits(const ResultSet& results, const Metric& throughput) {
+std::vector<Compared> CompareCommits(Comparer& compare) {
   std::map<Value, std::string> first_measured;
-  for (const Configuration& configuration : results.configurations()) {
+  for (const Configuration& configuration : compare.results().configurations()) {
     const std::string& at = configuration.runs.front()->measured_at;
     std::string& first = first_measured.try_emplace(configuration.At(kCommit), at).first->second;
     first = std::min(first, at);
@@ -118,27 +130,26 @@ std::vector<Compared> CompareCommits(const ResultSet& results, const Metric& thr
   std::sort(by_age.begin(), by_age.end());
   std::vector<Compared> found;
   for (size_t i = by_age.size(); i-- > 1;) {
-    if (auto compared =
-            CompareThroughput(results, throughput, std::string(kCommit), by_age[i - 1].second, by_age[i].second)) {
+    if (auto compared = compare(std::string(kCommit), by_age[i - 1].second, by_age[i].second)) {
       found.push_back(*std::move(compared));
     }
   }
   return found;
 }
 
-std::vector<Compared> CompareValues(const ResultSet& results, const Metric& throughput, const std::string& property) {
-  std::vector<Value> values = results.ValuesOf(property);
+std::vector<Compared> CompareValues(Comparer& compare, const std::string& property) {
+  std::vector<Value> values = compare.results().ValuesOf(property);
   if (property == kCommit) {
-    return CompareCommits(results, throughput);
+    return CompareCommits(compare);
   }
   if (std::all_of(values.begin(), values.end(), &IsNumber)) {
-    return CompareNumbers(results, throughput, property, values);
+    return CompareNumbers(compare, property, values);
   }
-  const auto baseline = std::find(values.begin(), values.end(), results.declared().BaselineOf(property));
+  const auto baseline = std::find(values.begin(), values.end(), compare.results().declared().BaselineOf(property));
   if (baseline != values.end()) {
     std::rotate(values.begin(), baseline, baseline + 1);
   }
-  return CompareNames(results, throughput, property, values);
+  return CompareNames(compare, property, values);
 }
 
 // What is asked first: the method, then the numbers, then everything else (models, types), machines and commits last.
@@ -164,29 +175,17 @@ std::string SideText(const Declared& declared, const Comparison& comparison, con
   return text;
 }
 
-// "4 matched pairs, which range from 1.12x to 1.45x" or "One matched pair".
+// "95 % interval 1.10x to 1.30x, of the geometric mean over 4 matched pairs, which range from 1.12x to 1.45x".
 std::string PairsText(const Effect& effect) {
-  if (effect.pairs == 1) {
-    return "One matched pair";
-  }
-  const std::string range =
-      fmt::format("which range from {} to {}", ReadableRatio(effect.low), ReadableRatio(effect.high));
-  if (effect.interval) {
-    return fmt::format("95 % interval {} to {}, of the geometric mean over {} matched pairs, {}",
-                       ReadableRatio(effect.interval->first), ReadableRatio(effect.interval->second), effect.pairs,
-                       range);
-  }
-  return fmt::format("Geometric mean of {} matched pairs, {}", effect.pairs, range);
-}
-
-std::string IntervalsText(const Effect& effect) {
-  if (effect.with_intervals == 0) {
-    return effect.interval ? "" : "; there are no intervals to judge it by";
-  }
-  if (effect.pairs == 1) {
-    return effect.apart == 1 ? "; the intervals do not overlap" : "; the intervals overlap";
-  }
-  return fmt::format("; the runs' own intervals are apart in {} of {} pairs", effect.apart, effect.pairs);
+  const std::string pairs = effect.pairs == 1
+                                ? "one matched pair"
+                                : fmt::format(
+                                      "the geometric mean over {} matched pairs, which range from "
+                                      "{} to {}",
+                                      effect.pairs, ReadableRatio(effect.low), ReadableRatio(effect.high));
+  return effect.interval ? fmt::format("95 % interval {} to {}, of {}", ReadableRatio(effect.interval->first),
+                                       ReadableRatio(effect.interval->second), pairs)
+                         : fmt::format("{}; there are no intervals to judge it by", Capitalized(pairs));
 }
 
 // ". Peak tensor memory: 0.62x; median step time: 2.1x."
@@ -212,22 +211,33 @@ Finding FindingOf(const Declared& declared, const Compared& compared, const std:
   const Comparison& comparison = compared.comparison;
   const MatchedPair& pair = compared.pairs.front();
   Finding finding;
-  finding.strength = StrengthOf(compared.effect);
+  finding.strength = Strength::kNoInterval;
+  finding.comparison = comparison;
+  finding.p_value = compared.effect.p_value;
+  finding.within_runs = compared.effect.within_runs;
   finding.headline = fmt::format("Against {}, {} gives {} the throughput.", SideText(declared, comparison, *pair.from),
                                  SideText(declared, comparison, *pair.to), ReadableRatio(compared.effect.ratio));
-  finding.detail = fmt::format("{}{}{}{}", PairsText(compared.effect), IntervalsText(compared.effect),
-                               SideEffects(compared.pairs, metrics),
+  finding.detail = fmt::format("{}{}{}", PairsText(compared.effect), SideEffects(compared.pairs, metrics),
                                comparison.together.empty() ? "" : " These were never varied apart.");
   return finding;
 }
 
-/// Coordinates outside the comparison.
-std::vector<Value> RestOf(const ResultSet& results, const Comparison& comparison, const Configuration& configuration) {
-  std::vector<Value> rest;
-  for (const std::string& property : results.varying()) {
-    if (property != comparison.property &&
-        std::ranges::find(comparison.together, property) == comparison.together.end()) {
-      rest.push_back(configuration.At(property));
+/// Where a configuration stands on the axes outside the comparison.
+std::vector<uint32_t> RestOf(const std::vector<const Axis*>& rest, size_t configuration) {
+  std::vector<uint32_t> codes;
+  codes.reserve(rest.size());
+  for (const Axis* axis : rest) {
+    codes.push_back(axis->codes[configuration]);
+  }
+  return codes;
+}
+
+std::vector<const Axis*> AxesOutside(const ResultSet& results, const Comparison& comparison) {
+  std::vector<const Axis*> rest;
+  for (const Axis& axis : results.axes()) {
+    if (axis.property != comparison.property &&
+        std::ranges::find(comparison.together, axis.property) == comparison.together.end()) {
+      rest.push_back(&axis);
     }
   }
   return rest;
@@ -238,33 +248,66 @@ bool SamePairs(const std::vector<MatchedPair>& a, const std::vector<MatchedPair>
       a, b, [](const MatchedPair& x, const MatchedPair& y) { return x.from == y.from && x.to == y.to; });
 }
 
+/// Whether the mean of the ratios differs from 1: nothing where too little is known to tell. Pairs that were measured
+/// more than twice are their own sample; of fewer, each side's own error counts, two for each pair.
+std::optional<measure::Difference> SignificanceOf(const std::vector<double>& log_ratios,
+                                                  const std::vector<measure::UncertainMean>& logarithms) {
+  const auto count = static_cast<double>(log_ratios.size());
+  measure::UncertainMean mean = {.mean = measure::Mean(log_ratios)};
+  if (std::ssize(log_ratios) >= measure::kFewestForInterval) {
+    measure::RunningMoments moments;
+    std::ranges::for_each(log_ratios, [&](double ratio) { moments.Add(ratio); });
+    mean.standard_error = std::sqrt(moments.variance() / count);
+    mean.degrees_of_freedom = count - 1;
+  } else if (logarithms.size() == 2 * log_ratios.size()) {
+    const measure::UncertainMean of_sides = measure::MeanOfMeans(logarithms);
+    mean.standard_error = 2 * of_sides.standard_error;
+    mean.degrees_of_freedom = of_sides.degrees_of_freedom;
+  } else {
+    return std::nullopt;
+  }
+  return measure::TestAgainstZero(mean);
+}
+
 }  // namespace
 
 Comparison Compare(const ResultSet& results, const std::string& property, const Value& from, const Value& to) {
   Comparison comparison = {property, from, to, {}};
-  for (const std::string& other : results.varying()) {
-    const auto at_from = other == property ? std::nullopt : OnlyValue(results, property, from, other);
-    const auto at_to = at_from ? OnlyValue(results, property, to, other) : std::nullopt;
+  const Axis* axis = results.AxisOf(property);
+  for (const Axis& other : results.axes()) {
+    const bool is_other = axis != nullptr && &other != axis;
+    const auto at_from = is_other ? OnlyCode(*axis, axis->CodeOf(from), other) : std::nullopt;
+    const auto at_to = at_from ? OnlyCode(*axis, axis->CodeOf(to), other) : std::nullopt;
     if (at_to && *at_from != *at_to) {
-      comparison.together.push_back(other);
+      comparison.together.push_back(other.property);
     }
   }
   return comparison;
 }
 
 std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const Comparison& comparison) {
-  std::map<std::vector<Value>, std::vector<const Configuration*>> from_of_rest;
+  std::vector<MatchedPair> pairs;
+  const Axis* axis = results.AxisOf(comparison.property);
+  if (axis == nullptr) {
+    return pairs;
+  }
+  const std::vector<const Axis*> rest = AxesOutside(results, comparison);
+  const auto at = [&](const Configuration& configuration, uint32_t code) {
+    return configuration.outcome == Outcome::kValid && axis->codes[configuration.index] == code;
+  };
+  const uint32_t from_code = axis->CodeOf(comparison.from);
+  const uint32_t to_code = axis->CodeOf(comparison.to);
+  std::map<std::vector<uint32_t>, std::vector<const Configuration*>> from_of_rest;
   for (const Configuration& configuration : results.configurations()) {
-    if (configuration.outcome == Outcome::kValid && configuration.At(comparison.property) == comparison.from) {
-      from_of_rest[RestOf(results, comparison, configuration)].push_back(&configuration);
+    if (at(configuration, from_code)) {
+      from_of_rest[RestOf(rest, configuration.index)].push_back(&configuration);
     }
   }
-  std::vector<MatchedPair> pairs;
   for (const Configuration& configuration : results.configurations()) {
-    if (configuration.outcome != Outcome::kValid || configuration.At(comparison.property) != comparison.to) {
+    if (!at(configuration, to_code)) {
       continue;
     }
-    for (const Configuration* from : from_of_rest[RestOf(results, comparison, configuration)]) {
+    for (const Configuration* from : from_of_rest[RestOf(rest, configuration.index)]) {
       pairs.push_back({from, &configuration});
     }
   }
@@ -274,60 +317,55 @@ std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const Comparison
 std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metric& metric) {
   Effect effect;
   std::vector<double> log_ratios;
+  std::vector<measure::UncertainMean> logarithms;  // of both sides of the pairs with intervals
   for (const MatchedPair& pair : pairs) {
     const std::optional<Estimate> from = EstimateOf(*pair.from, metric);
     const std::optional<Estimate> to = EstimateOf(*pair.to, metric);
     if (from && to && from->value > 0 && to->value > 0) {
       log_ratios.push_back(std::log(to->value / from->value));
-      effect.with_intervals += from->has_interval() && to->has_interval() ? 1 : 0;
-      effect.apart += Apart(*from, *to) ? 1 : 0;
       effect.within_runs |= from->basis != Basis::kRuns || to->basis != Basis::kRuns;
+      if (from->has_interval() && to->has_interval()) {
+        ++effect.with_intervals;
+        logarithms.insert(logarithms.end(), {LogarithmOf(*from), LogarithmOf(*to)});
+      }
     }
   }
   if (log_ratios.empty()) {
     return std::nullopt;
   }
   const auto [low, high] = std::minmax_element(log_ratios.begin(), log_ratios.end());
-  const measure::MeanEstimate mean = measure::MeanInterval(log_ratios);
   effect.pairs = log_ratios.size();
-  effect.ratio = std::exp(mean.mean);
+  effect.ratio = std::exp(measure::Mean(log_ratios));
   effect.low = std::exp(*low);
   effect.high = std::exp(*high);
-  if (mean.has_interval()) {
-    effect.interval = {std::exp(mean.interval.low), std::exp(mean.interval.high)};
+  if (const auto test = SignificanceOf(log_ratios, logarithms)) {
+    effect.interval = {std::exp(test->interval.low), std::exp(test->interval.high)};
+    // Two pairs that disagree have a mean, but no effect.
+    const bool disagree = *low < 0 && *high > 0 && effect.pairs < measure::kFewestForInterval;
+    effect.p_value = disagree ? 1 : test->p_value;
   }
   return effect;
 }
 
-Strength StrengthOf(const Effect& effect) {
-  const Strength clear = effect.within_runs ? Strength::kClearInRuns : Strength::kClear;
-  if (effect.interval) {
-    return effect.interval->first > 1 || effect.interval->second < 1 ? clear : Strength::kUnclear;
-  }
-  if (effect.with_intervals == 0) {
-    return Strength::kNoInterval;
-  }
-  const bool one_direction = effect.low > 1 || effect.high < 1;
-  if (effect.apart < effect.pairs || !one_direction) {
-    return Strength::kUnclear;
-  }
-  return clear;
-}
-
-std::vector<std::vector<Finding>> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics) {
+Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics) {
+  Effects effects;
   const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
-  std::vector<std::vector<Finding>> groups;
+  if (throughput == nullptr) {
+    return effects;
+  }
+  Comparer compare(results, *throughput);
   std::vector<std::vector<MatchedPair>> told;  // of properties that change together each has the same pairs
-  for (const std::string& property : throughput == nullptr ? std::vector<std::string>() : InOrderOfInterest(results)) {
-    std::vector<Finding>& findings = groups.emplace_back();
-    for (const Compared& compared : CompareValues(results, *throughput, property)) {
+  for (const std::string& property : InOrderOfInterest(results)) {
+    std::vector<Finding>& findings = effects.groups.emplace_back();
+    for (const Compared& compared : CompareValues(compare, property)) {
       if (std::ranges::none_of(told, [&](const auto& pairs) { return SamePairs(pairs, compared.pairs); })) {
         findings.push_back(FindingOf(results.declared(), compared, metrics));
         told.push_back(compared.pairs);
       }
     }
   }
-  return groups;
+  effects.comparisons = compare.comparisons();
+  return effects;
 }
 
 }  // namespace assay::report

@@ -13,15 +13,6 @@
 
 namespace assay::report {
 
-/// Two values of a property, and the properties that change with it because they were never varied apart (GPUs and
-/// ranks): what is found is said of all of them together.
-struct Comparison {
-  std::string property;
-  space::Value from;
-  space::Value to;
-  std::vector<std::string> together;  ///< other varying properties with one value at `from` and another at `to`
-};
-
 Comparison Compare(const ResultSet& results, const std::string& property, const space::Value& from,
                    const space::Value& to);
 
@@ -41,24 +32,25 @@ struct Effect {
   double high = 1;
   size_t pairs = 0;
   size_t with_intervals = 0;  ///< pairs where both sides have an interval
-  size_t apart = 0;           ///< pairs whose intervals do not overlap
   bool within_runs = false;   ///< a value among them is no mean of repeated runs
-  /// 95 % interval of the geometric mean, with the pairs as the sample: from three pairs on.
+  /// 95 % interval of the geometric mean. From three pairs on the pairs are the sample (Student); below it follows from
+  /// the intervals of both sides (Welch), where all of them have one.
   std::optional<std::pair<double, double>> interval;
+  std::optional<double> p_value;  ///< of a ratio as far from 1 where there is no effect; stands where `interval` does
 };
 
 /// Nothing when no pair has the metric on both sides, or a value is not positive.
 std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metric& metric);
 
-/// From three pairs on, "clear" takes an interval of the mean that excludes 1; below, intervals that are apart in every
-/// pair, all in one direction. Where a side was not run repeatedly it is clear in these runs only: pairs that agree say
-/// nothing of what differs from one session to the next.
-Strength StrengthOf(const Effect& effect);
+struct Effects {
+  std::vector<std::vector<Finding>> groups;  ///< of each varying property
+  size_t comparisons = 0;                    ///< that were looked at
+};
 
-/// Findings for each varying property, the largest effects of a property first. Of a number: the two values farthest
-/// apart that have matched pairs, and the best value where it is none of these. Of a commit: each against the one
-/// before it. Of anything else: each value against the one that its experiment declares others to be held against (else
-/// the first value), or against another where the two were never measured alike.
-std::vector<std::vector<Finding>> FindEffects(const ResultSet& results, const std::vector<Metric>& metrics);
+/// Findings for each varying property, the largest effects of a property first; their strength is not judged yet. Of a
+/// number: the two values farthest apart that have matched pairs, and the best value where it is none of these. Of a
+/// commit: each against the one before it. Of anything else: each value against the one that its experiment declares
+/// others to be held against (else the first value), or against another where the two were never measured alike.
+Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics);
 
 }  // namespace assay::report

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "measure/statistics.h"
@@ -13,9 +14,23 @@ namespace {
 
 using samplestore::Measurement;
 
+constexpr double kUpperEnd = 0.975;  // of an interval at 95 %
+
 // Known without the series too: tables are made without loading them.
 size_t StepCount(const Measurement& run, const Metric& metric) {
   return static_cast<size_t>(std::max(0.0, NumberOf(run, metric.steps).value_or(0)));
+}
+
+/// `half_width` is that of the interval before it was cut off at 0.
+void AddError(Estimate& estimate, double half_width, double degrees_of_freedom) {
+  estimate.degrees_of_freedom = degrees_of_freedom;
+  estimate.standard_error = half_width / measure::StudentQuantile(kUpperEnd, degrees_of_freedom);
+}
+
+/// Of the batch means of so many steps; where their number is not known, of the fewest that have an interval.
+double FreedomOfBatches(size_t steps) {
+  const size_t known = std::max<size_t>(steps, measure::kFewestForBatchedInterval);
+  return static_cast<double>(std::min<size_t>(measure::kBatches, known / 2)) - 1;
 }
 
 std::optional<Estimate> ReportedInterval(const Measurement& run, const Metric& metric, double value) {
@@ -27,7 +42,9 @@ std::optional<Estimate> ReportedInterval(const Measurement& run, const Metric& m
     return std::nullopt;
   }
   const double scale = metric.ScaleOf(run);
-  return Estimate{value, *low * scale, *high * scale, Basis::kReported, steps};
+  Estimate estimate{value, *low * scale, *high * scale, Basis::kReported, steps};
+  AddError(estimate, estimate.high - value, FreedomOfBatches(steps));
+  return estimate;
 }
 
 Estimate OneRun(const Measurement& run, const Metric& metric, double value) {
@@ -35,6 +52,12 @@ Estimate OneRun(const Measurement& run, const Metric& metric, double value) {
 }
 
 }  // namespace
+
+measure::UncertainMean LogarithmOf(const Estimate& estimate) {
+  return {.mean = std::log(estimate.value),
+          .standard_error = estimate.standard_error / estimate.value,
+          .degrees_of_freedom = estimate.degrees_of_freedom};
+}
 
 bool Apart(const Estimate& a, const Estimate& b) {
   return a.has_interval() && b.has_interval() && (a.low > b.high || b.low > a.high);
@@ -59,7 +82,9 @@ std::optional<Estimate> EstimateOf(const Configuration& configuration, const Met
   if (!runs.has_interval()) {
     return Estimate{runs.mean, runs.mean, runs.mean, Basis::kNone, values.size()};
   }
-  return Estimate{runs.mean, std::max(0.0, runs.interval.low), runs.interval.high, Basis::kRuns, values.size()};
+  Estimate estimate{runs.mean, std::max(0.0, runs.interval.low), runs.interval.high, Basis::kRuns, values.size()};
+  AddError(estimate, runs.half_width(), static_cast<double>(values.size() - 1));
+  return estimate;
 }
 
 std::string IntervalText(const Estimate& estimate) {

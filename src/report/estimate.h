@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "measure/significance.h"
 #include "report/metric.h"
 #include "report/result_set.h"
 
@@ -23,10 +24,15 @@ struct Estimate {
   double low = 0;
   double high = 0;
   Basis basis = Basis::kNone;
-  size_t samples = 1;  ///< runs behind the value, or steps behind the run's own interval; 0 when not known
+  size_t samples = 1;             ///< runs behind the value, or steps behind the run's own interval; 0 when not known
+  double standard_error = 0;      ///< of the value; 0 without an interval
+  double degrees_of_freedom = 0;  ///< of Student's t that the interval was made with
 
   bool has_interval() const { return basis != Basis::kNone; }
 };
+
+/// The logarithm of a positive value that has an interval, for tests of ratios.
+measure::UncertainMean LogarithmOf(const Estimate& estimate);
 
 /// The two intervals exist and share no point.
 bool Apart(const Estimate& a, const Estimate& b);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "measure/significance.h"
 #include "report/conditions.h"
 #include "report/effect.h"
 #include "report/estimate.h"
@@ -19,6 +20,7 @@ namespace {
 using samplestore::Measurement;
 using samplestore::Outcome;
 
+constexpr double kSignificant = 0.05;
 constexpr size_t kMaxEffects = 24;
 constexpr size_t kMaxFastest = 6;
 constexpr size_t kMaxReasons = 3;
@@ -50,47 +52,47 @@ std::string RunCaveat(const std::vector<Ranked>& ranked) {
                                 ranked.size() == 1 ? "One run" : "One run each");
 }
 
-// "; the next, lora, batch size 2, is apart at 5,019 (4,900 to 5,100)".
-std::string AgainstNext(const ResultSet& results, const Ranked& first, const Ranked& next) {
-  const std::string name =
-      fmt::format("the next, {}, at {}", results.Label(*next.configuration), Readable(next.estimate.value));
-  if (!first.estimate.has_interval() || !next.estimate.has_interval()) {
-    return fmt::format(" Nothing tells whether it is ahead of {}, by more than noise.", name);
+/// The first by the second, where both have an interval.
+std::optional<measure::Difference> LeadOf(const std::vector<Ranked>& ranked) {
+  if (ranked.size() < 2 || !ranked[0].estimate.has_interval() || !ranked[1].estimate.has_interval()) {
+    return std::nullopt;
   }
-  const std::string range = fmt::format("({} to {})", Readable(next.estimate.low), Readable(next.estimate.high));
-  return Apart(first.estimate, next.estimate)
-             ? fmt::format(" Its interval lies above that of {} {}.", name, range)
-             : fmt::format(" Its interval overlaps that of {} {}: the two cannot be told apart.", name, range);
+  return measure::CompareMeans(LogarithmOf(ranked[1].estimate), LogarithmOf(ranked[0].estimate));
 }
 
-Strength StrengthOfLead(const std::vector<Ranked>& ranked) {
-  if (ranked.size() < 2) {
-    return Strength::kFact;
+// " 1.40x the next, lora, batch size 2, at 5,019: 95 % interval 1.31x to 1.49x."
+std::string AgainstNext(const ResultSet& results, const std::vector<Ranked>& ranked,
+                        const std::optional<measure::Difference>& lead) {
+  const Ranked& next = ranked[1];
+  const std::string name =
+      fmt::format("the next, {}, at {}", results.Label(*next.configuration), Readable(next.estimate.value));
+  return lead ? fmt::format(" {} {}: 95 % interval {} to {}.", ReadableRatio(std::exp(lead->difference)), name,
+                            ReadableRatio(std::exp(lead->interval.low)), ReadableRatio(std::exp(lead->interval.high)))
+              : fmt::format(" Nothing tells whether it is ahead of {}, by more than noise.", name);
+}
+
+/// The lead over the next, corrected for all that might have come first (Bonferroni).
+void TakeLead(const std::vector<Ranked>& ranked, const std::optional<measure::Difference>& lead, Finding& finding) {
+  finding.strength = ranked.size() > 1 ? Strength::kNoInterval : Strength::kFact;
+  if (lead) {
+    finding.p_value = std::min(1.0, lead->p_value * static_cast<double>(ranked.size() - 1));
+    finding.within_runs = ranked[0].estimate.basis != Basis::kRuns || ranked[1].estimate.basis != Basis::kRuns;
   }
-  if (!ranked[0].estimate.has_interval() || !ranked[1].estimate.has_interval()) {
-    return Strength::kNoInterval;
-  }
-  if (!Apart(ranked[0].estimate, ranked[1].estimate)) {
-    return Strength::kUnclear;
-  }
-  const bool of_runs = ranked[0].estimate.basis == Basis::kRuns && ranked[1].estimate.basis == Basis::kRuns;
-  return of_runs ? Strength::kClear : Strength::kClearInRuns;
 }
 
 Finding Fastest(const ResultSet& results, const Metric& throughput, const std::vector<Ranked>& ranked) {
   const Ranked& first = ranked.front();
+  const std::optional<measure::Difference> lead = LeadOf(ranked);
   Finding finding;
-  finding.strength = StrengthOfLead(ranked);
-  if (ranked.size() == 1) {
-    finding.headline =
-        fmt::format("{}: {} {}.", results.Label(*first.configuration), Readable(first.estimate.value), throughput.unit);
-  } else {
-    finding.headline = fmt::format("Fastest: {}, with {} {}.", results.Label(*first.configuration),
-                                   Readable(first.estimate.value), throughput.unit);
-  }
+  TakeLead(ranked, lead, finding);
+  finding.configurations = {first.configuration->index};
+  finding.headline =
+      fmt::format("{}{}{} {} {}.", ranked.size() == 1 ? "" : "Fastest: ", results.Label(*first.configuration),
+                  ranked.size() == 1 ? ":" : ", with", Readable(first.estimate.value), throughput.unit);
   finding.detail = Capitalized(IntervalText(first.estimate)) + ".";
   if (ranked.size() > 1) {
-    finding.detail += AgainstNext(results, first, ranked[1]);
+    finding.detail += AgainstNext(results, ranked, lead);
+    finding.configurations.push_back(ranked[1].configuration->index);
   }
   finding.detail += RunCaveat(ranked);
   return finding;
@@ -119,8 +121,9 @@ void AddFastest(const ResultSet& results, const std::vector<Metric>& metrics, st
 }
 
 /// Every property has its turn before any has a second one; what is left out is counted.
-void AddEffects(const ResultSet& results, const std::vector<Metric>& metrics, std::vector<Finding>& findings) {
-  const std::vector<std::vector<Finding>> groups = FindEffects(results, metrics);
+/// Returns how many comparisons were looked at.
+size_t AddEffects(const ResultSet& results, const std::vector<Metric>& metrics, std::vector<Finding>& findings) {
+  const auto [groups, comparisons] = FindEffects(results, metrics);
   std::vector<size_t> taken(groups.size());
   size_t total = 0;
   size_t shown = 0;
@@ -140,6 +143,38 @@ void AddEffects(const ResultSet& results, const std::vector<Metric>& metrics, st
   if (total > shown) {
     findings.push_back({.headline = fmt::format("Not listed here: {}.", Count(total - shown, "more comparison"))});
   }
+  return comparisons;
+}
+
+// "0.0123", "below 0.001".
+std::string ProbabilityText(double p) {
+  return p < 0.001 ? "below 0.001" : fmt::format("{:.2g}", p);
+}
+
+/// Says of each comparison whether it is clear among all that were looked at.
+void Judge(Findings& findings) {
+  std::vector<double> p_values;
+  for (const Finding& finding : findings.list) {
+    if (finding.p_value) {
+      p_values.push_back(*finding.p_value);
+    }
+  }
+  const std::vector<double> adjusted = measure::HolmAdjusted(p_values, static_cast<int64_t>(findings.comparisons));
+  size_t next = 0;
+  for (Finding& finding : findings.list) {
+    if (!finding.p_value) {
+      continue;
+    }
+    finding.adjusted_p_value = adjusted[next++];
+    finding.strength = *finding.adjusted_p_value >= kSignificant ? Strength::kUnclear
+                       : finding.within_runs                     ? Strength::kClearInRuns
+                                                                 : Strength::kClear;
+    if (*finding.p_value < kSignificant && finding.strength == Strength::kUnclear) {
+      finding.detail += fmt::format(" By itself it would look clear (p {}); among {} it does not (p {}).",
+                                    ProbabilityText(*finding.p_value), Count(findings.comparisons, "comparison"),
+                                    ProbabilityText(*finding.adjusted_p_value));
+    }
+  }
 }
 
 std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Metric>& metrics) {
@@ -158,6 +193,7 @@ std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Me
                          : fmt::format("{}: from {} GiB ({}) to {} GiB ({}).", metric->title,
                                        Readable(least.estimate.value), results.Label(*least.configuration),
                                        Readable(most.estimate.value), results.Label(*most.configuration));
+  finding.configurations = {least.configuration->index, most.configuration->index};
   if (tensor != nullptr && resident != nullptr) {
     if (const std::optional<Estimate> rss = EstimateOf(*most.configuration, *resident)) {
       finding.detail = fmt::format("{} resident memory of that process: {} GiB.",
@@ -262,15 +298,18 @@ std::optional<Finding> NotMeasured(const ResultSet& results) {
 
 }  // namespace
 
-std::vector<Finding> FindFindings(const ResultSet& results, const std::vector<Metric>& metrics) {
-  std::vector<Finding> findings;
+Findings FindFindings(const ResultSet& results, const std::vector<Metric>& metrics) {
+  Findings findings;
   const auto add = [&](std::optional<Finding> finding) {
     if (finding) {
-      findings.push_back(*std::move(finding));
+      findings.list.push_back(*std::move(finding));
     }
   };
-  AddFastest(results, metrics, findings);
-  AddEffects(results, metrics, findings);
+  AddFastest(results, metrics, findings.list);
+  findings.comparisons = static_cast<size_t>(
+      std::ranges::count_if(findings.list, [](const Finding& finding) { return finding.configurations.size() > 1; }));
+  findings.comparisons += AddEffects(results, metrics, findings.list);
+  Judge(findings);
   add(Starved(results));
   add(MostMemory(results, metrics));
   add(Padding(results));

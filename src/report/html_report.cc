@@ -43,9 +43,7 @@ void WriteCharts(Markup& html, const ReportContent& content) {
 }
 
 std::string RenderHtmlReport(const ReportInput& input) {
-  const ResultSet results(input.measurements, input.catalogue);
-  const std::vector<Metric> metrics = ResolveMetrics(results);
-  const ReportContent content{input, results, metrics};
+  const ReportContent content(input);
   Markup html;
   html.Raw("<!DOCTYPE html>\n").Open("html", {{"lang", "en"}});
   WriteHead(html, input);

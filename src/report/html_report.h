@@ -1,25 +1,12 @@
 // The report: one HTML file that holds everything it needs and opens without a network.
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 
-#include "experiment/catalogue.h"
-#include "samplestore/measurement.h"
+#include "report/report_content.h"
 
 namespace assay::report {
-
-struct ReportInput {
-  std::string title;                                       ///< of the page; plain text, as everything here
-  std::string space_description;                           ///< what was asked; may be empty or have several lines
-  std::span<const samplestore::Measurement> measurements;  ///< with their series, where charts are to show them
-  size_t planned_points = 0;                               ///< points times experiments of the space; 0: not known
-  std::string generated_at;                                ///< UTC, ISO 8601; empty: now
-  /// Those that may have been measured: they declare how that is shown.
-  experiment::Experiments catalogue = experiment::AllExperiments();
-};
 
 /// Words that every report holds near its end.
 inline constexpr std::string_view kSignature = "<footer><p>Made by assay on ";

@@ -1,6 +1,7 @@
 // What a step costs: the lines over the batch size, where they cross, and how much memory a sample takes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "report/cost_model.h"
@@ -13,7 +14,6 @@ namespace assay::report {
 namespace {
 
 constexpr size_t kMaxCrossovers = 8;
-constexpr size_t kFewestForFit = 3;  // any two points lie on a line
 
 // "211 \u00b1 20" in ms; without an interval, two points make the line.
 std::string InMilliseconds(double value, const measure::Interval& interval) {
@@ -83,31 +83,27 @@ void WriteFixedCosts(Markup& html, const ResultSet& results, const std::vector<C
   CloseGrid(html);
 }
 
-std::vector<std::string> CrossoverSentences(const ResultSet& results, const std::vector<CostLine>& lines) {
-  std::vector<std::string> sentences;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    for (size_t j = i + 1; j < lines.size(); ++j) {
-      const bool fitted = std::min(lines[i].sizes, lines[j].sizes) >= kFewestForFit;
-      if (!fitted || !OnTheSameMachine(results, lines[i], lines[j])) {
-        continue;
-      }
-      const auto crossover = measure::CrossoverOf(lines[i].share_seconds(), lines[j].share_seconds());
-      const double trusted = 2 * std::min(lines[i].largest_batch, lines[j].largest_batch);
-      if (crossover && crossover->x >= 1 && crossover->x <= trusted) {
-        const CostLine& winner = crossover->second_is_lower_beyond ? lines[j] : lines[i];
-        const CostLine& loser = crossover->second_is_lower_beyond ? lines[i] : lines[j];
-        sentences.push_back(fmt::format("From batch size {} on, {} is faster than {}.", Whole(std::ceil(crossover->x)),
-                                        winner.label, loser.label));
-      }
-    }
+void WriteCrossings(Markup& html, const std::vector<Crossing>& crossings) {
+  if (crossings.empty()) {
+    return;
   }
-  return sentences;
+  html.Open("ul");
+  for (size_t i = 0; i < std::min(crossings.size(), kMaxCrossovers); ++i) {
+    const Crossing& crossing = crossings[i];
+    html.Element("li",
+                 fmt::format("From batch size {} on, {} is faster than {}.", Whole(std::ceil(crossing.batch_size)),
+                             crossing.winner->label, crossing.loser->label));
+  }
+  if (crossings.size() > kMaxCrossovers) {
+    html.Element("li", fmt::format("{} more pairs cross.", crossings.size() - kMaxCrossovers));
+  }
+  html.Close();
 }
 
 }  // namespace
 
 void WriteCostModel(Markup& html, const ReportContent& content) {
-  const std::vector<CostLine> lines = FitCostLines(content.results, content.metrics);
+  const std::vector<CostLine>& lines = content.lines;
   if (lines.empty()) {
     return;
   }
@@ -124,19 +120,7 @@ void WriteCostModel(Markup& html, const ReportContent& content) {
       WriteFixedCosts(html, content.results, lines, *published);
     }
   }
-  std::vector<std::string> sentences = CrossoverSentences(content.results, lines);
-  const size_t total = sentences.size();
-  sentences.resize(std::min(total, kMaxCrossovers));
-  if (!sentences.empty()) {
-    html.Open("ul");
-    for (const std::string& sentence : sentences) {
-      html.Element("li", sentence);
-    }
-    if (total > kMaxCrossovers) {
-      html.Element("li", fmt::format("{} more pairs cross.", total - kMaxCrossovers));
-    }
-    html.Close();
-  }
+  WriteCrossings(html, FindCrossings(content.results, lines));
   html.Close();
 }
 

@@ -6,6 +6,7 @@
 
 #include "report/conditions.h"
 #include "report/estimate.h"
+#include "report/facts.h"
 #include "report/format.h"
 #include "report/report_sections.h"
 

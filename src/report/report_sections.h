@@ -1,24 +1,10 @@
 // The parts of the report's page, each written to the page's markup.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "report/findings.h"
 #include "report/html.h"
-#include "report/html_report.h"
-#include "report/metric.h"
-#include "report/result_set.h"
+#include "report/report_content.h"
 
 namespace assay::report {
-
-/// Everything that the sections are made of.
-struct ReportContent {
-  const ReportInput& input;
-  const ResultSet& results;
-  const std::vector<Metric>& metrics;
-};
 
 void WriteHeader(Markup& html, const ReportContent& content);
 void WriteFindings(Markup& html, const ReportContent& content);
@@ -37,8 +23,5 @@ void WriteReadingHelp(Markup& html, const ReportContent& content);
 
 /// A badge with the outcome's name.
 void WriteOutcome(Markup& html, samplestore::Outcome outcome);
-
-/// The distinct values of a provenance entry over all measurements, in the order in which they came.
-std::vector<std::string> ProvenanceValues(const ResultSet& results, std::string_view key);
 
 }  // namespace assay::report

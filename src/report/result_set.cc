@@ -32,34 +32,21 @@ double AsNumber(const Value& value) {
 }
 
 // "stop_after_seconds.30" from "finetune_full_benchmark-v1.0.0-stop_after_seconds.30".
-std::string OverriddenParameters(const Measurement& measurement) {
-  std::string_view id = measurement.parameterized_id;
-  if (!id.starts_with(measurement.experiment)) {
+std::string OverriddenParameters(std::string_view experiment, std::string_view id) {
+  if (!id.starts_with(experiment)) {
     return std::string(id);
   }
-  id.remove_prefix(measurement.experiment.size());
+  id.remove_prefix(experiment.size());
   if (id.starts_with('-')) {
     id.remove_prefix(1);
   }
   return std::string(id);
 }
 
-// Short names are used only while they tell the experiments apart.
-std::map<std::string, std::string> MethodNames(std::span<const Measurement> measurements, const Declared& declared) {
-  std::map<std::string, std::string> names;
-  std::set<std::string> distinct;
-  for (const Measurement& measurement : measurements) {
-    names.emplace(measurement.experiment, declared.MethodOf(measurement.experiment));
+void SetParameters(std::string_view experiment, std::string_view id, space::Entity& coordinates) {
+  if (std::string parameters = OverriddenParameters(experiment, id); !parameters.empty()) {
+    coordinates.emplace(kParameters, std::move(parameters));
   }
-  for (const auto& [experiment, name] : names) {
-    distinct.insert(name);
-  }
-  if (distinct.size() < names.size()) {
-    for (auto& [experiment, name] : names) {
-      name = experiment;
-    }
-  }
-  return names;
 }
 
 }  // namespace
@@ -101,13 +88,35 @@ std::string_view Configuration::reason() const {
   return outcome == Outcome::kValid ? std::string_view() : std::string_view(runs.back()->reason);
 }
 
-ResultSet::ResultSet(std::span<const Measurement> measurements, experiment::Experiments catalogue)
+uint32_t Axis::CodeOf(const Value& value) const {
+  const auto at = std::lower_bound(values.begin(), values.end(), value, &ValueLess);
+  return static_cast<uint32_t>(at == values.end() || ValueLess(value, *at) ? values.size() : at - values.begin());
+}
+
+bool Axis::IsNumeric() const {
+  constexpr int kNumber = 2;
+  return std::ranges::all_of(values, [](const Value& value) { return TypeRank(value) == kNumber; });
+}
+
+ResultSet::ResultSet(std::span<const Measurement> measurements, experiment::Experiments catalogue,
+                     std::span<const UnmeasuredPoint> unmeasured)
     : measurements_(measurements), declared_(measurements, catalogue) {
   GroupRuns();
+  AddUnmeasured(unmeasured);
+  NameMethods();
   FindVarying();
   StateWeights();
   StateTokenizers();
-  std::stable_sort(configurations_.begin(), configurations_.end(), [this](const auto& a, const auto& b) {
+  Order(configurations_);
+  Order(unmeasured_);
+  for (size_t i = 0; i < configurations_.size(); ++i) {
+    configurations_[i].index = i;
+  }
+  MakeAxes();
+}
+
+void ResultSet::Order(std::vector<Configuration>& configurations) const {
+  std::stable_sort(configurations.begin(), configurations.end(), [this](const auto& a, const auto& b) {
     for (const std::string& property : varying_) {
       if (ValueLess(a.At(property), b.At(property)) || ValueLess(b.At(property), a.At(property))) {
         return ValueLess(a.At(property), b.At(property));
@@ -115,9 +124,60 @@ ResultSet::ResultSet(std::span<const Measurement> measurements, experiment::Expe
     }
     return false;
   });
-  for (size_t i = 0; i < configurations_.size(); ++i) {
-    configurations_[i].index = i;
+}
+
+void ResultSet::MakeAxes() {
+  for (const std::string& property : varying_) {
+    Axis axis{.property = property, .values = ValuesOf(property), .codes = {}, .unmeasured = {}};
+    for (const Configuration& configuration : configurations_) {
+      axis.codes.push_back(axis.CodeOf(configuration.At(property)));
+    }
+    for (const Configuration& point : unmeasured_) {
+      axis.unmeasured.push_back(axis.CodeOf(point.At(property)));
+    }
+    axes_.push_back(std::move(axis));
   }
+}
+
+const Axis* ResultSet::AxisOf(std::string_view property) const {
+  const auto found = std::ranges::find(axes_, property, &Axis::property);
+  return found == axes_.end() ? nullptr : &*found;
+}
+
+void ResultSet::ForEach(const std::function<void(const Configuration&)>& visit) const {
+  std::ranges::for_each(configurations_, visit);
+  std::ranges::for_each(unmeasured_, visit);
+}
+
+void ResultSet::AddUnmeasured(std::span<const UnmeasuredPoint> points) {
+  for (const UnmeasuredPoint& point : points) {
+    Configuration& added = unmeasured_.emplace_back();
+    added.coordinates = point.entity;
+    added.coordinates.emplace(kMethod, point.experiment);
+    SetParameters(point.experiment, point.parameterized_id, added.coordinates);
+  }
+}
+
+// Short names are used only while they tell the experiments apart.
+void ResultSet::NameMethods() {
+  std::map<std::string, std::string> names;
+  std::set<std::string> distinct;
+  ForEach([&](const Configuration& configuration) {
+    const std::string experiment = space::ToString(configuration.At(kMethod));
+    names.emplace(experiment, declared_.MethodOf(experiment));
+  });
+  for (const auto& [experiment, name] : names) {
+    distinct.insert(name);
+  }
+  if (distinct.size() < names.size()) {
+    return;
+  }
+  const auto rename = [&](Configuration& configuration) {
+    Value& method = configuration.coordinates.at(std::string(kMethod));
+    method = names.at(std::get<std::string>(method));
+  };
+  std::ranges::for_each(configurations_, rename);
+  std::ranges::for_each(unmeasured_, rename);
 }
 
 void ResultSet::GroupRuns() {
@@ -131,9 +191,8 @@ void ResultSet::GroupRuns() {
       }
     }
   }
-  const std::map<std::string, std::string> method_names = MethodNames(measurements_, declared_);
   for (Configuration& configuration : configurations_) {
-    configuration.coordinates.emplace(kMethod, method_names.at(configuration.runs.front()->experiment));
+    configuration.coordinates.emplace(kMethod, configuration.runs.front()->experiment);
     std::stable_sort(configuration.runs.begin(), configuration.runs.end(),
                      [](const Measurement* a, const Measurement* b) { return a->measured_at < b->measured_at; });
     configuration.outcome = configuration.ValidRuns().empty() ? configuration.runs.back()->outcome : Outcome::kValid;
@@ -154,9 +213,7 @@ void ResultSet::AddRun(const Measurement& run, std::vector<size_t>& of_point) {
   Configuration& added = configurations_.emplace_back();
   added.runs.push_back(&run);
   added.coordinates = run.entity;
-  if (std::string parameters = OverriddenParameters(run); !parameters.empty()) {
-    added.coordinates.emplace(kParameters, std::move(parameters));
-  }
+  SetParameters(run.experiment, run.parameterized_id, added.coordinates);
   for (const auto& [key, value] : conditions) {
     added.coordinates.emplace(key, key.ends_with("_hash") ? value.substr(0, kHashChars) : value);
   }
@@ -172,11 +229,11 @@ size_t ResultSet::CountOfPoints() const {
 
 void ResultSet::FindVarying() {
   std::set<std::string> names;
-  for (const Configuration& configuration : configurations_) {
+  ForEach([&](const Configuration& configuration) {
     for (const auto& [property, value] : configuration.coordinates) {
       names.insert(property);
     }
-  }
+  });
   std::vector<std::string> ordered(names.begin(), names.end());
   std::ranges::sort(ordered, [&](const std::string& a, const std::string& b) { return declared_.Before(a, b); });
   for (const std::string& property : ordered) {
@@ -194,29 +251,29 @@ void ResultSet::FindVarying() {
 bool ResultSet::FollowsMethod(const std::string& property) const {
   std::map<std::string, std::set<std::string>> values_of_method;
   bool absent_somewhere = property == kParameters;
-  for (const Configuration& configuration : configurations_) {
+  ForEach([&](const Configuration& configuration) {
     const bool present = configuration.coordinates.contains(property);
     absent_somewhere = absent_somewhere || !present;
     values_of_method[space::ToString(configuration.At(kMethod))].insert(
         present ? space::ToString(configuration.At(property)) : std::string());
-  }
+  });
   return property != kMethod && absent_somewhere && values_of_method.size() > 1 &&
          std::all_of(values_of_method.begin(), values_of_method.end(),
                      [](const auto& entry) { return entry.second.size() == 1; });
 }
 
 void ResultSet::AddConstant(const std::string& property) {
-  if (ValuesOf(property).size() == 1) {
-    constants_.emplace_back(property, space::ToString(configurations_.front().At(property)));
+  if (const std::vector<Value> values = ValuesOf(property); values.size() == 1) {
+    constants_.emplace_back(property, space::ToString(values.front()));
     return;
   }
   std::set<std::string> told;
-  for (const Configuration& configuration : configurations_) {
+  ForEach([&](const Configuration& configuration) {
     const std::string method = space::ToString(configuration.At(kMethod));
     if (configuration.coordinates.contains(property) && told.insert(method).second) {
       constants_.emplace_back(fmt::format("{} ({})", property, method), space::ToString(configuration.At(property)));
     }
-  }
+  });
 }
 
 // Random weights train as fast as real ones and mean nothing: every table says which they are.
@@ -247,9 +304,13 @@ bool ResultSet::Varies(std::string_view property) const {
 }
 
 std::vector<Value> ResultSet::ValuesOf(std::string_view property) const {
+  const bool is_condition = std::ranges::find(conditions_, property) != conditions_.end();
   std::set<Value, decltype(&ValueLess)> values(&ValueLess);
-  for (const Configuration& configuration : configurations_) {
-    values.insert(configuration.At(property));
+  std::ranges::for_each(configurations_,
+                        [&](const Configuration& configuration) { values.insert(configuration.At(property)); });
+  // What was not measured has no machine: that is no further value.
+  if (!is_condition) {
+    std::ranges::for_each(unmeasured_, [&](const Configuration& point) { values.insert(point.At(property)); });
   }
   return {values.begin(), values.end()};
 }
@@ -294,9 +355,13 @@ void ResultSet::ShortenPaths(const std::string& property) {
   if (distinct.size() < last_parts.size()) {
     return;
   }
-  for (Configuration& configuration : configurations_) {
+  const auto shorten = [&](Configuration& configuration) {
     Value& value = configuration.coordinates[property];
     value = last_parts.at(std::get<std::string>(value));
+  };
+  std::ranges::for_each(configurations_, shorten);
+  if (std::ranges::find(conditions_, property) == conditions_.end()) {
+    std::ranges::for_each(unmeasured_, shorten);
   }
 }
 

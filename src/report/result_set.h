@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -24,7 +26,7 @@ inline constexpr std::string_view kParameters = "parameters";
 struct Configuration {
   /// Constitutive properties, kMethod, kParameters when there are any, and the conditions that tell measurements apart.
   space::Entity coordinates;
-  std::vector<const samplestore::Measurement*> runs;             ///< oldest first; never empty
+  std::vector<const samplestore::Measurement*> runs;             ///< oldest first; empty only of an unmeasured point
   samplestore::Outcome outcome = samplestore::Outcome::kFailed;  ///< valid if a run is; else that of the last run
   size_t index = 0;                                              ///< position in ResultSet::configurations()
 
@@ -39,22 +41,48 @@ struct Configuration {
   std::string_view reason() const;
 };
 
+/// A point of a space that was not measured anywhere.
+struct UnmeasuredPoint {
+  std::string experiment;
+  std::string parameterized_id;
+  space::Entity entity;
+};
+
 /// A fixed property with its value, for people: "r (lora)" and "8".
 using NamedText = std::pair<std::string, std::string>;
+
+/// A varying coordinate in numbers: what is done with ten thousand configurations is done with these.
+struct Axis {
+  std::string property;
+  std::vector<space::Value> values;  ///< distinct, in their natural order; None where one has no such coordinate
+  std::vector<uint32_t> codes;       ///< of each configuration: the place of its value in `values`
+  std::vector<uint32_t> unmeasured;  ///< of each unmeasured point likewise
+
+  /// The place of `value`; the number of values when it is none of them.
+  uint32_t CodeOf(const space::Value& value) const;
+  bool IsNumeric() const;  ///< all values are numbers
+};
 
 /// Keeps pointers to `measurements` and to the experiments of `catalogue`, which must outlive it.
 class ResultSet {
  public:
   explicit ResultSet(std::span<const samplestore::Measurement> measurements,
-                     experiment::Experiments catalogue = experiment::AllExperiments());
+                     experiment::Experiments catalogue = experiment::AllExperiments(),
+                     std::span<const UnmeasuredPoint> unmeasured = {});
 
   /// Ordered by their varying coordinates, numbers by value. Where a varying coordinate holds paths whose last parts
   /// tell them apart, it holds these; the whole path stays in the measurement.
   const std::vector<Configuration>& configurations() const { return configurations_; }
   std::span<const samplestore::Measurement> measurements() const { return measurements_; }
+  /// Points without any run, with the coordinates that all runs have: no machine, no commit. Ordered likewise.
+  const std::vector<Configuration>& unmeasured() const { return unmeasured_; }
   /// Coordinates that take at least two values, the ones people compare by first. Those that merely follow the method
   /// (a LoRA rank beside full fine-tuning) are not among them.
   const std::vector<std::string>& varying() const { return varying_; }
+  /// The same with their values, in the same order.
+  const std::vector<Axis>& axes() const { return axes_; }
+  /// nullptr for a coordinate that does not vary.
+  const Axis* AxisOf(std::string_view property) const;
   bool Varies(std::string_view property) const;
   /// The first varying coordinate that has this role; empty when there is none.
   std::string VaryingWith(experiment::Role role) const;
@@ -73,6 +101,12 @@ class ResultSet {
 
  private:
   void GroupRuns();
+  void AddUnmeasured(std::span<const UnmeasuredPoint> points);
+  void NameMethods();
+  void Order(std::vector<Configuration>& configurations) const;
+  void MakeAxes();
+  /// Of measured and unmeasured points.
+  void ForEach(const std::function<void(const Configuration&)>& visit) const;
   void AddRun(const samplestore::Measurement& run, std::vector<size_t>& of_point);
   void StateWeights();
   void StateTokenizers();
@@ -86,7 +120,9 @@ class ResultSet {
   Declared declared_;
   std::vector<std::string> conditions_;
   std::vector<Configuration> configurations_;
+  std::vector<Configuration> unmeasured_;
   std::vector<std::string> varying_;
+  std::vector<Axis> axes_;
   std::vector<NamedText> constants_;
 };
 

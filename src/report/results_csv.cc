@@ -1,11 +1,9 @@
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 #include <set>
-#include <variant>
 #include <vector>
 
 #include "base/json.h"
+#include "report/export/csv.h"
 #include "report/results_table.h"
 
 namespace assay::report {
@@ -42,28 +40,6 @@ Columns FindColumns(std::span<const Measurement> measurements) {
   return columns;
 }
 
-std::string Quoted(std::string_view field) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(field);
-  }
-  std::string quoted = "\"";
-  for (char c : field) {
-    quoted += c;
-    if (c == '"') {
-      quoted += '"';
-    }
-  }
-  return quoted + '"';
-}
-
-struct FieldText {
-  std::string operator()(std::monostate) const { return ""; }
-  std::string operator()(bool value) const { return value ? "True" : "False"; }
-  std::string operator()(int64_t value) const { return fmt::format("{}", value); }
-  std::string operator()(double value) const { return fmt::format("{}", value); }
-  std::string operator()(const std::string& value) const { return value; }
-};
-
 template <typename Map>
 void AppendFields(const Map& map, const std::set<std::string>& columns, std::vector<std::string>& fields) {
   for (const std::string& column : columns) {
@@ -73,7 +49,7 @@ void AppendFields(const Map& map, const std::set<std::string>& columns, std::vec
     } else if constexpr (std::is_same_v<typename Map::mapped_type, std::string>) {
       fields.push_back(found->second);
     } else {
-      fields.push_back(std::visit(FieldText(), found->second));
+      fields.push_back(CsvField(found->second));
     }
   }
 }
@@ -102,22 +78,14 @@ std::vector<std::string> RowFields(const Measurement& measurement, const Columns
   return fields;
 }
 
-void AppendLine(const std::vector<std::string>& fields, std::string& csv) {
-  for (size_t i = 0; i < fields.size(); ++i) {
-    csv += i == 0 ? "" : ",";
-    csv += Quoted(fields[i]);
-  }
-  csv += "\r\n";
-}
-
 }  // namespace
 
 std::string RenderResultsCsv(std::span<const Measurement> measurements) {
   const Columns columns = FindColumns(measurements);
   std::string csv;
-  AppendLine(HeaderFields(columns), csv);
+  AppendCsvLine(HeaderFields(columns), csv);
   for (const Measurement& measurement : measurements) {
-    AppendLine(RowFields(measurement, columns), csv);
+    AppendCsvLine(RowFields(measurement, columns), csv);
   }
   return csv;
 }

@@ -5,8 +5,6 @@ import csv
 import html.parser
 import io
 import json
-import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -15,16 +13,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
 SAMPLES = ["demo", "mixed", "many", "one", "none", "none_valid", "long_names", "repeated", "two_hosts"]
 VOID_ELEMENTS = {"meta", "input", "br", "link", "img", "hr"}
-
-
-@pytest.fixture(scope="session")
-def samples(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("samples")
-    subprocess.run([BIN_DIR / "report_samples", folder], check=True)
-    return folder
 
 
 class Page(html.parser.HTMLParser):

@@ -153,6 +153,10 @@ const ReportSections& VitPluginReport() {
   static const ReportSections sections = {
       .loss_of = "images",
       .breakdowns = {WhereMemoryGoes(), WhereTimeGoes()},
+      .predictions = {{"Peak tensor memory",
+                       "What the memory ledger predicts for the measured steps before anything runs, and the largest "
+                       "peak of a rank.",
+                       "peak_tensor_bytes", "predicted_peak_bytes", "GiB", kGib}},
       .published = {PublishedTables()},
       .fixed_costs = PublishedFixedCosts{
           .property = "plugin",

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "report/html_report.h"
+#include "report/report_form.h"
 #include "report/results_table.h"
 #include "report/testing/synthetic.h"
 
@@ -125,16 +125,19 @@ int Main(const std::string& directory) {
                             {"repeated", Repeated()},
                             {"two_hosts", TwoHosts()}};
   for (const auto& [name, measurements] : samples) {
-    const std::string html =
-        RenderHtmlReport({.title = fmt::format("Sample: {}", name),
-                          .space_description = "full and LoRA fine-tuning of a SmolLM2-135M-shaped "
-                                               "model on this machine <made up>",
-                          .measurements = measurements,
-                          .generated_at = "2026-01-31T13:00:00Z"});
+    const ReportInput input{.title = fmt::format("Sample: {}", name),
+                            .space_description =
+                                "full and LoRA fine-tuning of a SmolLM2-135M-shaped "
+                                "model on this machine <made up>",
+                            .measurements = measurements,
+                            .generated_at = "2026-01-31T13:00:00Z"};
     const std::string base = fmt::format("{}/{}", directory, name);
-    for (const auto& [path, text] :
-         {std::pair(base + ".html", html), std::pair(base + ".txt", RenderResultsTable(measurements)),
-          std::pair(base + ".csv", RenderResultsCsv(measurements))}) {
+    for (const auto& [path, text] : {std::pair(base + ".html", RenderReport(input, Form::kHtml)),
+                                     std::pair(base + ".json", RenderReport(input, Form::kJson)),
+                                     std::pair(base + ".parquet", RenderReport(input, Form::kParquet)),
+                                     std::pair(base + ".report.csv", RenderReport(input, Form::kCsv)),
+                                     std::pair(base + ".txt", RenderResultsTable(measurements)),
+                                     std::pair(base + ".csv", RenderResultsCsv(measurements))}) {
       if (const Status written = WriteFileAtomically(path, text); !written.ok()) {
         fmt::print(stderr, "report_samples: {}\n", written.message());
         return ExitCode(written);

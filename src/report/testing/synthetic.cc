@@ -139,6 +139,9 @@ Measurement MakeInvalid(const SyntheticPoint& point, std::string reason) {
   m.outcome = Outcome::kInvalid;
   m.reason = std::move(reason);
   m.properties = {{"is_valid", false}};
+  if (m.reason.starts_with("out of memory")) {
+    m.provenance["out_of_memory_found_by"] = "worker";
+  }
   return m;
 }
 

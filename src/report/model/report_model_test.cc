@@ -1,0 +1,165 @@
+#include "report/model/report_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "report/model/parts.h"
+#include "report/testing/synthetic.h"
+
+namespace assay::report {
+namespace {
+
+using nlohmann::json;
+using samplestore::Measurement;
+using testing::DemoSpace;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::MakeFailed;
+using testing::MakeInvalid;
+using testing::MakeValid;
+
+json ModelOf(const std::vector<Measurement>& measurements, std::span<const UnmeasuredPoint> unmeasured = {},
+             size_t planned = 0, const ModelLimits& limits = {}) {
+  const ReportInput input{.title = "T",
+                          .measurements = measurements,
+                          .planned_points = planned,
+                          .unmeasured = unmeasured,
+                          .generated_at = "today"};
+  return ReportModel(ReportContent(input), limits);
+}
+
+size_t PlaceOf(const json& list, std::string_view key, std::string_view name) {
+  const auto found = std::ranges::find_if(list, [&](const json& entry) { return entry.at(key) == name; });
+  EXPECT_NE(found, list.end()) << name;
+  return static_cast<size_t>(found - list.begin());
+}
+
+TEST(ReportModelTest, EveryEstimateHasItsNumberItsIntervalAndWhatTheyRestOn) {
+  std::vector<Measurement> measurements = {MakeValid({.batch_size = 4, .seed = 1})};
+  for (const double speed : {100.0, 101.0, 102.0}) {
+    measurements.push_back(MakeValid({.batch_size = 8, .seed = 7}));
+    measurements.back().properties["real_tokens_per_second"] = speed;
+  }
+  const json model = ModelOf(measurements);
+  const json& throughput = model.at("configurations").at("estimates").at("throughput");
+  EXPECT_EQ(throughput.at("n"), json({24, 3}));
+  EXPECT_EQ(throughput.at("basis"), json({"steps", "runs"}));
+  EXPECT_EQ(throughput.at("value")[1], 101);
+  // t(2) = 4.303, s = 1, n = 3.
+  EXPECT_NEAR(throughput.at("high")[1].get<double>(), 101 + 4.302653 / std::sqrt(3.0), 1e-4);
+  EXPECT_NEAR(throughput.at("error")[1].get<double>(), 1 / std::sqrt(3.0), 1e-6);
+  EXPECT_EQ(throughput.at("freedom"), json({9, 2}));
+  EXPECT_EQ(model.at("configurations").at("runs"), json({1, 3}));
+}
+
+TEST(ReportModelTest, AllFivesStatesOfAPointAreToldApart) {
+  const std::vector<Measurement> measurements = {
+      MakeValid({.batch_size = 1}), MakeInvalid({.batch_size = 2}, "a rule forbids it"),
+      MakeInvalid({.batch_size = 4}, "out of memory"), MakeFailed({.batch_size = 8}, "killed")};
+  const UnmeasuredPoint missing[] = {{measurements[0].experiment, measurements[0].parameterized_id, [&] {
+                                        space::Entity entity = measurements[0].entity;
+                                        entity["batch_size"] = int64_t{16};
+                                        return entity;
+                                      }()}};
+  const json model = ModelOf(measurements, missing, 5);
+  EXPECT_EQ(model.at("configurations").at("state"), json({"valid", "invalid", "out_of_memory", "failed"}));
+  EXPECT_EQ(model.at("counts").at("missing"), 1);
+  EXPECT_EQ(model.at("axes").size(), 1u) << model.at("axes");
+  EXPECT_EQ(model.at("axes")[0].at("values"), json({1, 2, 4, 8, 16}));
+  EXPECT_EQ(model.at("configurations").at("axes").at("batch_size"), json({0, 1, 2, 3}));
+  EXPECT_EQ(model.at("unmeasured").at("axes").at("batch_size"), json({4}));
+}
+
+TEST(ReportModelTest, AMachineIsAnAxisAndAGroupOfItsOwn) {
+  std::vector<Measurement> measurements = DemoSpace();
+  for (size_t i = 0; i < 4; ++i) {
+    measurements[i].provenance["host"] = "laptop";
+  }
+  const json model = ModelOf(measurements);
+  EXPECT_EQ(model.at("conditions"), json({"host"}));
+  const json& host = model.at("axes")[PlaceOf(model.at("axes"), "name", "host")];
+  EXPECT_TRUE(host.at("condition"));
+  EXPECT_EQ(host.at("values"), json({"laptop", "workbench"}));
+  std::set<int> groups;
+  for (const json& group : model.at("configurations").at("group")) {
+    groups.insert(group.get<int>());
+  }
+  EXPECT_THAT(groups, ElementsAre(0, 1));
+}
+
+TEST(ReportModelTest, FindingsHaveTheirStrengthAndBothProbabilities) {
+  const json findings = ModelOf(DemoSpace()).at("findings");
+  EXPECT_GT(findings.at("comparisons"), 2);
+  const json& first = findings.at("list")[0];
+  EXPECT_THAT(first.at("headline").get<std::string>(), HasSubstr("Fastest"));
+  EXPECT_EQ(first.at("configurations").size(), 2u);
+  const auto compared = std::ranges::find_if(findings.at("list"),
+                                             [](const json& finding) { return !finding.at("comparison").is_null(); });
+  ASSERT_NE(compared, findings.at("list").end());
+  EXPECT_LE(compared->at("p").get<double>(), compared->at("adjusted_p").get<double>());
+}
+
+TEST(ReportModelTest, ALineThroughTwoSizesSaysSo) {
+  const json lines = ModelOf(DemoSpace()).at("lines");
+  ASSERT_EQ(lines.at("list").size(), 4u);
+  EXPECT_FALSE(lines.at("list")[0].at("fitted"));
+  EXPECT_TRUE(lines.at("list")[0].at("r_squared").is_null());
+  EXPECT_TRUE(lines.at("list")[0].at("fixed_interval").is_null());
+}
+
+TEST(ReportModelTest, ALongSeriesKeepsItsExtremes) {
+  Measurement run = MakeValid({.steps = 20000});
+  run.series["loss"][12345] = 99;
+  const json series = ModelOf({run}).at("runs").at("series").at(run.uid).at("loss");
+  EXPECT_LE(series.at("x").size(), 400u);
+  EXPECT_EQ(series.at("of"), 20000);
+  const auto peak = std::ranges::find(series.at("y"), json(99));
+  ASSERT_NE(peak, series.at("y").end());
+  EXPECT_EQ(series.at("x")[static_cast<size_t>(peak - series.at("y").begin())], 12346);
+}
+
+TEST(ReportModelTest, TheRunsOfAFrontAreToldFirstWhereNotAllAre) {
+  const std::vector<Measurement> measurements = DemoSpace();
+  const json model = ModelOf(measurements, {}, 0, {.run_values = 60, .series_points = 100});
+  EXPECT_LT(model.at("runs").at("detailed"), 8);
+  EXPECT_EQ(model.at("runs").at("count"), 8);
+  EXPECT_EQ(model.at("runs").at("uid").size(), 8u);
+  const size_t fastest = model.at("findings").at("list")[0].at("configurations")[0];
+  const auto& of_configuration = model.at("runs").at("configuration");
+  const size_t run = static_cast<size_t>(std::ranges::find(of_configuration, json(fastest)) - of_configuration.begin());
+  EXPECT_TRUE(model.at("runs").at("values").contains(model.at("runs").at("uid")[run]));
+}
+
+TEST(ReportModelTest, WhatIsNotFiniteIsNull) {
+  EXPECT_TRUE(Rounded(std::nan("")).is_null());
+  EXPECT_TRUE(Rounded(INFINITY).is_null());
+  EXPECT_EQ(Rounded(-INFINITY).dump(), "null");
+}
+
+TEST(ReportModelTest, NumbersHaveSevenDigits) {
+  EXPECT_EQ(Rounded(0.1 + 0.2).dump(), "0.3");
+  EXPECT_EQ(Rounded(1234567.89).dump(), "1234568");
+  EXPECT_EQ(Rounded(-0.000012345678).dump(), "-1.234568e-05");
+  EXPECT_EQ(Rounded(1e300).get<double>(), 1e300);
+  EXPECT_EQ(Rounded(5e-324).get<double>(), 5e-324);
+  EXPECT_EQ(Rounded(0).dump(), "0");
+}
+
+TEST(ReportModelTest, NothingMeasuredIsAModelToo) {
+  const json model = ModelOf({});
+  EXPECT_EQ(model.at("configurations").at("count"), 0);
+  EXPECT_EQ(model.at("findings").at("list"), json::array());
+  EXPECT_NO_THROW(DumpJson(model));
+}
+
+TEST(ReportModelTest, TextThatIsNoUtf8IsStillJson) {
+  Measurement run = MakeInvalid({}, "\xff broken");
+  EXPECT_TRUE(ParseJson(DumpJson(ModelOf({run})), "model").ok());
+}
+
+}  // namespace
+}  // namespace assay::report
