@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "storage/read_options.h"
+#include "storage/stores.h"
 
 namespace assay::cli {
 namespace {
@@ -57,6 +58,26 @@ void StoreFlags::AddSwitch(CLI::App& app, const char* name, const char* help, bo
       ->group(kStoreGroup);
 }
 
+void StoreFlags::AddOwn(CLI::App& app, const storage::OwnOption& option) {
+  for (const storage::OptionFlag& flag : option.flags) {
+    const auto give = [this, key = std::string(option.key)](const std::string& value) {
+      given_.push_back([key, value](StoreOptions& options) { options.own[key] = value; });
+    };
+    if (!flag.value.empty()) {
+      app.add_flag_callback(
+             std::string(flag.names), [give, value = std::string(flag.value)] { give(value); }, std::string(flag.help))
+          ->group(kStoreGroup);
+      continue;
+    }
+    CLI::Option* added = app.add_option_function<std::string>(std::string(flag.names), give, std::string(flag.help))
+                             ->type_name(option.words.empty() ? "TEXT" : "WORD")
+                             ->group(kStoreGroup);
+    if (!option.words.empty()) {
+      added->check(CLI::IsMember(std::vector<std::string>(option.words.begin(), option.words.end())));
+    }
+  }
+}
+
 void StoreFlags::AddTo(CLI::App& app) {
   app.add_option("--config", config_, "YAML file of store options (docs/storage.md)")
       ->type_name("FILE")
@@ -65,44 +86,14 @@ void StoreFlags::AddTo(CLI::App& app) {
   Add(app, "--region", "Region of the bucket", &StoreOptions::region, "NAME");
   Add(app, "--profile", "Profile of the store's own configuration files", &StoreOptions::profile, "NAME");
   AddSwitch(app, "--anonymous,--no-sign-request", "Send no credentials", &StoreOptions::anonymous, true);
-  app.add_flag_callback(
-         "--path-style",
-         [this] {
-           given_.push_back([](StoreOptions& options) {
-             options.virtual_host_style = false;
-             options.virtual_host_style_set = true;
-           });
-         },
-         "S3: the bucket in the path, not in the host name")
-      ->group(kStoreGroup);
-  app.add_flag_callback(
-         "--virtual-host-style",
-         [this] {
-           given_.push_back([](StoreOptions& options) {
-             options.virtual_host_style = true;
-             options.virtual_host_style_set = true;
-           });
-         },
-         "S3: the bucket in the host name, also of an endpoint")
-      ->group(kStoreGroup);
   AddSwitch(app, "--requester-pays", "Accept to be billed for requests", &StoreOptions::requester_pays, true);
   Add(app, "--storage-class", "Of new objects", &StoreOptions::storage_class, "NAME");
-  Add(app, "--sse", "S3: AES256 or aws:kms", &StoreOptions::encryption, "KIND");
   Add(app, "--sse-kms-key-id", "Key of the provider's key service", &StoreOptions::encryption_key_id, "ID");
-  app.add_option_function<std::string>(
-         "--conditional-writes",
-         [this](const std::string& word) {
-           using storage::ConditionalWrites;
-           const ConditionalWrites value = word == "auto"  ? ConditionalWrites::kAuto
-                                           : word == "yes" ? ConditionalWrites::kYes
-                                                           : ConditionalWrites::kNo;
-           given_.push_back([value](StoreOptions& options) { options.conditional_writes = value; });
-         },
-         "S3: whether the store keeps conditions of writes; auto: it is tried [auto]")
-      ->check(CLI::IsMember({"auto", "yes", "no"}))
-      ->type_name("WORD")
-      ->group(kStoreGroup);
-  Add(app, "--project", "GCS: project that is billed", &StoreOptions::project, "NAME");
+  for (const storage::StoreKind* kind : storage::StoreKinds()) {
+    for (const storage::OwnOption& option : kind->options) {
+      AddOwn(app, option);
+    }
+  }
   AddSwitch(app, "--no-verify-ssl", "Do not check the store's certificate (those of credential services always are)",
             &StoreOptions::verify_tls, false);
   Add(app, "--ca-bundle", "PEM file of certificate authorities", &StoreOptions::ca_file, "FILE");

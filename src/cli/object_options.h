@@ -43,6 +43,8 @@ class StoreFlags {
   template <typename T>
   void Add(CLI::App& app, const char* name, const char* help, T storage::StoreOptions::* field, const char* type);
   void AddBytes(CLI::App& app, const char* name, const char* help, int64_t storage::StoreOptions::* field);
+  /// The flags of an option that one kind of store has.
+  void AddOwn(CLI::App& app, const storage::OwnOption& option);
   void AddSwitch(CLI::App& app, const char* name, const char* help, bool storage::StoreOptions::* field, bool value);
 
   std::string config_;

@@ -25,7 +25,7 @@ class LyingServedStore final : public StoreUnderTest {
     StoreOptions options;
     // A request that is given up may still be carried out, later than what comes after it: none is, on a slow machine.
     options.stall_timeout_seconds = 60;
-    options.conditional_writes = ConditionalWrites::kYes;  // a trial would leave its objects where a lie kept them
+    options.own["conditional_writes"] = "yes";  // a trial would leave its objects where a lie kept them
     return options;
   }
 

@@ -197,6 +197,12 @@ struct Capabilities {
   bool resumable_uploads = false;
 };
 
+/// Where a service keeps a store's objects.
+struct ServicePlace {
+  std::string service{};  ///< its address, the account and whatever else must agree; empty: none
+  std::string bucket{};
+};
+
 class FileStore;   // storage/file/file_store.h
 class MemoryPool;  // storage/memory_pool.h
 
@@ -249,14 +255,12 @@ class ObjectStore {
   /// The store itself where its objects are files, whose bytes can be had where they lie; null for all others, and for
   /// what stands around one.
   virtual const FileStore* as_files() const { return nullptr; }
-  /// The store that decorators stand around, through all of them; of others the store itself.
-  virtual ObjectStore& undecorated() { return *this; }
   /// Where whoever reads or writes this store takes buffers from; null: there is no budget.
   virtual MemoryPool* memory_pool() { return nullptr; }
-  /// Whether `other` is a bucket of the same service and the same account, from which CopyFrom() can be tried.
-  virtual bool SharesService(ObjectStore& other) { return false; }
-  /// Likewise from such a bucket. Nothing where it is none, or the service does not let us: then the bytes must pass
-  /// through here.
+  /// Where a service keeps the objects; of no service where none copies between its buckets.
+  virtual ServicePlace place() const { return {}; }
+  /// Likewise from a bucket with which this one SharesService(). Nothing where it does not, or the service does not let
+  /// us: then the bytes must pass through here.
   virtual Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from,
                                                      const std::string& to, const WriteOptions& options) {
     return std::optional<ObjectInfo>();
@@ -277,5 +281,10 @@ class ObjectStore {
     return aborted.ok() || aborted.code() == ErrorCode::kNotFound;
   }
 };
+
+/// Whether both are buckets of one service and one account, between which CopyFrom() can be tried.
+inline bool SharesService(const ObjectStore& a, const ObjectStore& b) {
+  return !a.place().service.empty() && a.place().service == b.place().service;
+}
 
 }  // namespace assay::storage

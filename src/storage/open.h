@@ -8,19 +8,12 @@
 #include "base/status.h"
 #include "storage/object_store.h"
 #include "storage/options.h"
+#include "storage/store_kind.h"
 
 namespace assay::storage {
 
-/// A URI's parts, before anything is opened.
-struct StoreUri {
-  std::string scheme;  ///< "s3", "gs", "oci", "file", "mem"
-  std::string bucket;  ///< of oci: "bucket@namespace"; of file: the folder; of mem: any name
-  std::string key;     ///< may be empty: the bucket itself; taken as it stands, nothing is decoded
-};
-
-/// "s3://bucket/key", "gs://bucket/key", "oci://bucket@namespace/key", "mem://name/key", "file:///path" and a plain
-/// path. Of a path, the last component is the key, unless it ends with '/'. An unknown scheme names those that are
-/// known.
+/// A URI of one of StoreKinds(), or a plain path, of which the last component is the key, unless it ends with '/'. An
+/// unknown scheme names those that are known.
 Result<StoreUri> ParseStoreUri(std::string_view uri);
 
 struct StoreAndKey {

@@ -2,40 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace assay::storage {
 
 class RequestObserver;  // storage/transfer/observer.h
-
-/// Whether a store keeps the conditions of writes (If-None-Match, If-Match).
-enum class ConditionalWrites {
-  kAuto,  ///< Amazon's does; every other endpoint is tried before the first write under one
-  kYes,
-  kNo,  ///< writes under a condition are refused
-};
 
 /// Zero and empty mean "the documented rule decides". Read in this order, the first that says something wins: flags,
 /// YAML, ASSAY_* variables, the store's own variables and configuration files.
 struct StoreOptions {
   std::string endpoint;  ///< "http://127.0.0.1:9000"; empty: the provider's
   std::string region;
-  bool virtual_host_style = true;  ///< S3: bucket in the host name; off when an endpoint is an IP address
-  bool virtual_host_style_set = false;
   std::string profile;
   bool anonymous = false;
   bool requester_pays = false;
   std::string storage_class;
-  std::string encryption;  ///< S3: "AES256", "aws:kms"
   std::string encryption_key_id;
-  /// S3: checksums follow the body (aws-chunked), computed while it is sent, instead of standing in a header before it.
-  /// Only for stores that know this encoding: others take it for content.
-  bool trailing_checksums = false;
-  ConditionalWrites conditional_writes = ConditionalWrites::kAuto;  ///< S3
-  std::string project;                                              ///< GCS: billed project
-  std::string compartment;                                          ///< OCI
+  /// Options that one kind of store alone has, by their keys (StoreKind::options); those of others are not looked at.
+  /// Switches are "true" or "false".
+  std::map<std::string, std::string, std::less<>> own;
 
   int64_t part_bytes = 0;
   int connections = 0;
@@ -53,6 +43,17 @@ struct StoreOptions {
 
   /// Told of every request that is sent; none when null. Not read from anywhere.
   std::shared_ptr<RequestObserver> observer;
+
+  /// Of `own`; empty where it is not set.
+  std::string Own(std::string_view key) const {
+    const auto found = own.find(key);
+    return found == own.end() ? std::string() : found->second;
+  }
+  /// Likewise a switch; nothing where it is not set.
+  std::optional<bool> OwnSwitch(std::string_view key) const {
+    const std::string text = Own(key);
+    return text.empty() ? std::nullopt : std::optional(text == "true");
+  }
 };
 
 }  // namespace assay::storage

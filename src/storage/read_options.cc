@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/yaml.h"
 #include "base/yaml_scalar.h"
+#include "storage/stores.h"
 
 namespace assay::storage {
 namespace {
@@ -20,34 +21,27 @@ struct BytesOption {
 struct SecondsOption {
   double StoreOptions::* member;
 };
-// Where an option has a kind of its own, `member` is what it is kept in.
-using Member = std::variant<std::string StoreOptions::*, bool StoreOptions::*, int StoreOptions::*,
-                            ConditionalWrites StoreOptions::*, BytesOption, SecondsOption>;
+// Where an option has a kind of its own, `member` is what it is kept in; of an option of one store's own, what
+// describes it.
+using Member = std::variant<std::string StoreOptions::*, bool StoreOptions::*, int StoreOptions::*, BytesOption,
+                            SecondsOption, const OwnOption*>;
 
 struct OptionRow {
   OptionName name;
   Member member;
 };
 
+/// Those that all stores may have.
 constexpr OptionRow kOptions[] = {
     {{"endpoint", "ASSAY_STORAGE_ENDPOINT", "URL of the service; empty: the provider's"}, &StoreOptions::endpoint},
     {{"region", "ASSAY_STORAGE_REGION", "region of the bucket"}, &StoreOptions::region},
-    {{"virtual_host_style", "ASSAY_STORAGE_VIRTUAL_HOST_STYLE", "S3: bucket in the host name (true) or path (false)"},
-     &StoreOptions::virtual_host_style},
     {{"profile", "ASSAY_STORAGE_PROFILE", "profile of the store's own configuration files"}, &StoreOptions::profile},
     {{"anonymous", "ASSAY_STORAGE_ANONYMOUS", "send no credentials"}, &StoreOptions::anonymous},
     {{"requester_pays", "ASSAY_STORAGE_REQUESTER_PAYS", "accept to be billed for requests"},
      &StoreOptions::requester_pays},
     {{"storage_class", "ASSAY_STORAGE_CLASS", "storage class of new objects"}, &StoreOptions::storage_class},
-    {{"encryption", "ASSAY_STORAGE_ENCRYPTION", "S3: AES256 or aws:kms"}, &StoreOptions::encryption},
     {{"encryption_key_id", "ASSAY_STORAGE_ENCRYPTION_KEY_ID", "key of the provider's key service"},
      &StoreOptions::encryption_key_id},
-    {{"trailing_checksums", "ASSAY_STORAGE_TRAILING_CHECKSUMS", "S3: checksums follow the body (aws-chunked)"},
-     &StoreOptions::trailing_checksums},
-    {{"conditional_writes", "ASSAY_STORAGE_CONDITIONAL_WRITES", "S3: whether conditions are kept: auto, yes or no"},
-     &StoreOptions::conditional_writes},
-    {{"project", "ASSAY_STORAGE_PROJECT", "GCS: project that is billed"}, &StoreOptions::project},
-    {{"compartment", "ASSAY_STORAGE_COMPARTMENT", "OCI: compartment id"}, &StoreOptions::compartment},
     {{"part_bytes", "ASSAY_STORAGE_PART_BYTES", "size of a part (16 MiB); 0: chosen by the object's size"},
      BytesOption{&StoreOptions::part_bytes}},
     {{"connections", "ASSAY_STORAGE_CONNECTIONS", "requests at a time; 0: chosen by the documented rule"},
@@ -69,35 +63,36 @@ constexpr OptionRow kOptions[] = {
     {{"proxy", "ASSAY_STORAGE_PROXY", "URL of a proxy"}, &StoreOptions::proxy},
 };
 
-// The variables of other tools that mean one of our options; of two for the same option, the first that is set wins.
-struct ForeignVariable {
-  std::string_view scheme;
-  std::string_view variable;
-  std::string_view key;
-};
-// Sources: "Environment variables" of the AWS SDKs and Tools Reference Guide; google-cloud-storage and gsutil's
-// documentation; "CLI Environment Variables" of the Oracle Cloud Infrastructure documentation.
-constexpr ForeignVariable kForeignVariables[] = {
-    {"s3", "AWS_ENDPOINT_URL_S3", "endpoint"},
-    {"s3", "AWS_ENDPOINT_URL", "endpoint"},
-    {"s3", "AWS_REGION", "region"},
-    {"s3", "AWS_DEFAULT_REGION", "region"},
-    {"s3", "AWS_CA_BUNDLE", "ca_file"},
-    {"s3", "AWS_MAX_ATTEMPTS", "max_attempts"},
-    {"gs", "STORAGE_EMULATOR_HOST", "endpoint"},
-    {"gs", "GOOGLE_CLOUD_PROJECT", "project"},
-    {"oci", "OCI_CLI_ENDPOINT", "endpoint"},
-    {"oci", "OCI_CLI_REGION", "region"},
-    {"oci", "OCI_CLI_COMPARTMENT_ID", "compartment"},
-    {"oci", "OCI_CLI_CERT_BUNDLE", "ca_file"},
-};
-constexpr const char* kRemoteSchemes[] = {"s3", "gs", "oci"};
+std::vector<OptionRow> RowsOf(const StoreKind& kind) {
+  std::vector<OptionRow> rows;
+  for (const OwnOption& option : kind.options) {
+    rows.push_back({{option.key, option.variable, option.meaning}, &option});
+  }
+  return rows;
+}
 
-// Null where there is no such option.
-const OptionRow* FindRow(std::string_view key) {
-  const auto* row = std::find_if(std::begin(kOptions), std::end(kOptions),
-                                 [key](const OptionRow& candidate) { return candidate.name.key == key; });
-  return row == std::end(kOptions) ? nullptr : row;
+std::vector<OptionRow> AllRows() {
+  std::vector<OptionRow> rows(std::begin(kOptions), std::end(kOptions));
+  for (const StoreKind* kind : StoreKinds()) {
+    const std::vector<OptionRow> own = RowsOf(*kind);
+    rows.insert(rows.end(), own.begin(), own.end());
+  }
+  return rows;
+}
+
+std::vector<std::string> KeysOf(std::span<const OptionRow> rows) {
+  std::vector<std::string> keys;
+  for (const OptionRow& row : rows) {
+    keys.emplace_back(row.name.key);
+  }
+  return keys;
+}
+
+// Nothing where there is no such option.
+std::optional<OptionRow> FindRow(std::string_view key) {
+  const std::vector<OptionRow> rows = AllRows();
+  const auto row = std::ranges::find_if(rows, [key](const OptionRow& candidate) { return candidate.name.key == key; });
+  return row == rows.end() ? std::nullopt : std::optional(*row);
 }
 
 // Reads a text into the member of an option; says what was expected of one that cannot be.
@@ -110,14 +105,11 @@ class Assign {
     return std::nullopt;
   }
   std::optional<std::string> operator()(bool StoreOptions::* member) const {
-    const std::optional<bool> value = text_ == "1"   ? std::optional(true)
-                                      : text_ == "0" ? std::optional(false)
-                                                     : YamlBool(text_);
+    const std::optional<bool> value = Switch();
     if (!value) {
-      return "true or false";
+      return kSwitchWords;
     }
     options_.*member = *value;
-    options_.virtual_host_style_set |= member == &StoreOptions::virtual_host_style;
     return std::nullopt;
   }
   std::optional<std::string> operator()(int StoreOptions::* member) const {
@@ -126,16 +118,6 @@ class Assign {
       return "a whole number from 0 to 100000";
     }
     options_.*member = static_cast<int>(*value);
-    return std::nullopt;
-  }
-  std::optional<std::string> operator()(ConditionalWrites StoreOptions::* member) const {
-    const std::optional<bool> value = YamlBool(text_);
-    if (!value && text_ != "auto" && text_ != "yes" && text_ != "no") {
-      return "auto, yes or no";
-    }
-    options_.*member = text_ == "auto"                           ? ConditionalWrites::kAuto
-                       : text_ == "yes" || value.value_or(false) ? ConditionalWrites::kYes
-                                                                 : ConditionalWrites::kNo;
     return std::nullopt;
   }
   std::optional<std::string> operator()(BytesOption option) const {
@@ -154,8 +136,35 @@ class Assign {
     options_.*option.member = *value;
     return std::nullopt;
   }
+  std::optional<std::string> operator()(const OwnOption* option) const {
+    std::string& value = options_.own[std::string(option->key)];
+    const std::optional<bool> on = Switch();
+    switch (option->form) {
+      case OwnOption::Form::kText:
+        value = text_;
+        return std::nullopt;
+      case OwnOption::Form::kSwitch:
+        value = on.value_or(false) ? "true" : "false";
+        return on ? std::nullopt : std::optional<std::string>(kSwitchWords);
+      case OwnOption::Form::kWord:
+        break;
+    }
+    // In YAML "yes" and "no" are truths as well.
+    const auto is = [&](std::string_view word) { return word == text_ || (on && word == (*on ? "yes" : "no")); };
+    const auto word = std::ranges::find_if(option->words, is);
+    if (word == option->words.end()) {
+      return "one of " + Join({option->words.begin(), option->words.end()}, ", ");
+    }
+    value = *word;
+    return std::nullopt;
+  }
 
  private:
+  static constexpr char kSwitchWords[] = "true or false";
+  std::optional<bool> Switch() const {
+    return text_ == "1" ? std::optional(true) : text_ == "0" ? std::optional(false) : YamlBool(text_);
+  }
+
   StoreOptions& options_;
   const std::string& text_;
 };
@@ -165,10 +174,8 @@ std::optional<std::string> SetOption(const OptionRow& row, const std::string& te
   return std::visit(Assign(options, text), row.member);
 }
 
-Status SetFromVariable(const OptionRow& row, std::string_view variable, std::string text, StoreOptions& options) {
-  if (variable == "STORAGE_EMULATOR_HOST" && text.find("://") == std::string::npos) {
-    text = "http://" + text;
-  }
+Status SetFromVariable(const OptionRow& row, std::string_view variable, const std::string& text,
+                       StoreOptions& options) {
   if (const auto expected = SetOption(row, text, options)) {
     return Status::InvalidArgument(
         fmt::format("cannot use {}='{}': {} is expected (change or unset it)", variable, text, *expected));
@@ -178,8 +185,8 @@ Status SetFromVariable(const OptionRow& row, std::string_view variable, std::str
 
 Status SetFromYaml(const YamlNode& map, StoreOptions& options) {
   for (const auto& [key, node] : map.entries()) {
-    const OptionRow* row = FindRow(key);
-    if (row == nullptr || node.IsNull()) {
+    const std::optional<OptionRow> row = FindRow(key);
+    if (!row || node.IsNull()) {
       continue;  // the section of one store; or left empty
     }
     ASSAY_ASSIGN_OR_RETURN(const std::string text, node.AsText());
@@ -194,26 +201,29 @@ Status SetFromDocument(const YamlNode& document, std::string_view scheme, StoreO
   if (!document.IsMap()) {
     return document.Error("a map of options is expected");
   }
-  std::vector<std::string> keys;
-  for (const OptionRow& row : kOptions) {
-    keys.emplace_back(row.name.key);
+  std::vector<std::string> top = KeysOf(AllRows());
+  for (const StoreKind* kind : StoreKinds()) {
+    if (kind->is_remote) {
+      top.emplace_back(kind->name);
+    }
   }
-  std::vector<std::string> top = keys;
-  top.insert(top.end(), std::begin(kRemoteSchemes), std::end(kRemoteSchemes));
   ASSAY_RETURN_IF_ERROR(document.CheckKeys(top));
   ASSAY_RETURN_IF_ERROR(SetFromYaml(document, options));
-  for (const char* name : kRemoteSchemes) {
-    if (!document.Has(name)) {
+  for (const StoreKind* kind : StoreKinds()) {
+    if (!kind->is_remote || !document.Has(kind->name)) {
       continue;
     }
     // Those of other stores are read as well: a mistake shows whichever store is used.
-    ASSAY_ASSIGN_OR_RETURN(const YamlNode section, document.Get(name));
+    ASSAY_ASSIGN_OR_RETURN(const YamlNode section, document.Get(kind->name));
     if (!section.IsMap()) {
-      return section.Error(fmt::format("{} must be a map of options", name));
+      return section.Error(fmt::format("{} must be a map of options", kind->name));
     }
+    std::vector<std::string> keys = KeysOf(kOptions);
+    const std::vector<std::string> own = KeysOf(RowsOf(*kind));
+    keys.insert(keys.end(), own.begin(), own.end());
     ASSAY_RETURN_IF_ERROR(section.CheckKeys(keys));
     StoreOptions others;
-    ASSAY_RETURN_IF_ERROR(SetFromYaml(section, name == scheme ? options : others));
+    ASSAY_RETURN_IF_ERROR(SetFromYaml(section, kind == StoreKindOf(scheme) ? options : others));
   }
   return Status::Ok();
 }
@@ -229,7 +239,7 @@ VariableLookup ProcessVariables() {
 
 std::vector<OptionName> StoreOptionNames() {
   std::vector<OptionName> names;
-  for (const OptionRow& row : kOptions) {
+  for (const OptionRow& row : AllRows()) {
     names.push_back(row.name);
   }
   return names;
@@ -237,13 +247,15 @@ std::vector<OptionName> StoreOptionNames() {
 
 Result<StoreOptions> StoreOptionsFromEnvironment(std::string_view scheme, const VariableLookup& variable) {
   StoreOptions options;
+  const StoreKind* kind = StoreKindOf(scheme);
+  const auto foreign = kind == nullptr ? std::span<const ForeignVariable>() : kind->variables;
   // From the last to the first, so that the first of two for the same option stands.
-  for (auto row = std::rbegin(kForeignVariables); row != std::rend(kForeignVariables); ++row) {
-    if (const auto text = row->scheme == scheme ? variable(std::string(row->variable)) : std::nullopt) {
+  for (auto row = foreign.rbegin(); row != foreign.rend(); ++row) {
+    if (const auto text = variable(std::string(row->variable))) {
       ASSAY_RETURN_IF_ERROR(SetFromVariable(*FindRow(row->key), row->variable, *text, options));
     }
   }
-  for (const OptionRow& row : kOptions) {
+  for (const OptionRow& row : AllRows()) {
     if (const auto text = variable(std::string(row.name.variable))) {
       ASSAY_RETURN_IF_ERROR(SetFromVariable(row, row.name.variable, *text, options));
     }

@@ -22,23 +22,16 @@ struct OptionName {
   std::string_view variable;  ///< "ASSAY_STORAGE_PART_BYTES"
   std::string_view meaning;   ///< one line, with the unit
 };
-/// All of them, for help and for the documentation.
+/// All of them, those of one kind of store too, for help and for the documentation.
 std::vector<OptionName> StoreOptionNames();
 
-/// What the environment says of stores of `scheme` ("s3", "gs", "oci", "file", "mem"), onto the defaults: first the
-/// variables that the store's own tools know, then ASSAY_STORAGE_*, which win.
-///
-///   s3   AWS_ENDPOINT_URL_S3 before AWS_ENDPOINT_URL, AWS_REGION before AWS_DEFAULT_REGION, AWS_CA_BUNDLE,
-///        AWS_MAX_ATTEMPTS
-///   gs   STORAGE_EMULATOR_HOST (also without scheme: http), GOOGLE_CLOUD_PROJECT
-///   oci  OCI_CLI_ENDPOINT, OCI_CLI_REGION, OCI_CLI_COMPARTMENT_ID, OCI_CLI_CERT_BUNDLE
-///
-/// Those of credentials, AWS_PROFILE among them, are read where credentials are. An unreadable value is an error that
-/// names its variable.
+/// What the environment says of stores of `scheme`, onto the defaults: first the variables that the store's own tools
+/// know (StoreKind::variables), then ASSAY_STORAGE_*, which win. Those of credentials, AWS_PROFILE among them, are read
+/// where credentials are. An unreadable value is an error that names its variable.
 Result<StoreOptions> StoreOptionsFromEnvironment(std::string_view scheme, const VariableLookup& variable);
 
 /// Puts what a YAML file says over `options`. Its keys are those of StoreOptionNames(), at the top for all stores and
-/// below "s3", "gs" or "oci" for one, which wins:
+/// below the name of a kind of store ("s3") for that one, which wins:
 ///
 ///   part_bytes: 16 MiB
 ///   s3:

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "storage/s3/s3_kind.h"
+
 namespace assay::storage {
 namespace {
 
@@ -32,14 +34,14 @@ TEST(StoreOptions, ReadsTheStoresOwnVariables) {
       "gs",
       Variables({{"STORAGE_EMULATOR_HOST", "localhost:4443"}, {"GOOGLE_CLOUD_PROJECT", "p"}, {"AWS_REGION", "x"}}));
   ASSERT_TRUE(gs.ok());
-  EXPECT_EQ(gs->endpoint, "http://localhost:4443");
-  EXPECT_EQ(gs->project, "p");
+  EXPECT_EQ(gs->endpoint, "localhost:4443");
+  EXPECT_EQ(gs->Own("project"), "p");
   EXPECT_EQ(gs->region, "");
   const auto oci = StoreOptionsFromEnvironment(
       "oci", Variables({{"OCI_CLI_REGION", "us-ashburn-1"}, {"OCI_CLI_COMPARTMENT_ID", "ocid1.c"}}));
   ASSERT_TRUE(oci.ok());
   EXPECT_EQ(oci->region, "us-ashburn-1");
-  EXPECT_EQ(oci->compartment, "ocid1.c");
+  EXPECT_EQ(oci->Own("compartment"), "ocid1.c");
 }
 
 TEST(StoreOptions, LetsOwnVariablesWinOverTheStores) {
@@ -53,8 +55,7 @@ TEST(StoreOptions, LetsOwnVariablesWinOverTheStores) {
   EXPECT_EQ(options->region, "us-east-2");
   EXPECT_EQ(options->part_bytes, 16 << 20);
   EXPECT_TRUE(options->anonymous);
-  EXPECT_FALSE(options->virtual_host_style);
-  EXPECT_TRUE(options->virtual_host_style_set);
+  EXPECT_EQ(options->OwnSwitch("virtual_host_style"), false);
   EXPECT_EQ(options->deadline_seconds, 1.5);
 }
 
@@ -72,7 +73,7 @@ TEST(StoreOptions, NamesTheVariableThatCannotBeRead) {
 }
 
 TEST(StoreOptions, ReadsWhetherConditionsAreKept) {
-  EXPECT_EQ(StoreOptions().conditional_writes, ConditionalWrites::kAuto);
+  EXPECT_EQ(S3OptionsOf({}).conditional_writes, ConditionalWrites::kAuto);
   const std::pair<std::string, ConditionalWrites> words[] = {{"auto", ConditionalWrites::kAuto},
                                                              {"yes", ConditionalWrites::kYes},
                                                              {"true", ConditionalWrites::kYes},
@@ -81,7 +82,7 @@ TEST(StoreOptions, ReadsWhetherConditionsAreKept) {
   for (const auto& [word, expected] : words) {
     StoreOptions options;
     ASSERT_TRUE(ParseStoreOptions("conditional_writes: " + word, "store.yaml", "s3", options).ok()) << word;
-    EXPECT_EQ(options.conditional_writes, expected) << word;
+    EXPECT_EQ(S3OptionsOf(options).conditional_writes, expected) << word;
   }
 }
 
@@ -99,7 +100,7 @@ TEST(StoreOptions, ReadsYamlForAllStoresAndForOne) {
   StoreOptions gs;
   ASSERT_TRUE(ParseStoreOptions(kText, "store.yaml", "gs", gs).ok());
   EXPECT_EQ(gs.connections, 32);
-  EXPECT_EQ(gs.project, "p");
+  EXPECT_EQ(gs.Own("project"), "p");
   EXPECT_EQ(gs.endpoint, "");
 }
 
@@ -112,6 +113,8 @@ TEST(StoreOptions, NamesTheLineAndTheNearestKey) {
               testing::AllOf(HasSubstr("store.yaml:2"), HasSubstr("connections")));
   EXPECT_THAT(error("gs:\n  endpont: x\n"), testing::AllOf(HasSubstr("store.yaml:2"), HasSubstr("endpoint")));
   EXPECT_THAT(error("gs:\n  connections: x\n"), HasSubstr("store.yaml:2"));
+  EXPECT_THAT(error("gs:\n  compartment: x\n"), HasSubstr("store.yaml:2"));
+  EXPECT_THAT(error("conditional_writes: perhaps\n"), HasSubstr("one of auto, yes, no is expected"));
   EXPECT_THAT(error("verify_tls: maybe\n"),
               HasSubstr("store.yaml:1: verify_tls is 'maybe': true or false is expected"));
   EXPECT_THAT(error("- a\n"), HasSubstr("a map of options is expected"));

@@ -12,14 +12,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "storage/auth/aws_credentials.h"
-#include "storage/auth/factory.h"
-#include "storage/auth/gcs_credentials.h"
 #include "storage/auth/jwt.h"
-#include "storage/auth/oci_credentials.h"
 #include "storage/auth/oci_signature.h"
 #include "storage/auth/sigv4.h"
 #include "storage/auth/sigv4_verify.h"
+#include "storage/gcs/gcs_signer.h"
+#include "storage/oci/oci_signer.h"
+#include "storage/s3/aws_credentials.h"
+#include "storage/s3/s3_signer.h"
+#include "storage/store_environment.h"
 
 namespace assay::storage {
 namespace {
@@ -150,7 +151,7 @@ StoreOptions ReadOptions(const json& in) {
 }
 
 Environment TestEnvironment(const json& in) {
-  return SystemEnvironment(MakeFetch(ReadOptions(in)));
+  return EnvironmentOf(ReadOptions(in));
 }
 
 json Aws(const json& in) {

@@ -1,3 +1,5 @@
+#include "storage/auth/fetch.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -7,7 +9,6 @@
 
 #include "http/client.h"
 #include "storage/auth/credential_address.h"
-#include "storage/auth/factory.h"
 
 namespace assay::storage {
 namespace {
@@ -44,7 +45,7 @@ double MetadataSeconds() {
 }
 
 // Never less than TLS that is checked, whatever is allowed towards a store: what is asked for opens all of them.
-http::ClientOptions ForCredentials(const StoreOptions& options) {
+http::ClientOptions ForCredentials(const FetchOptions& options) {
   http::ClientOptions client;
   client.connect_timeout_seconds = options.connect_timeout_seconds;
   client.stall_timeout_seconds = options.stall_timeout_seconds;
@@ -56,7 +57,7 @@ http::ClientOptions ForCredentials(const StoreOptions& options) {
 
 }  // namespace
 
-Fetch MakeFetch(const StoreOptions& options) {
+Fetch MakeFetch(const FetchOptions& options) {
   http::ClientOptions elsewhere = ForCredentials(options);
   http::ClientOptions loopback = elsewhere;
   loopback.use_proxy = false;

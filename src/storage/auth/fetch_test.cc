@@ -1,3 +1,5 @@
+#include "storage/auth/fetch.h"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -5,7 +7,6 @@
 
 #include "http/server.h"
 #include "storage/auth/credential_address.h"
-#include "storage/auth/factory.h"
 
 namespace assay::storage {
 namespace {
@@ -55,7 +56,7 @@ class FetchBehindAProxy : public testing::Test {
       ::unsetenv(name);
     }
   }
-  static Result<http::Response> Ask(const std::string& url, const StoreOptions& options = {}) {
+  static Result<http::Response> Ask(const std::string& url, const FetchOptions& options = {}) {
     http::Request request;
     request.url = url;
     return MakeFetch(options)(request);
@@ -66,9 +67,9 @@ class FetchBehindAProxy : public testing::Test {
 };
 
 TEST_F(FetchBehindAProxy, MetadataServicesAreAskedDirectly) {
-  StoreOptions named;
+  FetchOptions named;
   named.proxy = server_->url();
-  for (const StoreOptions& options : {StoreOptions(), named}) {
+  for (const FetchOptions& options : {FetchOptions(), named}) {
     // Whether anything answers there is not ours to say.
     (void)Ask("http://169.254.169.254/latest/api/token", options);
     (void)Ask("http://169.254.170.2/v2/credentials", options);

@@ -1,8 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "storage/auth/factory.h"
 #include "storage/auth/sigv4_signer.h"
 #include "storage/auth/time_format.h"
 
@@ -80,51 +77,6 @@ TEST(SigV4Signer, BoundsPresignedUrls) {
   EXPECT_FALSE(signer.Presign(request, 0).ok());
   request.url = "k";
   EXPECT_FALSE(signer.Presign(request, 60).ok());
-}
-
-Environment EmptyEnvironment(std::map<std::string, std::string> variables) {
-  return {[](const http::Request&) -> Result<http::Response> { return Status::Io("no network"); },
-          [variables](const std::string& name) -> std::optional<std::string> {
-            const auto found = variables.find(name);
-            return found != variables.end() ? std::optional(found->second) : std::nullopt;
-          },
-          [] { return kNow; }};
-}
-
-TEST(Factory, SettingsComeFromOptionsFirst) {
-  const Environment environment = EmptyEnvironment(
-      {{"HOME", "/nowhere"}, {"AWS_REGION", "eu-west-3"}, {"AWS_ENDPOINT_URL", "http://a"}, {"OCI_CLI_REGION", "x"}});
-  StoreOptions options;
-  EXPECT_EQ(ResolveAwsSettings(options, environment)->region, "eu-west-3");
-  EXPECT_EQ(ResolveAwsSettings(options, environment)->endpoint, "http://a");
-  EXPECT_EQ(ResolveOciSettings(options, environment)->region, "x");
-  options.region = "us-east-2";
-  options.endpoint = "http://b";
-  EXPECT_EQ(ResolveAwsSettings(options, environment)->region, "us-east-2");
-  EXPECT_EQ(ResolveAwsSettings(options, environment)->endpoint, "http://b");
-  EXPECT_EQ(ResolveOciSettings(options, environment)->region, "us-east-2");
-}
-
-TEST(Factory, AnonymousSignersLeaveRequestsAsTheyAre) {
-  StoreOptions options;
-  options.anonymous = true;
-  const Environment environment = EmptyEnvironment({});
-  for (auto make : {&MakeGcsSigner, &MakeOciSigner}) {
-    auto signer = make(options, environment);
-    ASSERT_TRUE(signer.ok());
-    ASSERT_TRUE((*signer)->Prepare().ok());
-    http::Request request;
-    EXPECT_TRUE((*signer)->Sign(request, "").ok());
-    EXPECT_TRUE(request.headers.all().empty());
-  }
-}
-
-TEST(Factory, WithoutNetworkTheChainSaysSo) {
-  auto signer = MakeS3Signer({}, "", EmptyEnvironment({{"HOME", "/nowhere"}}));
-  ASSERT_TRUE(signer.ok());
-  const Status status = (*signer)->Prepare();
-  EXPECT_EQ(status.code(), ErrorCode::kPermissionDenied);
-  EXPECT_NE(status.message().find("no network"), std::string::npos) << status.message();
 }
 
 }  // namespace

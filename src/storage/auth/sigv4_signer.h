@@ -7,12 +7,20 @@
 #include <mutex>
 #include <string>
 
-#include "storage/auth/aws_credentials.h"
 #include "storage/auth/credential_cache.h"
 #include "storage/auth/signer.h"
 #include "storage/auth/sigv4.h"
 
 namespace assay::storage {
+
+/// The keys that are signed with.
+struct AwsCredentials {
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;  ///< empty: none
+  double expires = 0;         ///< seconds since 1970; 0: never
+  std::string source;         ///< "environment", "profile dev of ~/.aws/credentials": no secret
+};
 
 struct SigV4SignerOptions {
   const SigV4Dialect* dialect = &kAws4Hmac;

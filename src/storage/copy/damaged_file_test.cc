@@ -209,7 +209,7 @@ class CutOffUploadTest : public DamagedFileTest {
   void Open() {
     auto nobody = std::make_unique<AnonymousSigner>();
     if (GetParam().name == "s3") {
-      auto address = S3Address::Make("test", server_->url(), "us-east-1", store_options_);
+      auto address = S3Address::Make("test", server_->url(), "us-east-1");
       ASSERT_TRUE(address.ok());
       auto dialect = std::make_unique<CutOff<S3Dialect>>(cut_, *std::move(address), "us-east-1", store_options_);
       target_ = std::make_shared<S3Store>(std::move(dialect), std::move(nobody), store_options_);

@@ -62,13 +62,10 @@ TEST(CountingStore, CountsOperationsAndTheirBytes) {
 class CopyingStore final : public ForwardingStore {
  public:
   explicit CopyingStore(const std::string& name) : ForwardingStore(std::make_shared<MemoryStore>(name)) {}
-  ObjectStore& undecorated() override { return *this; }
-  bool SharesService(ObjectStore& other) override {
-    return dynamic_cast<CopyingStore*>(&other.undecorated()) != nullptr;
-  }
+  ServicePlace place() const override { return {"service", Uri("")}; }
   Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                              const WriteOptions& options) override {
-    if (!SharesService(source)) {
+    if (!SharesService(*this, source)) {
       return std::optional<ObjectInfo>();
     }
     return std::optional(ObjectInfo{.key = to, .size = 5});
@@ -81,7 +78,7 @@ TEST(CountingStore, LetsTheServiceCopyBetweenWrappedBuckets) {
       std::make_shared<CountingStore>(std::make_shared<CopyingStore>("a"), std::make_shared<StoreCounters>()),
       LatencyModel{.median_seconds = 0});
   CountingStore target(std::make_shared<CopyingStore>("b"), counters);
-  EXPECT_TRUE(target.SharesService(source));
+  EXPECT_TRUE(SharesService(target, source));
   const auto copied = target.CopyFrom(source, "k", "to", {});
   ASSERT_THAT(copied.status(), IsOk());
   EXPECT_EQ((*copied)->key, "to");

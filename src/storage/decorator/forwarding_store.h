@@ -46,8 +46,7 @@ class ForwardingStore : public ObjectStore {
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override {
     return inner_->Copy(from, to, options);
   }
-  ObjectStore& undecorated() override { return inner_->undecorated(); }
-  bool SharesService(ObjectStore& other) override { return inner_->SharesService(other); }
+  ServicePlace place() const override { return inner_->place(); }
   Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                              const WriteOptions& options) override {
     return inner_->CopyFrom(source, from, to, options);

@@ -191,7 +191,7 @@ Result<ObjectInfo> InterceptingStore::Copy(const std::string& from, const std::s
 
 Result<std::optional<ObjectInfo>> InterceptingStore::CopyFrom(ObjectStore& source, const std::string& from,
                                                               const std::string& to, const WriteOptions& options) {
-  if (!inner().SharesService(source)) {
+  if (!SharesService(inner(), source)) {
     return std::optional<ObjectInfo>();
   }
   StoreOperation operation = {.name = "copy", .key = to, .from = from};

@@ -6,6 +6,7 @@
 
 #include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
+#include "storage/gcs/gcs_kind.h"
 #include "storage/gcs/multipart_related.h"
 #include "storage/s3/s3_xml.h"
 #include "storage/store_checks.h"
@@ -78,8 +79,8 @@ Outgoing GcsDialect::Make(const char* method, QueryBuilder url) const {
   Outgoing outgoing;
   outgoing.request.method = method;
   outgoing.request.url = url.Take();
-  if (options_.requester_pays && !options_.project.empty()) {
-    outgoing.request.headers.Add("x-goog-user-project", options_.project);
+  if (const std::string project = options_.Own(kProjectOption); options_.requester_pays && !project.empty()) {
+    outgoing.request.headers.Add("x-goog-user-project", project);
   }
   return outgoing;
 }

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "http/server.h"
 #include "storage/conformance.h"
+#include "storage/gcs/gcs_kind.h"
 #include "storage/gcs/gcs_store.h"
 #include "storage/gcs/upload_session.h"
 #include "storage/lying_store.h"
@@ -112,7 +113,7 @@ class GcsPublishTest : public testing::Test {
     options.anonymous = true;
     options.part_bytes = 256 << 10;
     options.max_attempts = 2;
-    const auto store = OpenGcs("bucket", options);
+    const auto store = kGcsKind.open({"gs", "bucket", ""}, options);
     EXPECT_THAT(store.status(), IsOk());
     auto writer = (*store)->OpenWriter("k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .write_token = "mine"});
     EXPECT_THAT(writer.status(), IsOk());
@@ -147,7 +148,7 @@ TEST_F(GcsPublishTest, WhatASessionMadeEarlierIsDoneOnlyWhereItStands) {
   options.endpoint = server.url();
   options.anonymous = true;
   options.part_bytes = 256 << 10;
-  const auto store = *OpenGcs("bucket", options);
+  const auto store = *kGcsKind.open({"gs", "bucket", ""}, options);
   Recorder journal;
   WriteOptions write = {.condition = {WriteCondition::Kind::kAbsent, ""}, .write_token = "mine"};
   write.journal = &journal;
@@ -175,7 +176,7 @@ TEST_F(GcsPublishTest, NobodyGoesOnWithASessionThatPublishedOtherContent) {
   options.endpoint = server.url();
   options.anonymous = true;
   options.part_bytes = 256 << 10;
-  const auto store = *OpenGcs("bucket", options);
+  const auto store = *kGcsKind.open({"gs", "bucket", ""}, options);
   Recorder journal;
   auto writer = store->OpenWriter("k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .journal = &journal});
   ASSERT_THAT(writer.status(), IsOk());
@@ -196,7 +197,7 @@ TEST_F(GcsPublishTest, AChunkThatIsNotAnsweredEndsWithTheDeadlineAndWithACancel)
     options.deadline_seconds = by_deadline ? 0.3 : 0;
     options.give_up_seconds = 0.1;        // threads of the server wait
     options.stall_timeout_seconds = 600;  // that is not what ends it
-    const auto store = *OpenGcs("bucket", options);
+    const auto store = *kGcsKind.open({"gs", "bucket", ""}, options);
     auto writer = store->OpenWriter(
         "k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .cancel = by_deadline ? nullptr : &cancel});
     ASSERT_THAT(writer.status(), IsOk());
@@ -219,7 +220,7 @@ TEST_F(GcsPublishTest, ASessionThatIsNotBelievedGivesWayToAnother) {
     options.anonymous = true;
     options.part_bytes = 256 << 10;
     options.max_attempts = 2;
-    const auto store = *OpenGcs("bucket", options);
+    const auto store = *kGcsKind.open({"gs", "bucket", ""}, options);
     Recorder journal;
     WriteOptions write = {.condition = {WriteCondition::Kind::kAbsent, ""}, .write_token = "mine"};
     write.journal = &journal;
@@ -287,7 +288,7 @@ TEST_F(GcsPublishTest, ContentThatChangesWhileItIsSentIsNotWhatWasExpected) {
   options.endpoint = server.url();
   options.anonymous = true;
   options.part_bytes = 256 << 10;
-  const auto store = OpenGcs("bucket", options);
+  const auto store = kGcsKind.open({"gs", "bucket", ""}, options);
   ASSERT_THAT(store.status(), IsOk());
   const Bytes bytes = AsBytes(content);
   const auto writer = (*store)->OpenWriter("k", {.condition = {WriteCondition::Kind::kAbsent, ""},

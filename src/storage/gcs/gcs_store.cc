@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "storage/auth/factory.h"
 #include "storage/gcs/gcs_compose.h"
 #include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
-#include "storage/gcs/gcs_xml_store.h"
 #include "storage/gcs/resumable_writer.h"
 #include "storage/s3/s3_xml.h"
 #include "storage/s3/xml_uploads.h"
@@ -26,12 +24,6 @@ namespace {
 /// More than any copy takes: a call moves what it can in about half a minute.
 constexpr int kMostRewrites = 100'000;
 
-constexpr char kEndpoint[] = "https://storage.googleapis.com";
-
-std::string WithScheme(const std::string& host) {
-  return host.find("://") == std::string::npos ? "http://" + host : host;
-}
-
 }  // namespace
 
 GcsStore::GcsStore(std::unique_ptr<GcsDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options)
@@ -39,7 +31,7 @@ GcsStore::GcsStore(std::unique_ptr<GcsDialect> dialect, std::unique_ptr<Signer> 
       gcs_(static_cast<const GcsDialect&>(RemoteStore::dialect())) {}
 
 bool GcsStore::TakesParts(const std::string& key) {
-  if (gcs_.urls().endpoint() == kEndpoint) {
+  if (gcs_.urls().endpoint() == kGcsEndpoint) {
     return true;
   }
   const std::lock_guard lock(mutex_);
@@ -95,23 +87,19 @@ Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to
   return Rewrite(gcs_.urls().bucket(), source, to, options, refused);
 }
 
-GcsStore* GcsStore::Sibling(ObjectStore& other) {
-  auto* const store = dynamic_cast<GcsStore*>(&other.undecorated());
-  const bool same = store != nullptr && store->gcs_.urls().endpoint() == gcs_.urls().endpoint() &&
-                    store->options().anonymous == options().anonymous;
-  return same ? store : nullptr;
+ServicePlace GcsStore::place() const {
+  return {fmt::format("gs {} {}", gcs_.urls().endpoint(), options().anonymous), gcs_.urls().bucket()};
 }
 
 Result<std::optional<ObjectInfo>> GcsStore::CopyFrom(ObjectStore& source, const std::string& from,
                                                      const std::string& to, const WriteOptions& options) {
-  GcsStore* const other = Sibling(source);
-  if (other == nullptr || options.expected) {
+  if (!SharesService(*this, source) || options.expected) {
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   bool refused = false;
-  Result<ObjectInfo> copied = Rewrite(other->gcs_.urls().bucket(), info, to, options, refused);
+  Result<ObjectInfo> copied = Rewrite(source.place().bucket, info, to, options, refused);
   if (refused) {
     return std::optional<ObjectInfo>();
   }
@@ -185,35 +173,6 @@ Result<std::vector<UnfinishedUpload>> GcsStore::ListUploads(const std::string& p
   return ListXmlUploads(context(), prefix, [&](const std::string& after_key, const std::string& after_id) {
     return gcs_.ListUploads(prefix, after_key, after_id);
   });
-}
-
-namespace {
-
-Result<std::unique_ptr<ObjectStore>> OpenGcsXml(const std::string& bucket, const std::string& endpoint,
-                                                std::unique_ptr<Signer> signer, const StoreOptions& options) {
-  StoreOptions addressing = options;
-  addressing.virtual_host_style = false;
-  addressing.virtual_host_style_set = true;
-  ASSAY_ASSIGN_OR_RETURN(S3Address address, S3Address::Make(bucket, endpoint, "auto", addressing));
-  auto dialect = std::make_unique<GcsXmlDialect>(std::move(address), options);
-  return std::unique_ptr<ObjectStore>(std::make_unique<GcsXmlStore>(std::move(dialect), std::move(signer), options));
-}
-
-}  // namespace
-
-Result<std::unique_ptr<ObjectStore>> OpenGcs(const std::string& bucket, const StoreOptions& options) {
-  const Environment environment = SystemEnvironment(MakeFetch(options));
-  std::string endpoint = options.endpoint;
-  if (endpoint.empty()) {
-    const auto emulator = environment.variable("STORAGE_EMULATOR_HOST");
-    endpoint = emulator ? WithScheme(*emulator) : kEndpoint;
-  }
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeGcsSigner(options, environment));
-  if (!options.anonymous && environment.variable("GCS_HMAC_ACCESS_KEY_ID")) {
-    return OpenGcsXml(bucket, endpoint, std::move(signer), options);
-  }
-  auto dialect = std::make_unique<GcsDialect>(GcsUrls(std::move(endpoint), bucket), options);
-  return std::unique_ptr<ObjectStore>(std::make_unique<GcsStore>(std::move(dialect), std::move(signer), options));
 }
 
 }  // namespace assay::storage

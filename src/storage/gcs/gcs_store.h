@@ -24,7 +24,7 @@ class GcsStore : public RemoteStore {
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   /// By as many rewrite requests as the service wants.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
-  bool SharesService(ObjectStore& other) override { return Sibling(other) != nullptr; }
+  ServicePlace place() const override;
   /// From a bucket at the same address with the same options.
   Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                              const WriteOptions& options) override;
@@ -37,8 +37,6 @@ class GcsStore : public RemoteStore {
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
  private:
-  /// `other` without its decorators, where it is a bucket at the same address with the same options; else null.
-  GcsStore* Sibling(ObjectStore& other);
   /// Whether the endpoint knows uploads in parts: servers that stand in for the service may not. Tried once, by
   /// beginning one of `key`, where the endpoint is not the service's own.
   bool TakesParts(const std::string& key);
@@ -52,9 +50,5 @@ class GcsStore : public RemoteStore {
   std::mutex mutex_;
   std::optional<bool> takes_parts_;  // guarded by mutex_
 };
-
-/// Endpoint: `options`, STORAGE_EMULATOR_HOST, https://storage.googleapis.com. With the HMAC keys of
-/// GCS_HMAC_ACCESS_KEY_ID and GCS_HMAC_SECRET_ACCESS_KEY it is a GcsXmlStore.
-Result<std::unique_ptr<ObjectStore>> OpenGcs(const std::string& bucket, const StoreOptions& options);
 
 }  // namespace assay::storage

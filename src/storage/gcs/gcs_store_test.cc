@@ -4,10 +4,10 @@
 
 #include "base/text.h"
 #include "http/client.h"
-#include "storage/auth/factory.h"
 #include "storage/conformance.h"
 #include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
+#include "storage/gcs/gcs_kind.h"
 #include "storage/gcs/multipart_related.h"
 #include "storage/transfer/checksum_source.h"
 
@@ -33,7 +33,7 @@ class GcsUnderTest final : public StoreUnderTest {
     options.endpoint = endpoint;
     options.anonymous = true;
     options.part_bytes = 5 << 20;
-    auto store = OpenGcs(bucket, options);
+    auto store = kGcsKind.open({"gs", bucket, ""}, options);
     EXPECT_THAT(store.status(), IsOk());
     store_ = *std::move(store);
   }

@@ -6,6 +6,8 @@
 
 namespace assay::storage {
 
+inline constexpr char kGcsEndpoint[] = "https://storage.googleapis.com";
+
 class GcsUrls {
  public:
   /// `endpoint`: "https://storage.googleapis.com" or another that serves the same paths; a slash at its end does not

@@ -9,6 +9,7 @@
 #include "storage/auth/sigv4.h"
 #include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
+#include "storage/gcs/gcs_kind.h"
 #include "storage/s3/s3_xml.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/object_headers.h"
@@ -79,8 +80,8 @@ Outgoing GcsXmlDialect::Make(const char* method, std::string url) const {
   outgoing.request.method = method;
   outgoing.request.url = std::move(url);
   outgoing.payload_hash = kEmptyPayloadHash;
-  if (options().requester_pays && !options().project.empty()) {
-    outgoing.request.headers.Add("x-goog-user-project", options().project);
+  if (const std::string project = options().Own(kProjectOption); options().requester_pays && !project.empty()) {
+    outgoing.request.headers.Add("x-goog-user-project", project);
   }
   return outgoing;
 }

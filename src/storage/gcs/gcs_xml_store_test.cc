@@ -28,7 +28,7 @@ class XmlUnderTest final : public StoreUnderTest {
     server_ = *std::move(server);
     StoreOptions options;
     options.part_bytes = 5 << 20;
-    auto address = S3Address::Make("test", server_->url(), "auto", options);
+    auto address = S3Address::Make("test", server_->url(), "auto");
     EXPECT_THAT(address.status(), IsOk());
     const auto load = [secret] {
       return Result<AwsCredentials>(AwsCredentials{
@@ -121,7 +121,7 @@ TEST(ComposeInGroups, KnowsTheChecksumOfGroupsThatTellNone) {
 
 TEST(GcsXmlStore, ComposesWhatHasToldNoGeneration) {
   const StoreOptions options;
-  const auto address = S3Address::Make("test", "http://127.0.0.1:1", "auto", options);
+  const auto address = S3Address::Make("test", "http://127.0.0.1:1", "auto");
   ASSERT_THAT(address.status(), IsOk());
   const std::vector<ObjectInfo> sources = {{.key = "a", .etag = "7"}, {.key = "b"}};
   const Outgoing outgoing = GcsXmlDialect(*address, options).Compose(sources, "to", {});

@@ -64,7 +64,7 @@ UploadSession::~UploadSession() {
 
 std::string UploadSession::Terms() const {
   return fmt::format("session of {} {} {} {}", dialect_.urls().endpoint(), static_cast<int>(options_.condition.kind),
-                     options_.condition.etag, UploadTerms(options_, *context_.options));
+                     options_.condition.etag, UploadTerms(context_, options_));
 }
 
 void UploadSession::TakeToken() {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "storage/auth/factory.h"
 #include "storage/auth/time_format.h"
 #include "storage/gathering_writer.h"
 #include "storage/list_checks.h"
@@ -59,40 +58,38 @@ Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
   const WriteOptions write = WithToken(CopyOptions(source, options));
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(oci_.urls(), source, to, write));
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(oci_.urls().bucket(), source, to, write));
   return copied ? Result<ObjectInfo>(*std::move(copied)) : CopyThrough(std::span(&source, 1), to, write);
 }
 
-OciStore* OciStore::Sibling(ObjectStore& other) {
-  auto* const store = dynamic_cast<OciStore*>(&other.undecorated());
-  const bool same = store != nullptr && store->oci_.urls().endpoint() == oci_.urls().endpoint() &&
-                    store->oci_.urls().name_space() == oci_.urls().name_space() && store->region_ == region_ &&
-                    store->options().profile == options().profile && store->options().anonymous == options().anonymous;
-  return same ? store : nullptr;
+ServicePlace OciStore::place() const {
+  return {fmt::format("oci {} {} {} {} {}", oci_.urls().endpoint(), oci_.urls().name_space(), region_,
+                      options().profile, options().anonymous),
+          oci_.urls().bucket()};
 }
 
 Result<std::optional<ObjectInfo>> OciStore::CopyFrom(ObjectStore& source, const std::string& from,
                                                      const std::string& to, const WriteOptions& options) {
-  OciStore* const other = Sibling(source);
-  if (other == nullptr) {
+  if (!SharesService(*this, source)) {
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
   const WriteOptions write = WithToken(CopyOptions(info, options));
-  return CopyWithin(other->oci_.urls(), info, to, write);
+  return CopyWithin(source.place().bucket, info, to, write);
 }
 
-Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const OciUrls& from, const ObjectInfo& source,
+Result<std::optional<ObjectInfo>> OciStore::CopyWithin(const std::string& from, const ObjectInfo& source,
                                                        const std::string& to, const WriteOptions& options) {
   if (region_.empty() || options.content_type != source.content_type || options.expected) {
     return std::optional<ObjectInfo>();
   }
+  const OciUrls from_urls(oci_.urls().endpoint(), oci_.urls().name_space(), from);
   std::string work_request;
   const CallResult result = RunOne(
-      context(), fmt::format("copy oci://{}@{}/{} to", from.bucket(), from.name_space(), source.key), to,
-      [&] { return oci_.Copy(from, source, to, region_, options); },
+      context(), fmt::format("copy oci://{}@{}/{} to", from, oci_.urls().name_space(), source.key), to,
+      [&] { return oci_.Copy(from_urls, source, to, region_, options); },
       [&](http::Response& answer) -> std::optional<Failure> {
         work_request = answer.headers.Find("opc-work-request-id").value_or("");
         return work_request.empty() ? std::optional(UnreadableOciAnswer(answer)) : std::nullopt;
@@ -216,30 +213,6 @@ Result<std::vector<UnfinishedUpload>> OciStore::ListUploads(const std::string& p
                  [&prefix](const UnfinishedUpload& upload) { return upload.key.starts_with(prefix); });
   } while (!page.empty());
   return uploads;
-}
-
-Result<std::unique_ptr<ObjectStore>> OpenOci(const std::string& bucket, const StoreOptions& options) {
-  const size_t at = bucket.rfind('@');
-  if (at == std::string::npos || at == 0 || at + 1 == bucket.size()) {
-    return Status::InvalidArgument("cannot open oci://" + bucket +
-                                   ": it names no namespace (write oci://bucket@namespace/key)");
-  }
-  const Environment environment = SystemEnvironment(MakeFetch(options));
-  ASSAY_ASSIGN_OR_RETURN(const OciSettings settings, ResolveOciSettings(options, environment));
-  if (options.endpoint.empty() && settings.region.empty()) {
-    return Status::InvalidArgument("cannot open oci://" + bucket +
-                                   ": neither a region nor an endpoint is known (set --region, OCI_CLI_REGION or the "
-                                   "profile's region in ~/.oci/config)");
-  }
-  const std::string endpoint = options.endpoint.empty()
-                                   ? fmt::format("https://objectstorage.{}.oraclecloud.com", settings.region)
-                                   : options.endpoint;
-  auto dialect = std::make_unique<OciDialect>(OciUrls(endpoint, bucket.substr(at + 1), bucket.substr(0, at)), options);
-  StoreOptions signing = options;
-  signing.anonymous |= dialect->urls().preauthenticated();
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeOciSigner(signing, environment));
-  return std::unique_ptr<ObjectStore>(
-      std::make_unique<OciStore>(std::move(dialect), std::move(signer), options, settings.region));
 }
 
 }  // namespace assay::storage

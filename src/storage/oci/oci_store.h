@@ -22,7 +22,7 @@ class OciStore : public RemoteStore {
   /// Within the service, which takes its time and needs a policy that lets it. Without that, with another content type
   /// or where the region is not known the bytes pass through here, within the memory budget.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
-  bool SharesService(ObjectStore& other) override { return Sibling(other) != nullptr; }
+  ServicePlace place() const override;
   /// From a bucket of the same namespace and region with the same options.
   Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                              const WriteOptions& options) override;
@@ -34,10 +34,8 @@ class OciStore : public RemoteStore {
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
  private:
-  /// `other` without its decorators, where it is a bucket of the same namespace with the same options; else null.
-  OciStore* Sibling(ObjectStore& other);
-  /// From the bucket of `from`. Nothing where the service does not do it.
-  Result<std::optional<ObjectInfo>> CopyWithin(const OciUrls& from, const ObjectInfo& source, const std::string& to,
+  /// From bucket `from` of the same namespace. Nothing where the service does not do it.
+  Result<std::optional<ObjectInfo>> CopyWithin(const std::string& from, const ObjectInfo& source, const std::string& to,
                                                const WriteOptions& options);
   Status WaitForCopy(const std::string& work_request, const std::string& to, CancelFlag cancel);
   Result<ObjectInfo> CopyThrough(std::span<const ObjectInfo> sources, const std::string& to,
@@ -47,8 +45,5 @@ class OciStore : public RemoteStore {
   const OciDialect& oci_;
   const std::string region_;
 };
-
-/// `bucket`: "bucket@namespace". Endpoint: `options`, else that of the region, which `options` or ~/.oci/config name.
-Result<std::unique_ptr<ObjectStore>> OpenOci(const std::string& bucket, const StoreOptions& options);
 
 }  // namespace assay::storage

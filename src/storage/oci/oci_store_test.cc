@@ -8,6 +8,7 @@
 #include "storage/lying_store.h"
 #include "storage/oci/oci_failure.h"
 #include "storage/oci/oci_json.h"
+#include "storage/oci/oci_kind.h"
 
 namespace assay::storage {
 namespace {
@@ -32,7 +33,7 @@ class OciUnderTest final : public StoreUnderTest {
     options.region = "us-test-1";
     options.anonymous = true;
     options.part_bytes = 5 << 20;
-    auto store = OpenOci(bucket + "@space", options);
+    auto store = kOciKind.open({"oci", bucket + "@space", ""}, options);
     EXPECT_THAT(store.status(), IsOk());
     store_ = *std::move(store);
   }
@@ -243,7 +244,7 @@ TEST(OciStore, ACopyThatAnotherWroteOverOrThatCannotBeAskedForIsDone) {
 TEST(OpenOci, SaysWhatIsMissing) {
   StoreOptions options;
   options.anonymous = true;
-  const auto store = OpenOci("bucket", options);
+  const auto store = kOciKind.open({"oci", "bucket", ""}, options);
   ASSERT_FALSE(store.ok());
   EXPECT_THAT(store.status().message(), HasSubstr("write oci://bucket@namespace/key"));
 }

@@ -34,7 +34,7 @@ class Kin {
   int refused_status = 0;           ///< of writes under a condition that does not hold; 0: what S3 answers
   std::string refused_body{};
 
-  explicit Kin(ConditionalWrites conditional = ConditionalWrites::kAuto) {
+  explicit Kin(const std::string& conditional = "auto") {
     auto server = http::Server::Start({}, http::WholeBody(
                                               [this](const http::RequestHead& head, std::string_view body) {
                                                 const std::lock_guard lock(mutex_);
@@ -49,7 +49,7 @@ class Kin {
     options.anonymous = true;
     options.max_attempts = 2;
     options.part_bytes = 5 << 20;
-    options.conditional_writes = conditional;
+    options.own["conditional_writes"] = conditional;
     auto opened = OpenStore("s3://b/", options);
     EXPECT_THAT(opened.status(), IsOk());
     store_ = opened->store;
@@ -247,10 +247,10 @@ TEST(S3Conditions, ACopyGoesAnotherWayWhereOnlyCopiesIgnoreThem) {
 }
 
 TEST(S3Conditions, AreNotTriedWhereTheOptionSaysHowItIs) {
-  Kin trusted(ConditionalWrites::kYes);
+  Kin trusted("yes");
   EXPECT_THAT(trusted.Write("k", "first", Absent()), IsOk());
   EXPECT_THAT(trusted.TakeRequests(), ElementsAre("PUT k"));
-  Kin distrusted(ConditionalWrites::kNo);
+  Kin distrusted("no");
   EXPECT_FALSE(distrusted.store().capabilities().conditional_create);
   EXPECT_THAT(distrusted.Write("k", "first", Absent()), HasCode(ErrorCode::kUnsupported));
   EXPECT_THAT(distrusted.store().OpenWriter("k", Absent()).status(), HasCode(ErrorCode::kUnsupported));
@@ -385,7 +385,7 @@ TEST(S3Conditions, SmallObjectsDoNotNeedThemOnParts) {
 }
 
 TEST(S3Conditions, ALostAnswerOfACopyIsOurs) {
-  Kin kin(ConditionalWrites::kYes);
+  Kin kin("yes");
   ASSERT_THAT(kin.Write("from", "content", {}), IsOk());
   ASSERT_THAT(kin.Write("k", "old", {}), IsOk());
   kin.lost_answers = 1;

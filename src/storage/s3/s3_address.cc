@@ -13,9 +13,9 @@ bool IsIpAddress(const std::string& host) {
   return host.starts_with('[') || inet_pton(AF_INET, host.c_str(), &parsed) == 1;
 }
 
-bool UsesPathStyle(const std::string& bucket, const http::Url& endpoint, const StoreOptions& options) {
-  if (options.virtual_host_style_set) {
-    return !options.virtual_host_style;
+bool UsesPathStyle(const std::string& bucket, const http::Url& endpoint, std::optional<bool> virtual_host_style) {
+  if (virtual_host_style) {
+    return !*virtual_host_style;
   }
   return IsIpAddress(endpoint.host) || endpoint.host == "localhost" || bucket.find('.') != std::string::npos;
 }
@@ -23,7 +23,7 @@ bool UsesPathStyle(const std::string& bucket, const http::Url& endpoint, const S
 }  // namespace
 
 Result<S3Address> S3Address::Make(const std::string& bucket, const std::string& endpoint, const std::string& region,
-                                  const StoreOptions& options) {
+                                  std::optional<bool> virtual_host_style) {
   const std::string domain = region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
   const std::string text = endpoint.empty() ? fmt::format("https://s3.{}.{}", region, domain) : endpoint;
   const auto url = http::ParseUrl(text);
@@ -39,7 +39,7 @@ Result<S3Address> S3Address::Make(const std::string& bucket, const std::string& 
   address.bucket_ = bucket;
   address.is_amazons_ = url->host.ends_with(".amazonaws.com") || url->host.ends_with(".amazonaws.com.cn");
   address.service_ = fmt::format("{}://{}{}", url->scheme, url->authority(), path);
-  address.base_ = UsesPathStyle(bucket, *url, options)
+  address.base_ = UsesPathStyle(bucket, *url, virtual_host_style)
                       ? fmt::format("{}://{}{}{}/", url->scheme, url->authority(), path, bucket)
                       : fmt::format("{}://{}.{}{}", url->scheme, bucket, url->authority(), path);
   return address;

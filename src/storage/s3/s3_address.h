@@ -1,22 +1,22 @@
 // Where a bucket of S3 and its objects are.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
-#include "storage/options.h"
 
 namespace assay::storage {
 
 /// The base of a bucket's URLs. Path style (endpoint/bucket/key) where the endpoint is an IP address or localhost,
-/// where the bucket's name has dots, which no wildcard certificate covers, and where the options say so; else
+/// where the bucket's name has dots, which no wildcard certificate covers, and where the caller says so; else
 /// virtual-host style (bucket.endpoint/key).
 class S3Address {
  public:
-  /// `endpoint`: empty for Amazon's of `region`.
+  /// `endpoint`: empty for Amazon's of `region`. `virtual_host_style`: what decides where it says something.
   static Result<S3Address> Make(const std::string& bucket, const std::string& endpoint, const std::string& region,
-                                const StoreOptions& options);
+                                std::optional<bool> virtual_host_style = std::nullopt);
 
   const std::string& bucket() const { return bucket_; }
   /// The service, without the bucket: "https://s3.eu-west-1.amazonaws.com/".

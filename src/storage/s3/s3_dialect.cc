@@ -20,7 +20,7 @@ constexpr char kMetadataPrefix[] = "x-amz-meta-";
 constexpr char kUploadIdQuery[] = "uploadId=";
 
 Conditions ConditionsOf(const S3Address& address, const StoreOptions& options) {
-  switch (options.conditional_writes) {
+  switch (S3OptionsOf(options).conditional_writes) {
     case ConditionalWrites::kYes:
       return Conditions::kKept;
     case ConditionalWrites::kNo:
@@ -103,7 +103,11 @@ S3Dialect::S3Dialect(const S3Address& address, std::string region, const StoreOp
     : S3Dialect(address, std::move(region), options, S3Traits(ConditionsOf(address, options))) {}
 
 S3Dialect::S3Dialect(S3Address address, std::string region, const StoreOptions& options, DialectTraits traits)
-    : address_(std::move(address)), region_(std::move(region)), options_(options), traits_(traits) {}
+    : address_(std::move(address)),
+      region_(std::move(region)),
+      options_(options),
+      own_(S3OptionsOf(options)),
+      traits_(traits) {}
 
 std::string S3Dialect::PartQuery(const std::string& upload_id, int number) {
   return fmt::format("partNumber={}&{}", number, UploadQuery(upload_id));
@@ -190,8 +194,8 @@ void S3Dialect::AddNewObjectHeaders(http::Headers& headers, const WriteOptions& 
   if (!options_.storage_class.empty()) {
     headers.Add("x-amz-storage-class", options_.storage_class);
   }
-  if (!options_.encryption.empty()) {
-    headers.Add("x-amz-server-side-encryption", options_.encryption);
+  if (!own_.encryption.empty()) {
+    headers.Add("x-amz-server-side-encryption", own_.encryption);
   }
   if (!options_.encryption_key_id.empty()) {
     headers.Add("x-amz-server-side-encryption-aws-kms-key-id", options_.encryption_key_id);
@@ -200,7 +204,7 @@ void S3Dialect::AddNewObjectHeaders(http::Headers& headers, const WriteOptions& 
 
 void S3Dialect::AddChecksum(Outgoing& outgoing, ChecksumSource& body) const {
   http::Headers& headers = outgoing.request.headers;
-  if (!options_.trailing_checksums) {
+  if (!own_.trailing_checksums) {
     headers.Add(fmt::format("x-amz-checksum-{}", NameOf(body.kind())), body.checksum().Base64());
     outgoing.payload_hash = kUnsignedPayload;
     return;

@@ -5,6 +5,7 @@
 
 #include "storage/options.h"
 #include "storage/s3/s3_address.h"
+#include "storage/s3/s3_kind.h"
 #include "storage/transfer/dialect.h"
 
 namespace assay::storage {
@@ -15,6 +16,7 @@ class S3Dialect : public Dialect {
 
   std::string Uri(std::string_view key) const override;
   const DialectTraits& traits() const override { return traits_; }
+  std::string WriteTerms() const override { return own_.encryption; }
   Failure ReadFailure(const http::Response& answer) const override;
 
   Outgoing Head(const std::string& key) const override;
@@ -72,6 +74,7 @@ class S3Dialect : public Dialect {
   S3Address address_;
   std::string region_;
   StoreOptions options_;
+  S3Options own_;
   DialectTraits traits_;
 };
 

@@ -56,10 +56,10 @@ class S3FaultsTest : public testing::Test {
     options.part_bytes = kMiB;
     options.connections = 4;
     options.max_attempts = 3;
-    options.conditional_writes = ConditionalWrites::kYes;  // this server is asked for nothing else
+    options.own["conditional_writes"] = "yes";  // this server is asked for nothing else
     options.deadline_seconds = deadline_seconds_;
     options.observer = observer_;
-    auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);
+    auto address = S3Address::Make("bucket", options.endpoint, "us-east-1");
     ASSERT_THAT(address.status(), IsOk());
     auto signer = std::make_unique<CountingSigner>();
     signer_ = signer.get();

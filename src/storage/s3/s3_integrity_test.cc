@@ -44,8 +44,8 @@ class S3IntegrityTest : public testing::Test {
     options.endpoint = server.url();
     options.part_bytes = kMiB;
     options.max_attempts = 2;
-    options.conditional_writes = ConditionalWrites::kYes;  // this server is asked for nothing else
-    const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);
+    options.own["conditional_writes"] = "yes";  // this server is asked for nothing else
+    const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1");
     ASSERT_THAT(address.status(), IsOk());
     store_ = std::make_unique<S3Store>(std::make_unique<S3Dialect>(*address, "us-east-1", options),
                                        std::make_unique<AnonymousSigner>(), options);

@@ -155,7 +155,7 @@ class S3PartChecksumsTest : public testing::Test {
     options.endpoint = server.url();
     options.part_bytes = kPartBytes;
     options.max_attempts = 1;
-    const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);
+    const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1");
     EXPECT_THAT(address.status(), IsOk());
     S3Store store(std::make_unique<S3Dialect>(*address, "us-east-1", options), std::make_unique<AnonymousSigner>(),
                   options);

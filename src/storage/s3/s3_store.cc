@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "storage/auth/factory.h"
 #include "storage/list_checks.h"
 #include "storage/s3/s3_compose.h"
 #include "storage/s3/s3_failure.h"
@@ -23,11 +22,6 @@ namespace {
 
 constexpr int64_t kMaxCopyBytes = int64_t{5} << 30;
 constexpr size_t kKeysPerDelete = 1000;
-constexpr char kDefaultRegion[] = "us-east-1";
-
-bool SameAccount(const StoreOptions& a, const StoreOptions& b) {
-  return a.profile == b.profile && a.anonymous == b.anonymous;
-}
 
 std::string SchemeOf(const std::string& uri) {
   return uri.substr(0, uri.find("://") + 3);
@@ -260,17 +254,15 @@ CallResult S3Store::CopyOnce(const std::string& bucket, const ObjectInfo& source
   return {};
 }
 
-S3Store* S3Store::Sibling(ObjectStore& other) {
-  auto* const store = dynamic_cast<S3Store*>(&other.undecorated());
-  const bool same = store != nullptr && store->s3_.address().service() == s3_.address().service() &&
-                    store->s3_.region() == s3_.region() && SameAccount(store->options(), options());
-  return same ? store : nullptr;
+ServicePlace S3Store::place() const {
+  return {fmt::format("{}{} {} {} {}", SchemeOf(Uri("")), s3_.address().service(), s3_.region(), options().profile,
+                      options().anonymous),
+          s3_.address().bucket()};
 }
 
 Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                                     const WriteOptions& options) {
-  S3Store* const other = Sibling(source);
-  if (other == nullptr) {
+  if (!SharesService(*this, source)) {
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
@@ -282,7 +274,7 @@ Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const s
     return std::optional<ObjectInfo>();
   }
   ObjectInfo copy;
-  const CallResult result = CopyOnce(other->s3_.address().bucket(), info, to, write, copy);
+  const CallResult result = CopyOnce(source.place().bucket, info, to, write, copy);
   // Who may read here and write there need not be allowed to let the service do both.
   const bool refused = result.failure && (result.failure->kind == FailureClass::kDenied ||
                                           result.failure->code == ErrorCode::kUnsupported);
@@ -309,16 +301,6 @@ Result<std::vector<UnfinishedUpload>> S3Store::ListUploads(const std::string& pr
   return ListXmlUploads(context(), prefix, [&](const std::string& after_key, const std::string& after_id) {
     return s3_.ListUploads(prefix, after_key, after_id);
   });
-}
-
-Result<std::unique_ptr<ObjectStore>> OpenS3(const std::string& bucket, const StoreOptions& options) {
-  const Environment environment = SystemEnvironment(MakeFetch(options));
-  ASSAY_ASSIGN_OR_RETURN(const AwsSettings settings, ResolveAwsSettings(options, environment));
-  const std::string region = settings.region.empty() ? kDefaultRegion : settings.region;
-  ASSAY_ASSIGN_OR_RETURN(S3Address address, S3Address::Make(bucket, settings.endpoint, region, options));
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Signer> signer, MakeS3Signer(options, region, environment));
-  auto dialect = std::make_unique<S3Dialect>(std::move(address), region, options);
-  return std::unique_ptr<ObjectStore>(std::make_unique<S3Store>(std::move(dialect), std::move(signer), options));
 }
 
 }  // namespace assay::storage

@@ -30,7 +30,7 @@ class S3Store : public RemoteStore {
   /// By parts where the object is larger than one request may copy, or where such a request is not known to keep the
   /// condition.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
-  bool SharesService(ObjectStore& other) override { return Sibling(other) != nullptr; }
+  ServicePlace place() const override;
   /// From a bucket at the same address with the same options, up to what one request may copy.
   Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,
                                              const WriteOptions& options) override;
@@ -49,8 +49,6 @@ class S3Store : public RemoteStore {
                       const WriteOptions& options, ObjectInfo& info);
 
  private:
-  /// `other` without its decorators, where it is a bucket at the same address with the same options; else null.
-  S3Store* Sibling(ObjectStore& other);
   Result<ObjectInfo> ComposeOf(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options);
   /// Many keys in a request. Nothing for those that are to be removed alone, for XML cannot name them.
   std::vector<std::optional<Status>> RemoveTogether(std::span<const std::string> keys);
@@ -64,8 +62,5 @@ class S3Store : public RemoteStore {
   const S3Dialect& s3_;
   ConditionProbe probe_;
 };
-
-/// Reads the AWS configuration and credentials that `options` and the environment name.
-Result<std::unique_ptr<ObjectStore>> OpenS3(const std::string& bucket, const StoreOptions& options);
 
 }  // namespace assay::storage

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "storage/lying_store.h"
+#include "storage/s3/s3_kind.h"
 #include "storage/served_store.h"
 #include "storage/transfer/observer.h"
 
@@ -20,7 +21,7 @@ using testing::HasSubstr;
 
 std::unique_ptr<StoreUnderTest> WithTrailers() {
   StoreOptions options;
-  options.trailing_checksums = true;
+  options.own["trailing_checksums"] = "true";
   options.stall_timeout_seconds = 1;
   return std::make_unique<ServedStore>("s3://test/", objectserver::ServeOptions(), options);
 }
@@ -50,7 +51,7 @@ TEST(S3StoreTest, AMissingBucketIsNamed) {
   options.endpoint = served.url();
   options.region = "us-east-1";
   options.anonymous = true;
-  const auto store = OpenS3("elsewhere", options);
+  const auto store = kS3Kind.open({"s3", "elsewhere", ""}, options);
   ASSERT_THAT(store.status(), IsOk());
   const std::string content = "x";
   const Bytes buffers[] = {AsBytes(content)};

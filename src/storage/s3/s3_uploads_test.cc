@@ -153,7 +153,7 @@ StoreOptions OptionsFor(const std::string& url) {
 }
 
 std::unique_ptr<S3Store> OpenSmallParts(const StoreOptions& options) {
-  const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1", options);
+  const auto address = S3Address::Make("bucket", options.endpoint, "us-east-1");
   EXPECT_THAT(address.status(), IsOk());
   return std::make_unique<S3Store>(std::make_unique<SmallPartsDialect>(*address, options),
                                    std::make_unique<AnonymousSigner>(), options);

@@ -14,8 +14,8 @@
 namespace assay::storage {
 namespace {
 
-std::string UrlOf(const std::string& bucket, const std::string& endpoint, const StoreOptions& options = {}) {
-  const auto address = S3Address::Make(bucket, endpoint, "eu-west-1", options);
+std::string UrlOf(const std::string& bucket, const std::string& endpoint, std::optional<bool> virtual_host_style = {}) {
+  const auto address = S3Address::Make(bucket, endpoint, "eu-west-1", virtual_host_style);
   return address.ok() ? address->ObjectUrl("a b/ü+%//..") : address.status().message();
 }
 
@@ -26,10 +26,7 @@ TEST(S3AddressTest, Styles) {
   EXPECT_EQ(UrlOf("bucket", "http://127.0.0.1:9000"), "http://127.0.0.1:9000/bucket/" + key);
   EXPECT_EQ(UrlOf("bucket", "http://localhost:9000/s3"), "http://localhost:9000/s3/bucket/" + key);
   EXPECT_EQ(UrlOf("bucket", "https://minio.example.com"), "https://bucket.minio.example.com/" + key);
-  StoreOptions path_style;
-  path_style.virtual_host_style = false;
-  path_style.virtual_host_style_set = true;
-  EXPECT_EQ(UrlOf("bucket", "https://minio.example.com", path_style), "https://minio.example.com/bucket/" + key);
+  EXPECT_EQ(UrlOf("bucket", "https://minio.example.com", false), "https://minio.example.com/bucket/" + key);
   EXPECT_NE(UrlOf("bucket", "127.0.0.1:9000").find("is no endpoint"), std::string::npos);
 }
 

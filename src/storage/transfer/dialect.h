@@ -83,6 +83,9 @@ class Dialect {
 
   virtual std::string Uri(std::string_view key) const = 0;
   virtual const DialectTraits& traits() const = 0;
+  /// Which of the store's own options new objects are written with: an upload that was begun with others is not gone on
+  /// with.
+  virtual std::string WriteTerms() const { return {}; }
   /// Refines FailureOfStatus() by the store's own code, message and request id. `answer` is any but a 2xx.
   virtual Failure ReadFailure(const http::Response& answer) const = 0;
 

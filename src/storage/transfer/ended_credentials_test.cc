@@ -10,12 +10,12 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "objectserver/server.h"
-#include "storage/auth/gcs_signer.h"
-#include "storage/auth/oci_signer.h"
 #include "storage/auth/sigv4_signer.h"
 #include "storage/auth/time_format.h"
 #include "storage/conformance.h"
+#include "storage/gcs/gcs_signer.h"
 #include "storage/gcs/gcs_store.h"
+#include "storage/oci/oci_signer.h"
 #include "storage/oci/oci_store.h"
 #include "storage/s3/s3_store.h"
 
@@ -92,7 +92,7 @@ TEST_F(EndedCredentialsTest, S3) {
       SigV4SignerOptions{.region = "us-east-1"},
       Load(AwsCredentials{"first", "a", "t1", 0, "the test"}, AwsCredentials{"second", "b", "t2", 0, "the test"}),
       Clock());
-  const auto address = S3Address::Make("test", options_.endpoint, "us-east-1", options_);
+  const auto address = S3Address::Make("test", options_.endpoint, "us-east-1");
   ASSERT_THAT(address.status(), IsOk());
   S3Store store(std::make_unique<S3Dialect>(*address, "us-east-1", options_), std::move(signer), options_);
   ExpectAnUploadOutlivesThem(store);

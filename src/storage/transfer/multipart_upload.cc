@@ -26,7 +26,7 @@ constexpr std::string_view kPartsTerms = "parts ";
 
 /// What ResumableUpload::terms says of an upload in parts.
 std::string PartsTerms(const CallContext& context, const WriteOptions& options) {
-  return std::string(kPartsTerms) + UploadTerms(options, *context.options);
+  return std::string(kPartsTerms) + UploadTerms(context, options);
 }
 
 /// Adds a page to those before it.
@@ -46,9 +46,10 @@ Status TakePage(const PartsPage& page, PageTokens& tokens, std::map<int, Uploade
 
 }  // namespace
 
-std::string UploadTerms(const WriteOptions& write, const StoreOptions& store) {
-  return Sha256Hex(
-      DumpJson({write.content_type, write.metadata, store.storage_class, store.encryption, store.encryption_key_id}));
+std::string UploadTerms(const CallContext& context, const WriteOptions& write) {
+  const StoreOptions& store = *context.options;
+  return Sha256Hex(DumpJson({write.content_type, write.metadata, store.storage_class, context.dialect->WriteTerms(),
+                             store.encryption_key_id}));
 }
 
 bool IsInParts(const ResumableUpload& upload) {

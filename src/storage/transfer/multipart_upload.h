@@ -17,7 +17,7 @@
 namespace assay::storage {
 
 /// A digest of what a store is told of an object when its upload begins, for ResumableUpload::terms.
-std::string UploadTerms(const WriteOptions& write, const StoreOptions& store);
+std::string UploadTerms(const CallContext& context, const WriteOptions& write);
 /// Whether that is an upload in parts: stores may have other kinds, whose terms begin otherwise.
 bool IsInParts(const ResumableUpload& upload);
 /// Whether an upload in parts that begins now goes on with WriteOptions::resume.

@@ -95,7 +95,7 @@ class LatePartTest : public testing::TestWithParam<LatePartTarget> {
     server_ = StartServer(always_md5, anonymous ? "" : credentials_.server_file());
     credentials_.GiveToClients(server_->url(), GetParam().access);
     StoreOptions options = OptionsFor(*server_);
-    options.encryption = GetParam().encryption;
+    options.own["encryption"] = GetParam().encryption;
     options.anonymous = anonymous;
     auto opened = OpenStore(GetParam().uri, options);
     ASSERT_THAT(opened.status(), IsOk());
@@ -197,7 +197,7 @@ class CompletionTest : public testing::Test {
  protected:
   CompletionTest() : server_(StartServer()) {
     const StoreOptions options = OptionsFor(*server_);
-    const auto address = S3Address::Make(kBucket, options.endpoint, options.region, options);
+    const auto address = S3Address::Make(kBucket, options.endpoint, options.region);
     auto dialect = std::make_unique<TroubledDialect>(*address, options.region, options);
     dialect_ = dialect.get();
     store_ = std::make_unique<S3Store>(std::move(dialect), std::make_unique<AnonymousSigner>(), options);

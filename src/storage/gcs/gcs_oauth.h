@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "storage/auth/environment.h"
-#include "storage/auth/gcs_credentials.h"
+#include "storage/gcs/gcs_credentials.h"
 
 namespace assay::storage {
 

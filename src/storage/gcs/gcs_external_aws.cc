@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/json.h"
-#include "storage/auth/aws_credentials.h"
-#include "storage/auth/gcs_oauth.h"
-#include "storage/auth/gcs_subject_token.h"
 #include "storage/auth/sigv4.h"
+#include "storage/auth/sigv4_signer.h"
 #include "storage/auth/token_request.h"
+#include "storage/gcs/gcs_oauth.h"
+#include "storage/gcs/gcs_subject_token.h"
 
 namespace assay::storage {
 namespace {

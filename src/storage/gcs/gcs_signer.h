@@ -2,11 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "storage/auth/credential_cache.h"
-#include "storage/auth/gcs_credentials.h"
 #include "storage/auth/signer.h"
+#include "storage/gcs/gcs_credentials.h"
 
 namespace assay::storage {
 
@@ -26,5 +27,10 @@ class GcsSigner : public Signer {
   const std::function<double()> now_;
   CredentialCache<GcsCredentials> cache_;
 };
+
+/// OAuth2 bearer tokens, or SigV4 with HMAC keys for the XML dialect where GCS_HMAC_ACCESS_KEY_ID and
+/// GCS_HMAC_SECRET_ACCESS_KEY are set. Presign makes V4 signed URLs of "https://storage.googleapis.com/bucket/key"
+/// (service accounts and HMAC keys only). Nothing is fetched before Prepare(): the chain's failure is Prepare's.
+Result<std::unique_ptr<Signer>> MakeGcsSigner(const StoreOptions& options, const Environment& environment);
 
 }  // namespace assay::storage

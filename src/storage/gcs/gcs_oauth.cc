@@ -1,4 +1,4 @@
-#include "storage/auth/gcs_oauth.h"
+#include "storage/gcs/gcs_oauth.h"
 
 #include <fmt/format.h>
 

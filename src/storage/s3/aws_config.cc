@@ -1,4 +1,4 @@
-#include "storage/auth/aws_config.h"
+#include "storage/s3/aws_config.h"
 
 #include <algorithm>
 #include <cctype>

@@ -5,10 +5,10 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "storage/auth/aws_credentials.h"
 #include "storage/auth/time_format.h"
 #include "storage/auth/token_request.h"
 #include "storage/integrity/checksum.h"
+#include "storage/s3/aws_credentials.h"
 
 namespace assay::storage {
 namespace {

@@ -1,4 +1,4 @@
-#include "storage/auth/aws_credentials.h"
+#include "storage/s3/aws_credentials.h"
 
 #include <nlohmann/json.hpp>
 

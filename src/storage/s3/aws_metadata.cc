@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "base/text.h"
-#include "storage/auth/aws_credentials.h"
 #include "storage/auth/command_words.h"
 #include "storage/auth/token_request.h"
+#include "storage/s3/aws_credentials.h"
 
 namespace assay::storage {
 namespace {

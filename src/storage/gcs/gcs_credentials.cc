@@ -1,4 +1,4 @@
-#include "storage/auth/gcs_credentials.h"
+#include "storage/gcs/gcs_credentials.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "storage/auth/gcs_oauth.h"
 #include "storage/auth/jwt.h"
 #include "storage/auth/token_request.h"
+#include "storage/gcs/gcs_oauth.h"
 
 namespace assay::storage {
 namespace {

@@ -1,7 +1,9 @@
-#include "storage/auth/gcs_signer.h"
+#include "storage/gcs/gcs_signer.h"
 
+#include "storage/auth/anonymous_signer.h"
 #include "storage/auth/credential_address.h"
 #include "storage/auth/sigv4.h"
+#include "storage/auth/sigv4_signer.h"
 #include "storage/integrity/checksum.h"
 
 namespace assay::storage {
@@ -9,6 +11,21 @@ namespace {
 
 Status NotPrepared() {
   return Status::Internal("a request was to be signed before credentials were fetched");
+}
+
+// HMAC keys of Google's XML dialect, which it takes in AWS's form as in its own.
+Result<AwsCredentials> LoadGcsHmac(const Environment& environment) {
+  const auto id = environment.variable("GCS_HMAC_ACCESS_KEY_ID");
+  const auto secret = environment.variable("GCS_HMAC_SECRET_ACCESS_KEY");
+  if (!id || !secret) {
+    return Status::InvalidArgument(
+        "an HMAC key needs GCS_HMAC_ACCESS_KEY_ID and GCS_HMAC_SECRET_ACCESS_KEY (set both or neither)");
+  }
+  return AwsCredentials{.access_key_id = *id,
+                        .secret_access_key = *secret,
+                        .session_token = {},
+                        .expires = 0,
+                        .source = "HMAC key of GCS_HMAC_ACCESS_KEY_ID"};
 }
 
 }  // namespace
@@ -54,6 +71,22 @@ Result<std::string> GcsSigner::Presign(const http::Request& request, int64_t sec
 std::string GcsSigner::Describe() const {
   const auto credentials = cache_.Current();
   return credentials != nullptr ? credentials->source : "no credentials yet";
+}
+
+Result<std::unique_ptr<Signer>> MakeGcsSigner(const StoreOptions& options, const Environment& environment) {
+  if (options.anonymous || environment.variable("STORAGE_EMULATOR_HOST")) {
+    return std::unique_ptr<Signer>(new AnonymousSigner);
+  }
+  if (environment.variable("GCS_HMAC_ACCESS_KEY_ID")) {
+    SigV4SignerOptions signing;
+    signing.dialect = &kGoog4Hmac;
+    signing.region = "auto";
+    signing.service = "storage";
+    const auto load = [environment] { return LoadGcsHmac(environment); };
+    return std::unique_ptr<Signer>(new SigV4Signer(signing, load, environment.now));
+  }
+  const auto load = [environment] { return LoadGcsCredentials(environment); };
+  return std::unique_ptr<Signer>(new GcsSigner(load, environment.now));
 }
 
 }  // namespace assay::storage

@@ -8,9 +8,9 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "storage/auth/gcs_oauth.h"
-#include "storage/auth/gcs_subject_token.h"
 #include "storage/auth/token_request.h"
+#include "storage/gcs/gcs_oauth.h"
+#include "storage/gcs/gcs_subject_token.h"
 #include "storage/integrity/checksum.h"
 
 namespace assay::storage {

@@ -1,23 +1,16 @@
-// AWS credentials and where they come from.
+// Where AWS credentials come from.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "storage/auth/aws_config.h"
 #include "storage/auth/credential_chain.h"
 #include "storage/auth/environment.h"
+#include "storage/auth/sigv4_signer.h"
 #include "storage/options.h"
+#include "storage/s3/aws_config.h"
 
 namespace assay::storage {
-
-struct AwsCredentials {
-  std::string access_key_id;
-  std::string secret_access_key;
-  std::string session_token;  ///< empty: none
-  double expires = 0;         ///< seconds since 1970; 0: never
-  std::string source;         ///< "environment", "profile dev of ~/.aws/credentials": no secret
-};
 
 using AwsAnswer = SourceAnswer<AwsCredentials>;
 

@@ -1,4 +1,4 @@
-#include "storage/auth/oci_credentials.h"
+#include "storage/oci/oci_credentials.h"
 
 #include <fmt/format.h>
 

@@ -3,11 +3,12 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "storage/auth/credential_cache.h"
-#include "storage/auth/oci_credentials.h"
 #include "storage/auth/signer.h"
+#include "storage/oci/oci_credentials.h"
 
 namespace assay::storage {
 
@@ -29,5 +30,15 @@ class OciSigner : public Signer {
   CredentialCache<OciCredentials> cache_;
   std::atomic<double> clock_offset_seconds_ = 0;
 };
+
+/// RSA-SHA256 request signatures. Nothing is fetched before Prepare(): the chain's failure is Prepare's.
+Result<std::unique_ptr<Signer>> MakeOciSigner(const StoreOptions& options, const Environment& environment);
+
+/// What ~/.oci/config says besides credentials; empty where nothing does.
+struct OciSettings {
+  std::string region;
+  std::string tenancy;
+};
+Result<OciSettings> ResolveOciSettings(const StoreOptions& options, const Environment& environment);
 
 }  // namespace assay::storage

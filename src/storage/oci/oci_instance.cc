@@ -6,11 +6,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "storage/auth/jwt.h"
-#include "storage/auth/oci_credentials.h"
 #include "storage/auth/oci_signature.h"
 #include "storage/auth/sha256.h"
 #include "storage/auth/token_request.h"
 #include "storage/integrity/checksum.h"
+#include "storage/oci/oci_credentials.h"
 
 namespace assay::storage {
 namespace {

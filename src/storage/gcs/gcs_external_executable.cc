@@ -9,8 +9,8 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "storage/auth/command_words.h"
-#include "storage/auth/gcs_oauth.h"
-#include "storage/auth/gcs_subject_token.h"
+#include "storage/gcs/gcs_oauth.h"
+#include "storage/gcs/gcs_subject_token.h"
 
 namespace assay::storage {
 namespace {

@@ -1,0 +1,13 @@
+// Files as a kind of store: "file:///path", and paths without a scheme.
+#pragma once
+
+#include "storage/store_kind.h"
+
+namespace assay::storage {
+
+extern const StoreKind kFileKind;
+
+/// A path's folder and last component.
+StoreUri SplitPath(std::string_view path);
+
+}  // namespace assay::storage
