@@ -1,0 +1,45 @@
+// Tar files (POSIX.1-1988 ustar, POSIX.1-2001 pax, and what GNU tar adds), read and written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace assay::shards {
+
+/// A regular file in a tar.
+struct TarMember {
+  std::string name;
+  std::span<const std::byte> content;
+  uint64_t begin = 0;  ///< of its first header, extended ones included
+  uint64_t end = 0;    ///< behind its last block
+};
+
+/// Reads the members of a tar that lies in memory, in order. Belongs to one thread.
+class TarReader {
+ public:
+  explicit TarReader(std::span<const std::byte> tar) : tar_(tar) {}
+  /// The next regular file, which links, folders and the like are not; nothing at the end. InvalidArgument where the
+  /// tar is damaged: a header whose sum is wrong, a size that reaches behind the end.
+  Result<std::optional<TarMember>> Next();
+  /// Behind what was read.
+  uint64_t position() const { return at_; }
+
+ private:
+  std::span<const std::byte> tar_;
+  uint64_t at_ = 0;
+};
+
+/// Appends a regular file with WebDataset's owner and mode (bigdata, 0444) and the time 0, in ustar where its name
+/// fits, else with a pax header before it.
+Status AppendTarMember(std::string& tar, std::string_view name, std::span<const std::byte> content);
+
+/// The two empty blocks that end a tar, filled up to a multiple of 20 blocks as tar itself does.
+void EndTar(std::string& tar);
+
+}  // namespace assay::shards

@@ -1,0 +1,84 @@
+#include "shards/format/tar.h"
+
+#include <gmock/gmock.h>
+
+#include "shards/format/webdataset.h"
+
+namespace assay::shards {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::span<const std::byte> AsBytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string TarOf(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string tar;
+  for (const auto& [name, content] : members) {
+    EXPECT_TRUE(AppendTarMember(tar, name, AsBytes(content)).ok());
+  }
+  EndTar(tar);
+  return tar;
+}
+
+std::vector<std::string> NamesIn(std::string_view tar) {
+  std::vector<std::string> names;
+  TarReader reader(AsBytes(tar));
+  for (auto member = reader.Next(); member.ok() && *member; member = reader.Next()) {
+    names.push_back((*member)->name);
+  }
+  return names;
+}
+
+TEST(Tar, NamesOfAnyLengthComeBack) {
+  const std::string split = std::string(120, 'd') + "/" + std::string(90, 'n');
+  const std::string extended(300, 'x');
+  const std::string tar = TarOf({{"a.txt", "1"}, {split, "2"}, {extended, "3"}});
+  EXPECT_THAT(NamesIn(tar), ElementsAre("a.txt", split, extended));
+  EXPECT_EQ(tar.size() % 10240, 0u);
+}
+
+TEST(Tar, DamageIsNamed) {
+  const auto refusal = [](std::string tar) {
+    TarReader reader(AsBytes(tar));
+    auto member = reader.Next();
+    while (member.ok() && *member) {
+      member = reader.Next();
+    }
+    return member.status().message();
+  };
+  const std::string tar = TarOf({{"a.txt", std::string(600, 'a')}});
+  EXPECT_EQ(refusal(tar), "");
+  std::string changed = tar;
+  changed[0] = 'b';
+  EXPECT_THAT(refusal(changed), HasSubstr("damaged at byte 0: a header's sum is wrong"));
+  EXPECT_THAT(refusal(tar.substr(0, 700)), HasSubstr("a member ends behind the file"));
+  EXPECT_THAT(refusal(tar.substr(0, 100)), HasSubstr("it ends within a header"));
+}
+
+TEST(WebDataset, MembersOfOneKeyAreASample) {
+  const std::string tar = TarOf(
+      {{"x/a.b.txt", "hi"}, {"x/a.cls", " 7\n"}, {"x/a.JPG", "jpeg"}, {"README", "no field"}, {"x/b.json", "{}"}});
+  const Offsets offsets = *FindWebSamples(AsBytes(tar));
+  ASSERT_EQ(offsets.size(), 3u);
+  WebSample sample;
+  ASSERT_EQ(DecodeWebSample(AsBytes(tar).subspan(offsets[0], offsets[1] - offsets[0]), sample).message(), "");
+  EXPECT_EQ(sample.key, "x/a");
+  EXPECT_THAT(sample.names, ElementsAre("b.txt", "cls", "jpg"));
+  EXPECT_EQ(sample.row[0].text, "hi");
+  EXPECT_EQ(sample.row[1].integer, 7);
+  EXPECT_EQ(sample.row[2].kind, FieldKind::kBytes);
+}
+
+TEST(WebDataset, RefusesASampleThatContradictsItself) {
+  WebSample sample;
+  EXPECT_THAT(DecodeWebSample(AsBytes(TarOf({{"a.txt", "1"}, {"a.TXT", "2"}})), sample).message(),
+              HasSubstr("'a.TXT' comes twice"));
+  EXPECT_THAT(DecodeWebSample(AsBytes(TarOf({{"a.cls", "x"}})), sample).message(), HasSubstr("it is no integer"));
+  EXPECT_THAT(DecodeWebSample(AsBytes(TarOf({{"a.txt", "\xff"}})), sample).message(), HasSubstr("it is no UTF-8"));
+}
+
+}  // namespace
+}  // namespace assay::shards
