@@ -203,6 +203,7 @@ struct ServicePlace {
   std::string bucket{};
 };
 
+class AsyncStore;  // storage/async_store.h
 class FileStore;   // storage/file/file_store.h
 class MemoryPool;  // storage/memory_pool.h
 
@@ -255,6 +256,8 @@ class ObjectStore {
   /// The store itself where its objects are files, whose bytes can be had where they lie; null for all others, and for
   /// what stands around one.
   virtual const FileStore* as_files() const { return nullptr; }
+  /// The same store for who waits without a thread; null: its operations hold the one that calls them.
+  virtual AsyncStore* async() { return nullptr; }
   /// Where whoever reads or writes this store takes buffers from; null: there is no budget.
   virtual MemoryPool* memory_pool() { return nullptr; }
   /// Where a service keeps the objects; of no service where none copies between its buckets.

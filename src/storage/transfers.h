@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/task.h"
 #include "storage/object_store.h"
 
 namespace assay::storage {
@@ -31,14 +32,17 @@ class Transfer {
 
  private:
   friend class Transfers;
+  /// Holds the thread that calls it.
   using Work = std::function<Result<ObjectInfo>(CancelFlag)>;
+  /// Holds none.
+  using Begin = std::function<Task<Result<ObjectInfo>>(CancelFlag)>;
 
-  Transfer(Work work, std::function<void(const Result<ObjectInfo>&)> on_done)
-      : work_(std::move(work)), on_done_(std::move(on_done)) {}
-  void Run();
+  void End(Result<ObjectInfo> result);
 
-  Work work_;
+  Work work_;  ///< one of the two
+  Begin begin_;
   std::function<void(const Result<ObjectInfo>&)> on_done_;
+  int priority_ = 0;
   std::atomic<bool> cancelled_ = false;
   mutable std::mutex mutex_;
   mutable std::condition_variable ended_;
@@ -52,14 +56,15 @@ struct TransferOptions {
   std::function<void(const Result<ObjectInfo>&)> on_done{};
 };
 
-/// Transfers from and to any stores. Many may be started; so many of them as there are `lanes` move bytes at a time,
-/// the others wait for their turn and cost a few hundred bytes each. Stores retry and send on threads of their own;
-/// those here wait for them. Memory that is given must live until its transfer has ended; stores must live longer than
-/// this. ReadOptions::cancel and WriteOptions::cancel are not looked at: a transfer has Cancel(). Safe from several
-/// threads.
+/// Transfers from and to any stores. Any number may be started; `at_a_time` of them are under way, the others wait for
+/// their turn and cost a few hundred bytes each. Those of remote stores (ObjectStore::async()) hold no thread while
+/// they wait for the network: a few threads here carry all of them on, by turns, and compute their checksums. Those of
+/// other stores hold one each, 32 at most. Memory that is given must live until its transfer has ended; stores must
+/// live longer than this. ReadOptions::cancel and WriteOptions::cancel are not looked at: a transfer has Cancel(). Safe
+/// from several threads.
 class Transfers {
  public:
-  explicit Transfers(int lanes = 32);
+  explicit Transfers(int at_a_time = 1024);
   /// Cancels what has not ended, and waits for it.
   ~Transfers();
   Transfers(const Transfers&) = delete;
@@ -77,18 +82,27 @@ class Transfers {
   void WaitAll();
 
  private:
-  std::shared_ptr<Transfer> Start(Transfer::Work work, TransferOptions options);
-  void Serve();
+  using Queue = std::multimap<int, std::shared_ptr<Transfer>, std::greater<>>;
 
-  const size_t lanes_;
+  std::shared_ptr<Transfer> Start(Transfer::Work work, Transfer::Begin begin, TransferOptions options);
+  /// Needs mutex_.
+  void StartWaiting();
+  Task<void> Run(std::shared_ptr<Transfer> transfer);
+  /// A thread that transfers hold.
+  void Serve();
+  void Ended(const std::shared_ptr<Transfer>& transfer, Result<ObjectInfo> result);
+
+  const size_t at_a_time_;
   std::mutex mutex_;
   std::condition_variable changed_;
   /// By priority, the highest first, and in order of their start. Guarded by mutex_.
-  std::multimap<int, std::shared_ptr<Transfer>, std::greater<>> waiting_;
+  Queue waiting_;
+  Queue holding_;                                   // that a thread is to carry out; guarded by mutex_
   std::vector<std::shared_ptr<Transfer>> running_;  // guarded by mutex_
   size_t idle_ = 0;                                 // threads; guarded by mutex_
   bool stopping_ = false;                           // guarded by mutex_
   std::vector<std::thread> threads_;                // guarded by mutex_ until the destructor
+  std::optional<WorkerThreads> workers_;
 };
 
 }  // namespace assay::storage

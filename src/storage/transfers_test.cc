@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "storage/conformance.h"
+#include "storage/s3/s3_store.h"
 #include "storage/served_store.h"
 #include "storage/transfer/observer.h"
 
@@ -199,6 +200,88 @@ TEST_F(TransfersTest, WhatAnEndStartsWhileAllAreGivenUpIsCancelled) {
     ASSERT_TRUE(write->done());
     EXPECT_THAT(write->Wait().status(), HasCode(ErrorCode::kAborted));
   }
+}
+
+/// Of this process.
+int Threads() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("Threads:")) {
+      return std::stoi(line.substr(8));
+    }
+  }
+  return 0;
+}
+
+TEST_F(TransfersTest, ThousandsUnderWayHoldAHandfulOfThreads) {
+  constexpr size_t kCount = 1500;
+  ObjectStore& store = Serve("latency:\n  read: {median: 10ms, p99: 10ms}\n", 32);
+  const std::string content = RandomContent(1000, 1);
+  const Bytes bytes = AsBytes(content);
+  ASSERT_THAT(store.Write("key", std::span(&bytes, 1), {}).status(), IsOk());
+  const int before = Threads();
+  std::vector<std::string> back(kCount, std::string(content.size(), '?'));
+  std::atomic<int> ended = 0;
+  int most = 0;
+  Transfers transfers(kCount);
+  for (std::string& memory : back) {
+    transfers.Read(store, "key", {{0, std::as_writable_bytes(std::span(memory))}}, {},
+                   {.on_done = [&ended](const Result<ObjectInfo>& result) { ended += result.ok(); }});
+  }
+  while (ended < static_cast<int>(kCount) / 2) {
+    most = std::max(most, Threads() - before);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  transfers.WaitAll();
+  EXPECT_EQ(ended, static_cast<int>(kCount));
+  EXPECT_THAT(back, Each(content));
+  EXPECT_LE(most, 8);
+}
+
+/// Whose service does not answer until it is told to.
+class SlowSigner final : public Signer {
+ public:
+  Status Prepare() override {
+    ++prepared;
+    while (!answers) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    has = true;
+    return Status::Ok();
+  }
+  Need need() const override { return has ? Need::kNothing : Need::kMust; }
+  Status Sign(http::Request&, std::string_view) override { return Status::Ok(); }
+  Result<std::string> Presign(const http::Request&, int64_t) override { return Status::Unsupported(""); }
+  void Expire() override { has = false; }
+  std::string Describe() const override { return "slow"; }
+
+  std::atomic<int> prepared = 0;
+  std::atomic<bool> answers = false;
+  std::atomic<bool> has = false;
+};
+
+TEST_F(TransfersTest, WhoWaitsForCredentialsCanBeCancelledAndAllWaitForThemOnce) {
+  Serve();
+  auto signer = std::make_unique<SlowSigner>();
+  SlowSigner& slow = *signer;
+  const auto address = S3Address::Make("test", served_->url(), "us-east-1");
+  S3Store store(std::make_unique<S3Dialect>(*address, "us-east-1", StoreOptions()), std::move(signer), {});
+  const std::string content = "content";
+  Transfers transfers;
+  const auto given_up = transfers.Write(store, "given up", {AsBytes(content)});
+  std::vector<std::shared_ptr<Transfer>> writes;
+  for (int i = 0; i < 100; ++i) {
+    writes.push_back(transfers.Write(store, std::to_string(i), {AsBytes(content)}));
+  }
+  ASSERT_TRUE(WaitUntil([&slow] { return slow.prepared > 0; }));
+  given_up->Cancel();
+  EXPECT_THAT(given_up->Wait().status(), HasCode(ErrorCode::kAborted));
+  slow.answers = true;
+  for (const auto& write : writes) {
+    EXPECT_THAT(write->Wait().status(), IsOk());
+  }
+  EXPECT_EQ(slow.prepared, 1);
+  EXPECT_FALSE(store.Stat("given up")->has_value());
 }
 
 /// Cancels once the store has said that an object stands.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "storage/auth/signer.h"
 
 namespace assay::storage {
 
@@ -46,6 +47,14 @@ class CredentialCache {
       loading.lock();
     }
     return LoadIfStillDue();
+  }
+
+  Signer::Need need() const {
+    const std::lock_guard lock(state_mutex_);
+    if (current_ == nullptr || refused_ || IsWithin(0)) {
+      return Signer::Need::kMust;
+    }
+    return MustLoad() || ShouldLoad() ? Signer::Need::kMay : Signer::Need::kNothing;
   }
 
   /// Null before the first Prepare() that worked.

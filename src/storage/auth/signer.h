@@ -16,9 +16,15 @@ class Signer {
  public:
   virtual ~Signer() = default;
 
-  /// Fetches or refreshes credentials where that is due; may block on a metadata server. Called before a request is
-  /// handed to the I/O thread, and again after Expire().
+  /// Fetches or refreshes credentials where that is due; may block on a metadata server.
   virtual Status Prepare() = 0;
+  /// What Prepare() would do now.
+  enum class Need {
+    kNothing,
+    kMay,   ///< renew credentials that still serve
+    kMust,  ///< fetch some: there are none that serve
+  };
+  virtual Need need() const = 0;
   /// Adds the headers that prove who we are. Never blocks: uses the credentials of the last Prepare(). `payload_hash`
   /// is what the scheme wants for the body: for SigV4 lower-case hexadecimal SHA-256, "UNSIGNED-PAYLOAD" or
   /// "STREAMING-UNSIGNED-PAYLOAD-TRAILER"; for OCI base64 SHA-256 (empty: not signed); others ignore it.

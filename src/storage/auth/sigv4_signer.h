@@ -33,6 +33,7 @@ class SigV4Signer : public Signer {
   SigV4Signer(SigV4SignerOptions options, std::function<Result<AwsCredentials>()> load, std::function<double()> now);
 
   Status Prepare() override { return cache_.Prepare(); }
+  Need need() const override { return cache_.need(); }
   Status Sign(http::Request& request, std::string_view payload_hash) override;
   Result<std::string> Presign(const http::Request& request, int64_t seconds) override;
   void Expire() override { cache_.Expire(); }

@@ -17,6 +17,7 @@ class GcsSigner : public Signer {
       : now_(now), cache_(std::move(load), std::move(now)) {}
 
   Status Prepare() override { return cache_.Prepare(); }
+  Need need() const override { return cache_.need(); }
   Status Sign(http::Request& request, std::string_view payload_hash) override;
   /// A V4 signed URL; needs a service account's key.
   Result<std::string> Presign(const http::Request& request, int64_t seconds) override;

@@ -42,7 +42,7 @@ bool GcsStore::TakesParts(const std::string& key) {
   const auto begun = Call("begin the upload of", key, [&] { return gcs_.CreateUpload(key, plain, ""); });
   const auto upload = begun.ok() ? ParseUploadId(begun->body) : std::nullopt;
   if (upload) {
-    GiveUpParts(context(), key, *upload);
+    RunHere(GiveUpParts(context(), key, *upload));
   }
   const ErrorCode code = begun.status().code();
   const bool unknown =
@@ -54,21 +54,14 @@ bool GcsStore::TakesParts(const std::string& key) {
   return *takes_parts_;
 }
 
-Result<ObjectInfo> GcsStore::Write(const std::string& key, std::span<const Bytes> buffers,
-                                   const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-  ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), gcs_.traits()));
+Task<Result<ObjectInfo>> GcsStore::WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                              const WriteOptions& options) {
+  ASSAY_CO_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
+  ASSAY_CO_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), gcs_.traits()));
   if (plan.parts == 1 || (options.condition.kind == WriteCondition::Kind::kNone && TakesParts(key))) {
-    return RemoteStore::Write(key, buffers, options);
+    co_return co_await RemoteStore::WriteAsync(key, buffers, options);
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectWriter> writer, OpenWriter(key, options));
-  for (const Bytes& buffer : buffers) {
-    ASSAY_RETURN_IF_ERROR(writer->Write(buffer));
-  }
-  if (options.journal != nullptr) {
-    ASSAY_RETURN_IF_ERROR(options.journal->BeforePublish());
-  }
-  return writer->Commit();
+  co_return co_await WriteInSession(context(), gcs_, key, buffers, options);
 }
 
 Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& key, const WriteOptions& options) {

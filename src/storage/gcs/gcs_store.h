@@ -19,8 +19,8 @@ class GcsStore : public RemoteStore {
  public:
   GcsStore(std::unique_ptr<GcsDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
 
-  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
-                           const WriteOptions& options) override;
+  Task<Result<ObjectInfo>> WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                      const WriteOptions& options) override;
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   /// By as many rewrite requests as the service wants.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;

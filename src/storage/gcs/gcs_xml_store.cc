@@ -16,15 +16,15 @@ GcsXmlStore::GcsXmlStore(std::unique_ptr<GcsXmlDialect> dialect, std::unique_ptr
     : S3Store(std::move(dialect), std::move(signer), std::move(options)),
       xml_(static_cast<const GcsXmlDialect&>(RemoteStore::dialect())) {}
 
-Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const Bytes> buffers,
-                                      const WriteOptions& write) {
-  ASSAY_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
+Task<Result<ObjectInfo>> GcsXmlStore::WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                                 const WriteOptions& write) {
+  ASSAY_CO_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
   if (write.condition.kind == WriteCondition::Kind::kNone) {
-    return WriteBuffers(context(), key, buffers, write);
+    co_return co_await WriteBuffers(context(), key, buffers, write);
   }
   const int64_t most = dialect().traits().max_part_bytes;
   if (TotalBytes(buffers) > most) {
-    return Status::Unsupported(
+    co_return Status::Unsupported(
         fmt::format("cannot write {}: with HMAC keys a conditional write is one request, of 5 GiB at most (use a "
                     "service account, or write it without a condition)",
                     Uri(key)));
@@ -33,7 +33,7 @@ Result<ObjectInfo> GcsXmlStore::Write(const std::string& key, std::span<const By
   whole.part_bytes = most;
   CallContext one_request = context();
   one_request.options = &whole;
-  return WriteBuffers(one_request, key, buffers, write);
+  co_return co_await WriteBuffers(one_request, key, buffers, write);
 }
 
 Result<std::unique_ptr<ObjectWriter>> GcsXmlStore::OpenWriter(const std::string& key, const WriteOptions& write) {

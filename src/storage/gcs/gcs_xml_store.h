@@ -16,8 +16,8 @@ class GcsXmlStore : public S3Store {
   GcsXmlStore(std::unique_ptr<GcsXmlDialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
 
   /// Under a condition in one request, of up to 5 GiB: uploads in parts take none.
-  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
-                           const WriteOptions& options) override;
+  Task<Result<ObjectInfo>> WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                      const WriteOptions& options) override;
   /// Under a condition gathered within the memory budget.
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   /// One by one, many at a time.

@@ -7,26 +7,13 @@
 #include "storage/transfer/upload.h"
 
 namespace assay::storage {
-namespace {
-
-constexpr int64_t kDefaultChunkBytes = 16 << 20;
-
-size_t ChunkBytes(const StoreOptions& options) {
-  const int64_t wanted =
-      std::min(options.part_bytes > 0 ? options.part_bytes : kDefaultChunkBytes, options.memory_budget_bytes);
-  const int64_t multiples = std::max<int64_t>(1, wanted / kResumableMultipleBytes);
-  return static_cast<size_t>(multiples * kResumableMultipleBytes);
-}
-
-}  // namespace
-
 ResumableWriter::ResumableWriter(const CallContext& context, const GcsDialect& dialect, std::string key,
                                  const WriteOptions& options)
     : context_(context),
       dialect_(dialect),
       key_(std::move(key)),
       options_(options),
-      chunk_bytes_(ChunkBytes(*context.options)) {
+      chunk_bytes_(static_cast<size_t>(SessionChunkBytes(*context.options))) {
   if (options_.expected && options_.expected->kind != ChecksumKind::kCrc32c) {
     sum_.emplace(options_.expected->kind);
   }
@@ -74,18 +61,19 @@ Status ResumableWriter::SendChunk(Bytes chunk) {
   }
   if (!upload_) {
     upload_.emplace(context_, dialect_, key_, options_);
-    ASSAY_RETURN_IF_ERROR(upload_->Begin());
-    upload_->TellJournal(static_cast<int64_t>(chunk_bytes_));
+    ASSAY_RETURN_IF_ERROR(RunHere(upload_->Begin()));
+    RunHere(upload_->TellJournal(static_cast<int64_t>(chunk_bytes_)));
   }
   if (sum_) {
     sum_->Update(chunk);
   }
-  return upload_->Append(chunk);
+  return RunHere(upload_->Append({chunk}));
 }
 
 Checksum ResumableWriter::Sum() {
   if (!sum_) {
-    return upload_->ChecksumWith(gathered());
+    const Bytes rest = gathered();
+    return upload_->ChecksumWith(std::span(&rest, 1));
   }
   sum_->Update(gathered());
   return sum_->Finish();
@@ -93,7 +81,7 @@ Checksum ResumableWriter::Sum() {
 
 Result<ObjectInfo> ResumableWriter::Publish() {
   if (!upload_) {
-    return PutWhole(context_, key_, {gathered()}, options_);
+    return RunHere(PutWhole(context_, key_, {gathered()}, options_));
   }
   if (options_.expected) {
     const Checksum found = Sum();
@@ -101,7 +89,7 @@ Result<ObjectInfo> ResumableWriter::Publish() {
       return ChecksumMismatchStatus("write", dialect_.Uri(key_), *options_.expected, found);
     }
   }
-  return upload_->Finish(gathered());
+  return RunHere(upload_->Finish({gathered()}));
 }
 
 Result<ObjectInfo> ResumableWriter::Commit() {

@@ -3,48 +3,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <future>
-#include <limits>
-#include <thread>
 #include <utility>
 
 #include "base/text.h"
-#include "storage/gcs/gcs_failure.h"
 #include "storage/gcs/gcs_json.h"
+#include "storage/gcs/session_chunk.h"
 #include "storage/store_checks.h"
-#include "storage/transfer/object_headers.h"
+#include "storage/transfer/buffer_walk.h"
+#include "storage/transfer/call_group.h"
+#include "storage/transfer/multipart_upload.h"
 #include "storage/transfer/publish.h"
-#include "storage/transfer/retry.h"
 #include "storage/transfer/single_call.h"
-#include "storage/transfer/upload.h"
 
 namespace assay::storage {
 namespace {
 
-constexpr char kAskRange[] = "bytes */*";
-constexpr char kOperation[] = "write";
-
-/// "bytes 0-99/*", "bytes 0-99/100", or "bytes */100" for a last chunk without bytes.
-std::string RangeOf(int64_t begin, int64_t end, bool last) {
-  const std::string total = last ? std::to_string(end) : "*";
-  return begin == end ? fmt::format("bytes */{}", total) : fmt::format("bytes {}-{}/{}", begin, end - 1, total);
-}
+constexpr int64_t kDefaultChunkBytes = 16 << 20;
+constexpr char kWriteVerb[] = "write";
 
 /// Whether a session has ended: not known, expired, or cancelled.
 bool IsGone(int http_status) {
   return http_status == 404 || http_status == 410 || http_status == 499;
 }
 
-/// Of "Range: bytes=0-99"; 0 where there is none: nothing was kept.
-int64_t CommittedOf(const http::Response& answer) {
-  const std::string_view range = answer.headers.Find("range").value_or("");
-  const size_t dash = range.rfind('-');
-  const auto last = dash == std::string_view::npos ? std::nullopt : ParseCount(range.substr(dash + 1));
-  return last ? *last + (*last < std::numeric_limits<int64_t>::max() ? 1 : 0) : 0;
+uint32_t AppendCrc32c(uint32_t crc, std::span<const Bytes> pieces) {
+  for (const Bytes& piece : pieces) {
+    crc = Crc32c(crc, piece);
+  }
+  return crc;
 }
 
 }  // namespace
+
+int64_t SessionChunkBytes(const StoreOptions& options) {
+  const int64_t wanted =
+      std::min(options.part_bytes > 0 ? options.part_bytes : kDefaultChunkBytes, options.memory_budget_bytes);
+  return std::max<int64_t>(1, wanted / kResumableMultipleBytes) * kResumableMultipleBytes;
+}
 
 bool IsSessionOf(std::string_view endpoint, std::string_view address) {
   return address.starts_with("https://") || (address.starts_with("http://") && endpoint.starts_with("http://"));
@@ -59,7 +54,9 @@ UploadSession::UploadSession(const CallContext& context, const GcsDialect& diale
       deadline_(context.options->deadline_seconds > 0 ? MonotonicSeconds() + context.options->deadline_seconds : 0) {}
 
 UploadSession::~UploadSession() {
-  Abort();
+  if (!session_.empty() && !keep_) {
+    RunHere(Abort());
+  }
 }
 
 std::string UploadSession::Terms() const {
@@ -75,21 +72,21 @@ void UploadSession::TakeToken() {
   }
 }
 
-Status UploadSession::Begin() {
+Task<Status> UploadSession::Begin() {
   TakeToken();
   if (options_.resume != nullptr && options_.resume->terms == Terms()) {
-    const Status again = BeginAgain();
+    const Status again = co_await BeginAgain();
     // One that could not be asked for may stand as it was left.
     keep_ = !again.ok() && again.code() != ErrorCode::kAborted;
-    ASSAY_RETURN_IF_ERROR(again);
+    ASSAY_CO_RETURN_IF_ERROR(again);
   }
   if (session_.empty()) {
-    ASSAY_RETURN_IF_ERROR(BeginNew());
+    ASSAY_CO_RETURN_IF_ERROR(co_await BeginNew());
   }
-  return Status::Ok();
+  co_return Status::Ok();
 }
 
-void UploadSession::TellJournal(int64_t chunk_bytes) const {
+Task<void> UploadSession::TellJournal(int64_t chunk_bytes) const {
   if (options_.journal != nullptr) {
     ResumableUpload upload{session_, token_, chunk_bytes, {}, Terms()};
     if (sent_ > 0) {
@@ -97,71 +94,85 @@ void UploadSession::TellJournal(int64_t chunk_bytes) const {
     }
     options_.journal->OnBegin(upload);
   }
-  GiveUpEarlier(context_, key_, options_);
+  co_await GiveUpEarlier(context_, key_, options_);
 }
 
-Status UploadSession::BeginAgain() {
+Outgoing UploadSession::Request(const char* method) const {
+  Outgoing outgoing;
+  outgoing.request.method = method;
+  outgoing.request.url = session_;
+  outgoing.is_signed = false;
+  return outgoing;
+}
+
+Task<Status> UploadSession::BeginAgain() {
   session_ = options_.resume->upload_id;
-  AttemptHistory history;
-  while (!IsCancelled(options_.cancel)) {
-    ++history.attempts;
-    Step step = Try({}, kAskRange, false, history.attempts);
-    if (step.object) {
-      ASSAY_ASSIGN_OR_RETURN(const bool stands, Stands(*step.object));
-      session_ = stands ? session_ : std::string();
-      completed_ = stands ? std::move(step.object) : std::nullopt;
-      sent_ = stands ? completed_->size : 0;
-      return Status::Ok();
+  std::optional<ObjectInfo> made;
+  const auto make = [this] {
+    Outgoing outgoing = Request("PUT");
+    outgoing.request.headers.Add("Content-Range", "bytes */*");
+    return outgoing;
+  };
+  const auto take = [&](http::Response& answer) -> std::optional<Failure> {
+    if (answer.status == kResumeIncomplete) {
+      sent_ = CommittedOf(answer);
+      return std::nullopt;
     }
-    if (!step.failure) {
-      sent_ = step.committed;
-      return Status::Ok();
-    }
-    if (IsCancelled(options_.cancel)) {
-      break;
-    }
-    // One that may not be asked about ends by itself; what is written now needs another. The address is its own proof:
-    // no fresh credentials would help.
-    const bool unproven = step.failure->kind == FailureClass::kExpired;
-    if (IsGone(step.failure->http_status) || IsRefusal(*step.failure) || unproven) {
-      session_.clear();
-      return Status::Ok();
-    }
-    ASSAY_RETURN_IF_ERROR(PrepareRetry(*step.failure, history));
+    made = ParseGcsObject(key_, answer.body);
+    return made ? std::nullopt : std::optional(UnreadableAnswer(answer));
+  };
+  auto ask = std::make_unique<FunctionCall>(kWriteVerb, key_, make, take);
+  ask->set_is_answer([](int http_status) { return http_status == kResumeIncomplete || http_status / 100 == 2; });
+  const CallResult asked =
+      co_await SendOne(context_, std::move(ask), {.cancel = options_.cancel, .deadline = deadline_});
+  if (made) {
+    ASSAY_CO_ASSIGN_OR_RETURN(const bool stands, co_await Stands(*made));
+    session_ = stands ? session_ : std::string();
+    completed_ = stands ? std::move(made) : std::nullopt;
+    sent_ = stands ? completed_->size : 0;
+    co_return Status::Ok();
   }
-  return CancelledStatus(kOperation, dialect_.Uri(key_));
+  // One that may not be asked about ends by itself; what is written now needs another.
+  if (asked.failure && (IsGone(asked.failure->http_status) || IsRefusal(*asked.failure))) {
+    session_.clear();
+    co_return Status::Ok();
+  }
+  co_return asked.status;
 }
 
-Result<bool> UploadSession::Stands(const ObjectInfo& object) const {
-  const auto standing = StatObject(context_, key_, options_.cancel);
+Task<Result<bool>> UploadSession::Stands(const ObjectInfo& object) const {
+  const Result<std::optional<ObjectInfo>> standing = co_await StatObject(context_, key_, options_.cancel);
   if (!standing.ok() && standing.status().code() != ErrorCode::kPermissionDenied) {
-    return standing.status();
+    co_return standing.status();
   }
-  return standing.ok() && *standing && (*standing)->etag == object.etag;
+  co_return standing.ok() && *standing && (*standing)->etag == object.etag;
 }
 
-Status UploadSession::BeginNew() {
-  const CallResult result = RunOne(
-      context_, "begin the upload of", key_, [&] { return dialect_.BeginResumable(key_, options_, token_); },
-      [&](http::Response& answer) -> std::optional<Failure> {
-        std::string address(answer.headers.Find("location").value_or(""));
-        if (!IsSessionOf(dialect_.urls().endpoint(), address)) {
-          return UnreadableAnswer(answer);
-        }
-        session_ = std::move(address);
-        return std::nullopt;
-      },
-      options_.cancel, deadline_);
+Task<Status> UploadSession::BeginNew() {
+  const auto make = [this] { return dialect_.BeginResumable(key_, options_, token_); };
+  const auto take = [this](http::Response& answer) -> std::optional<Failure> {
+    std::string address(answer.headers.Find("location").value_or(""));
+    if (!IsSessionOf(dialect_.urls().endpoint(), address)) {
+      return UnreadableAnswer(answer);
+    }
+    session_ = std::move(address);
+    return std::nullopt;
+  };
+  const CallResult result = co_await SendOne(context_, "begin the upload of", key_, make, take,
+                                             {.cancel = options_.cancel, .deadline = deadline_});
   if (!result.status.ok()) {
-    ASSAY_ASSIGN_OR_RETURN(completed_, SettlePublish(context_, {.key = key_, .token = token_}, result));
+    Publication sent;
+    sent.key = key_;
+    sent.token = token_;
+    ASSAY_CO_ASSIGN_OR_RETURN(completed_, co_await SettlePublish(context_, std::move(sent), result));
     sent_ = completed_->size;
   }
-  return Status::Ok();
+  co_return Status::Ok();
 }
 
-Status UploadSession::Append(Bytes bytes) {
-  const auto sent = Send(bytes, false);
-  return Fail(sent.status());
+Task<Status> UploadSession::Append(Pieces chunk) {
+  const Result<std::optional<ObjectInfo>> sent = co_await Send(std::move(chunk), false);
+  co_return Fail(sent.status());
 }
 
 Status UploadSession::Fail(Status status) {
@@ -169,10 +180,14 @@ Status UploadSession::Fail(Status status) {
   return status;
 }
 
-Result<ObjectInfo> UploadSession::Finish(Bytes rest) {
-  auto object = Send(rest, true);
+Checksum UploadSession::ChecksumWith(std::span<const Bytes> rest) const {
+  return MakeCrc32c(AppendCrc32c(crc32c_, rest));
+}
+
+Task<Result<ObjectInfo>> UploadSession::Finish(Pieces rest) {
+  Result<std::optional<ObjectInfo>> object = co_await Send(std::move(rest), true);
   if (!object.ok()) {
-    return OursOr(Fail(object.status()));
+    co_return co_await OursOr(Fail(object.status()));
   }
   session_.clear();
   failure_ = ComparePublished(MakeCrc32c(crc32c_), (*object)->checksum);
@@ -180,72 +195,62 @@ Result<ObjectInfo> UploadSession::Finish(Bytes rest) {
     if (options_.journal != nullptr) {
       options_.journal->OnGone();  // whatever stands, nobody can go on with it
     }
-    return OursOr(Status::Io(failure_->message));
+    co_return co_await OursOr(Status::Io(failure_->message));
   }
-  return **std::move(object);
+  co_return **std::move(object);
 }
 
-Result<std::optional<ObjectInfo>> UploadSession::Send(Bytes bytes, bool last) {
-  const int64_t begin = given_;
-  const int64_t end = begin + static_cast<int64_t>(bytes.size());
-  given_ = end;
-  crc32c_ = Crc32c(crc32c_, bytes);
-  if (options_.progress && sent_ > begin) {
-    options_.progress(std::min(sent_, end) - begin);
+Task<Result<std::optional<ObjectInfo>>> UploadSession::Send(Pieces pieces, bool last) {
+  SessionChunk chunk;
+  chunk.begin = given_;
+  chunk.end = given_ + TotalBytes(pieces);
+  chunk.last = last;
+  given_ = chunk.end;
+  crc32c_ = AppendCrc32c(crc32c_, pieces);
+  if (options_.progress && sent_ > chunk.begin) {
+    options_.progress(std::min(sent_, chunk.end) - chunk.begin);
   }
-  const bool beyond = completed_ && end > completed_->size;
-  if (beyond || (last && (completed_ || sent_ > end))) {
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo object, TakeCompleted());
-    return std::optional(std::move(object));
+  const bool beyond = completed_ && chunk.end > completed_->size;
+  if (beyond || (last && (completed_ || sent_ > chunk.end))) {
+    ASSAY_CO_ASSIGN_OR_RETURN(ObjectInfo object, TakeCompleted());
+    co_return std::optional(std::move(object));
   }
-  AttemptHistory history;
-  int64_t most = sent_;
-  bool ask = false;
-  while (sent_ < end || last) {
-    if (IsCancelled(options_.cancel)) {
-      return CancelledStatus(kOperation, dialect_.Uri(key_));
-    }
-    ++history.attempts;
-    const Step step =
-        ask ? Try({}, kAskRange, false, history.attempts)
-            : Try(bytes.subspan(static_cast<size_t>(sent_ - begin)), RangeOf(sent_, end, last), last, history.attempts);
-    failure_ = step.failure;
-    if (step.failure && IsCancelled(options_.cancel)) {
-      return CancelledStatus(kOperation, dialect_.Uri(key_));
-    }
-    if (step.object) {
-      return TakeObject(*step.object, end, last);
-    }
-    if (!step.failure) {
-      // Beyond all that it has had: what it takes and drops in turns would have no end.
-      history.attempts = step.committed > most ? 0 : history.attempts;
-      most = std::max(most, step.committed);
-      ask = false;
-      ASSAY_RETURN_IF_ERROR(TakeCommitted(step.committed, begin, end));
-    }
-    // A service that takes requests and keeps nothing of them fails as well.
-    const Failure failure = step.failure.value_or(
-        MakeFailure(FailureClass::kServer, ErrorCode::kIo, "the store keeps none of the bytes sent"));
-    if (!step.failure && history.attempts < context_.options->max_attempts) {
-      continue;
-    }
-    ASSAY_RETURN_IF_ERROR(PrepareRetry(failure, history));
-    ask = true;
+  if (sent_ >= chunk.end && !last) {
+    co_return std::optional<ObjectInfo>();
   }
-  return std::optional<ObjectInfo>();
+  chunk.url = session_;
+  chunk.pieces = std::move(pieces);
+  chunk.whole = MakeCrc32c(crc32c_);
+  chunk.sent = sent_;
+  CallGroup::Limits limits;
+  limits.cancel = options_.cancel;
+  limits.deadline = deadline_;
+  limits.priority = options_.priority;
+  CallResult result;
+  CallGroup calls(context_, limits);
+  calls.Add(std::make_unique<SessionChunkCall>(key_, chunk, options_.progress, result));
+  [[maybe_unused]] const Status all = co_await calls.UntilDone();
+  failure_ = result.failure;
+  sent_ = chunk.sent;
+  ASSAY_CO_RETURN_IF_ERROR(result.status);
+  if (chunk.object) {
+    co_return co_await TakeObject(*chunk.object, chunk.end, last);
+  }
+  co_return std::optional<ObjectInfo>();
 }
 
-Result<std::optional<ObjectInfo>> UploadSession::TakeObject(const ObjectInfo& object, int64_t end, bool last) {
+Task<Result<std::optional<ObjectInfo>>> UploadSession::TakeObject(const ObjectInfo& object, int64_t end, bool last) {
   if (!last || object.size != end) {
     failure_ = MakeFailure(FailureClass::kDamaged, ErrorCode::kIo,
                            fmt::format("{} bytes were sent{}, the store says that it has made an object of {}", end,
                                        last ? "" : " and more were to come", object.size));
-    return OursOr(Status::Io(failure_->message)).status();
+    const Result<ObjectInfo> ours = co_await OursOr(Status::Io(failure_->message));
+    co_return ours.status();
   }
   if (options_.progress) {
     options_.progress(end - sent_);
   }
-  return std::optional(object);
+  co_return std::optional(object);
 }
 
 Result<ObjectInfo> UploadSession::TakeCompleted() const {
@@ -258,122 +263,88 @@ Result<ObjectInfo> UploadSession::TakeCompleted() const {
       dialect_.Uri(key_), sent_));
 }
 
-Status UploadSession::PrepareRetry(const Failure& failure, AttemptHistory& history) {
-  history.expired += failure.kind == FailureClass::kExpired ? 1 : 0;
-  const auto delay = RetryDelay(failure, history, context_.options->max_attempts, random_);
-  if (!delay || !context_.budget->Spend()) {
-    return DescribeFailure(kOperation, dialect_.Uri(key_), failure, history.attempts);
-  }
-  return WaitBefore(failure, *delay);
+Task<Result<ObjectInfo>> UploadSession::OursOr(Status status) const {
+  Publication sent;
+  sent.key = key_;
+  sent.token = token_;
+  sent.bytes = given_;
+  sent.checksum = [this] { return MakeCrc32c(crc32c_); };
+  CallResult result;
+  result.status = std::move(status);
+  result.failure = failure_;
+  co_return co_await SettlePublish(context_, std::move(sent), std::move(result));
 }
 
-UploadSession::Step UploadSession::Try(Bytes bytes, const std::string& range, bool last, int attempt) {
-  http::Transfer transfer;
-  transfer.request.method = "PUT";
-  transfer.request.url = session_;  // it is its own proof: nothing is signed
-  transfer.request.body = {bytes};
-  transfer.request.headers.Add("Content-Range", range);
-  if (last) {
-    transfer.request.headers.Add("x-goog-hash", "crc32c=" + MakeCrc32c(crc32c_).Base64());
-  }
-  return ReadAnswer(Run(std::move(transfer), attempt));
-}
-
-http::Outcome UploadSession::Run(http::Transfer transfer, int attempt) const {
-  constexpr std::chrono::milliseconds kCancelPoll(50);
-  constexpr double kLeastSeconds = 0.001;
-  const int64_t bytes = transfer.request.body_bytes();
-  if (deadline_ > 0) {
-    transfer.total_timeout_seconds = std::max(kLeastSeconds, deadline_ - MonotonicSeconds());
-  }
-  const auto promise = std::make_shared<std::promise<http::Outcome>>();
-  std::future<http::Outcome> landed = promise->get_future();
-  const http::TransferId id = context_.client->Start(
-      std::move(transfer), [promise](http::Outcome outcome) { promise->set_value(std::move(outcome)); });
-  while (landed.wait_for(kCancelPoll) != std::future_status::ready) {
-    if (IsCancelled(options_.cancel)) {
-      context_.client->Cancel(id);
-      break;
-    }
-  }
-  http::Outcome outcome = landed.get();
-  if (context_.observer != nullptr) {
-    context_.observer->OnRequest({.operation = kOperation,
-                                  .method = "PUT",
-                                  .http_status = outcome.response.status,
-                                  .error = outcome.error,
-                                  .attempt = attempt,
-                                  .new_connection = outcome.response.new_connection,
-                                  .bytes_sent = outcome.ok() ? bytes : 0,
-                                  .bytes_received = outcome.response.body_bytes,
-                                  .first_byte_seconds = outcome.response.first_byte_seconds,
-                                  .total_seconds = outcome.response.total_seconds});
-  }
-  return outcome;
-}
-
-UploadSession::Step UploadSession::ReadAnswer(const http::Outcome& outcome) const {
-  Step step;
-  if (!outcome.ok()) {
-    step.failure = FailureOfTransport(outcome);
-  } else if (outcome.response.status == 308) {
-    step.committed = CommittedOf(outcome.response);
-  } else if (outcome.response.status >= 300) {
-    step.failure = dialect_.ReadFailure(outcome.response);
-  } else {
-    step.object = ParseGcsObject(key_, outcome.response.body);
-    if (!step.object) {
-      step.failure = UnreadableAnswer(outcome.response);
-    }
-  }
-  return step;
-}
-
-Status UploadSession::TakeCommitted(int64_t committed, int64_t begin, int64_t end) {
-  if (committed < begin || committed > end) {
-    return Status::Io(
-        fmt::format("cannot write {}: the store has {} bytes of it, of which {} to {} were sent last "
-                    "(write it again)",
-                    dialect_.Uri(key_), committed, begin, end));
-  }
-  if (options_.progress && committed > sent_) {
-    options_.progress(committed - sent_);
-  }
-  sent_ = committed;
-  return Status::Ok();
-}
-
-Status UploadSession::WaitBefore(const Failure& failure, double seconds) const {
-  const double until = MonotonicSeconds() + seconds;
-  if (deadline_ > 0 && until > deadline_) {
-    return DescribeFailure(kOperation, dialect_.Uri(key_), failure, 1).WithContext("the deadline has passed");
-  }
-  while (MonotonicSeconds() < until && !IsCancelled(options_.cancel)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return Status::Ok();
-}
-
-Result<ObjectInfo> UploadSession::OursOr(const Status& status) const {
-  const Publication sent = {
-      .key = key_, .token = token_, .bytes = given_, .checksum = [this] { return MakeCrc32c(crc32c_); }};
-  return SettlePublish(context_, sent, {status, failure_});
-}
-
-void UploadSession::Abort() {
+Task<void> UploadSession::Abort() {
   if (session_.empty() || keep_) {
-    return;
+    co_return;
   }
-  http::Transfer transfer;
-  transfer.request.method = "DELETE";
-  transfer.request.url = std::exchange(session_, {});
-  transfer.total_timeout_seconds = context_.options->give_up_seconds;
+  int http_status = 0;
+  auto cancel = std::make_unique<FunctionCall>(
+      "give up the upload of", key_, [this] { return Request("DELETE"); },
+      [&http_status](http::Response& answer) -> std::optional<Failure> {
+        http_status = answer.status;
+        return std::nullopt;
+      });
   // Best effort: a session that stays ends by itself after a week, and holds nothing that is visible or billed.
-  const http::Outcome outcome = context_.client->Run(std::move(transfer));
-  const int http_status = outcome.ok() ? outcome.response.status : 0;
+  cancel->set_is_answer([](int) { return true; });
+  const double deadline = MonotonicSeconds() + context_.options->give_up_seconds;
+  co_await SendOne(context_, std::move(cancel), {.deadline = deadline});
+  session_.clear();
   if (options_.journal != nullptr && (http_status / 100 == 2 || IsGone(http_status))) {
     options_.journal->OnGone();
   }
+}
+
+namespace {
+
+/// What is begun and not finished is the caller's to abort.
+Task<Result<ObjectInfo>> SendInChunks(UploadSession& session, BufferWalk& walk, int64_t total, int64_t chunk_bytes,
+                                      std::string uri, const WriteOptions& options) {
+  if (IsCancelled(options.cancel)) {
+    co_return CancelledStatus(kWriteVerb, uri);
+  }
+  ASSAY_CO_RETURN_IF_ERROR(co_await session.Begin());
+  co_await session.TellJournal(chunk_bytes);
+  // Something always stays for the last chunk, which alone may be of any length.
+  for (int64_t rest = total; rest > chunk_bytes; rest -= chunk_bytes) {
+    // Of chunks that the service has from an earlier try, nothing but their sums is made.
+    if (IsCancelled(options.cancel)) {
+      co_return CancelledStatus(kWriteVerb, uri);
+    }
+    ASSAY_CO_RETURN_IF_ERROR(co_await session.Append(walk.Next(chunk_bytes)));
+  }
+  Pieces rest = walk.Next(chunk_bytes);
+  if (options.expected && options.expected->kind == ChecksumKind::kCrc32c) {
+    const Checksum found = session.ChecksumWith(rest);
+    if (found != *options.expected) {
+      co_return ChecksumMismatchStatus(kWriteVerb, uri, *options.expected, found);
+    }
+  }
+  if (options.journal != nullptr) {
+    ASSAY_CO_RETURN_IF_ERROR(options.journal->BeforePublish());
+  }
+  co_return co_await session.Finish(std::move(rest));
+}
+
+}  // namespace
+
+Task<Result<ObjectInfo>> WriteInSession(const CallContext& context, const GcsDialect& dialect, std::string key,
+                                        std::span<const Bytes> buffers, const WriteOptions& options) {
+  const int64_t chunk_bytes = SessionChunkBytes(*context.options);
+  const int64_t total = TotalBytes(buffers);
+  const std::string uri = dialect.Uri(key);
+  BufferWalk walk(buffers);
+  if (total <= chunk_bytes) {
+    co_return co_await PutWhole(context, key, walk.Next(total), options);
+  }
+  if (options.expected && options.expected->kind != ChecksumKind::kCrc32c) {
+    ASSAY_CO_RETURN_IF_ERROR(CheckExpected(options, buffers, uri));
+  }
+  UploadSession session(context, dialect, key, options);
+  Result<ObjectInfo> written = co_await SendInChunks(session, walk, total, chunk_bytes, uri, options);
+  co_await session.Abort();
+  co_return written;
 }
 
 }  // namespace assay::storage

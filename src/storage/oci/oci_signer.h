@@ -18,6 +18,7 @@ class OciSigner : public Signer {
       : now_(now), cache_(std::move(load), std::move(now)) {}
 
   Status Prepare() override { return cache_.Prepare(); }
+  Need need() const override { return cache_.need(); }
   Status Sign(http::Request& request, std::string_view payload_hash) override;
   /// OCI has pre-authenticated requests instead, which the service makes.
   Result<std::string> Presign(const http::Request& request, int64_t seconds) override;

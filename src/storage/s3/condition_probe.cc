@@ -100,7 +100,8 @@ Status ConditionProbe::Check(Publishing way, const WriteOptions& options, const 
 Status ConditionProbe::Try(const Trial& trial, const std::string& probe, CancelFlag cancel) {
   WriteOptions options;
   options.cancel = cancel;
-  const Result<ObjectInfo> standing = PutWhole(context_, probe, {std::as_bytes(std::span(kProbeContent))}, options);
+  const Result<ObjectInfo> standing =
+      RunHere(PutWhole(context_, probe, {std::as_bytes(std::span(kProbeContent))}, options));
   options.condition = {.kind = trial.second, .etag = kOtherEtag};
   const CallResult again = standing.ok() ? WriteAgain(trial.first, *standing, options) : CallResult{};
   // Also where the first write failed: it may have been carried out.
@@ -135,7 +136,7 @@ CallResult ConditionProbe::WriteAgain(Publishing way, const ObjectInfo& standing
       CallGroup calls(context_, {.in_flight = 1, .cancel = options.cancel});
       calls.Add(put.MakeCall());
       [[maybe_unused]] const Status run = calls.WaitAll();
-      const Status status = put.Finish().status();
+      const Status status = RunHere(put.Finish()).status();
       return {status, put.result().failure};
     }
     case Publishing::kCopy:
@@ -144,11 +145,11 @@ CallResult ConditionProbe::WriteAgain(Publishing way, const ObjectInfo& standing
       break;
   }
   MultipartUpload upload(context_, standing.key, options, 1);
-  if (const Status begun = upload.Begin(); !begun.ok()) {
+  if (const Status begun = RunHere(upload.Begin()); !begun.ok()) {
     return {begun, std::nullopt};
   }
   upload.AddPart({content});
-  const Status status = upload.Complete().status();
+  const Status status = RunHere(upload.Complete()).status();
   return {status, upload.refusal()};
 }
 

@@ -26,6 +26,10 @@ std::optional<Checksum> ChecksumOfAll(std::span<const ObjectInfo> sources) {
   return CombineParts(std::move(parts), total);
 }
 
+Task<Status> UntilBelow(MultipartUpload& upload, int parts) {
+  co_return co_await upload.UntilBelow(parts);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<std::vector<std::byte>>> S3Compose::ReadRanges(std::span<const ObjectInfo> sources,
@@ -37,7 +41,8 @@ Result<std::shared_ptr<std::vector<std::byte>>> S3Compose::ReadRanges(std::span<
     const ReadPiece piece{range.offset, MutableBytes(*bytes).subspan(before)};
     const ObjectInfo& source = sources[range.source];
     const ReadOptions options{.if_match = source.etag, .known = &source, .cancel = options_.cancel};
-    ASSAY_RETURN_IF_ERROR(RangeReader(context_, source.key, options).ReadPieces(std::span(&piece, 1)).status());
+    RangeReader reader(context_, source.key, options);
+    ASSAY_RETURN_IF_ERROR(RunHere(reader.ReadPieces(std::span(&piece, 1))).status());
   }
   return bytes;
 }
@@ -56,7 +61,7 @@ Status S3Compose::AddPart(MultipartUpload& upload, std::span<const ObjectInfo> s
   }
   ASSAY_ASSIGN_OR_RETURN(auto bytes, ReadRanges(sources, part));
   upload.AddPart({Bytes(*bytes)}, [bytes] {});
-  return upload.WaitBelow(ConnectionsOf(*context_.options));
+  return RunHere(UntilBelow(upload, ConnectionsOf(*context_.options)));
 }
 
 Result<ObjectInfo> S3Compose::Run(std::span<const ObjectInfo> sources) {
@@ -68,18 +73,18 @@ Result<ObjectInfo> S3Compose::Run(std::span<const ObjectInfo> sources) {
   const std::vector<ComposedPart> parts = PlanCompose(sizes, traits.min_part_bytes, traits.max_part_bytes);
   if (parts.empty() || (parts.size() == 1 && !parts.front().copied)) {
     ASSAY_ASSIGN_OR_RETURN(auto bytes, ReadRanges(sources, parts.empty() ? ComposedPart() : parts.front()));
-    return PutWhole(context_, to_, {Bytes(*bytes)}, options_);
+    return RunHere(PutWhole(context_, to_, {Bytes(*bytes)}, options_));
   }
   const std::optional<Checksum> whole = ChecksumOfAll(sources);
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options_.expected, whole, dialect_.Uri(to_)));
   // What the store tells of the parts is held against it before anything is published, else what stands then.
   options_.expected = whole;
   MultipartUpload upload(context_, to_, options_, ConnectionsOf(*context_.options));
-  ASSAY_RETURN_IF_ERROR(upload.Begin());
+  ASSAY_RETURN_IF_ERROR(RunHere(upload.Begin()));
   for (const ComposedPart& part : parts) {
     ASSAY_RETURN_IF_ERROR(AddPart(upload, sources, part));
   }
-  return upload.Complete();
+  return RunHere(upload.Complete());
 }
 
 }  // namespace assay::storage

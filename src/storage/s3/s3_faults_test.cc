@@ -26,6 +26,7 @@ using testing::HasSubstr;
 class CountingSigner : public Signer {
  public:
   Status Prepare() override { return Status::Ok(); }
+  Need need() const override { return Need::kNothing; }
   Status Sign(http::Request& request, std::string_view) override {
     request.headers.Set("x-credentials", std::to_string(expired_.load()));
     return Status::Ok();

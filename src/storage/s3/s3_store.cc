@@ -82,17 +82,18 @@ Status S3Store::KeepsCondition(std::initializer_list<Publishing> ways, const Wri
   return Status::Ok();
 }
 
-Result<ObjectInfo> S3Store::Write(const std::string& key, std::span<const Bytes> buffers, const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-  ASSAY_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), dialect().traits()));
+Task<Result<ObjectInfo>> S3Store::WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                             const WriteOptions& options) {
+  ASSAY_CO_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
+  ASSAY_CO_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), dialect().traits()));
   if (plan.parts == 1) {
-    ASSAY_RETURN_IF_ERROR(KeepsCondition({Publishing::kPut}, options, key));
+    ASSAY_CO_RETURN_IF_ERROR(KeepsCondition({Publishing::kPut}, options, key));
   }
   // What is gone on with has parts of the size that it had.
   if (plan.parts > 1 || options.resume != nullptr) {
-    ASSAY_RETURN_IF_ERROR(KeepsCondition({Publishing::kComplete}, options, key));
+    ASSAY_CO_RETURN_IF_ERROR(KeepsCondition({Publishing::kComplete}, options, key));
   }
-  return RemoteStore::Write(key, buffers, options);
+  co_return co_await RemoteStore::WriteAsync(key, buffers, options);
 }
 
 Result<std::unique_ptr<ObjectWriter>> S3Store::OpenWriter(const std::string& key, const WriteOptions& options) {

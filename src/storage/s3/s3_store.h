@@ -20,8 +20,8 @@ class S3Store : public RemoteStore {
   S3Store(std::unique_ptr<S3Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
 
   // Writes under a condition are refused before anything is sent where the store does not keep it.
-  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
-                           const WriteOptions& options) override;
+  Task<Result<ObjectInfo>> WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                      const WriteOptions& options) override;
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
 

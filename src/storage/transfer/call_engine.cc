@@ -11,6 +11,8 @@ namespace assay::storage {
 namespace {
 
 constexpr double kIdleSeconds = 10;
+/// Sweeps go over all groups: no more often than this.
+constexpr double kSweepSeconds = 0.002;
 
 }  // namespace
 
@@ -23,10 +25,16 @@ CallEngine::~CallEngine() {
   if (thread_.joinable()) {
     thread_.join();
   }
+  if (fetching_.joinable()) {
+    fetching_.join();
+  }
 }
 
 void CallEngine::Push(Event event) {
   const std::lock_guard lock(mutex_);
+  if (stopping_) {
+    return;  // no group is left: these are credentials
+  }
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Run(); });
   }
@@ -44,7 +52,6 @@ void CallEngine::WaitForEvents() {
 }
 
 void CallEngine::Run() {
-  wake_at_ = MonotonicSeconds() + kIdleSeconds;
   while (true) {
     WaitForEvents();
     if (batch_.empty()) {
@@ -63,6 +70,10 @@ void CallEngine::Run() {
 }
 
 void CallEngine::Take(Event event) {
+  if (event.prepared) {
+    TakeCredentials(*event.prepared);
+    return;
+  }
   CallGroup& group = *event.group;
   if (event.flight != nullptr) {
     --flights_;
@@ -72,11 +83,21 @@ void CallEngine::Take(Event event) {
   } else {
     event.work();
   }
-  List(group);
+  Update(group);
   group.LetGo();
 }
 
-void CallEngine::List(CallGroup& group) {
+void CallEngine::Update(CallGroup& group) {
+  if (group.can_launch() && !group.turn_) {
+    Turns& turns = turns_[group.priority()];
+    group.turn_ = turns.insert(turns.end(), &group);
+  } else if (!group.can_launch() && group.turn_) {
+    turns_[group.priority()].erase(*group.turn_);
+    group.turn_.reset();
+  }
+  if (group.has_calls()) {
+    wake_at_ = std::min(wake_at_, group.WakeAt());
+  }
   if (group.has_calls() && !group.listed_) {
     group.Hold();
     group.listed_ = groups_.insert(groups_.end(), &group);
@@ -89,36 +110,77 @@ void CallEngine::List(CallGroup& group) {
 
 /// The next group in turn of those with the highest priority that have a call to send and may.
 CallGroup* CallEngine::NextToLaunch() {
-  auto best = groups_.end();
-  for (auto group = groups_.begin(); group != groups_.end(); ++group) {
-    const int priority = (*group)->priority();
-    const int most = connections_ + (priority >= kSinglePriority ? kSingleConnections : 0);
-    if (flights_ < most && (*group)->can_launch() && (best == groups_.end() || priority > (*best)->priority())) {
-      best = group;
-    }
+  while (!turns_.empty() && turns_.begin()->second.empty()) {
+    turns_.erase(turns_.begin());
   }
-  if (best == groups_.end()) {
+  if (turns_.empty()) {
     return nullptr;
   }
-  groups_.splice(groups_.end(), groups_, best);
-  return groups_.back();
+  auto& [priority, turns] = *turns_.begin();
+  if (flights_ >= connections_ + (priority >= kSinglePriority ? kSingleConnections : 0)) {
+    return nullptr;
+  }
+  turns.splice(turns.end(), turns, turns.begin());
+  return turns.back();
+}
+
+void CallEngine::Sweep(double now) {
+  wake_at_ = now + kIdleSeconds;
+  for (auto next = groups_.begin(); next != groups_.end();) {
+    CallGroup& group = **next++;
+    group.Check(now);
+    group.ReissueSlow(now);
+    Update(group);
+  }
+  wake_at_ = std::max(wake_at_, now + kSweepSeconds);
 }
 
 void CallEngine::Serve() {
+  if (const double now = MonotonicSeconds(); now >= wake_at_) {
+    Sweep(now);
+  }
+  CallGroup* group = NextToLaunch();
+  if (group == nullptr || !HasCredentials()) {
+    return;
+  }
+  for (; group != nullptr; group = NextToLaunch()) {
+    group->LaunchNext();
+    Update(*group);
+  }
+}
+
+bool CallEngine::HasCredentials() {
+  const Signer::Need need = signer_.need();
+  if (need != Signer::Need::kNothing && !just_prepared_) {
+    FetchCredentials();
+  }
+  return std::exchange(just_prepared_, false) || need != Signer::Need::kMust;
+}
+
+void CallEngine::FetchCredentials() {
+  if (fetching_.joinable()) {
+    return;
+  }
+  fetching_ = std::thread([this] {
+    Event event;
+    event.prepared = signer_.Prepare();
+    Push(std::move(event));
+  });
+}
+
+void CallEngine::TakeCredentials(const Status& prepared) {
+  fetching_.join();
+  if (prepared.ok()) {
+    just_prepared_ = true;
+    return;
+  }
+  if (signer_.need() != Signer::Need::kMust) {
+    return;
+  }
   for (auto next = groups_.begin(); next != groups_.end();) {
     CallGroup& group = **next++;
-    group.Check(MonotonicSeconds());
-    List(group);
-  }
-  while (CallGroup* group = NextToLaunch()) {
-    group->LaunchNext();
-    List(*group);
-  }
-  const double now = MonotonicSeconds();
-  wake_at_ = now + kIdleSeconds;
-  for (CallGroup* group : groups_) {
-    group->ReissueSlow(now);
-    wake_at_ = std::min(wake_at_, group->WakeAt());
+    group.FailUnsigned(prepared);
+    Update(group);
   }
 }
 

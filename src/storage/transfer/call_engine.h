@@ -5,11 +5,14 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "http/client.h"
+#include "storage/auth/signer.h"
 #include "storage/transfer/store_call.h"
 
 namespace assay::storage {
@@ -19,7 +22,9 @@ struct CallFlight;  // storage/transfer/call_group.h
 
 /// Retries, second copies of slow requests and what is to be sent next go on here whatever the callers do. Of all calls
 /// that could be sent, those of the groups with the highest priority are, group by group in turn, so that a large
-/// object has no more of the connections than a small one beside it. All groups must be gone before it is.
+/// object has no more of the connections than a small one beside it. What an event costs does not grow with the number
+/// of groups. Credentials are fetched on a thread of their own; calls wait for them only where there are none that
+/// serve. All groups must be gone before it is.
 class CallEngine {
  public:
   /// Beyond `connections`, for single calls: they do not wait behind parts of large objects.
@@ -27,22 +32,25 @@ class CallEngine {
   /// Of single calls; groups of parts have less.
   static constexpr int kSinglePriority = 1 << 20;
 
-  /// `connections`: calls on their way at a time, of all groups.
-  explicit CallEngine(int connections) : connections_(connections) {}
+  /// `connections`: calls on their way at a time, of all groups. `signer` must outlive it.
+  CallEngine(int connections, Signer& signer) : connections_(connections), signer_(signer) {}
   ~CallEngine();
   CallEngine(const CallEngine&) = delete;
   CallEngine& operator=(const CallEngine&) = delete;
 
  private:
   friend class CallGroup;
+  using Turns = std::list<CallGroup*>;
 
-  /// Something for a group, which holds it until it is taken: an answer, a call, or a piece of work.
+  /// Something for a group, which holds it until it is taken: an answer, a call, or a piece of work. Or, for no group,
+  /// how fetching credentials ended.
   struct Event {
     CallGroup* group = nullptr;
     CallFlight* flight = nullptr;  ///< with `outcome`
     http::Outcome outcome{};
     std::unique_ptr<StoreCall> call{};
     std::function<void()> work{};
+    std::optional<Status> prepared{};
   };
 
   /// From any thread; starts the store's thread with the first. Events of a thread arrive in order.
@@ -51,12 +59,20 @@ class CallEngine {
   void Run();
   void WaitForEvents();
   void Take(Event event);
-  /// Groups are listed while they have calls that have not ended.
-  void List(CallGroup& group);
-  CallGroup* NextToLaunch();
+  /// After something has happened to a group: it is listed while it has calls that have not ended, and has its turn
+  /// while it may send one.
+  void Update(CallGroup& group);
   void Serve();
+  /// Looks after what goes by time: cancellations, deadlines, waits, slow calls.
+  void Sweep(double now);
+  CallGroup* NextToLaunch();
+  /// False while calls have to wait for credentials.
+  bool HasCredentials();
+  void FetchCredentials();
+  void TakeCredentials(const Status& prepared);
 
   const int connections_;
+  Signer& signer_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Event> inbox_;  // guarded by mutex_
@@ -65,10 +81,13 @@ class CallEngine {
 
   // The rest belongs to the thread.
   std::deque<Event> batch_;
-  std::list<CallGroup*> groups_;  ///< the one whose turn is next first
-  int flights_ = 0;               ///< of all groups
-  double corrected_ = 0;          ///< when credentials or clock were last corrected
-  double wake_at_ = 0;
+  std::list<CallGroup*> groups_;
+  std::map<int, Turns, std::greater<>> turns_;  ///< of those that may send a call, by priority; next first
+  std::thread fetching_;                        ///< of credentials, while it runs
+  bool just_prepared_ = false;                  ///< what waited for credentials is sent with those that came
+  int flights_ = 0;                             ///< of all groups
+  double corrected_ = 0;                        ///< when credentials or clock were last corrected
+  double wake_at_ = 0;                          ///< when the next sweep is due
 };
 
 }  // namespace assay::storage

@@ -33,6 +33,7 @@ struct CallFlight {
   Attempt attempt;
   http::TransferId id = 0;
   std::string method;
+  int64_t body_bytes = 0;
   double started = 0;
   bool given_up = false;
 };
@@ -50,10 +51,12 @@ struct CallEntry {
   bool reissued = false;
   double last_started = 0;  ///< of the attempt that `last_failure` is of
   double not_before = 0;
+  bool large = false;  ///< may have a second copy
 };
 
 CallGroup::CallGroup(const CallContext& context, Limits limits)
     : context_(context), limits_(limits), random_(std::random_device()()) {
+  limits_.priority = std::min(limits_.priority, CallEngine::kSinglePriority);
   if (context_.options->deadline_seconds > 0 && limits_.deadline == 0) {
     limits_.deadline = MonotonicSeconds() + context_.options->deadline_seconds;
   }
@@ -63,13 +66,17 @@ CallGroup::~CallGroup() {
   std::unique_lock lock(mutex_);
   if (unfinished_ > 0) {
     lock.unlock();
-    Post([this] {
-      const Status end = Status::Aborted("the operation was given up");
-      GiveUp(end, FailureOfEnd(end));
-    });
+    GiveUp();
     lock.lock();
   }
   changed_.wait(lock, [this] { return held_ == 0; });
+}
+
+void CallGroup::GiveUp() {
+  Post([this] {
+    const Status end = Status::Aborted("the operation was given up");
+    EndAll(end, FailureOfEnd(end));
+  });
 }
 
 void CallGroup::Hold() {
@@ -104,16 +111,40 @@ void CallGroup::Post(std::function<void()> work) {
   context_.engine->Push(std::move(event));
 }
 
-Status CallGroup::WaitBelow(int count) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return unfinished_ == 0 || (unfinished_ < count && stopped_.ok()); });
-  const bool cancelled = limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed);
-  return stopped_.ok() && cancelled ? InterruptedStatus() : stopped_;
+Status CallGroup::WaitAll() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return unfinished_ == 0; });
+  }
+  return status();
+}
+
+bool CallGroup::Suspend(int count, Executor& executor, std::coroutine_handle<> task) {
+  const std::lock_guard lock(mutex_);
+  if (IsBelow(count)) {
+    return false;
+  }
+  awaiting_ = {count, &executor, task};
+  return true;
+}
+
+void CallGroup::Tell() {
+  changed_.notify_all();
+  if (awaiting_ && IsBelow(awaiting_->count)) {
+    const Awaiting awaiting = *std::exchange(awaiting_, std::nullopt);
+    awaiting.executor->Post(awaiting.task);
+  }
+}
+
+bool CallGroup::done() {
+  const std::lock_guard lock(mutex_);
+  return unfinished_ == 0;
 }
 
 Status CallGroup::status() {
   const std::lock_guard lock(mutex_);
-  return stopped_;
+  const bool cancelled = limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed);
+  return stopped_.ok() && cancelled ? InterruptedStatus() : stopped_;
 }
 
 void CallGroup::Take(std::unique_ptr<StoreCall> call) {
@@ -121,23 +152,29 @@ void CallGroup::Take(std::unique_ptr<StoreCall> call) {
   CallEntry& entry = *entries_.back();
   entry.place = std::prev(entries_.end());
   entry.call = std::move(call);
+  entry.large = entry.call->volume().has_value();
+  large_ += entry.large ? 1 : 0;
   if (given_up_) {
-    FinishGivenUp(entry);
+    Finish(entry, *given_up_);
   } else {
     ready_.push_back(&entry);
   }
 }
 
-void CallGroup::Check(double now) {
+void CallGroup::EndWhereDue(double now) {
   if (given_up_) {
     return;
   }
   if (limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed)) {
     const Status end = InterruptedStatus();
-    GiveUp(end, FailureOfEnd(end));
+    EndAll(end, FailureOfEnd(end));
   } else if (limits_.deadline > 0 && now >= limits_.deadline) {
-    GiveUpLate();
+    EndLate();
   }
+}
+
+void CallGroup::Check(double now) {
+  EndWhereDue(now);
   for (size_t i = 0; i < delayed_.size();) {
     if (delayed_[i]->not_before > now) {
       ++i;
@@ -149,7 +186,7 @@ void CallGroup::Check(double now) {
   }
 }
 
-void CallGroup::GiveUpLate() {
+void CallGroup::EndLate() {
   const CallEntry& late = *entries_.front();
   Failure failure = MakeFailure(FailureClass::kTimeout, ErrorCode::kIo, "the deadline of the operation has passed");
   if (late.last_failure) {
@@ -157,10 +194,10 @@ void CallGroup::GiveUpLate() {
   }
   const Status end = DescribeFailure(late.call->operation(), context_.dialect->Uri(late.call->key()), failure,
                                      std::max(1, late.history.attempts));
-  GiveUp(end, std::move(failure));
+  EndAll(end, std::move(failure));
 }
 
-void CallGroup::GiveUp(const Status& status, Failure why) {
+void CallGroup::EndAll(const Status& status, Failure why) {
   if (given_up_) {
     return;
   }
@@ -178,19 +215,32 @@ void CallGroup::GiveUp(const Status& status, Failure why) {
       context_.client->Cancel(flight->id);
     }
     if (entry.flights.empty()) {
-      FinishGivenUp(entry);
+      Finish(entry, *given_up_);
     }
   }
 }
 
-void CallGroup::FinishGivenUp(CallEntry& entry) {
-  Finish(entry, *given_up_);
-}
-
 void CallGroup::LaunchNext() {
+  EndWhereDue(MonotonicSeconds());
+  if (ready_.empty()) {
+    return;
+  }
   CallEntry* entry = ready_.front();
   ready_.pop_front();
   Launch(*entry, false);
+}
+
+void CallGroup::FailUnsigned(const Status& why) {
+  while (!ready_.empty()) {
+    CallEntry* entry = ready_.front();
+    ready_.pop_front();
+    FailSigning(*entry, why);
+  }
+}
+
+void CallGroup::FailSigning(CallEntry& entry, const Status& why) {
+  const std::string context = "cannot " + entry.call->operation() + " " + context_.dialect->Uri(entry.call->key());
+  Finish(entry, {why.WithContext(context), MakeFailure(FailureClass::kDenied, why.code(), why.message())});
 }
 
 void CallGroup::Launch(CallEntry& entry, bool reissue) {
@@ -202,22 +252,24 @@ void CallGroup::Launch(CallEntry& entry, bool reissue) {
   flight->started = MonotonicSeconds();
   entry.call->Prepare(flight->attempt);
   Outgoing& outgoing = flight->attempt.outgoing;
-  Status status = context_.signer->Prepare();
-  if (status.ok()) {
-    status = context_.signer->Sign(outgoing.request, outgoing.payload_hash);
-  }
+  const Status status =
+      outgoing.is_signed ? context_.signer->Sign(outgoing.request, outgoing.payload_hash) : Status::Ok();
   if (!status.ok() && reissue) {
     return;
   }
   if (!status.ok()) {
-    const std::string context = "cannot " + entry.call->operation() + " " + context_.dialect->Uri(entry.call->key());
-    Finish(entry, {status.WithContext(context), MakeFailure(FailureClass::kDenied, status.code(), status.message())});
+    FailSigning(entry, status);
     return;
   }
   http::Transfer transfer;
   flight->method = outgoing.request.method;
+  flight->attempt.url = outgoing.request.url;
+  flight->body_bytes = outgoing.request.body_bytes();
   transfer.request = std::move(outgoing.request);
   transfer.source = outgoing.source ? outgoing.source.get() : flight->attempt.body.get();
+  if (transfer.source != nullptr) {
+    flight->body_bytes = transfer.source->bytes();
+  }
   transfer.sink = flight->attempt.sink.get();
   CallFlight* raw = flight.get();
   entry.flights.push_back(std::move(flight));
@@ -242,7 +294,7 @@ double CallGroup::WakeAt() const {
   if (limits_.cancel != nullptr && !given_up_) {
     wake = std::min(wake, MonotonicSeconds() + kCancelPollSeconds);
   }
-  if (flights_ > 0 && entries_.front()->call->volume()) {
+  if (flights_ > 0 && large_ > 0 && !given_up_) {
     wake = std::min(wake, next_reissue_check_);
   }
   return wake;
@@ -261,9 +313,7 @@ void CallGroup::Observe(const CallFlight& flight, const http::Outcome& outcome) 
   record.attempt = flight.attempt.number;
   record.reissue = flight.attempt.reissue;
   record.new_connection = outcome.response.new_connection;
-  const http::BodySource* source =
-      flight.attempt.outgoing.source ? flight.attempt.outgoing.source.get() : flight.attempt.body.get();
-  record.bytes_sent = source == nullptr ? 0 : source->bytes();
+  record.bytes_sent = flight.body_bytes;
   record.bytes_received = outcome.response.body_bytes;
   record.first_byte_seconds = outcome.response.first_byte_seconds;
   record.total_seconds = outcome.response.total_seconds;
@@ -280,7 +330,8 @@ void CallGroup::Landed(CallFlight* flight, http::Outcome outcome) {
                                   [flight](const auto& candidate) { return candidate.get() == flight; });
   std::unique_ptr<CallFlight> landed = std::move(*place);
   entry.flights.erase(place);
-  if (!landed->given_up && outcome.ok() && outcome.response.status / 100 == 2) {
+  const bool answered = outcome.ok() || landed->attempt.satisfied;
+  if (!landed->given_up && answered && entry.call->IsAnswer(outcome.response.status)) {
     entry.winner = std::move(landed);
     entry.winner_outcome = std::move(outcome);
     for (const auto& loser : entry.flights) {
@@ -289,8 +340,12 @@ void CallGroup::Landed(CallFlight* flight, http::Outcome outcome) {
     }
   } else if (!landed->given_up) {
     entry.last_failure = landed->attempt.refusal ? landed->attempt.refusal
-                         : outcome.ok()          ? context_.dialect->ReadFailure(outcome.response)
+                         : answered              ? context_.dialect->ReadFailure(outcome.response)
                                                  : FailureOfTransport(outcome);
+    context_.dialect->Reroute({entry.call->key(), landed->attempt.url}, outcome.response, *entry.last_failure);
+    if (entry.last_failure->kind == FailureClass::kExpired && !landed->attempt.outgoing.is_signed) {
+      entry.last_failure->kind = FailureClass::kDenied;  // fresh credentials would change nothing
+    }
     entry.last_started = landed->started;
   }
   // What another attempt of the call still does is awaited: it may yet win, and it may still use the memory.
@@ -298,7 +353,7 @@ void CallGroup::Landed(CallFlight* flight, http::Outcome outcome) {
     return;
   }
   if (given_up_) {
-    FinishGivenUp(entry);
+    Finish(entry, *given_up_);
   } else if (entry.winner) {
     Decide(entry);
   } else {
@@ -311,6 +366,8 @@ void CallGroup::Decide(CallEntry& entry) {
   std::optional<Failure> failure = entry.call->Accept(winner->attempt, entry.winner_outcome.response);
   if (failure) {
     entry.last_failure = std::move(failure);
+    context_.dialect->Reroute({entry.call->key(), winner->attempt.url}, entry.winner_outcome.response,
+                              *entry.last_failure);
     entry.last_started = winner->started;
     FailOrRetry(entry);
     return;
@@ -343,6 +400,12 @@ void CallGroup::CorrectSigner(CallEntry& entry) {
 void CallGroup::FailOrRetry(CallEntry& entry) {
   CorrectSigner(entry);
   const Failure& failure = *entry.last_failure;
+  if (failure.kind == FailureClass::kAgain) {
+    entry.history.attempts = failure.counts_anew ? 0 : entry.history.attempts - 1;
+    entry.last_failure.reset();
+    ready_.push_front(&entry);
+    return;
+  }
   const auto delay = RetryDelay(failure, entry.history, context_.options->max_attempts, random_);
   if (delay && context_.budget->Spend()) {
     entry.not_before = MonotonicSeconds() + *delay;
@@ -358,23 +421,24 @@ void CallGroup::FailOrRetry(CallEntry& entry) {
 void CallGroup::Finish(CallEntry& entry, const CallResult& result) {
   const std::unique_ptr<CallEntry> owned = std::move(*entry.place);
   entries_.erase(entry.place);
+  large_ -= owned->large ? 1 : 0;
   owned->call->Done(result);
   if (!result.status.ok() && limits_.stop_at_failure) {
-    GiveUp(result.status, FailureOfEnd(result.status));
+    EndAll(result.status, FailureOfEnd(result.status));
   }
   const std::lock_guard lock(mutex_);
   --unfinished_;
-  changed_.notify_all();
+  Tell();
 }
 
 void CallGroup::ReissueSlow(double now) {
-  if (given_up_ || flights_ == 0 || now < next_reissue_check_ || !entries_.front()->call->volume()) {
+  if (given_up_ || flights_ == 0 || large_ == 0 || now < next_reissue_check_) {
     return;
   }
   next_reissue_check_ = now + kReissuePollSeconds;
   for (const auto& entry : entries_) {
-    const auto volume = entry->call->volume();
-    if (entry->reissued || entry->flights.size() != 1 || !volume || reissues_ > launches_ / kLaunchesPerReissue) {
+    const auto volume = entry->flights.size() == 1 ? entry->call->volume() : std::nullopt;
+    if (entry->reissued || !volume || reissues_ > launches_ / kLaunchesPerReissue) {
       continue;
     }
     const auto slow = context_.latencies->SlowSeconds(volume->first, volume->second);

@@ -23,6 +23,7 @@ struct Outgoing {
   http::Request request;
   std::string payload_hash;                  ///< what Signer::Sign wants for this body
   std::unique_ptr<http::BodySource> source;  ///< in place of the body it was made for; null: that body, or none
+  bool is_signed = true;                     ///< false: the address is its own proof
 };
 
 /// A body that is text: XML or JSON.
@@ -69,6 +70,12 @@ struct PartsPage {
   std::string next_page;  ///< empty: the last page
 };
 
+/// A request that has failed.
+struct Asked {
+  const std::string& key;
+  const std::string& url;
+};
+
 /// Requests and answers of one bucket of one kind of store. Const, and called from any thread. Reads of answers get 2xx
 /// only; their failures (an error inside a 200, a body that is not what it should be) say whether a retry makes sense.
 class Dialect {
@@ -88,6 +95,10 @@ class Dialect {
   virtual std::string WriteTerms() const { return {}; }
   /// Refines FailureOfStatus() by the store's own code, message and request id. `answer` is any but a 2xx.
   virtual Failure ReadFailure(const http::Response& answer) const = 0;
+
+  /// An attempt has failed: where another address may serve, what is asked from now on goes there, and `failure`
+  /// becomes FailureClass::kAgain. `answer`: what had come of one.
+  virtual void Reroute(const Asked& asked, const http::Response& answer, Failure& failure) const {}
 
   virtual Outgoing Head(const std::string& key) const = 0;
   virtual Read<ObjectInfo> ReadHead(const std::string& key, const http::Response& answer) const = 0;

@@ -34,6 +34,7 @@ constexpr ClassRow kClasses[] = {
      "something between here and the store changes bytes: check the proxy and the memory"},
     {FailureClass::kDamaged, "damaged object", "read it again, then write it again or remove it"},
     {FailureClass::kInvalidPart, "changed part", "begin the write anew"},
+    {FailureClass::kAgain, "unfinished", "try again"},
     {FailureClass::kBusy, "conflicting operation", "let the other operation on this key end first"},
     {FailureClass::kMissing, "not found", "check the bucket and the key"},
     {FailureClass::kPrecondition, "precondition failed", "the object is not as expected: read it again and decide"},

@@ -23,6 +23,7 @@ enum class FailureClass {
   kCorrupt,       ///< a checksum did not match, here or there; nothing was published
   kDamaged,       ///< what was published is not what was sent
   kInvalidPart,   ///< an upload holds other parts than the request that completes it names
+  kAgain,         ///< nothing has failed: the answer leads to another request, which goes at once and is not counted
   kBusy,          ///< another operation on the same key is in progress (S3: 409 OperationAborted)
   kMissing,       ///< 404
   kPrecondition,  ///< 412, or what a store says in its place
@@ -44,6 +45,7 @@ struct Failure {
   std::string advice;              ///< empty: what is usual for the class
   double retry_after_seconds = 0;  ///< the store asked to wait for so long; infinity for what no number holds
   std::string date;                ///< the answer's Date, for kClockSkew
+  bool counts_anew = false;        ///< of kAgain: what failed before is over
 };
 
 /// The class that a status alone implies, with the error code that goes with it; for dialects to refine by the store's

@@ -62,16 +62,17 @@ bool GoesOn(const CallContext& context, const WriteOptions& options) {
   return options.resume != nullptr && publishable && options.resume->terms == PartsTerms(context, options);
 }
 
-bool GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id) {
-  const CallResult aborted = RunOne(
-      context, "abort the upload of", key, [&] { return context.dialect->AbortUpload(key, upload_id); }, nullptr,
-      nullptr, MonotonicSeconds() + context.options->give_up_seconds);
-  return aborted.status.ok() || FailedWith(aborted, FailureClass::kMissing);
+Task<bool> GiveUpParts(const CallContext& context, std::string key, std::string upload_id) {
+  const auto make = [&] { return context.dialect->AbortUpload(key, upload_id); };
+  const double deadline = MonotonicSeconds() + context.options->give_up_seconds;
+  const CallResult aborted =
+      co_await SendOne(context, "abort the upload of", key, make, nullptr, {.deadline = deadline});
+  co_return aborted.status.ok() || FailedWith(aborted, FailureClass::kMissing);
 }
 
-void GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options) {
+Task<void> GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options) {
   if (options.resume != nullptr && IsInParts(*options.resume)) {
-    GiveUpParts(context, key, options.resume->upload_id);
+    co_await GiveUpParts(context, key, options.resume->upload_id);
   }
 }
 
@@ -80,65 +81,69 @@ MultipartUpload::MultipartUpload(const CallContext& context, std::string key, co
     : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight) {}
 
 MultipartUpload::~MultipartUpload() {
-  Abort();
+  if (calls_ || !upload_id_.empty()) {
+    RunHere(Abort());
+  }
 }
 
-Status MultipartUpload::Begin() {
+Task<Status> MultipartUpload::Begin() {
   if (GoesOn(context_, options_)) {
     // Also where it is gone: it may have been completed before anybody could be told.
     options_.write_token = options_.resume->write_token;
-    ASSAY_RETURN_IF_ERROR(BeginAgain());
+    ASSAY_CO_RETURN_IF_ERROR(co_await BeginAgain());
   }
   token_ = TokenOf(options_);
   if (upload_id_.empty()) {
-    ASSAY_RETURN_IF_ERROR(BeginNew());
+    ASSAY_CO_RETURN_IF_ERROR(co_await BeginNew());
   }
-  calls_ = std::make_unique<CallGroup>(
-      context_, CallGroup::Limits{.in_flight = in_flight_, .cancel = options_.cancel, .priority = options_.priority});
-  return Status::Ok();
+  CallGroup::Limits limits;
+  limits.in_flight = in_flight_;
+  limits.cancel = options_.cancel;
+  limits.priority = options_.priority;
+  calls_ = std::make_unique<CallGroup>(context_, limits);
+  co_return Status::Ok();
 }
 
-Status MultipartUpload::BeginNew() {
+Task<Status> MultipartUpload::BeginNew() {
   const Dialect& dialect = *context_.dialect;
-  const CallResult result = RunOne(
-      context_, "begin the upload of", key_, [&] { return dialect.CreateUpload(key_, options_, token_); },
-      [&](http::Response& response) {
-        Dialect::Read<std::string> read = dialect.ReadCreateUpload(response);
-        upload_id_ = std::move(read.value);
-        return read.failure;
-      },
-      options_.cancel);
-  return result.status;
+  const auto make = [&] { return dialect.CreateUpload(key_, options_, token_); };
+  const auto take = [&](http::Response& response) {
+    Dialect::Read<std::string> read = dialect.ReadCreateUpload(response);
+    upload_id_ = std::move(read.value);
+    return read.failure;
+  };
+  const CallResult result =
+      co_await SendOne(context_, "begin the upload of", key_, make, take, {.cancel = options_.cancel});
+  co_return result.status;
 }
 
-CallResult MultipartUpload::ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const {
+Task<CallResult> MultipartUpload::ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const {
   CallResult result;
   PageTokens tokens;
   std::string page;
   do {
     std::string next;
-    result = RunOne(
-        context_, "list the parts of", key_, [&] { return context_.dialect->ListParts(key_, upload_id, page); },
-        [&](http::Response& response) {
-          Dialect::Read<PartsPage> read = context_.dialect->ReadListParts(response);
-          next = read.value.next_page;
-          const Status status = read.failure ? Status::Ok() : TakePage(read.value, tokens, listed);
-          return status.ok() ? std::move(read.failure) : UnreadableAnswer(response, status);
-        },
-        options_.cancel);
+    const auto make = [&] { return context_.dialect->ListParts(key_, upload_id, page); };
+    const auto take = [&](http::Response& response) {
+      Dialect::Read<PartsPage> read = context_.dialect->ReadListParts(response);
+      next = read.value.next_page;
+      const Status status = read.failure ? Status::Ok() : TakePage(read.value, tokens, listed);
+      return status.ok() ? std::move(read.failure) : UnreadableAnswer(response, status);
+    };
+    result = co_await SendOne(context_, "list the parts of", key_, make, take, {.cancel = options_.cancel});
     page = std::move(next);
   } while (result.status.ok() && !page.empty());
-  return result;
+  co_return result;
 }
 
-Status MultipartUpload::BeginAgain() {
+Task<Status> MultipartUpload::BeginAgain() {
   const std::string& upload_id = options_.resume->upload_id;
   std::map<int, UploadedPart> listed;
-  const CallResult result = ListParts(upload_id, listed);
+  const CallResult result = co_await ListParts(upload_id, listed);
   if (result.failure && IsRefusal(*result.failure)) {
-    return Status::Ok();
+    co_return Status::Ok();
   }
-  ASSAY_RETURN_IF_ERROR(result.status);
+  ASSAY_CO_RETURN_IF_ERROR(result.status);
   for (const UploadedPart& part : options_.resume->parts) {
     const auto standing = listed.find(part.number);
     if (part.checksum && standing != listed.end() && HoldsSent(standing->second, part)) {
@@ -148,7 +153,7 @@ Status MultipartUpload::BeginAgain() {
     }
   }
   upload_id_ = upload_id;
-  return Status::Ok();
+  co_return Status::Ok();
 }
 
 bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) {
@@ -174,7 +179,7 @@ bool MultipartUpload::TakeHeld(int number, const Pieces& pieces, int64_t bytes) 
   return true;
 }
 
-void MultipartUpload::TellJournal(int64_t part_bytes) const {
+Task<void> MultipartUpload::TellJournal(int64_t part_bytes) const {
   if (options_.journal != nullptr) {
     ResumableUpload upload{upload_id_, token_, part_bytes, {}, PartsTerms(context_, options_)};
     for (const auto& [number, part] : held_) {
@@ -183,7 +188,7 @@ void MultipartUpload::TellJournal(int64_t part_bytes) const {
     options_.journal->OnBegin(upload);
   }
   if (options_.resume != nullptr && options_.resume->upload_id != upload_id_) {
-    GiveUpEarlier(context_, key_, options_);
+    co_await GiveUpEarlier(context_, key_, options_);
   }
 }
 
@@ -272,41 +277,35 @@ std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http
   return read.failure;
 }
 
-Status MultipartUpload::WaitBelow(int parts) {
-  return calls_->WaitBelow(parts);
-}
-
-Status MultipartUpload::CheckBeforePublish() {
-  const Status sent = calls_->WaitAll();
+Task<Status> MultipartUpload::CheckBeforePublish() {
+  const Status sent = co_await calls_->UntilDone();
   keep_ = KeepsUpload(options_, sent, std::nullopt);
-  ASSAY_RETURN_IF_ERROR(sent);
-  return options_.journal == nullptr ? Status::Ok() : options_.journal->BeforePublish();
+  ASSAY_CO_RETURN_IF_ERROR(sent);
+  co_return options_.journal == nullptr ? Status::Ok() : options_.journal->BeforePublish();
 }
 
-CallResult MultipartUpload::SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const {
+Task<CallResult> MultipartUpload::SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const {
   const std::vector<UploadedPart> parts = parts_.Named();
-  return RunOne(
-      context_, "complete the upload of", key_,
-      [&] { return context_.dialect->CompleteUpload(key_, upload_id_, parts, whole, options_); },
-      [&](http::Response& response) {
-        Dialect::Read<ObjectInfo> read = context_.dialect->ReadCompleteUpload(key_, response);
-        info = std::move(read.value);
-        if (!read.failure && whole) {
-          read.failure = ComparePublished(*whole, info.checksum);
-        }
-        return read.failure;
-      },
-      options_.cancel);
+  const auto make = [&] { return context_.dialect->CompleteUpload(key_, upload_id_, parts, whole, options_); };
+  const auto take = [&](http::Response& response) {
+    Dialect::Read<ObjectInfo> read = context_.dialect->ReadCompleteUpload(key_, response);
+    info = std::move(read.value);
+    if (!read.failure && whole) {
+      read.failure = ComparePublished(*whole, info.checksum);
+    }
+    return read.failure;
+  };
+  co_return co_await SendOne(context_, "complete the upload of", key_, make, take, {.cancel = options_.cancel});
 }
 
-Status MultipartUpload::Reconcile(const Status& refused, const std::map<int, UploadedPart>& listed) {
+Task<Status> MultipartUpload::Reconcile(const Status& refused, const std::map<int, UploadedPart>& listed) {
   for (const int number : parts_.Reconcile(listed)) {
     if (parts_.pieces(number).empty()) {
-      return refused;
+      co_return refused;
     }
     SendPart(number, parts_.pieces(number), false, nullptr);
   }
-  return calls_->WaitAll();
+  co_return co_await calls_->UntilDone();
 }
 
 Publication MultipartUpload::PublicationOf(const std::optional<Checksum>& whole) const {
@@ -316,10 +315,10 @@ Publication MultipartUpload::PublicationOf(const std::optional<Checksum>& whole)
   return {.key = key_, .token = token_, .bytes = parts_.total_bytes(), .checksum = [known] { return known; }};
 }
 
-Result<ObjectInfo> MultipartUpload::Settle(const std::optional<Checksum>& whole, const CallResult& result) {
-  Result<ObjectInfo> settled = SettlePublish(context_, PublicationOf(whole), result);
+Task<Result<ObjectInfo>> MultipartUpload::Settle(const std::optional<Checksum>& whole, const CallResult& result) {
+  Result<ObjectInfo> settled = co_await SettlePublish(context_, PublicationOf(whole), result);
   keep_ = KeepsUpload(options_, settled.status(), result.failure);
-  return settled;
+  co_return settled;
 }
 
 bool MultipartUpload::IsTold(const std::optional<Checksum>& whole, const ObjectInfo& info) const {
@@ -328,61 +327,67 @@ bool MultipartUpload::IsTold(const std::optional<Checksum>& whole, const ObjectI
   return told && (!remote_ || (whole && options_.expected && options_.expected->kind == whole->kind));
 }
 
-Result<ObjectInfo> MultipartUpload::Prove(const std::optional<Checksum>& whole, ObjectInfo info) const {
+Task<Result<ObjectInfo>> MultipartUpload::Prove(const std::optional<Checksum>& whole, ObjectInfo info) const {
   if (IsTold(whole, info) && !info.etag.empty()) {
-    return info;
+    co_return info;
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<ObjectInfo> standing, CheckPublished(context_, PublicationOf(whole)));
+  ASSAY_CO_ASSIGN_OR_RETURN(const std::optional<ObjectInfo> standing,
+                            co_await CheckPublished(context_, PublicationOf(whole)));
   if (standing && info.etag.empty()) {
     info.etag = standing->etag;
     info.version = standing->version;
   }
-  return info;
+  co_return info;
 }
 
-Result<ObjectInfo> MultipartUpload::Publish(const std::optional<Checksum>& whole) {
+Task<Result<ObjectInfo>> MultipartUpload::Publish(const std::optional<Checksum>& whole) {
   for (int completion = 1;; ++completion) {
     ObjectInfo info;
-    const CallResult result = SendComplete(whole, info);
+    const CallResult result = co_await SendComplete(whole, info);
     refusal_ = result.failure;
     if (result.status.ok()) {
-      return Prove(whole, std::move(info));
+      co_return co_await Prove(whole, std::move(info));
     }
     if (!FailedWith(result, FailureClass::kInvalidPart) || completion == kCompletions ||
         !context_.dialect->traits().capabilities.resumable_uploads) {
-      return Settle(whole, result);
+      co_return co_await Settle(whole, result);
     }
     std::map<int, UploadedPart> listed;
-    if (const CallResult asked = ListParts(upload_id_, listed); !asked.status.ok()) {
-      return Settle(whole, asked);
+    const CallResult asked = co_await ListParts(upload_id_, listed);
+    if (!asked.status.ok()) {
+      co_return co_await Settle(whole, asked);
     }
-    const Status reconciled = Reconcile(result.status, listed);
+    const Status reconciled = co_await Reconcile(result.status, listed);
     keep_ = KeepsUpload(options_, reconciled, std::nullopt);
-    ASSAY_RETURN_IF_ERROR(reconciled);
+    ASSAY_CO_RETURN_IF_ERROR(reconciled);
   }
 }
 
-Result<ObjectInfo> MultipartUpload::Complete() {
-  ASSAY_RETURN_IF_ERROR(CheckBeforePublish());
+Task<Result<ObjectInfo>> MultipartUpload::Complete() {
+  ASSAY_CO_RETURN_IF_ERROR(co_await CheckBeforePublish());
   const std::optional<Checksum> whole = parts_.Combined();
   if (options_.expected && whole && options_.expected->kind == whole->kind && *options_.expected != *whole) {
-    return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, *whole);
+    co_return ChecksumMismatchStatus("write", context_.dialect->Uri(key_), *options_.expected, *whole);
   }
-  ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, Publish(whole));
+  ASSAY_CO_ASSIGN_OR_RETURN(ObjectInfo info, co_await Publish(whole));
   upload_id_.clear();
   info.key = key_;
   info.size = parts_.total_bytes();
   info.checksum = whole;
-  return info;
+  co_return info;
 }
 
-void MultipartUpload::Abort() {
+Task<void> MultipartUpload::Abort() {
   // The parts on their way are given up first: one that arrives later would keep the upload alive.
+  if (calls_ && !calls_->done()) {
+    calls_->GiveUp();
+    [[maybe_unused]] const Status given_up = co_await calls_->UntilDone();
+  }
   calls_.reset();
   if (upload_id_.empty() || keep_) {
-    return;
+    co_return;
   }
-  const bool gone = GiveUpParts(context_, key_, std::exchange(upload_id_, {}));
+  const bool gone = co_await GiveUpParts(context_, key_, std::exchange(upload_id_, {}));
   if (gone && options_.journal != nullptr) {
     options_.journal->OnGone();
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/task.h"
 #include "storage/object_store.h"
 #include "storage/transfer/call_group.h"
 #include "storage/transfer/publish.h"
@@ -25,10 +26,10 @@ bool GoesOn(const CallContext& context, const WriteOptions& options);
 
 /// Gives an upload in parts up, within StoreOptions::give_up_seconds. Whether nothing is left of it: what cannot be
 /// aborted now stays in the list of unfinished uploads.
-bool GiveUpParts(const CallContext& context, const std::string& key, const std::string& upload_id);
+Task<bool> GiveUpParts(const CallContext& context, std::string key, std::string upload_id);
 /// Likewise of WriteOptions::resume, if that is one. Once the journal tells of a write that does not go on with it, not
 /// before: one that is refused may come again as the first did.
-void GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options);
+Task<void> GiveUpEarlier(const CallContext& context, const std::string& key, const WriteOptions& options);
 
 /// One write in parts. Nothing is visible before Complete(); the destructor aborts what was not completed, unless it is
 /// kept for another try (WriteOptions::journal). Belongs to one thread.
@@ -40,9 +41,9 @@ class MultipartUpload {
   MultipartUpload& operator=(const MultipartUpload&) = delete;
 
   /// Asks the store for an upload, or for what it holds of the one to go on with.
-  Status Begin();
+  Task<Status> Begin();
   /// After Begin(), where the parts to come can be sent again as they are cut now.
-  void TellJournal(int64_t part_bytes) const;
+  Task<void> TellJournal(int64_t part_bytes) const;
   /// Sends the next part; `pieces` must live until `release` is called (on the store's thread), or this object is gone.
   /// Without `release` the part can be sent again later, should the store hold another.
   void AddPart(Pieces pieces, std::function<void()> release = nullptr);
@@ -52,42 +53,43 @@ class MultipartUpload {
   void AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read);
   /// Why no more parts are sent; ok while they are.
   Status status() const { return calls_->status(); }
-  /// Waits until fewer than `parts` are on their way.
-  Status WaitBelow(int parts);
-  /// Waits for what is left and publishes the object. Parts that the store holds in another copy than it told are named
-  /// as they stand, if they are proven to hold what was sent.
-  Result<ObjectInfo> Complete();
+  /// Until fewer than `parts` are on their way.
+  CallGroup::Below UntilBelow(int parts) { return calls_->UntilBelow(parts); }
+  /// Publishes the object once all parts have arrived. Parts that the store holds in another copy than it told are
+  /// named as they stand, if they are proven to hold what was sent.
+  Task<Result<ObjectInfo>> Complete();
   /// What the request that publishes the object failed with last.
   const std::optional<Failure>& refusal() const { return refusal_; }
-  void Abort();
+  /// What the destructor does, without holding a thread.
+  Task<void> Abort();
 
  private:
-  Status BeginNew();
+  Task<Status> BeginNew();
   /// Fills `held_`. No upload id where there is nothing to go on with: the store does not know that upload any more, or
   /// does not let us ask.
-  Status BeginAgain();
+  Task<Status> BeginAgain();
   /// All parts that the store holds of `upload_id`, by their numbers.
-  CallResult ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
+  Task<CallResult> ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
   int NewPart(int64_t bytes, Pieces pieces);
   /// Whether the store has part `number`, and it is of just these bytes.
   bool TakeHeld(int number, const Pieces& pieces, int64_t bytes);
-  Status CheckBeforePublish();
+  Task<Status> CheckBeforePublish();
   void Progress(const CallResult& result, int64_t bytes) const;
   void SendPart(int number, Pieces pieces, bool may_reissue, std::function<void(const CallResult&)> done);
   std::optional<Failure> TakePart(int number, int64_t bytes, http::Response& response, const Checksum& sent);
   /// After the store has refused to put the parts together that were named (`refused`): names those that stand by
   /// `listed`, where they hold what was sent, and sends the others again.
-  Status Reconcile(const Status& refused, const std::map<int, UploadedPart>& listed);
+  Task<Status> Reconcile(const Status& refused, const std::map<int, UploadedPart>& listed);
   Publication PublicationOf(const std::optional<Checksum>& whole) const;
   /// SettlePublish(), and whether the upload is kept.
-  Result<ObjectInfo> Settle(const std::optional<Checksum>& whole, const CallResult& result);
-  CallResult SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const;
+  Task<Result<ObjectInfo>> Settle(const std::optional<Checksum>& whole, const CallResult& result);
+  Task<CallResult> SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const;
   /// Whether the answers have told checksums of what was to be published.
   bool IsTold(const std::optional<Checksum>& whole, const ObjectInfo& info) const;
   /// Of an upload that was answered as published by `info`: asks what stands there where no answer has told a checksum,
   /// or that one no etag.
-  Result<ObjectInfo> Prove(const std::optional<Checksum>& whole, ObjectInfo info) const;
-  Result<ObjectInfo> Publish(const std::optional<Checksum>& whole);
+  Task<Result<ObjectInfo>> Prove(const std::optional<Checksum>& whole, ObjectInfo info) const;
+  Task<Result<ObjectInfo>> Publish(const std::optional<Checksum>& whole);
 
   CallContext context_;
   std::string key_;

@@ -37,18 +37,18 @@ Result<ObjectInfo> OwnWriteOr(const CallContext& context, const CallResult& resu
   if (sent.token.empty() || !FailedWith(result, FailureClass::kPrecondition)) {
     return result.status;
   }
-  return SettlePublish(context, sent, result);
+  return RunHere(SettlePublish(context, sent, result));
 }
 
 Result<ObjectInfo> ProveCopy(const CallContext& context, const ObjectInfo& content, ObjectInfo copy,
                              const WriteOptions& options) {
   Publication sent = PublicationOf(copy.key, content, options);
-  ASSAY_RETURN_IF_ERROR(CheckTold(context, sent, copy));
+  ASSAY_RETURN_IF_ERROR(RunHere(CheckTold(context, sent, copy)));
   if (IsTold(content, copy)) {
     return copy;
   }
   sent.etag = copy.etag;
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> standing, CheckPublished(context, sent));
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> standing, RunHere(CheckPublished(context, sent)));
   return standing ? *std::move(standing) : copy;
 }
 

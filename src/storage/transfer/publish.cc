@@ -82,35 +82,39 @@ std::optional<Failure> ComparePublished(const Checksum& sent, const std::optiona
   return Compare(FailureClass::kDamaged, sent, stored);
 }
 
-Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result) {
-  if (FailedWith(result, FailureClass::kDamaged)) {
-    return DamagedStatus(context, sent.key, result.failure->message, StatObject(context, sent.key));
-  }
+Task<Result<ObjectInfo>> SettlePublish(const CallContext& context, Publication sent, CallResult result) {
+  const bool damaged = FailedWith(result, FailureClass::kDamaged);
   const bool refused = FailedWith(result, FailureClass::kPrecondition) || FailedWith(result, FailureClass::kMissing);
-  if (!refused || sent.token.empty()) {
-    return result.status;
+  if (!damaged && (!refused || sent.token.empty())) {
+    co_return result.status;
   }
-  const auto standing = StatObject(context, sent.key);
+  const Result<std::optional<ObjectInfo>> standing = co_await StatObject(context, sent.key);
+  if (damaged) {
+    co_return DamagedStatus(context, sent.key, result.failure->message, standing);
+  }
   if (!IsOurs(sent, standing)) {
-    return result.status;
+    co_return result.status;
   }
-  ASSAY_RETURN_IF_ERROR(CompareStanding(context, sent, standing));
-  return **standing;
+  ASSAY_CO_RETURN_IF_ERROR(CompareStanding(context, sent, standing));
+  co_return **standing;
 }
 
-Result<std::optional<ObjectInfo>> CheckPublished(const CallContext& context, const Publication& sent) {
-  auto standing = StatObject(context, sent.key);
+Task<Result<std::optional<ObjectInfo>>> CheckPublished(const CallContext& context, Publication sent) {
+  Result<std::optional<ObjectInfo>> standing = co_await StatObject(context, sent.key);
   if (!IsOurs(sent, standing)) {
-    return std::optional<ObjectInfo>();
+    co_return std::optional<ObjectInfo>();
   }
-  ASSAY_RETURN_IF_ERROR(CompareStanding(context, sent, standing));
-  return standing;
+  ASSAY_CO_RETURN_IF_ERROR(CompareStanding(context, sent, standing));
+  co_return standing;
 }
 
-Status CheckTold(const CallContext& context, const Publication& sent, const ObjectInfo& told) {
+Task<Status> CheckTold(const CallContext& context, Publication sent, ObjectInfo told) {
   const std::string difference = DifferenceOf(sent, told);
-  return difference.empty() ? Status::Ok()
-                            : DamagedStatus(context, sent.key, difference, StatObject(context, sent.key));
+  if (difference.empty()) {
+    co_return Status::Ok();
+  }
+  const Result<std::optional<ObjectInfo>> standing = co_await StatObject(context, sent.key);
+  co_return DamagedStatus(context, sent.key, difference, standing);
 }
 
 bool KeepsUpload(const WriteOptions& options, const Status& status, const std::optional<Failure>& failure) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/task.h"
 #include "storage/object_store.h"
 #include "storage/transfer/store_call.h"
 
@@ -38,15 +39,15 @@ std::optional<Failure> ComparePublished(const Checksum& sent, const std::optiona
 /// carried out and its answer lost: nobody can tell, for what carries requests sends them again by itself. The object
 /// that stands is then the one we wrote: its token is ours, and it is what was sent, or the error names what stands
 /// there. May ask the store.
-Result<ObjectInfo> SettlePublish(const CallContext& context, const Publication& sent, const CallResult& result);
+Task<Result<ObjectInfo>> SettlePublish(const CallContext& context, Publication sent, CallResult result);
 
 /// Of a write that the store says it has published: what stands there, if that is ours (its token or etag says so); an
 /// error where that is not what was sent. Nothing where nobody can tell any more, for the store does not say what
 /// stands there, or another has written or removed it since: the write counts as it was answered. Asks the store.
-Result<std::optional<ObjectInfo>> CheckPublished(const CallContext& context, const Publication& sent);
+Task<Result<std::optional<ObjectInfo>>> CheckPublished(const CallContext& context, Publication sent);
 
 /// Likewise by what the answer itself says of the object. Asks the store only what stands there where that differs.
-Status CheckTold(const CallContext& context, const Publication& sent, const ObjectInfo& told);
+Task<Status> CheckTold(const CallContext& context, Publication sent, ObjectInfo told);
 
 /// Whether an upload that ended so is kept for another try (WriteOptions::journal): what the network ended can be gone
 /// on with; what was refused, given up or damaged cannot.

@@ -141,38 +141,40 @@ bool RangeReader::PrepareAgain() {
   return !DiffersFromKnown();
 }
 
-Result<ObjectInfo> RangeReader::Run(const std::function<void()>& add_first) {
+Task<Result<ObjectInfo>> RangeReader::Run(std::function<void()> add_first) {
   etag_ = options_.if_match;
   for (int attempt = 1;; ++attempt) {
     head_taken_ = false;
     other_size_.reset();
     asked_.reset();
     checksums_.clear();
-    calls_ = std::make_unique<CallGroup>(context_, CallGroup::Limits{.in_flight = ConnectionsOf(*context_.options),
-                                                                     .cancel = options_.cancel,
-                                                                     .priority = options_.priority});
+    CallGroup::Limits limits;
+    limits.in_flight = ConnectionsOf(*context_.options);
+    limits.cancel = options_.cancel;
+    limits.priority = options_.priority;
+    calls_ = std::make_unique<CallGroup>(context_, limits);
     add_first();
-    const Status run = calls_->WaitAll();
+    const Status run = co_await calls_->UntilDone();
     calls_.reset();
-    ASSAY_RETURN_IF_ERROR(run);
+    ASSAY_CO_RETURN_IF_ERROR(run);
     const Status verified = VerifyWhole();
     if (verified.ok()) {
-      return info_;
+      co_return info_;
     }
     if (attempt == kWholeAttempts || !PrepareAgain()) {
-      return verified;
+      co_return verified;
     }
   }
 }
 
-Result<ObjectInfo> RangeReader::ReadPieces(std::span<const ReadPiece> pieces) {
-  const std::vector<RangeRequest> requests = PlanRanges(pieces, part_bytes());
+Task<Result<ObjectInfo>> RangeReader::ReadPieces(std::span<const ReadPiece> pieces) {
+  requests_ = PlanRanges(pieces, part_bytes());
   pieces_ = pieces;
-  return Run([&] {
-    const RangeRequest& first = requests.front();
+  return Run([this] {
+    const RangeRequest& first = requests_.front();
     first_offset_ = first.offset;
     first_bytes_ = first.bytes;
-    waiting_.assign(requests.begin() + 1, requests.end());
+    waiting_.assign(requests_.begin() + 1, requests_.end());
     RangeCallOptions options;
     options.place = [this, &first](const RangeHead& head) -> Result<std::vector<ReadPiece>> {
       calls_->Post([this, head] { TakeHead(head); });
@@ -182,9 +184,9 @@ Result<ObjectInfo> RangeReader::ReadPieces(std::span<const ReadPiece> pieces) {
   });
 }
 
-Result<ObjectInfo> RangeReader::ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate) {
+Task<Result<ObjectInfo>> RangeReader::ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate) {
   first_bytes_ = part_bytes();
-  return Run([&] {
+  return Run([this, &allocate] {
     RangeCallOptions options;
     options.may_be_shorter = true;
     options.place = [this, &allocate](const RangeHead& head) -> Result<std::vector<ReadPiece>> {

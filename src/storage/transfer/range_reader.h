@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/task.h"
 #include "storage/object_store.h"
 #include "storage/transfer/call_group.h"
 #include "storage/transfer/checksum_parts.h"
@@ -27,12 +28,12 @@ class RangeReader {
   RangeReader(const CallContext& context, std::string key, const ReadOptions& options);
   ~RangeReader();
 
-  Result<ObjectInfo> ReadPieces(std::span<const ReadPiece> pieces);
+  Task<Result<ObjectInfo>> ReadPieces(std::span<const ReadPiece> pieces);
   /// `allocate` is called once, on the client's I/O thread.
-  Result<ObjectInfo> ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate);
+  Task<Result<ObjectInfo>> ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate);
 
  private:
-  Result<ObjectInfo> Run(const std::function<void()>& add_first);
+  Task<Result<ObjectInfo>> Run(std::function<void()> add_first);
   void AddRange(RangeRequest request, RangeCallOptions options);
   /// Runs on the store's thread, once, when the first headers are there.
   void TakeHead(const RangeHead& head);
@@ -59,9 +60,10 @@ class RangeReader {
   std::string etag_;                   ///< that all answers must have, once it is known
   int64_t first_offset_ = 0;           ///< of the first range
   int64_t first_bytes_ = 0;
-  std::vector<RangeRequest> waiting_;  ///< the ranges behind it
-  MutableBytes whole_;                 ///< ReadWhole: where the object goes
-  std::span<const ReadPiece> pieces_;  ///< ReadPieces: where the ranges go
+  std::vector<RangeRequest> requests_;  ///< ReadPieces: all of them
+  std::vector<RangeRequest> waiting_;   ///< the ranges behind the first
+  MutableBytes whole_;                  ///< ReadWhole: where the object goes
+  std::span<const ReadPiece> pieces_;   ///< ReadPieces: where the ranges go
   std::vector<PartChecksum> checksums_;
 };
 

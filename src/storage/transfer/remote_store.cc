@@ -50,7 +50,7 @@ RemoteStore::RemoteStore(std::unique_ptr<Dialect> dialect, std::unique_ptr<Signe
       signer_(std::move(signer)),
       memory_(options_.memory_budget_bytes),
       client_(ClientOptionsOf(options_)),
-      engine_(ConnectionsOf(options_)),
+      engine_(ConnectionsOf(options_), *signer_),
       context_{.client = &client_,
                .engine = &engine_,
                .signer = signer_.get(),
@@ -97,7 +97,7 @@ Result<std::string> RemoteStore::PresignUrl(const std::string& key, std::string 
 
 Result<std::optional<ObjectInfo>> RemoteStore::Stat(const std::string& key) {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  return StatObject(context_, key);
+  return RunHere(StatObject(context_, key));
 }
 
 Status RemoteStore::ExplainAbsence(const std::string& key) {
@@ -105,35 +105,37 @@ Status RemoteStore::ExplainAbsence(const std::string& key) {
   return result.failure && result.failure->kind == FailureClass::kMissing ? Status::Ok() : result.status;
 }
 
-Result<ObjectInfo> RemoteStore::Read(const std::string& key, std::span<const ReadPiece> pieces,
-                                     const ReadOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+Task<Result<ObjectInfo>> RemoteStore::ReadAsync(const std::string& key, std::span<const ReadPiece> pieces,
+                                                const ReadOptions& options) {
+  ASSAY_CO_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
   if (std::any_of(pieces.begin(), pieces.end(), [](const ReadPiece& piece) { return !piece.memory.empty(); })) {
-    return RangeReader(context_, key, options).ReadPieces(pieces);
+    RangeReader reader(context_, key, options);
+    co_return co_await reader.ReadPieces(pieces);
   }
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, StatObject(context_, key, options.cancel));
+  ASSAY_CO_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, co_await StatObject(context_, key, options.cancel));
   if (!info) {
-    return MissingObjectStatus("read", Uri(key));
+    co_return MissingObjectStatus("read", Uri(key));
   }
-  ASSAY_RETURN_IF_ERROR(CheckPieces(pieces, info->size, Uri(key)));
-  return *std::move(info);
+  ASSAY_CO_RETURN_IF_ERROR(CheckPieces(pieces, info->size, Uri(key)));
+  co_return *std::move(info);
 }
 
-Result<ObjectInfo> RemoteStore::ReadWhole(const std::string& key,
-                                          const std::function<MutableBytes(int64_t size)>& allocate,
-                                          const ReadOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
-  Result<ObjectInfo> result = RangeReader(context_, key, options).ReadWhole(allocate);
+Task<Result<ObjectInfo>> RemoteStore::ReadWholeAsync(const std::string& key,
+                                                     const std::function<MutableBytes(int64_t size)>& allocate,
+                                                     const ReadOptions& options) {
+  ASSAY_CO_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
+  RangeReader reader(context_, key, options);
+  Result<ObjectInfo> result = co_await reader.ReadWhole(allocate);
   if (result.ok() || result.status().code() != ErrorCode::kInvalidArgument) {
-    return result;
+    co_return result;
   }
   // Stores refuse any range of an empty object.
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, StatObject(context_, key, options.cancel));
+  ASSAY_CO_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, co_await StatObject(context_, key, options.cancel));
   if (!info || info->size != 0) {
-    return result;
+    co_return result;
   }
   allocate(0);
-  return *std::move(info);
+  co_return *std::move(info);
 }
 
 void RemoteStore::ForEach(const std::vector<size_t>& objects, const std::function<void(size_t)>& work) const {
@@ -152,10 +154,10 @@ std::vector<Status> RemoteStore::ReadMany(std::span<const ObjectRead> reads, con
   return statuses;
 }
 
-Result<ObjectInfo> RemoteStore::Write(const std::string& key, std::span<const Bytes> buffers,
-                                      const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-  return WriteBuffers(context_, key, buffers, options);
+Task<Result<ObjectInfo>> RemoteStore::WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                                 const WriteOptions& options) {
+  ASSAY_CO_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
+  co_return co_await WriteBuffers(context_, key, buffers, options);
 }
 
 Result<std::unique_ptr<ObjectWriter>> RemoteStore::OpenWriter(const std::string& key, const WriteOptions& options) {
@@ -204,13 +206,13 @@ std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, 
   std::vector<size_t> refused;
   for (size_t i = 0; i < writes.size(); ++i) {
     if (puts[i] && puts[i]->result().status.ok()) {
-      statuses[i] = puts[i]->Finish().status();
+      statuses[i] = RunHere(puts[i]->Finish()).status();
     } else if (puts[i]) {
       refused.push_back(i);
     }
   }
   // They ask the store what stands.
-  ForEach(refused, [&](size_t i) { statuses[i] = puts[i]->Finish().status(); });
+  ForEach(refused, [&](size_t i) { statuses[i] = RunHere(puts[i]->Finish()).status(); });
   return statuses;
 }
 
@@ -264,7 +266,7 @@ Status RemoteStore::AbortUpload(const std::string& key, const std::string& uploa
 }
 
 bool RemoteStore::GiveUpUpload(const std::string& key, const std::string& upload_id) {
-  return GiveUpParts(context_, key, upload_id);
+  return RunHere(GiveUpParts(context_, key, upload_id));
 }
 
 }  // namespace assay::storage

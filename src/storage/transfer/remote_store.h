@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "http/client.h"
+#include "storage/async_store.h"
 #include "storage/auth/signer.h"
 #include "storage/memory_pool.h"
 #include "storage/object_store.h"
@@ -21,7 +22,7 @@
 namespace assay::storage {
 
 /// A store's own class derives from it and adds what differs in more than requests: copy, compose, presign, uploads.
-class RemoteStore : public ObjectStore {
+class RemoteStore : public ObjectStore, public AsyncStore {
  public:
   RemoteStore(std::unique_ptr<Dialect> dialect, std::unique_ptr<Signer> signer, StoreOptions options);
   ~RemoteStore() override;
@@ -31,13 +32,25 @@ class RemoteStore : public ObjectStore {
   Result<std::optional<ObjectInfo>> Stat(const std::string& key) override;
   /// Asks for the first byte: the answer to that has a body, in which stores say what is missing.
   Status ExplainAbsence(const std::string& key) override;
-  Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
-                          const ReadOptions& options) override;
+  AsyncStore* async() override { return this; }
+  Task<Result<ObjectInfo>> ReadAsync(const std::string& key, std::span<const ReadPiece> pieces,
+                                     const ReadOptions& options) override;
+  Task<Result<ObjectInfo>> ReadWholeAsync(const std::string& key,
+                                          const std::function<MutableBytes(int64_t size)>& allocate,
+                                          const ReadOptions& options) override;
+  Task<Result<ObjectInfo>> WriteAsync(const std::string& key, std::span<const Bytes> buffers,
+                                      const WriteOptions& options) override;
+  Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces, const ReadOptions& options) final {
+    return RunHere(ReadAsync(key, pieces, options));
+  }
   Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,
-                               const ReadOptions& options) override;
+                               const ReadOptions& options) final {
+    return RunHere(ReadWholeAsync(key, allocate, options));
+  }
   std::vector<Status> ReadMany(std::span<const ObjectRead> reads, const ReadOptions& options) override;
-  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers,
-                           const WriteOptions& options) override;
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> buffers, const WriteOptions& options) final {
+    return RunHere(WriteAsync(key, buffers, options));
+  }
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
   Result<ListPage> List(const ListOptions& options) override;

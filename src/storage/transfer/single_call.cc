@@ -15,45 +15,63 @@ bool IsRefusal(const CallResult& result) {
           result.failure->kind == FailureClass::kClockSkew);
 }
 
-CallResult HeadObject(const CallContext& context, const std::string& key, CancelFlag cancel,
-                      std::optional<ObjectInfo>& info) {
-  return RunOne(
-      context, "stat", key, [&] { return context.dialect->Head(key); },
-      [&](http::Response& response) {
-        Dialect::Read<ObjectInfo> read = context.dialect->ReadHead(key, response);
-        info = std::move(read.value);
-        return read.failure ? read.failure : FailureWithoutEtag(*info);
-      },
-      cancel);
+Task<CallResult> HeadObject(const CallContext& context, const std::string& key, CancelFlag cancel,
+                            std::optional<ObjectInfo>& info) {
+  const auto make = [&] { return context.dialect->Head(key); };
+  const auto take = [&](http::Response& response) {
+    Dialect::Read<ObjectInfo> read = context.dialect->ReadHead(key, response);
+    info = std::move(read.value);
+    return read.failure ? read.failure : FailureWithoutEtag(*info);
+  };
+  co_return co_await SendOne(context, "stat", key, make, take, {.cancel = cancel});
 }
 
 }  // namespace
 
-CallResult RunOne(const CallContext& context, std::string operation, std::string key, FunctionCall::Make make,
-                  FunctionCall::Take take, CancelFlag cancel, double deadline) {
+Task<CallResult> SendOne(const CallContext& context, std::unique_ptr<FunctionCall> call, SingleCallOptions options) {
+  CallGroup::Limits limits;
+  limits.cancel = options.cancel;
+  limits.deadline = options.deadline;
+  limits.priority = CallEngine::kSinglePriority;
   CallResult result;
-  CallGroup calls(context, {.cancel = cancel, .deadline = deadline, .priority = CallEngine::kSinglePriority});
-  calls.Add(std::make_unique<FunctionCall>(std::move(operation), std::move(key), std::move(make), std::move(take),
-                                           [&result](const CallResult& end) { result = end; }));
-  // The call has told its own end: what the store has done by the time of a cancellation is done.
-  [[maybe_unused]] const Status all = calls.WaitAll();
-  return result;
+  CallGroup calls(context, limits);
+  call->set_on_done([&result](const CallResult& end) { result = end; });
+  calls.Add(std::move(call));
+  [[maybe_unused]] const Status all = co_await calls.UntilDone();
+  co_return result;
 }
 
-Result<std::optional<ObjectInfo>> StatObject(const CallContext& context, const std::string& key, CancelFlag cancel) {
+Task<CallResult> SendOne(const CallContext& context, std::string operation, std::string key, FunctionCall::Make make,
+                         FunctionCall::Take take, SingleCallOptions options) {
+  return SendOne(context,
+                 std::make_unique<FunctionCall>(std::move(operation), std::move(key), std::move(make), std::move(take)),
+                 options);
+}
+
+CallResult RunOne(const CallContext& context, std::string operation, std::string key, FunctionCall::Make make,
+                  FunctionCall::Take take, CancelFlag cancel, double deadline) {
+  return RunHere(SendOne(context, std::move(operation), std::move(key), std::move(make), std::move(take),
+                         {.cancel = cancel, .deadline = deadline}));
+}
+
+Task<Result<std::optional<ObjectInfo>>> StatObject(const CallContext& context, std::string key, CancelFlag cancel) {
   std::optional<ObjectInfo> info;
-  CallResult result = HeadObject(context, key, cancel, info);
+  CallResult result = co_await HeadObject(context, key, cancel, info);
   if (IsRefusal(result) && result.failure->store_code.empty()) {
-    CallResult told =
-        RunOne(context, "stat", key, [&] { return context.dialect->Get(key, 0, 1, ""); }, nullptr, cancel);
+    const auto make = [&] { return context.dialect->Get(key, 0, 1, ""); };
+    CallResult told = co_await SendOne(context, "stat", key, make, nullptr, {.cancel = cancel});
     // Where that was let in, what was wrong with the first has been corrected: the credentials or the clock.
-    result = IsRefusal(told) ? std::move(told) : HeadObject(context, key, cancel, info);
+    const bool refused = IsRefusal(told);
+    result = std::move(told);
+    if (!refused) {
+      result = co_await HeadObject(context, key, cancel, info);
+    }
   }
   if (!result.status.ok() && result.failure && result.failure->kind == FailureClass::kMissing) {
-    return std::optional<ObjectInfo>();
+    co_return std::optional<ObjectInfo>();
   }
-  ASSAY_RETURN_IF_ERROR(result.status);
-  return info;
+  ASSAY_CO_RETURN_IF_ERROR(result.status);
+  co_return info;
 }
 
 }  // namespace assay::storage

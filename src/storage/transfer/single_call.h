@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "base/task.h"
 #include "storage/transfer/store_call.h"
 
 namespace assay::storage {
@@ -33,6 +35,12 @@ class FunctionCall : public StoreCall {
       on_done_(result);
     }
   }
+  void set_on_done(OnDone on_done) { on_done_ = std::move(on_done); }
+  /// In place of 2xx.
+  void set_is_answer(std::function<bool(int http_status)> is_answer) { is_answer_ = std::move(is_answer); }
+  bool IsAnswer(int http_status) const override {
+    return is_answer_ ? is_answer_(http_status) : StoreCall::IsAnswer(http_status);
+  }
 
  private:
   std::string operation_;
@@ -40,14 +48,26 @@ class FunctionCall : public StoreCall {
   Make make_;
   Take take_;
   OnDone on_done_;
+  std::function<bool(int)> is_answer_;
 };
 
-/// Sends one call with its retries and waits for its end.
+/// Beyond what a call itself says.
+struct SingleCallOptions {
+  CancelFlag cancel = nullptr;
+  double deadline = 0;  ///< on MonotonicSeconds(); 0: that of the store's operations
+};
+
+/// Sends one call with its retries. Its end is told of the call itself: what the store has done by the time of a
+/// cancellation is done.
+Task<CallResult> SendOne(const CallContext& context, std::unique_ptr<FunctionCall> call, SingleCallOptions options);
+Task<CallResult> SendOne(const CallContext& context, std::string operation, std::string key, FunctionCall::Make make,
+                         FunctionCall::Take take = nullptr, SingleCallOptions options = {});
+/// Likewise, on this thread.
 CallResult RunOne(const CallContext& context, std::string operation, std::string key, FunctionCall::Make make,
                   FunctionCall::Take take = nullptr, CancelFlag cancel = nullptr, double deadline = 0);
 
 /// Nothing when there is no such object.
-Result<std::optional<ObjectInfo>> StatObject(const CallContext& context, const std::string& key,
-                                             CancelFlag cancel = nullptr);
+Task<Result<std::optional<ObjectInfo>>> StatObject(const CallContext& context, std::string key,
+                                                   CancelFlag cancel = nullptr);
 
 }  // namespace assay::storage

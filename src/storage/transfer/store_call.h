@@ -38,10 +38,13 @@ struct Attempt {
   int number = 1;
   bool reissue = false;  ///< beside another attempt that is slow: it must not write where that one may
   Outgoing outgoing;
+  std::string url;  ///< that was asked
   std::unique_ptr<ChecksumSource> body;
   std::unique_ptr<http::BodySink> sink;
   /// What a sink had against the answer, when it refused it.
   std::optional<Failure> refusal;
+  /// Or it has refused what is left of one that has told all that was asked.
+  bool satisfied = false;
 };
 
 struct CallResult {
@@ -59,7 +62,9 @@ class StoreCall {
   virtual const std::string& key() const = 0;
   /// Fills `outgoing`, and `body` and `sink` as needed. Called for each attempt.
   virtual void Prepare(Attempt& attempt) = 0;
-  /// A 2xx came and no other attempt of the call is on its way any more. A failure may lead to another attempt.
+  /// Which statuses are answers; others are failures.
+  virtual bool IsAnswer(int http_status) const { return http_status / 100 == 2; }
+  /// An answer came and no other attempt of the call is on its way any more. A failure may lead to another attempt.
   virtual std::optional<Failure> Accept(Attempt& attempt, http::Response& response) = 0;
   /// Once, at the end.
   virtual void Done(const CallResult& result) {}

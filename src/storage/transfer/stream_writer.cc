@@ -72,7 +72,7 @@ Status StreamWriter::SendPart() {
   if (!upload_) {
     ASSAY_RETURN_IF_ERROR(may_send_ ? may_send_(true) : Status::Ok());
     upload_ = std::make_unique<MultipartUpload>(context_, key_, options_, ConnectionsOf(*context_.options));
-    ASSAY_RETURN_IF_ERROR(upload_->Begin());
+    ASSAY_RETURN_IF_ERROR(RunHere(upload_->Begin()));
   }
   if (++parts_ >= traits.max_parts) {
     return Status::InvalidArgument(
@@ -109,10 +109,10 @@ Result<ObjectInfo> StreamWriter::Publish() {
   Pieces last = {current_.bytes().first(filled_)};
   if (!upload_) {
     ASSAY_RETURN_IF_ERROR(may_send_ ? may_send_(false) : Status::Ok());
-    return PutWhole(context_, key_, std::move(last), options_);
+    return RunHere(PutWhole(context_, key_, std::move(last), options_));
   }
   upload_->AddPart(std::move(last));
-  return upload_->Complete();
+  return RunHere(upload_->Complete());
 }
 
 void StreamWriter::Abort() {

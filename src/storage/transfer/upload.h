@@ -12,7 +12,7 @@
 namespace assay::storage {
 
 /// Scattered buffers of known total, in one request or in parts, as PlanUpload() says.
-Result<ObjectInfo> WriteBuffers(const CallContext& context, const std::string& key, std::span<const Bytes> buffers,
-                                const WriteOptions& options);
+Task<Result<ObjectInfo>> WriteBuffers(const CallContext& context, std::string key, std::span<const Bytes> buffers,
+                                      const WriteOptions& options);
 
 }  // namespace assay::storage

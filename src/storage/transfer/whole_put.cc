@@ -43,28 +43,35 @@ std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& 
   return read.failure;
 }
 
-Result<ObjectInfo> WholePut::Finish() {
+Task<Result<ObjectInfo>> WholePut::Finish() {
   if (!result_.status.ok()) {
-    const auto checksum = [this] { return ChecksumSource(pieces_, context_.dialect->traits().checksum).checksum(); };
-    return SettlePublish(context_, {.key = key_, .token = token_, .bytes = bytes_, .checksum = checksum}, result_);
+    Publication sent;
+    sent.key = key_;
+    sent.token = token_;
+    sent.bytes = bytes_;
+    sent.checksum = [this] { return ChecksumSource(pieces_, context_.dialect->traits().checksum).checksum(); };
+    co_return co_await SettlePublish(context_, std::move(sent), result_);
   }
   info_.key = key_;
   info_.size = bytes_;
   if (options_.progress) {
     options_.progress(bytes_);
   }
-  return info_;
+  co_return info_;
 }
 
-Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, Pieces pieces,
-                            const WriteOptions& options) {
-  ASSAY_RETURN_IF_ERROR(CheckExpected(options, pieces, context.dialect->Uri(key)));
-  WholePut put(context, key, std::move(pieces), options);
-  CallGroup calls(context, {.cancel = options.cancel, .priority = options.priority});
+Task<Result<ObjectInfo>> PutWhole(const CallContext& context, std::string key, Pieces pieces,
+                                  const WriteOptions& options) {
+  ASSAY_CO_RETURN_IF_ERROR(CheckExpected(options, pieces, context.dialect->Uri(key)));
+  CallGroup::Limits limits;
+  limits.cancel = options.cancel;
+  limits.priority = options.priority;
+  WholePut put(context, std::move(key), std::move(pieces), options);
+  CallGroup calls(context, limits);
   calls.Add(put.MakeCall());
   // The call has told its own end: what the store has written by the time of a cancellation is written.
-  [[maybe_unused]] const Status run = calls.WaitAll();
-  return put.Finish();
+  [[maybe_unused]] const Status run = co_await calls.UntilDone();
+  co_return co_await put.Finish();
 }
 
 }  // namespace assay::storage

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/task.h"
 #include "storage/object_store.h"
 #include "storage/transfer/store_call.h"
 
@@ -24,7 +25,7 @@ class WholePut {
   std::unique_ptr<StoreCall> MakeCall();
   /// What became of it, once its call is done. A conditional write whose answer was lost and that then finds its own
   /// object has won, if that is what was sent. May ask the store.
-  Result<ObjectInfo> Finish();
+  Task<Result<ObjectInfo>> Finish();
   /// How the call ended.
   const CallResult& result() const { return result_; }
 
@@ -42,7 +43,7 @@ class WholePut {
 };
 
 /// `pieces` in one request.
-Result<ObjectInfo> PutWhole(const CallContext& context, const std::string& key, Pieces pieces,
-                            const WriteOptions& options);
+Task<Result<ObjectInfo>> PutWhole(const CallContext& context, std::string key, Pieces pieces,
+                                  const WriteOptions& options);
 
 }  // namespace assay::storage
