@@ -38,6 +38,9 @@ struct Measurement {
   /// ...
   std::map<std::string, std::vector<double>> series;
   std::string measured_at;  ///< UTC, ISO 8601
+  /// Of one that was read: its place in the order in which its store got them, from 1. No part of
+  /// the JSON form.
+  int64_t arrival = 0;
 };
 
 std::string_view ToString(Outcome outcome);

@@ -35,6 +35,7 @@ struct MeasurementFilter {
   std::optional<Outcome> outcome = {};
   space::Entity entity = {};        ///< constitutive properties that must have these values
   std::string measured_since = {};  ///< UTC, ISO 8601, inclusive
+  int64_t after = 0;                ///< only those with a larger arrival: what is new since a reader looked before
   bool newest_first = false;        ///< else in the order of arrival
   int64_t limit = -1;               ///< -1: all
   int64_t offset = 0;
@@ -42,6 +43,7 @@ struct MeasurementFilter {
 
 /// A measurement without its document: cheap to list by the hundred thousand.
 struct MeasurementRow {
+  int64_t arrival = 0;  ///< as Measurement::arrival
   std::string uid;
   std::string experiment;
   std::string parameterized_id;

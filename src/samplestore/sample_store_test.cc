@@ -143,6 +143,21 @@ TEST_F(SampleStoreTest, PagesInBothDirections) {
   EXPECT_THAT(uids({.newest_first = true, .limit = 2, .offset = 1}), ElementsAre("u4", "u3"));
 }
 
+TEST_F(SampleStoreTest, AReaderGoesOnWhereItWas) {
+  Add(Make("u1", 1, Outcome::kValid));
+  const int64_t seen = (*store_->ListRows({}, {}))[0].arrival;
+  EXPECT_GT(seen, 0);
+  EXPECT_EQ(*store_->Count({.after = seen}), 0);
+  Add(Make("u2", 2, Outcome::kValid));
+  const auto rows = *store_->ListRows({.after = seen}, {});
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].uid, "u2");
+  const auto whole = *store_->List({.after = seen}, false);
+  ASSERT_THAT(whole, SizeIs(1));
+  EXPECT_EQ(whole[0].arrival, rows[0].arrival);
+  EXPECT_EQ((*store_->FindLatest(KeyOf(whole[0])))->arrival, rows[0].arrival);
+}
+
 TEST_F(SampleStoreTest, RowsHoldTheColumnsAskedFor) {
   Add(Make("u1", 8, Outcome::kValid, 123.5));
   const auto rows = store_->ListRows({}, {"speed", "batch_size", "flash", "gpu_model", "unheard_of", "is_valid"});

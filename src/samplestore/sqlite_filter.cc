@@ -20,6 +20,9 @@ SqlFilter ToSql(const MeasurementFilter& filter) {
   add_text("m.parameterized_id = ?", filter.parameterized_id);
   add_text("m.entity_id = ?", filter.entity_id);
   add_text("m.measured_at >= ?", filter.measured_since);
+  if (filter.after != 0) {
+    add("m.id > ?", filter.after);
+  }
   if (filter.outcome) {
     add("m.outcome = ?", std::string(ToString(*filter.outcome)));
   }

@@ -271,6 +271,7 @@ Result<std::optional<Measurement>> SqliteStore::Read(int64_t id) {
     return std::optional<Measurement>();
   }
   ASSAY_ASSIGN_OR_RETURN(Measurement measurement, ParseDocument(database_, select.TextView(0)));
+  measurement.arrival = id;
   ASSAY_RETURN_IF_ERROR(ReadSeries(id, measurement));
   return std::optional<Measurement>(std::move(measurement));
 }
@@ -378,21 +379,22 @@ Result<int64_t> SqliteStore::Count(const MeasurementFilter& filter) {
 Result<std::vector<MeasurementRow>> SqliteStore::ListRows(const MeasurementFilter& filter,
                                                           const std::vector<std::string>& columns) {
   const std::lock_guard lock(mutex_);
-  std::string select = "SELECT m.uid, m.experiment, m.parameterized_id, m.entity_id, m.outcome, m.measured_at";
+  std::string select = "SELECT m.id, m.uid, m.experiment, m.parameterized_id, m.entity_id, m.outcome, m.measured_at";
   for (const std::string& name : columns) {
     ASSAY_ASSIGN_OR_RETURN(const int64_t column, FindColumn(name));
     select += fmt::format(", (SELECT value FROM cells WHERE column_id = {} AND measurement_id = m.id)", column);
   }
   ASSAY_ASSIGN_OR_RETURN(Statement rows, PrepareQuery(select + " FROM measurements AS m", ToSql(filter)));
-  constexpr int kFixedColumns = 6;
+  constexpr int kFixedColumns = 7;
   std::vector<MeasurementRow> list;
   while (true) {
     ASSAY_ASSIGN_OR_RETURN(const bool more, rows.Step());
     if (!more) {
       return list;
     }
-    ASSAY_ASSIGN_OR_RETURN(const Outcome outcome, OutcomeFromString(rows.TextView(4)));
-    MeasurementRow row{rows.Text(0), rows.Text(1), rows.Text(2), rows.Text(3), outcome, rows.Text(5), {}};
+    ASSAY_ASSIGN_OR_RETURN(const Outcome outcome, OutcomeFromString(rows.TextView(5)));
+    MeasurementRow row{rows.Integer(0), rows.Text(1), rows.Text(2), rows.Text(3),
+                       rows.Text(4),    outcome,      rows.Text(6), {}};
     row.values.reserve(columns.size());
     for (size_t i = 0; i < columns.size(); ++i) {
       row.values.push_back(rows.GetValue(kFixedColumns + static_cast<int>(i)));
@@ -413,6 +415,7 @@ Result<std::vector<Measurement>> SqliteStore::List(const MeasurementFilter& filt
       return list;
     }
     ASSAY_ASSIGN_OR_RETURN(Measurement measurement, ParseDocument(database_, rows.TextView(1)));
+    measurement.arrival = rows.Integer(0);
     if (with_series) {
       ASSAY_RETURN_IF_ERROR(ReadSeries(rows.Integer(0), measurement));
     }
