@@ -1,0 +1,114 @@
+#include "checkpoint/dcp/dcp_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "checkpoint/dcp/item_source.h"
+#include "checkpoint/torch/torch_reader.h"
+
+namespace assay::checkpoint {
+namespace {
+
+constexpr int64_t kMostMetadataBytes = int64_t{4} << 30;
+
+Result<DcpMetadata> ReadOne(FileSet& files, const std::string& name) {
+  ASSAY_ASSIGN_OR_RETURN(const auto source, files.Open(name));
+  if (source->bytes() > kMostMetadataBytes) {
+    return Status::InvalidArgument(fmt::format("{} has {} bytes, beyond measure", source->uri(), source->bytes()));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::string bytes, ReadText(*source, 0, source->bytes()));
+  return ReadDcpMetadata(bytes, source->uri());
+}
+
+/// Entries of another rank: chunks that are new come to those of their tensor.
+void Merge(DcpMetadata other, DcpMetadata& metadata, std::map<std::string, size_t>& by_name) {
+  for (DcpEntry& entry : other.entries) {
+    const auto [known, is_new] = by_name.try_emplace(entry.name, metadata.entries.size());
+    if (is_new) {
+      metadata.entries.push_back(std::move(entry));
+      continue;
+    }
+    std::vector<DcpChunk>& chunks = metadata.entries[known->second].chunks;
+    for (DcpChunk& chunk : entry.chunks) {
+      if (std::ranges::find(chunks, chunk.box, &DcpChunk::box) == chunks.end()) {
+        chunks.push_back(std::move(chunk));
+      }
+    }
+  }
+}
+
+Result<std::shared_ptr<const DataSource>> OpenPlace(const std::string& name, const DcpPlace& place, FileSet& files) {
+  ASSAY_ASSIGN_OR_RETURN(auto file, files.Open(place.file));
+  if (place.length > file->bytes() || place.offset > file->bytes() - place.length) {
+    return Status::InvalidArgument(fmt::format("{} has {} bytes, but '{}' lies at {} to {}: it is truncated",
+                                               file->uri(), file->bytes(), name, place.offset,
+                                               place.offset + place.length));
+  }
+  return file;
+}
+
+Result<Value> ReadValue(const DcpEntry& entry, FileSet& files) {
+  const DcpPlace& place = entry.chunks.front().place;
+  ASSAY_ASSIGN_OR_RETURN(auto file, OpenPlace(entry.name, place, files));
+  Result<Value> value = ReadTorchFile(RangeOf(std::move(file), place.offset, place.length));
+  return value.ok() ? std::move(value) : value.status().WithContext(fmt::format("the item '{}'", entry.name));
+}
+
+Result<Value> ReadTensor(const DcpEntry& entry, FileSet& files) {
+  Tensor tensor;
+  tensor.dtype = entry.dtype;
+  tensor.shape = entry.shape;
+  tensor.requires_grad = entry.requires_grad;
+  for (const DcpChunk& chunk : entry.chunks) {
+    ASSAY_ASSIGN_OR_RETURN(auto file, OpenPlace(entry.name, chunk.place, files));
+    const int64_t bytes = BytesOf(entry.dtype, Count(chunk.box.sizes));
+    const std::optional<int64_t> known = files.FindTensor(chunk.place.file, chunk.place.offset, chunk.place.length);
+    if (!known) {
+      file = OpenItem(std::move(file), chunk, entry.dtype, entry.name);
+    }
+    tensor.blocks.push_back({chunk.box, ContiguousStrides(chunk.box.sizes),
+                             std::make_shared<const Storage>(Storage{std::move(file), known.value_or(0), bytes}), 0});
+  }
+  ASSAY_RETURN_IF_ERROR(CheckTensor(tensor, entry.name));
+  return Value(std::make_shared<const Tensor>(std::move(tensor)));
+}
+
+}  // namespace
+
+Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files) {
+  const Place& place = files.place();
+  ASSAY_ASSIGN_OR_RETURN(const auto whole, place.store->Stat(place.KeyOf(kDcpMetadataName)));
+  ASSAY_ASSIGN_OR_RETURN(const auto of_rank, place.store->Stat(place.KeyOf(fmt::format("__0{}", kDcpMetadataName))));
+  if (whole || !of_rank) {
+    return ReadOne(files, kDcpMetadataName);
+  }
+  DcpMetadata metadata;
+  std::map<std::string, size_t> by_name;
+  for (int rank = 0;; ++rank) {
+    const std::string name = fmt::format("__{}{}", rank, kDcpMetadataName);
+    ASSAY_ASSIGN_OR_RETURN(const auto there, place.store->Stat(place.KeyOf(name)));
+    if (!there) {
+      return metadata;
+    }
+    ASSAY_ASSIGN_OR_RETURN(DcpMetadata own, ReadOne(files, name));
+    Merge(std::move(own), metadata, by_name);
+  }
+}
+
+Result<std::vector<Leaf>> ReadDcpLeaves(const DcpMetadata& metadata, FileSet& files) {
+  std::vector<Leaf> leaves;
+  for (const DcpEntry& entry : metadata.entries) {
+    Result<Value> value = entry.is_tensor ? ReadTensor(entry, files) : ReadValue(entry, files);
+    if (!value.ok()) {
+      return value.status().WithContext(fmt::format("{}", files.place().uri()));
+    }
+    leaves.push_back({entry.name, entry.path, std::move(*value)});
+  }
+  return leaves;
+}
+
+}  // namespace assay::checkpoint

@@ -1,0 +1,21 @@
+// Reads checkpoints of torch.distributed.checkpoint, of any number of ranks.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "checkpoint/dcp/dcp_metadata.h"
+#include "checkpoint/place.h"
+#include "checkpoint/state.h"
+
+namespace assay::checkpoint {
+
+/// The metadata of a folder: .metadata, or where every rank wrote its own (use_collectives=False), those of all of
+/// them.
+Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files);
+
+/// The leaves, tensors where their chunks lie and values read, with their paths. Every file that is named must be there
+/// and long enough.
+Result<std::vector<Leaf>> ReadDcpLeaves(const DcpMetadata& metadata, FileSet& files);
+
+}  // namespace assay::checkpoint

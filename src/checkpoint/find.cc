@@ -1,0 +1,352 @@
+#include "checkpoint/find.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "checkpoint/dcp/dcp_reader.h"
+#include "checkpoint/manifest/checked_source.h"
+#include "checkpoint/safetensors/safetensors_reader.h"
+#include "checkpoint/shard_index.h"
+#include "checkpoint/torch/torch_reader.h"
+#include "checkpoint/value/value_json.h"
+#include "storage/list_parallel.h"
+#include "storage/store_checks.h"
+
+namespace assay::checkpoint {
+namespace {
+
+struct Ending {
+  std::string_view ending;
+  Format format;
+};
+
+/// Names by which a folder's pointer is known, those that are preferred first.
+constexpr Ending kPointers[] = {
+    {"model.safetensors", Format::kSafetensors},
+    {".safetensors.index.json", Format::kSafetensors},
+    {".safetensors", Format::kSafetensors},
+    {"pytorch_model.bin", Format::kTorch},
+    {".bin.index.json", Format::kTorch},
+    {".ckpt", Format::kLightning},
+    {".pt", Format::kTorch},
+    {".pth", Format::kTorch},
+    {".bin", Format::kTorch},
+};
+
+std::optional<Format> FormatByName(std::string_view name) {
+  const auto* row = std::ranges::find_if(kPointers, [&](const Ending& row) { return name.ends_with(row.ending); });
+  return row == std::end(kPointers) ? std::nullopt : std::optional(row->format);
+}
+
+struct Pointer {
+  std::string name;
+  Format format;
+};
+
+std::optional<Pointer> PointerIn(const FileList& files) {
+  for (const char* name : {kDcpMetadataName, "__0.metadata"}) {
+    if (files.contains(name)) {
+      return Pointer{name, Format::kDcp};
+    }
+  }
+  for (const Ending& row : kPointers) {
+    std::vector<std::string> names;
+    for (const auto& [name, info] : files) {
+      if (name.ends_with(row.ending) && !IsShardName(name)) {
+        names.push_back(name);
+      }
+    }
+    if (names.size() == 1) {
+      return Pointer{names.front(), row.format};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The format of a single object, by its name, else by how it begins.
+Result<std::optional<Pointer>> PointerOfObject(const Place& place) {
+  const std::string name = place.LastName();
+  if (const std::optional<Format> format = FormatByName(name)) {
+    return std::optional(Pointer{name, *format});
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto source, OpenObject(place.store, place.key, place.cancel));
+  ASSAY_ASSIGN_OR_RETURN(const std::string head, ReadText(*source, 0, std::min<int64_t>(source->bytes(), 9)));
+  if (head.starts_with("PK\x03\x04") || head.starts_with("\x80\x02\x8a\x0a")) {
+    return std::optional(Pointer{name, Format::kTorch});
+  }
+  return head.size() == 9 && head[8] == '{' ? std::optional(Pointer{name, Format::kSafetensors})
+                                            : std::optional<Pointer>();
+}
+
+bool IsIndex(const std::string& name) {
+  return name.ends_with(".index.json");
+}
+
+Result<std::string> ReadPointerId(const Found& found) {
+  ASSAY_ASSIGN_OR_RETURN(auto source, OpenObject(found.place.store, found.pointer_info, found.place.cancel));
+  if (IsIndex(found.pointer)) {
+    ASSAY_ASSIGN_OR_RETURN(const ShardIndex index, ReadShardIndex(*source));
+    return index.save_id;
+  }
+  switch (found.format) {
+    case Format::kSafetensors: {
+      ASSAY_ASSIGN_OR_RETURN(const SafetensorsFile file, ReadSafetensorsFile(std::move(source)));
+      const auto id = file.header.metadata.find(kSaveIdKey);
+      return id == file.header.metadata.end() ? std::string() : id->second;
+    }
+    case Format::kTorch:
+    case Format::kLightning: {
+      // Ours are the last 20 of 40 digits.
+      ASSAY_ASSIGN_OR_RETURN(const std::string id, ReadSerializationId(std::move(source)));
+      return id.size() == 40 && id.starts_with(std::string(20, '0')) ? id.substr(20) : id;
+    }
+    case Format::kDcp: {
+      ASSAY_ASSIGN_OR_RETURN(const std::string bytes, ReadText(*source, 0, source->bytes()));
+      ASSAY_ASSIGN_OR_RETURN(const DcpMetadata metadata, ReadDcpMetadata(bytes, source->uri()));
+      return metadata.save_id;
+    }
+  }
+  return std::string();
+}
+
+Result<Manifest> ReadManifestOf(const Place& place, const std::string& name) {
+  ASSAY_ASSIGN_OR_RETURN(const auto source, OpenObject(place.store, place.KeyOf(name), place.cancel));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadText(*source, 0, source->bytes()));
+  return ReadManifest(text, source->uri());
+}
+
+/// The id in the name of a manifest, be it of a folder's save or of one file's.
+std::optional<std::string> IdOfManifest(const std::string& name, const Found& found) {
+  const std::optional<std::string> of_file = ManifestIdOf(name, found.pointer);
+  return of_file || !found.place.is_folder ? of_file : ManifestIdOf(name, "");
+}
+
+/// The manifest of a file that a save to its folder wrote: it is not listed with the file.
+Status FindManifestOfFolder(Found& found) {
+  const std::string name = ManifestName("", found.id);
+  ASSAY_ASSIGN_OR_RETURN(const auto there, found.place.store->Stat(found.place.KeyOf(name)));
+  if (there) {
+    ASSAY_ASSIGN_OR_RETURN(Manifest manifest, ReadManifestOf(found.place, name));
+    found.manifest = std::make_shared<const Manifest>(std::move(manifest));
+    found.manifest_name = name;
+  }
+  return Status::Ok();
+}
+
+/// Reads the manifests beside the pointer.
+Status ReadManifests(const FileList& files, Found& found) {
+  for (const auto& [name, info] : files) {
+    const std::optional<std::string> id = IdOfManifest(name, found);
+    if (!id) {
+      continue;
+    }
+    if (*id == found.id) {
+      ASSAY_ASSIGN_OR_RETURN(Manifest manifest, ReadManifestOf(found.place, name));
+      found.manifest = std::make_shared<const Manifest>(std::move(manifest));
+      found.manifest_name = name;
+      continue;
+    }
+    const Result<Manifest> other = ReadManifestOf(found.place, name);
+    if (!other.ok() || other->replaced_etag != found.pointer_info.etag) {
+      found.strangers.push_back(*id);
+    }
+  }
+  if (found.manifest == nullptr && !found.place.is_folder && !found.id.empty()) {
+    ASSAY_RETURN_IF_ERROR(FindManifestOfFolder(found));
+  }
+  if (found.manifest != nullptr) {
+    found.strangers.clear();
+  }
+  return Status::Ok();
+}
+
+/// Files as their manifest describes them.
+class CheckedFiles final : public FileSet {
+ public:
+  CheckedFiles(Place place, std::shared_ptr<const Manifest> manifest)
+      : FileSet(std::move(place)), manifest_(std::move(manifest)) {}
+
+  std::optional<int64_t> FindTensor(const std::string& name, int64_t offset, int64_t length) const override {
+    const ManifestFile* file = manifest_->Find(name);
+    if (file == nullptr) {
+      return std::nullopt;
+    }
+    const auto item = std::ranges::lower_bound(file->items, offset, {}, &ManifestItem::offset);
+    const bool lies_within = item != file->items.end() && item->offset + item->bytes <= offset + length;
+    return lies_within ? std::optional(item->offset) : std::nullopt;
+  }
+
+ protected:
+  Result<std::shared_ptr<const DataSource>> OpenNew(const std::string& name) override {
+    ASSAY_ASSIGN_OR_RETURN(auto source, FileSet::OpenNew(name));
+    const ManifestFile* file = manifest_->Find(name);
+    if (file == nullptr) {
+      return Status::InvalidArgument(
+          fmt::format("{} belongs to the checkpoint, but its manifest does not list it", source->uri()));
+    }
+    return CheckSums(std::move(source), std::shared_ptr<const ManifestFile>(manifest_, file));
+  }
+
+ private:
+  std::shared_ptr<const Manifest> manifest_;
+};
+
+/// The tree, as the manifest keeps it or as the leaves' paths tell.
+Result<Value> RootOf(const Found& found, const std::vector<Leaf>& leaves) {
+  if (found.manifest == nullptr || found.manifest->structure.is_null()) {
+    return Unflatten(leaves);
+  }
+  std::map<std::string, Value> by_name;
+  for (const Leaf& leaf : leaves) {
+    by_name[leaf.name] = leaf.value;
+  }
+  return ValueFromJson(found.manifest->structure, by_name, found.place.uri());
+}
+
+Result<Value> ReadRoot(const Found& found, FileSet& files) {
+  if (found.format == Format::kDcp) {
+    ASSAY_ASSIGN_OR_RETURN(const DcpMetadata metadata, ReadDcpMetadataOf(files));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<Leaf> leaves, ReadDcpLeaves(metadata, files));
+    return RootOf(found, leaves);
+  }
+  if (IsIndex(found.pointer)) {
+    return ReadShards(files, found.pointer, found.format);
+  }
+  ASSAY_ASSIGN_OR_RETURN(auto source, files.Open(found.pointer));
+  if (found.format != Format::kSafetensors) {
+    return ReadTorchFile(std::move(source));
+  }
+  const std::string uri = source->uri();
+  ASSAY_ASSIGN_OR_RETURN(const SafetensorsFile file, ReadSafetensorsFile(std::move(source)));
+  return StateOfSafetensors(file, uri);
+}
+
+}  // namespace
+
+bool IsShardName(std::string_view name) {
+  constexpr std::string_view kForm = "-00000-of-00000.";
+  for (size_t at = 0; at + kForm.size() <= name.size(); ++at) {
+    const bool fits = std::ranges::equal(kForm, name.substr(at, kForm.size()), [](char form, char letter) {
+      return form == '0' ? letter >= '0' && letter <= '9' : form == letter;
+    });
+    if (fits) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Result<FileList> ListFiles(const Place& place) {
+  FileList files;
+  storage::ListOptions list;
+  list.prefix = place.key;
+  list.delimiter = "/";
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
+    for (storage::ObjectInfo& info : page.objects) {
+      std::string name = place.NameOf(info.key);
+      files.emplace(std::move(name), std::move(info));
+    }
+    return storage::IsCancelled(place.cancel) ? storage::CancelledStatus("list", place.uri()) : Status::Ok();
+  }));
+  return files;
+}
+
+Result<std::optional<Found>> FindCheckpoint(const Place& place) {
+  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
+  return FindIn(place, files);
+}
+
+Result<std::optional<Found>> FindIn(const Place& place, const FileList& files) {
+  std::optional<Pointer> pointer;
+  if (place.is_folder) {
+    pointer = PointerIn(files);
+  } else if (files.contains(place.LastName())) {
+    ASSAY_ASSIGN_OR_RETURN(pointer, PointerOfObject(place));
+  }
+  if (!pointer) {
+    return std::optional<Found>();
+  }
+  Found found = {.place = place, .format = pointer->format, .pointer = pointer->name};
+  found.pointer_info = files.at(found.pointer);
+  ASSAY_ASSIGN_OR_RETURN(found.id, ReadPointerId(found));
+  ASSAY_RETURN_IF_ERROR(ReadManifests(files, found));
+  return std::optional(std::move(found));
+}
+
+std::unique_ptr<FileSet> FilesOf(const Found& found) {
+  if (found.manifest == nullptr) {
+    return std::make_unique<FileSet>(found.place);
+  }
+  return std::make_unique<CheckedFiles>(found.place, found.manifest);
+}
+
+Result<Checkpoint> OpenCheckpoint(const Place& place) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<Found> found, FindCheckpoint(place));
+  if (!found) {
+    return Status::NotFound(
+        fmt::format("there is no checkpoint at {} (.metadata, safetensors with or without an index, "
+                    "a file of torch.save)",
+                    place.uri()));
+  }
+  return OpenCheckpoint(std::move(*found));
+}
+
+Result<Checkpoint> OpenCheckpoint(Found found) {
+  const std::unique_ptr<FileSet> files = FilesOf(found);
+  ASSAY_ASSIGN_OR_RETURN(Value root, ReadRoot(found, *files));
+  Checkpoint checkpoint = {.found = std::move(found)};
+  ASSAY_ASSIGN_OR_RETURN(checkpoint.state, State::Of(std::move(root)));
+  checkpoint.step = StepOf(checkpoint.found);
+  if (const Value* step = checkpoint.state.root.Find("global_step");
+      step != nullptr && step->get<int64_t>() != nullptr && !checkpoint.step) {
+    checkpoint.step = *step->get<int64_t>();
+  }
+  return checkpoint;
+}
+
+Result<std::vector<std::string>> NamesOf(const Found& found) {
+  std::set<std::string> names = {found.pointer};
+  if (found.manifest != nullptr) {
+    for (const ManifestFile& file : found.manifest->files) {
+      names.insert(file.name);
+    }
+    names.insert(found.manifest_name);
+  } else if (found.format == Format::kDcp) {
+    FileSet files(found.place);
+    ASSAY_ASSIGN_OR_RETURN(const DcpMetadata metadata, ReadDcpMetadataOf(files));
+    for (const DcpEntry& entry : metadata.entries) {
+      for (const DcpChunk& chunk : entry.chunks) {
+        names.insert(chunk.place.file);
+      }
+    }
+  } else if (IsIndex(found.pointer)) {
+    FileSet files(found.place);
+    ASSAY_ASSIGN_OR_RETURN(const auto source, files.Open(found.pointer));
+    ASSAY_ASSIGN_OR_RETURN(const ShardIndex index, ReadShardIndex(*source));
+    names.insert(index.files.begin(), index.files.end());
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+std::optional<int64_t> StepOf(const Found& found) {
+  if (found.manifest != nullptr && found.manifest->step) {
+    return found.manifest->step;
+  }
+  const std::string name = found.place.LastName();
+  const size_t end = name.find_last_of("0123456789");
+  if (end == std::string::npos) {
+    return std::nullopt;
+  }
+  const size_t before = name.find_last_not_of("0123456789", end);
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  int64_t step = 0;
+  const auto [rest, error] = std::from_chars(name.data() + begin, name.data() + end + 1, step);
+  return error == std::errc() ? std::optional(step) : std::nullopt;
+}
+
+}  // namespace assay::checkpoint

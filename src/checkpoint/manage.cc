@@ -1,0 +1,220 @@
+#include "checkpoint/manage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/parallel.h"
+#include "storage/list_parallel.h"
+#include "storage/store_checks.h"
+
+namespace assay::checkpoint {
+namespace {
+
+/// Checkpoints whose pointers are read at a time.
+constexpr int kPointersAtATime = 8;
+
+/// What training leaves beside weights, by how its name begins.
+constexpr std::string_view kBesideWeights[] = {"optimizer", "scheduler",     "scaler",
+                                               "rng_state", "training_args", "random_states"};
+/// Endings of files that are a checkpoint each.
+constexpr std::string_view kSingleFiles[] = {".ckpt", ".pt", ".pth"};
+
+bool IsSingleFile(std::string_view name) {
+  return !IsShardName(name) &&
+         std::ranges::any_of(kSingleFiles, [&](std::string_view ending) { return name.ends_with(ending); }) &&
+         std::ranges::none_of(kBesideWeights, [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+/// Whether a folder is a checkpoint as a whole.
+bool IsFolderCheckpoint(const FileList& files) {
+  return std::ranges::any_of(files, [](const auto& file) {
+    const std::string& name = file.first;
+    return name == ".metadata" || name == "__0.metadata" || (name.ends_with(".safetensors") && !IsShardName(name)) ||
+           name.ends_with(".index.json") || name == "pytorch_model.bin";
+  });
+}
+
+/// Objects under a place, by folder: its key, and what is in it.
+using Folders = std::map<std::string, FileList>;
+
+Result<Folders> ListFolders(const Place& place) {
+  Folders folders;
+  storage::ListOptions list;
+  list.prefix = place.key;
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
+    for (storage::ObjectInfo& info : page.objects) {
+      const size_t slash = info.key.rfind('/');
+      const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+      FileList& files = folders[info.key.substr(0, begin)];
+      std::string name = info.key.substr(begin);
+      files.emplace(std::move(name), std::move(info));
+    }
+    return storage::IsCancelled(place.cancel) ? storage::CancelledStatus("list", place.uri()) : Status::Ok();
+  }));
+  return folders;
+}
+
+/// Files of a checkpoint may lie in folders below it.
+const storage::ObjectInfo* FindFile(const Folders& folders, const std::string& key) {
+  const size_t slash = key.rfind('/');
+  const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  const auto folder = folders.find(key.substr(0, begin));
+  if (folder == folders.end()) {
+    return nullptr;
+  }
+  const auto file = folder->second.find(key.substr(begin));
+  return file == folder->second.end() ? nullptr : &file->second;
+}
+
+struct Candidate {
+  Place place;
+  FileList files;
+};
+
+std::vector<Candidate> CandidatesIn(const Place& place, const Folders& folders) {
+  std::vector<Candidate> candidates;
+  if (!place.is_folder) {
+    const auto folder = folders.find(place.KeyOf(""));
+    candidates.push_back({place, folder == folders.end() ? FileList() : folder->second});
+    return candidates;
+  }
+  for (const auto& [key, files] : folders) {
+    if (IsFolderCheckpoint(files)) {
+      candidates.push_back({{place.store, key, true, place.cancel}, files});
+    }
+    for (const auto& [name, info] : files) {
+      if (IsSingleFile(name)) {
+        candidates.push_back({{place.store, info.key, false, place.cancel}, files});
+      }
+    }
+  }
+  return candidates;
+}
+
+/// Why it is not offered; ok where it is.
+Status Describe(Found found, const Folders& folders, ListedCheckpoint& listed) {
+  const std::string pointer = found.place.store->Uri(found.place.KeyOf(found.pointer));
+  if (!found.strangers.empty()) {
+    return Status::Io(fmt::format("{} does not name the save whose manifest stands beside it", pointer));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(found));
+  for (const std::string& name : names) {
+    const storage::ObjectInfo* info = FindFile(folders, found.place.KeyOf(name));
+    if (info == nullptr) {
+      return Status::Io(fmt::format("its file {} is missing", name));
+    }
+    const ManifestFile* file = found.manifest == nullptr ? nullptr : found.manifest->Find(name);
+    if (file != nullptr && file->bytes != info->size) {
+      return Status::Io(fmt::format("its file {} has {} bytes and not {}", name, info->size, file->bytes));
+    }
+    listed.bytes += info->size;
+  }
+  listed.uri = found.place.uri();
+  listed.step = StepOf(found);
+  listed.time = found.manifest != nullptr ? found.manifest->time : found.pointer_info.modified;
+  listed.found = std::move(found);
+  return Status::Ok();
+}
+
+bool ComesFirst(const ListedCheckpoint& a, const ListedCheckpoint& b) {
+  return std::tuple(a.step.has_value(), a.step.value_or(0), a.time, a.uri) <
+         std::tuple(b.step.has_value(), b.step.value_or(0), b.time, b.uri);
+}
+
+std::optional<double> MetricOf(const ListedCheckpoint& listed, const std::string& name) {
+  if (listed.found.manifest == nullptr) {
+    return std::nullopt;
+  }
+  const auto found = listed.found.manifest->metrics.find(name);
+  return found == listed.found.manifest->metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+Result<Listing> ListCheckpoints(const Place& place) {
+  ASSAY_ASSIGN_OR_RETURN(const Folders folders, ListFolders(place));
+  const std::vector<Candidate> candidates = CandidatesIn(place, folders);
+  Listing listing;
+  std::mutex mutex;
+  Status failed;
+  ParallelFor(static_cast<int64_t>(candidates.size()), kPointersAtATime, [&](int64_t i) {
+    const Candidate& candidate = candidates[static_cast<size_t>(i)];
+    Result<std::optional<Found>> found = FindIn(candidate.place, candidate.files);
+    ListedCheckpoint listed;
+    Status status = found.status();
+    if (found.ok() && *found) {
+      status = Describe(std::move(**found), folders, listed);
+    }
+    const std::lock_guard lock(mutex);
+    if (status.code() == ErrorCode::kAborted || status.code() == ErrorCode::kPermissionDenied) {
+      failed = status;
+    } else if (!status.ok()) {
+      listing.others.push_back({candidate.place.uri(), status.message()});
+    } else if (*found) {
+      listing.checkpoints.push_back(std::move(listed));
+    }
+  });
+  ASSAY_RETURN_IF_ERROR(failed);
+  std::ranges::sort(listing.checkpoints, ComesFirst);
+  std::ranges::sort(listing.others, {}, &NotOffered::uri);
+  return listing;
+}
+
+Status RemoveCheckpoint(const Found& found) {
+  ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesOf(found));
+  std::erase(names, found.pointer);
+  storage::ObjectStore& store = *found.place.store;
+  ASSAY_RETURN_IF_ERROR(store.Remove(found.place.KeyOf(found.pointer)));
+  std::vector<std::string> keys;
+  for (const std::string& name : names) {
+    keys.push_back(found.place.KeyOf(name));
+  }
+  for (const Status& removed : store.RemoveMany(keys)) {
+    ASSAY_RETURN_IF_ERROR(removed);
+  }
+  return Status::Ok();
+}
+
+Result<std::vector<ListedCheckpoint>> ToRemove(const Listing& listing, const RetentionOptions& options) {
+  if (options.keep_last <= 0 && options.keep_best <= 0) {
+    return Status::InvalidArgument("retention that keeps nothing is refused: say how many to keep");
+  }
+  std::vector<const ListedCheckpoint*> ours;
+  for (const ListedCheckpoint& listed : listing.checkpoints) {
+    if (listed.is_ours()) {
+      ours.push_back(&listed);
+    }
+  }
+  std::set<const ListedCheckpoint*> kept;
+  for (size_t i = ours.size(); i > 0 && kept.size() < static_cast<size_t>(std::max(options.keep_last, 0)); --i) {
+    kept.insert(ours[i - 1]);
+  }
+  std::vector<std::pair<double, const ListedCheckpoint*>> ranked;
+  for (const ListedCheckpoint* listed : ours) {
+    if (const std::optional<double> metric = MetricOf(*listed, options.metric); metric && options.keep_best > 0) {
+      ranked.emplace_back(options.highest_is_best ? -*metric : *metric, listed);
+    }
+  }
+  if (options.keep_best > 0 && ranked.empty() && !ours.empty()) {
+    return Status::InvalidArgument(
+        fmt::format("no checkpoint has the metric '{}' to keep the best by", options.metric));
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, const ListedCheckpoint*>::first);
+  for (size_t i = 0; i < std::min(ranked.size(), static_cast<size_t>(std::max(options.keep_best, 0))); ++i) {
+    kept.insert(ranked[i].second);
+  }
+  std::vector<ListedCheckpoint> removed;
+  for (const ListedCheckpoint* listed : ours) {
+    if (!kept.contains(listed)) {
+      removed.push_back(*listed);
+    }
+  }
+  return removed;
+}
+
+}  // namespace assay::checkpoint

@@ -1,0 +1,103 @@
+#include "checkpoint/manage.h"
+
+#include "checkpoint/convert.h"
+#include "checkpoint/testing.h"
+
+namespace assay::checkpoint {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ManageTest : public testing::Test {
+ protected:
+  void Save(const std::string& key, std::optional<int64_t> step, std::map<std::string, double> metrics = {}) {
+    ConvertOptions options = {.format = Format::kDcp};
+    options.save.step = step;
+    options.save.metrics = std::move(metrics);
+    ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), {store_, key, true, nullptr}, options).ok());
+  }
+  void Put(const std::string& key, const std::string& content) {
+    const storage::Bytes bytes = std::as_bytes(std::span(content));
+    ASSERT_TRUE(store_->Write(key, std::span(&bytes, 1), {}).ok());
+  }
+  Listing List() { return Must(ListCheckpoints({store_, "run/", true, nullptr})); }
+  std::vector<std::string> Uris() {
+    std::vector<std::string> uris;
+    for (const ListedCheckpoint& listed : List().checkpoints) {
+      uris.push_back(listed.uri);
+    }
+    return uris;
+  }
+  std::vector<std::string> Removed(const RetentionOptions& options) {
+    std::vector<std::string> uris;
+    const Result<std::vector<ListedCheckpoint>> removed = ToRemove(List(), options);
+    EXPECT_TRUE(removed.ok()) << removed.status().message();
+    for (const ListedCheckpoint& listed : *removed) {
+      uris.push_back(listed.uri);
+    }
+    return uris;
+  }
+
+  std::shared_ptr<storage::ObjectStore> store_ = std::make_shared<storage::MemoryStore>("test");
+};
+
+TEST_F(ManageTest, ListsByStep) {
+  Save("run/step-10/", std::nullopt);
+  Save("run/step-9/", std::nullopt);
+  Save("run/other/", 9);
+  EXPECT_THAT(Uris(), ElementsAre("mem://test/run/step-9/", "mem://test/run/other/", "mem://test/run/step-10/"));
+}
+
+TEST_F(ManageTest, ListsNothingThatIsNotWhole) {
+  Save("run/a/", 1);
+  Save("run/b/", 2);
+  Put("run/c/.metadata", "no pickle");
+  Put("run/notes.txt", "x");
+  ASSERT_TRUE(store_->Remove("run/a/__0_0.distcp").ok());
+  const Listing listing = List();
+  ASSERT_EQ(listing.checkpoints.size(), 1u);
+  EXPECT_EQ(listing.checkpoints[0].step, 2);
+  ASSERT_EQ(listing.others.size(), 2u);
+  EXPECT_THAT(listing.others[0].reason, HasSubstr("__0_0.distcp is missing"));
+}
+
+TEST_F(ManageTest, FilesOfTrainingBesideWeightsAreNoCheckpoints) {
+  ConvertOptions options = {.format = Format::kSafetensors};
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), {store_, "run/checkpoint-5/", true, nullptr}, options).ok());
+  Put("run/checkpoint-5/optimizer.pt", "x");
+  Put("run/checkpoint-5/rng_state.pth", "x");
+  const Listing listing = List();
+  ASSERT_EQ(listing.checkpoints.size(), 1u);
+  EXPECT_EQ(listing.checkpoints[0].step, 5);
+  EXPECT_THAT(listing.others, IsEmpty());
+}
+
+TEST_F(ManageTest, KeepsTheLastAndTheBest) {
+  for (int step = 1; step <= 5; ++step) {
+    Save("run/step-" + std::to_string(step) + "/", step, {{"loss", step == 2 ? 0.1 : step}, {"accuracy", step * 0.1}});
+  }
+  EXPECT_THAT(Removed({.keep_last = 2}),
+              ElementsAre("mem://test/run/step-1/", "mem://test/run/step-2/", "mem://test/run/step-3/"));
+  EXPECT_THAT(Removed({.keep_last = 1, .keep_best = 2, .metric = "loss"}),
+              ElementsAre("mem://test/run/step-3/", "mem://test/run/step-4/"));
+  EXPECT_THAT(Removed({.keep_best = 4, .metric = "accuracy", .highest_is_best = true}),
+              ElementsAre("mem://test/run/step-1/"));
+  EXPECT_THAT(ErrorOf(ToRemove(List(), {.keep_best = 1, .metric = "speed"})), HasSubstr("'speed'"));
+  EXPECT_THAT(ErrorOf(ToRemove(List(), {})), HasSubstr("keeps nothing"));
+}
+
+TEST_F(ManageTest, LeftoversAreOnlyOurs) {
+  Save("run/a/", 1);
+  Put("run/a/__9_0.distcp", "somebody's");
+  Put("run/b/__0_0.distcp", "somebody's");
+  EXPECT_THAT(Must(FindLeftovers({store_, "run/", true, nullptr}, -1)), IsEmpty());
+  ASSERT_TRUE(store_->Remove("run/a/.metadata").ok());
+  const auto leftovers = Must(FindLeftovers({store_, "run/", true, nullptr}, -1));
+  EXPECT_EQ(leftovers.size(), 2u) << "its file and its manifest";
+  EXPECT_THAT(Must(FindLeftovers({store_, "run/", true, nullptr}, 3600)), IsEmpty()) << "a save may still run";
+}
+
+}  // namespace
+}  // namespace assay::checkpoint

@@ -1,0 +1,247 @@
+#include "checkpoint/save.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/parallel.h"
+#include "checkpoint/file/write_file.h"
+#include "checkpoint/save_mark.h"
+#include "checkpoint/torch/torch_writer.h"
+#include "storage/store_checks.h"
+
+namespace assay::checkpoint {
+namespace {
+
+/// Files that are written at a time.
+constexpr int kFilesAtATime = 4;
+
+double SecondsSince1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+storage::WriteOptions WriteOptionsOf(const Save& save) {
+  storage::WriteOptions options;
+  options.metadata[kSaveIdMetadata] = save.id;
+  options.cancel = save.place.cancel;
+  options.progress = save.options.progress;
+  options.condition.kind = storage::WriteCondition::Kind::kAbsent;
+  return options;
+}
+
+/// A name that files of data have: another checkpoint's, or a leftover.
+bool IsData(std::string_view name) {
+  return std::ranges::any_of(std::initializer_list<std::string_view>{".distcp", ".safetensors", ".bin"},
+                             [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+std::string ManifestKeyOf(const Save& save) {
+  return save.place.KeyOf(ManifestName(save.place.is_folder ? "" : save.pointer, save.id));
+}
+
+Status CheckReplaceable(const Found& found, const Save& save) {
+  if (!save.options.overwrite) {
+    return Status::FailedPrecondition(
+        fmt::format("{} holds a checkpoint already (--overwrite replaces it)", found.place.uri()));
+  }
+  if (found.pointer != save.pointer) {
+    return Status::FailedPrecondition(
+        fmt::format("{} holds a checkpoint whose {} would not be replaced by {} in one step: remove it first, or name "
+                    "another place",
+                    found.place.uri(), found.pointer, save.pointer));
+  }
+  return Status::Ok();
+}
+
+/// Every file stands as it was written.
+Status CheckStanding(const Save& save, const std::vector<SavedFile>& files) {
+  std::vector<std::string> keys;
+  for (const SavedFile& file : files) {
+    keys.push_back(save.place.KeyOf(file.file.name));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> infos,
+                         storage::StatExisting(*save.place.store, keys, "publish"));
+  for (size_t i = 0; i < files.size(); ++i) {
+    const storage::ObjectInfo& info = infos[i];
+    const bool same_etag = files[i].etag.empty() || info.etag == files[i].etag;
+    const auto crc = info.checksum ? storage::Crc32cOf(*info.checksum) : std::nullopt;
+    if (info.size != files[i].file.bytes || !same_etag || (crc && *crc != files[i].file.crc32c)) {
+      return Status::FailedPrecondition(fmt::format(
+          "{} is not what this save wrote: another one writes to the same place", save.place.store->Uri(keys[i])));
+    }
+  }
+  return Status::Ok();
+}
+
+Status WriteManifestOf(const Save& save, const Manifest& manifest) {
+  const std::string key = ManifestKeyOf(save);
+  const std::string text = WriteManifest(manifest);
+  const storage::Bytes bytes = std::as_bytes(std::span(text));
+  storage::WriteOptions options = WriteOptionsOf(save);
+  options.content_type = "application/json";
+  ASSAY_RETURN_IF_ERROR(save.place.store->Write(key, std::span(&bytes, 1), options).status());
+  ASSAY_ASSIGN_OR_RETURN(const auto source, OpenObject(save.place.store, key, save.place.cancel));
+  ASSAY_ASSIGN_OR_RETURN(const std::string read, ReadText(*source, 0, source->bytes()));
+  return read == text
+             ? Status::Ok()
+             : Status::Io(fmt::format("{} was written, but reads otherwise: the store is at fault", source->uri()));
+}
+
+/// Whether the pointer is this save's; an error where the store does not tell.
+Result<bool> IsPublished(const Save& save, const FileDigest& digest, const std::string& etag) {
+  ASSAY_ASSIGN_OR_RETURN(const auto info, save.place.store->Stat(save.place.KeyOf(save.pointer)));
+  if (!info || info->size != digest.bytes) {
+    return false;
+  }
+  if (!etag.empty()) {
+    return info->etag == etag;
+  }
+  const auto id = info->metadata.find(kSaveIdMetadata);
+  return id != info->metadata.end() && id->second == save.id;
+}
+
+void RemoveReplaced(const Save& save, const Manifest& manifest) {
+  std::vector<std::string> keys;
+  for (const std::string& name : save.replaced_files) {
+    if (manifest.Find(name) == nullptr) {
+      keys.push_back(save.place.KeyOf(name));
+    }
+  }
+  for (const Status& removed : save.place.store->RemoveMany(keys)) {
+    (void)removed;  // a leftover, which Sweep() finds
+  }
+}
+
+}  // namespace
+
+std::string OwnFolder(const Save& save) {
+  return fmt::format("save-{}/", save.id);
+}
+
+Result<Save> BeginSave(const Place& place, Format format, std::string pointer, SaveOptions options) {
+  Save save = {.place = place, .format = format, .id = NewSaveId(), .pointer = std::move(pointer)};
+  save.options = std::move(options);
+  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
+  const Result<std::optional<Found>> found = FindIn(place, files);
+  // What is damaged can be replaced, though nobody knows its files.
+  const bool is_damaged = !found.ok() && save.options.overwrite && files.contains(save.pointer);
+  if (!found.ok() && !is_damaged) {
+    return found.status();
+  }
+  if (found.ok() && *found) {
+    ASSAY_RETURN_IF_ERROR(CheckReplaceable(**found, save));
+    save.replaced_etag = (*found)->pointer_info.etag;
+    const Result<std::vector<std::string>> names = NamesOf(**found);
+    save.replaced_files = names.ok() ? *names : std::vector<std::string>();
+  } else if (files.contains(save.pointer)) {
+    save.replaced_etag = files.at(save.pointer).etag;
+    if (!save.options.overwrite) {
+      return Status::FailedPrecondition(
+          fmt::format("{} exists already (--overwrite replaces it)", place.store->Uri(place.KeyOf(save.pointer))));
+    }
+  }
+  const bool has_data = std::ranges::any_of(files, [](const auto& file) { return IsData(file.first); });
+  save.folder = place.is_folder && has_data ? OwnFolder(save) : "";
+  return save;
+}
+
+Result<SavedFile> WriteSaved(const Save& save, NamedLayout& file) {
+  WriteFileOptions options;
+  options.write = WriteOptionsOf(save);
+  ASSAY_ASSIGN_OR_RETURN(const WrittenFile written,
+                         WriteFile(*save.place.store, save.place.KeyOf(file.name), file.layout, options));
+  return SavedFile{DescribeFile(file.name, file.layout, written.digest), written.info.etag};
+}
+
+Result<std::vector<SavedFile>> WriteAllSaved(const Save& save, std::vector<NamedLayout>& files) {
+  std::vector<SavedFile> saved(files.size());
+  std::vector<bool> is_written(files.size(), false);
+  std::mutex mutex;
+  Status failed;
+  ParallelFor(static_cast<int64_t>(files.size()), kFilesAtATime, [&](int64_t i) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!failed.ok()) {
+        return;
+      }
+    }
+    Result<SavedFile> file = WriteSaved(save, files[static_cast<size_t>(i)]);
+    const std::lock_guard lock(mutex);
+    if (file.ok()) {
+      saved[static_cast<size_t>(i)] = std::move(*file);
+      is_written[static_cast<size_t>(i)] = true;
+    } else if (failed.ok()) {
+      failed = file.status();
+    }
+  });
+  if (failed.ok()) {
+    return saved;
+  }
+  std::vector<SavedFile> written;
+  for (size_t i = 0; i < saved.size(); ++i) {
+    if (is_written[i]) {
+      written.push_back(std::move(saved[i]));
+    }
+  }
+  Abandon(save, written);
+  return failed;
+}
+
+void Abandon(const Save& save, const std::vector<SavedFile>& files) {
+  std::vector<std::string> keys = {ManifestKeyOf(save)};
+  for (const SavedFile& file : files) {
+    keys.push_back(save.place.KeyOf(file.file.name));
+  }
+  for (const Status& removed : save.place.store->RemoveMany(keys)) {
+    (void)removed;  // a leftover, which Sweep() finds
+  }
+}
+
+Result<Manifest> CommitSave(const Save& save, const std::vector<SavedFile>& files, FileLayout pointer,
+                            nlohmann::json structure) {
+  Manifest manifest = {.id = save.id,
+                       .format = save.format,
+                       .step = save.options.step,
+                       .metrics = save.options.metrics,
+                       .pointer = save.pointer,
+                       .replaced_etag = save.replaced_etag,
+                       .structure = std::move(structure)};
+  for (const SavedFile& file : files) {
+    manifest.files.push_back(file.file);
+  }
+  FileDigest digest;
+  WriteFileOptions options;
+  options.write = WriteOptionsOf(save);
+  if (!save.replaced_etag.empty()) {
+    options.write.condition.kind = storage::WriteCondition::Kind::kMatches;
+    options.write.condition.etag = save.replaced_etag;
+  }
+  options.before_publish = [&](const FileDigest& of_pointer) {
+    digest = of_pointer;
+    manifest.files.push_back(DescribeFile(save.pointer, pointer, of_pointer));
+    manifest.time = SecondsSince1970();
+    ASSAY_RETURN_IF_ERROR(CheckStanding(save, files));
+    return WriteManifestOf(save, manifest);
+  };
+  const Result<WrittenFile> written = WriteFile(*save.place.store, save.place.KeyOf(save.pointer), pointer, options);
+  const Result<bool> published = IsPublished(save, digest, written.ok() ? written->info.etag : std::string());
+  if (!published.ok()) {
+    const Status& failed = written.ok() ? published.status() : written.status();
+    return failed.WithContext(
+        fmt::format("{}: whether the save was committed is not known, its files stay", save.place.uri()));
+  }
+  if (!*published) {
+    Abandon(save, files);
+    const Status failed =
+        written.ok() ? Status::FailedPrecondition("another save replaced it at once") : written.status();
+    return failed.WithContext(fmt::format("nothing was saved to {}", save.place.uri()));
+  }
+  RemoveReplaced(save, manifest);
+  return manifest;
+}
+
+}  // namespace assay::checkpoint
