@@ -72,10 +72,16 @@ struct Breakdown {
   std::vector<BreakdownColumn> columns;
 };
 
-/// A mark of the chart of memory by phase.
-struct MemoryPhase {
-  std::string target;  ///< its peak, in bytes
-  std::string label;
+/// A chart of the parts of a breakdown, in a file of the experiment's own. Its data set "parts" has a record for each
+/// configuration and column: `label` (the configuration), `part` (the column's label), `order` (its place), `value` and
+/// `i` (the configuration's number), the configuration's coordinates as `a_PROPERTY`, and its metrics as `m_METRIC`.
+struct PartsChart {
+  std::string id;    ///< unique over all experiments
+  std::string view;  ///< overview | explore | scaling | predicted | run
+  std::string title;
+  std::string text;
+  std::string breakdown;  ///< its id
+  std::string spec;       ///< Vega-Lite, JSON; without data
 };
 
 /// A row that somebody published, and the point that it was measured at.
@@ -122,8 +128,8 @@ struct Prediction {
 /// What a report of the experiment's points has beside what every report has.
 struct ReportSections {
   std::string loss_of = {};  ///< what a step's loss is the mean of: "images"; empty: it has none
-  std::vector<MemoryPhase> memory_phases = {};
   std::vector<Breakdown> breakdowns = {};
+  std::vector<PartsChart> charts = {};
   std::vector<Prediction> predictions = {};
   std::vector<PublishedFigures> published = {};
   std::optional<PublishedFixedCosts> fixed_costs = {};

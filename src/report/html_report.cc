@@ -2,65 +2,94 @@
 
 #include <fmt/format.h>
 
-#include <vector>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "report/assets.h"
-#include "report/charts/figure.h"
+#include "report/model/report_model.h"
 #include "report/report_sections.h"
+#include "report/web_bundle.h"
 
 namespace assay::report {
 namespace {
 
-void WriteHead(Markup& html, const ReportInput& input) {
-  html.Open("head").Empty("meta", {{"charset", "utf-8"}});
+void WriteMeta(Markup& html, std::string_view title) {
+  html.Empty("meta", {{"charset", "utf-8"}});
   html.Empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
   html.Empty("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
-  html.Element("title", input.title);
-  html.Open("style").Raw(ReportStyle()).Close().Close();
+  html.Element("title", title);
+}
+
+/// Nothing is loaded, and nothing runs but the script of the page.
+std::string PolicyOfFile() {
+  return fmt::format(
+      "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'; "
+      "require-trusted-types-for 'script'",
+      WebScriptHash(), WebStyleHash());
+}
+
+/// In a script element "<" could end it.
+std::string JsonForScript(const nlohmann::json& json) {
+  const std::string text = DumpJson(json);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    safe += c == '<' ? std::string_view("\\u003c") : std::string_view(&c, 1);
+  }
+  return safe;
+}
+
+/// What only a reader without script needs: with one, the views have it.
+void WriteWithoutScript(Markup& html, const ReportContent& content) {
+  html.Open("noscript");
+  WriteCostModel(html, content);
+  WriteBreakdowns(html, content);
+  WritePublished(html, content);
+  html.Close();
+}
+
+void WriteStatic(Markup& html, const ReportContent& content) {
+  html.Open("main", {{"id", "static"}});
+  WriteHeader(html, content);
+  WriteFindings(html, content);
+  WriteTable(html, content);
+  WriteWithoutScript(html, content);
+  WriteReadingHelp(html, content);
+  html.Close();
 }
 
 }  // namespace
 
-void WriteCharts(Markup& html, const ReportContent& content) {
-  std::vector<Figure> figures;
-  for (const ChartKind& kind : ChartKinds()) {
-    if (std::optional<Figure> figure = kind.build(kind, {content.results, content.metrics})) {
-      figures.push_back(*std::move(figure));
-    }
-  }
-  if (figures.empty()) {
-    return;
-  }
-  html.Open("section", {{"id", "charts"}}).Element("h2", "Charts").Open("div", {{"class", "charts"}});
-  bool left_is_taken = false;
-  for (size_t i = 0; i < figures.size(); ++i) {
-    const bool right_follows = i + 1 < figures.size() && !figures[i + 1].wide();
-    html.Raw(RenderFigure(figures[i], !left_is_taken && !right_follows));
-    left_is_taken = !figures[i].wide() && !left_is_taken;
-  }
-  html.Close().Close();
-}
-
 std::string RenderHtmlReport(const ReportInput& input) {
   const ReportContent content(input);
+  const std::string made = input.generated_at.empty() ? UtcTimestamp() : input.generated_at;
   Markup html;
-  html.Raw("<!DOCTYPE html>\n").Open("html", {{"lang", "en"}});
-  WriteHead(html, input);
-  html.Open("body").Open("main");
-  WriteHeader(html, content);
-  WriteFindings(html, content);
-  WriteCharts(html, content);
-  WriteCostModel(html, content);
-  WriteTable(html, content);
-  WriteBreakdowns(html, content);
-  WritePublished(html, content);
-  WriteDetails(html, content);
-  WriteReadingHelp(html, content);
-  html.Open("footer").Element(
-      "p", fmt::format("Made by assay on {}.", input.generated_at.empty() ? UtcTimestamp() : input.generated_at));
-  html.Close().Close();
-  html.Open("script").Raw(ReportScript()).Close().Close().Close();
+  html.Raw("<!DOCTYPE html>\n").Open("html", {{"lang", "en"}}).Open("head");
+  html.Empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", PolicyOfFile()}});
+  WriteMeta(html, input.title);
+  html.Open("style").Raw(WebStyle()).Close().Close();
+  html.Open("body");
+  WriteStatic(html, content);
+  html.Open("footer").Element("p", fmt::format("Made by assay on {}.", made)).Close();
+  html.Open("script", {{"type", "application/json"}, {"id", "model"}});
+  html.Raw(JsonForScript(ReportModel(content))).Close();
+  html.Open("script").Raw(WebScript()).Close().Close().Close();
+  return std::move(html).Finish() + "\n";
+}
+
+std::string RenderServedPage() {
+  Markup html;
+  html.Raw("<!DOCTYPE html>\n").Open("html", {{"lang", "en"}}).Open("head");
+  WriteMeta(html, "assay");
+  html.Empty("link", {{"rel", "stylesheet"}, {"href", "/assets/report.css"}});
+  html.Open("script", {{"src", "/assets/report.js"}, {"defer", "defer"}}).Close().Close();
+  html.Open("body", {{"data-api", "/api/v1/"}}).Open("main", {{"id", "static"}}).Element("h1", "assay");
+  html.Element("p", "The store is being read.", {{"id", "waiting"}});
+  html.Open("noscript")
+      .Element("p",
+               "This page follows the store with a script. Without one, assay report writes a page "
+               "that is read as it stands.");
+  html.Close().Close().Close().Close();
   return std::move(html).Finish() + "\n";
 }
 

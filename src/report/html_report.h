@@ -11,9 +11,12 @@ namespace assay::report {
 /// Words that every report holds near its end.
 inline constexpr std::string_view kSignature = "<footer><p>Made by assay on ";
 
-/// What was measured, on what and when; findings in sentences; charts (static SVG, read and printed without scripts); a
-/// table that a small script makes sortable and filterable; the details and provenance of every point. Follows the
-/// reader's light or dark preference. Any measurements make a page, none too.
+/// Title, what was measured on what and when, findings and the table of results as plain HTML, which stands without
+/// script; the model (report/model/report_model.h) and the script that makes views of it. Its content security policy
+/// lets that script and style sheet run and nothing else. Any measurements make a page, none too.
 std::string RenderHtmlReport(const ReportInput& input);
+
+/// The page that asks a server for its models; script and style sheet come from `/assets/`.
+std::string RenderServedPage();
 
 }  // namespace assay::report

@@ -19,13 +19,13 @@ void WriteBreakdown(Markup& html, const BreakdownTable& table, const ResultSet& 
   html.Open("section", {{"id", table.breakdown->id}}).Element("h2", table.breakdown->title);
   html.Element("p", table.breakdown->text);
   OpenGrid(html, table.breakdown->title, "configuration", headings);
+  size_t rows = 0;
   for (const Configuration& row : results.configurations()) {
     const auto& values = table.values[row.index];
-    if (values.empty()) {
+    if (values.empty() || ++rows > kMostRows) {
       continue;
     }
-    html.Open("tr").Open("td", {{"class", "series"}});
-    html.Element("a", results.Label(row, " \u00b7 "), {{"href", fmt::format("#p{}", row.index + 1)}}).Close();
+    html.Open("tr").Element("td", results.Label(row, " \u00b7 "), {{"class", "series"}});
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i]) {
         const bool is_difference = !table.columns[i].relative_to.empty();
@@ -37,6 +37,7 @@ void WriteBreakdown(Markup& html, const BreakdownTable& table, const ResultSet& 
     html.Close();
   }
   CloseGrid(html);
+  WriteLeftOut(html, rows);
   html.Close();
 }
 

@@ -49,8 +49,8 @@ void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
                                      {"limit", "samples/s"},   {"sizes", ""},   {"fit", "R\u00b2"},
                                      {"memory, fixed", "GiB"}, {"each", "MiB"}};
   OpenGrid(html, "Cost model", "series", kColumns);
-  for (const CostLine& line : lines) {
-    WriteLine(html, line);
+  for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) {
+    WriteLine(html, lines[i]);
   }
   CloseGrid(html);
 }

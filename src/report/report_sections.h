@@ -1,5 +1,7 @@
-// The parts of the report's page, each written to the page's markup.
+// The parts of the page that stand without script, each written to the page's markup.
 #pragma once
+
+#include <cstddef>
 
 #include "report/html.h"
 #include "report/report_content.h"
@@ -8,20 +10,20 @@ namespace assay::report {
 
 void WriteHeader(Markup& html, const ReportContent& content);
 void WriteFindings(Markup& html, const ReportContent& content);
-void WriteCharts(Markup& html, const ReportContent& content);
+/// Rows of each table that stands without script: who reads more of them has the exports.
+inline constexpr size_t kMostRows = 1000;
+
+/// Configurations; nothing where there are none.
+void WriteTable(Markup& html, const ReportContent& content);
+/// "The first 1,000 of 12,345 ..." where not all rows are there.
+void WriteLeftOut(Markup& html, size_t rows);
 /// Lines over the batch size; nothing when no series has two sizes.
 void WriteCostModel(Markup& html, const ReportContent& content);
 /// What the experiments declare of their parts; nothing when no measurement has them.
 void WriteBreakdowns(Markup& html, const ReportContent& content);
-void WriteTable(Markup& html, const ReportContent& content);
 /// Tables of others' figures.
 void WritePublished(Markup& html, const ReportContent& content);
-/// Every configuration with all its values and where they come from.
-void WriteDetails(Markup& html, const ReportContent& content);
-/// What the intervals and the columns mean.
+/// What the intervals, the badges and the columns mean.
 void WriteReadingHelp(Markup& html, const ReportContent& content);
-
-/// A badge with the outcome's name.
-void WriteOutcome(Markup& html, samplestore::Outcome outcome);
 
 }  // namespace assay::report

@@ -2,9 +2,13 @@ import os
 import pathlib
 import subprocess
 
+import playwright.sync_api
 import pytest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
+NODE_MODULES = ROOT / "build/node/node_modules"
+SETTLE_MS = 10_000
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +17,98 @@ def samples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
     subprocess.run([BIN_DIR / "report_samples", folder], check=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = "/usr/bin/chromium"
+    assert os.path.exists(path), "there is no chromium: script/test installs the packages of tools/apt-browser.txt"
+    with playwright.sync_api.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+class Reader:
+    """A page as a reader sees it, and everything that the browser had to say about it."""
+
+    def __init__(self, page):
+        self.page = page
+        self.messages = []
+        page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.messages.append(f"error: {error}"))
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation', (e) =>"
+            " console.error('policy', e.violatedDirective, e.blockedURI, e.sourceFile, e.lineNumber))"
+        )
+
+    def open(self, url):
+        self.page.goto(url)
+        self.page.wait_for_function("() => document.documentElement.dataset.ready", timeout=SETTLE_MS)
+        self.settle()
+
+    def go(self, address):
+        self.page.evaluate("(hash) => { location.hash = hash }", address)
+        self.settle()
+
+    def settle(self):
+        """Until the charts in sight were drawn and nothing more changes."""
+        self.page.wait_for_function(
+            "() => { const now = document.body.innerHTML.length; const same = window.lastLength === now;"
+            " window.lastLength = now; return same }",
+            polling=120,
+            timeout=SETTLE_MS,
+        )
+
+    def see_all(self):
+        """Scrolls over the page, so that every chart is drawn."""
+        height = self.page.evaluate("document.documentElement.scrollHeight")
+        for y in range(0, height + 1, 600):
+            self.page.evaluate("(y) => scrollTo(0, y)", y)
+            self.page.wait_for_timeout(40)
+        self.settle()
+        self.page.evaluate("scrollTo(0, 0)")
+
+    @property
+    def address(self):
+        return self.page.evaluate("location.hash")
+
+    def text(self, selector="#app"):
+        return self.page.inner_text(selector)
+
+    def count(self, selector):
+        return self.page.locator(selector).count()
+
+    def rows(self):
+        """How many configurations the table says it shows."""
+        return int(self.page.locator("section.table [role=status]").inner_text().split(" of ")[0].replace(",", ""))
+
+    def axe(self):
+        """What axe-core finds wrong: [rule, elements]."""
+        self.page.evaluate((NODE_MODULES / "axe-core/axe.min.js").read_text() + "; undefined")
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        return [[rule["id"], [node["html"][:200] for node in rule["nodes"][:3]]] for rule in found]
+
+
+@pytest.fixture
+def read(browser, request):
+    """Opens pages; whatever a browser had to complain about fails the test."""
+    readers = []
+    contexts = []
+
+    def opened(url, width=1280, height=900, dark=False, **options):
+        scheme = "dark" if dark else "light"
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **options)
+        contexts.append(context)
+        reader = Reader(context.new_page())
+        readers.append(reader)
+        if options.get("java_script_enabled", True):
+            reader.open(url)
+        else:
+            reader.page.goto(url)
+        return reader
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert [message for reader in readers for message in reader.messages] == []

@@ -33,7 +33,8 @@ def test_columns_are_equally_long(samples, name):
     configurations = model["configurations"]
     columns = [configurations[key] for key in ("state", "runs", "group", "reason")]
     columns += list(configurations["axes"].values())
-    columns += [column for estimate in configurations["estimates"].values() for column in estimate.values()]
+    estimates = configurations["estimates"].values()
+    columns += [column for estimate in estimates for column in estimate.values() if column is not None]
     columns += list(model["lines"]["foretold"].values())
     assert {len(column) for column in columns} == {configurations["count"]}
     for axis in model["axes"]:

@@ -20,6 +20,7 @@ using TuneProperty = Planned<job::TunePlan>;
 const std::vector<TuneProperty>& FineTuningProperties();
 const std::vector<TargetSpec>& FineTuningTargets();
 const ReportSections& FineTuningReport();
+const std::vector<PartsChart>& FineTuningCharts();
 
 /// The targets of FineTuningTargets(). `record` ended as done; `plan` is what the worker carried out.
 /// kFailedPrecondition when a loss is not finite: the point is invalid.

@@ -101,18 +101,4 @@ const std::vector<TargetSpec>& FineTuningTargets() {
   return all;
 }
 
-const ReportSections& FineTuningReport() {
-  static const ReportSections sections = {
-      .loss_of = "supervised tokens",
-      .memory_phases = {{"load_peak_tensor_bytes", "load"},
-                        {"forward_peak_tensor_bytes", "forward"},
-                        {"backward_peak_tensor_bytes", "backward"},
-                        {"optimizer_peak_tensor_bytes", "optimiser"}},
-      .predictions = {{"Peak tensor memory",
-                       "The peak of the rank with most, foretold before anything "
-                       "is loaded, and as the counting allocator saw it.",
-                       "peak_tensor_bytes", "predicted_peak_bytes", "GiB", 1.0 / (1024.0 * 1024.0 * 1024.0)}}};
-  return sections;
-}
-
 }  // namespace assay::experiment

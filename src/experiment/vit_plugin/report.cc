@@ -153,6 +153,7 @@ const ReportSections& VitPluginReport() {
   static const ReportSections sections = {
       .loss_of = "images",
       .breakdowns = {WhereMemoryGoes(), WhereTimeGoes()},
+      .charts = VitPluginCharts(),
       .predictions = {{"Peak tensor memory",
                        "What the memory ledger predicts for the measured steps before anything runs, and the largest "
                        "peak of a rank.",

@@ -20,6 +20,7 @@ const std::vector<VitProperty>& VitPluginProperties();
 const std::vector<TargetSpec>& VitPluginTargets();
 /// Tables of the parts of memory and time, and what was published of the benchmark.
 const ReportSections& VitPluginReport();
+const std::vector<PartsChart>& VitPluginCharts();
 
 class VitPluginExperiment : public Experiment {
  public:

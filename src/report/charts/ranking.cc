@@ -1,64 +1,60 @@
-// Throughput of every configuration, fastest first: for spaces that vary neither batch size nor length.
-#include <fmt/format.h>
-
-#include <algorithm>
-
+// The best configurations by one target, with their intervals.
 #include "report/charts/arrange.h"
-#include "report/charts/row_layout.h"
-#include "report/estimate.h"
-#include "report/format.h"
+#include "report/charts/chart.h"
+#include "report/fields.h"
 
 namespace assay::report {
 namespace {
 
-struct Ranked {
-  ChartRow row;
-  Estimate estimate;
-};
-
-std::vector<Ranked> Rank(const ChartInput& input, const Metric& metric) {
-  const std::string color_property = ColorProperty(input.results);
-  std::vector<Ranked> ranked;
-  for (const Configuration& configuration : input.results.configurations()) {
-    if (const std::optional<Estimate> estimate = EstimateOf(configuration, metric)) {
-      ranked.push_back({{&configuration, ColorOf(input.results, color_property, configuration)}, *estimate});
+constexpr char kRankingSpec[] = R"json({
+  "params": [{"name": "picked", "value": -1}],
+  "facet": {"field": "panel", "type": "nominal", "title": null, "sort": {"field": "panel_order"}},
+  "resolve": {"scale": {"y": "independent"}},
+  "spec": {
+    "height": {"step": 26},
+    "layer": [
+      {
+        "mark": {"type": "bar", "height": 4, "yOffset": 7, "cornerRadiusEnd": 2, "opacity": 0.55},
+        "encoding": {"x": {"field": "@y", "type": "quantitative", "title": "@y.title", "scale": {"zero": true}}}
+      },
+      {
+        "transform": [{"filter": "isValid(datum['@y.low'])"}],
+        "mark": {"type": "rule", "yOffset": 7, "strokeWidth": 2},
+        "encoding": {"x": {"field": "@y.low", "type": "quantitative"}, "x2": {"field": "@y.high"}}
+      },
+      {
+        "mark": {"type": "point", "filled": true, "yOffset": 7, "size": 45},
+        "encoding": {
+          "x": {"field": "@y", "type": "quantitative"},
+          "size": {"condition": {"test": "datum.i === picked", "value": 160}, "value": 45}
+        }
+      },
+      {
+        "mark": {"type": "text", "align": "left", "baseline": "middle", "dy": -6, "x": 0, "fontSize": 11},
+        "encoding": {"text": {"field": "label"}, "color": {"value": "var(--ink)"}}
+      }
+    ],
+    "encoding": {
+      "y": {"field": "rank", "type": "ordinal", "axis": null},
+      "color": {"field": "@color", "type": "nominal", "title": "@color.title"}
     }
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const Ranked& a, const Ranked& b) { return a.estimate.value > b.estimate.value; });
-  return ranked;
-}
+})json";
 
 }  // namespace
 
-std::optional<Figure> BuildRanking(const ChartKind& kind, const ChartInput& input) {
-  const Metric* metric = FindMetric(input.metrics, kind.metric);
-  if (metric == nullptr || !input.results.VaryingWith(experiment::Role::kBatchSize).empty() ||
-      !input.results.VaryingWith(experiment::Role::kLength).empty()) {
+std::optional<Chart> BuildRanking(const ReportContent& content) {
+  if (content.metrics.empty()) {
     return std::nullopt;
   }
-  const std::vector<Ranked> ranked = Rank(input, *metric);
-  RowLayout layout{metric->unit, 0, {}};
-  std::vector<ChartRow> rows;
-  for (const Ranked& entry : ranked) {
-    rows.push_back(entry.row);
-    layout.high = std::max(layout.high, std::min(entry.estimate.high, 1.4 * entry.estimate.value));
-  }
-  layout.draw = [&](Markup& svg, const ChartRow& row, const PlotArea& area, const LinearScale& x, double y) {
-    const Estimate estimate = *EstimateOf(*row.configuration, *metric);
-    OpenPoint(svg, row.configuration->index,
-              fmt::format("{}\n{} {}\n{}", input.results.Label(*row.configuration), Readable(estimate.value),
-                          metric->unit, IntervalText(estimate)));
-    DrawLine(svg, area.left, y, x(estimate.value), y, "bar");
-    if (estimate.has_interval()) {
-      DrawHorizontalWhisker(svg, area, y, x(estimate.low), x(estimate.high));
-    }
-    DrawMarker(svg, 0, x(estimate.value), y);
-    svg.Close();
-  };
-  Figure figure = DrawRows(kind, layout, input.results, rows);
-  figure.subtitle = rows.size() > 1 ? "fastest first" : "";
-  return figure;
+  const Axis* color = ColorAxis(content.results);
+  return Chart{.view = "overview",
+               .title = "The best",
+               .text = "Of those in the filter, best first, with 95 % intervals; each machine and commit by itself.",
+               .data = ChartData::kRanked,
+               .choices = {{"y", "by", "metrics", FieldOf(content.metrics.front())},
+                           {"color", "colour", "axes", color == nullptr ? "" : FieldOf(*color), true}},
+               .spec = nlohmann::json::parse(kRankingSpec)};
 }
 
 }  // namespace assay::report

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "report/fields.h"
 #include "report/model/parts.h"
 
 namespace assay::report {
@@ -56,6 +57,7 @@ json AxesPart(const ReportContent& content) {
     json values = json::array();
     std::ranges::transform(axis.values, std::back_inserter(values), &ValueJson);
     axes.push_back({{"name", axis.property},
+                    {"field", FieldOf(axis)},
                     {"label", declared.Label(axis.property)},
                     {"role", RoleName(declared.RoleOf(axis.property))},
                     {"condition", std::ranges::find(conditions, axis.property) != conditions.end()},
@@ -71,6 +73,7 @@ json MetricsPart(const ReportContent& content) {
   json metrics = json::array();
   for (const Metric& metric : content.metrics) {
     metrics.push_back({{"id", MetricId(metric)},
+                       {"field", FieldOf(metric)},
                        {"title", metric.title},
                        {"short_title", metric.short_title},
                        {"unit", metric.unit},

@@ -26,6 +26,12 @@ json EstimateColumns(const ReportContent& content, size_t metric) {
     columns["error"].push_back(sure ? Rounded(estimate->standard_error) : json());
     columns["freedom"].push_back(sure ? Rounded(estimate->degrees_of_freedom) : json());
   }
+  // Most metrics have no interval anywhere.
+  for (const char* name : {"low", "high", "error", "freedom"}) {
+    if (std::ranges::all_of(columns[name], [](const json& value) { return value.is_null(); })) {
+      columns[name] = nullptr;
+    }
+  }
   return columns;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "report/cell_state.h"
+#include "report/charts/chart.h"
 #include "report/facts.h"
 #include "report/model/parts.h"
 
@@ -36,6 +37,12 @@ json CountsJson(const ReportContent& content) {
   const size_t points = content.results.CountOfPoints();
   counts[std::string(ToString(CellState::kMissing))] = planned > points ? planned - points : 0;
   return counts;
+}
+
+/// What a step's loss is the mean of.
+std::string LossOf(const ReportContent& content) {
+  const auto& measured = content.results.declared().measured();
+  return measured.empty() ? "" : measured.front()->declaration().report.loss_of;
 }
 
 }  // namespace
@@ -76,6 +83,7 @@ json ReportModel(const ReportContent& content, const ModelLimits& limits) {
   model["facts"] = PairsJson(FactsOf(content));
   model["constants"] = PairsJson(content.results.constants());
   model["counts"] = CountsJson(content);
+  model["loss_of"] = LossOf(content);
   model["conditions"] = content.results.conditions();
   model["axes"] = AxesPart(content);
   model["metrics"] = MetricsPart(content);
@@ -88,6 +96,7 @@ json ReportModel(const ReportContent& content, const ModelLimits& limits) {
   model["predictions"] = PredictionsPart(content);
   model["published"] = PublishedPart(content);
   model["runs"] = RunsPart(content, limits);
+  model["charts"] = ChartsJson(content);
   return model;
 }
 

@@ -17,8 +17,9 @@ inline constexpr std::string_view kModelFormat = "assay report";
 
 /// How much of the runs a model holds; the rest is told to be left out.
 struct ModelLimits {
-  size_t run_values = 250'000;    ///< single values (targets and provenance) of runs
+  size_t run_values = 120'000;    ///< single values (targets and provenance) of runs
   size_t series_points = 24'000;  ///< points of all series of all runs
+  size_t lane_values = 20'000;    ///< single values of all lanes of all runs
 };
 
 /// Numbers have seven significant digits; what is not finite is null. Configurations stand in columns, each as long as

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "report/conditions.h"
+#include "report/model/lanes_part.h"
 #include "report/model/parts.h"
 #include "report/model/series_part.h"
 
@@ -120,6 +121,37 @@ std::map<std::string, std::string> SharedProvenance(const std::vector<Run>& runs
   return shared;
 }
 
+size_t LaneValues(const Measurement& run, size_t stretches) {
+  size_t values = 0;
+  for (const auto& [name, series] : run.series) {
+    values += IsLaneSeries(name) ? std::min(series.size(), stretches) : 0;
+  }
+  return values;
+}
+
+/// By uid, of `runs` in their order while there is room.
+json LanesPart(const std::vector<const Measurement*>& runs, size_t most_values) {
+  constexpr size_t kMostStretches = 240;
+  constexpr size_t kFewestStretches = 40;
+  size_t values = 0;
+  for (const Measurement* run : runs) {
+    values += LaneValues(*run, kMostStretches);
+  }
+  const size_t stretches = values <= most_values ? kMostStretches : kFewestStretches;
+  json lanes = json::object();
+  values = 0;
+  for (const Measurement* run : runs) {
+    values += LaneValues(*run, stretches);
+    if (values > most_values && !lanes.empty()) {
+      break;
+    }
+    if (json of_run = LanesJson(*run, stretches); !of_run.is_null()) {
+      lanes[run->uid] = std::move(of_run);
+    }
+  }
+  return lanes;
+}
+
 json RunColumns(const std::vector<Run>& runs) {
   json part = {{"count", runs.size()},
                {"uid", json::array()},
@@ -162,6 +194,7 @@ json RunsPart(const ReportContent& content, const ModelLimits& limits) {
   }
   part["detailed"] = detailed;
   part["series"] = SeriesPart(with_series, limits.series_points);
+  part["lanes"] = LanesPart(with_series, limits.lane_values);
   return part;
 }
 

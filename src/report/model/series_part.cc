@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "report/metric.h"
+#include "report/model/lanes_part.h"
 #include "report/model/parts.h"
 #include "report/thin.h"
 
@@ -59,7 +60,8 @@ size_t RoomFor(const std::vector<const Measurement*>& runs, size_t most_points) 
 std::vector<std::string> ShownSeries(const Measurement& run) {
   std::vector<std::string> names;
   for (const auto& [name, values] : run.series) {
-    const bool shown = std::ranges::find(kNotShown, name) == kNotShown.end() && !name.ends_with("memory_total_bytes");
+    const bool shown = !IsLaneSeries(name) && std::ranges::find(kNotShown, name) == kNotShown.end() &&
+                       !name.ends_with("memory_total_bytes");
     if (shown && SaysSomething(values)) {
       names.push_back(name);
     }

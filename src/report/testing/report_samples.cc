@@ -2,6 +2,7 @@
 // report_samples DIRECTORY
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -105,10 +106,40 @@ Measurements TwoHosts() {
   return measurements;
 }
 
+/// Names, hosts and reasons that want to be markup, are five thousand characters long, or are no UTF-8; values that are
+/// no numbers or are not there.
+Measurements Hostile() {
+  const std::string markup =
+      "<img src=x onerror=\"document.title='owned'\">&amp;</script><script>document.title='owned'</script>";
+  Measurements measurements = {
+      MakeValid({.model = markup, .batch_size = 1, .seed = 1}),
+      MakeValid({.model = std::string(5000, 'n'), .batch_size = 1, .seed = 2}),
+      MakeValid({.model = "javascript:alert(1)", .batch_size = 2, .seed = 3}),
+      MakeValid({.model = "\xff\xfe no text \x01", .batch_size = 4, .seed = 4}),
+      MakeInvalid({.model = "{{constructor.constructor('alert(1)')()}}", .batch_size = 2, .seed = 5}, markup),
+      MakeFailed({.model = "=HYPERLINK(\"x\")", .batch_size = 2, .seed = 6}, std::string(5000, 'e') + markup)};
+  measurements[0].provenance["host"] = markup;
+  measurements[1].provenance["host"] = std::string(5000, 'h');
+  measurements[1].provenance["dataset"] = markup;
+  measurements[2].properties["real_tokens_per_second"] = std::nan("");
+  measurements[2].properties["peak_tensor_bytes"] = INFINITY;
+  measurements[3].properties = {{"is_valid", true}, {markup, 1.5}, {"__proto__", 2.5}, {"constructor", 1.0}};
+  measurements[3].series["<b>"] = {1, 2, 3};
+  return measurements;
+}
+
 struct Sample {
   const char* name;
   Measurements measurements;
+  std::vector<UnmeasuredPoint> unmeasured = {};
 };
+
+Sample Vit() {
+  constexpr size_t kMeasured = 349;
+  Sample sample{"vit", {}};
+  sample.measurements = VitSpace(kMeasured, &sample.unmeasured);
+  return sample;
+}
 
 int Main(const std::string& directory) {
   if (const Status made = MakeDirectories(directory); !made.ok()) {
@@ -123,13 +154,18 @@ int Main(const std::string& directory) {
                             {"none_valid", NoneValid()},
                             {"long_names", LongNames()},
                             {"repeated", Repeated()},
-                            {"two_hosts", TwoHosts()}};
-  for (const auto& [name, measurements] : samples) {
+                            {"two_hosts", TwoHosts()},
+                            Vit(),
+                            {"hostile", Hostile()},
+                            {"ten_thousand", ManyPoints(10'000)}};
+  for (const auto& [name, measurements, unmeasured] : samples) {
     const ReportInput input{.title = fmt::format("Sample: {}", name),
                             .space_description =
                                 "full and LoRA fine-tuning of a SmolLM2-135M-shaped "
                                 "model on this machine <made up>",
                             .measurements = measurements,
+                            .planned_points = unmeasured.empty() ? 0 : measurements.size() + unmeasured.size(),
+                            .unmeasured = unmeasured,
                             .generated_at = "2026-01-31T13:00:00Z"};
     const std::string base = fmt::format("{}/{}", directory, name);
     for (const auto& [path, text] : {std::pair(base + ".html", RenderReport(input, Form::kHtml)),

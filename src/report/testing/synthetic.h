@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/result_set.h"
 #include "samplestore/measurement.h"
 
 namespace assay::report::testing {
@@ -27,5 +28,12 @@ samplestore::Measurement MakeFailed(const SyntheticPoint& point, std::string rea
 
 /// 2 methods x 2 lengths x 2 batch sizes, all valid.
 std::vector<samplestore::Measurement> DemoSpace();
+
+/// Parallel plugins x 9 batch sizes x 1, 2 and 4 ranks x 2 precisions: 378 points with everything that becomes of such.
+/// Those beyond `most` are not measured, and go to `unmeasured` (or nowhere).
+std::vector<samplestore::Measurement> VitSpace(size_t most, std::vector<UnmeasuredPoint>* unmeasured = nullptr);
+
+/// Points of the same kind, without series.
+std::vector<samplestore::Measurement> ManyPoints(size_t count);
 
 }  // namespace assay::report::testing

@@ -1,0 +1,138 @@
+// The page: a report's model, its views, and what the address says of them.
+
+import { Chart } from "./chart.js";
+import { h, replace } from "./dom.js";
+import { embeddedSource } from "./source.js";
+import { readFilter, Report, select, selectWithout } from "./report.js";
+import { state } from "./state.js";
+import { compare } from "./views/compare.js";
+import { explore } from "./views/explore.js";
+import { overview } from "./views/overview.js";
+import { predicted } from "./views/predicted.js";
+import { run } from "./views/run.js";
+import { scaling } from "./views/scaling.js";
+import { estimateText } from "./format.js";
+
+const VIEWS = [["overview", "Overview", overview], ["explore", "Explore", explore], ["scaling", "Scaling", scaling],
+  ["predicted", "Predicted", predicted], ["compare", "Compare", compare], ["run", "Run", run]];
+
+class Page {
+  constructor(source, model) {
+    this.source = source;
+    this.report = new Report(model);
+    this.made = new Map();
+    this.nav = h("nav", { "aria-label": "Views" });
+    this.picked = h("div.picked", { hidden: true });
+    this.body = h("div", { id: "body" });
+    this.select();
+  }
+
+  select() {
+    this.filter = readFilter(state);
+    this.selection = select(this.report, this.filter);
+  }
+
+  /** The charts of a view; `extra` gives what a view itself makes for them. */
+  chartsOf(view, extra = () => undefined) {
+    const context = () => ({
+      rows: this.selection.rows, isAll: this.selection.isAll, extra: extra(),
+      rowsWithout: (fields) => selectWithout(this.report, this.filter, fields),
+    });
+    return this.report.model.charts.filter((chart) => chart.view === view).map((chart) => new Chart(this.report, chart, context));
+  }
+
+  /** The charts of parts, of one configuration alone. */
+  partsOf(i) {
+    const context = () => ({ rows: [i], isAll: false, rowsWithout: () => null });
+    return this.report.model.charts.filter(({ data }) => data === "parts")
+      .filter(({ breakdown }) => this.report.model.breakdowns.find(({ id }) => id === breakdown).columns.some(({ values }) => values[i] !== null))
+      .map((chart) => new Chart(this.report, { ...chart, id: `run_${chart.id}` }, context));
+  }
+
+  runDetails(uid) {
+    return this.source.details(uid);
+  }
+
+  viewOf(name) {
+    if (!this.made.has(name)) this.made.set(name, VIEWS.find(([view]) => view === name)[2](this.report, this));
+    return this.made.get(name);
+  }
+
+  forget(name) {
+    this.made.get(name)?.finish?.();
+    this.made.delete(name);
+    if (state.view === name) this.draw();
+  }
+
+  draw() {
+    const name = VIEWS.some(([view]) => view === state.view) ? state.view : "overview";
+    const view = this.viewOf(name);
+    replace(this.nav, h("ul", {}, VIEWS.map(([key, title]) => h("li", {}, h("a", { href: state.link(key), "aria-current": key === name ? "page" : null }, title)))));
+    if (view.element.parentNode !== this.body) replace(this.body, view.element);
+    this.drawPicked();
+    view.update();
+    this.updateCharts([...view.charts]);
+    document.documentElement.dataset.view = name;
+  }
+
+  /** One a frame: the table and the facets of a filter do not wait for its charts. */
+  updateCharts(charts) {
+    cancelAnimationFrame(this.frame);
+    const next = () => {
+      charts.shift()?.update();
+      if (charts.length) this.frame = requestAnimationFrame(next);
+    };
+    this.frame = requestAnimationFrame(next);
+  }
+
+  drawPicked() {
+    const i = this.report.configurationOf(state.get("pick"));
+    this.picked.hidden = i < 0;
+    if (i < 0) return;
+    const uid = this.report.uid(i);
+    const values = this.report.metrics.slice(0, 2).map((metric) => [metric, this.report.estimate(metric, i)]).filter(([, estimate]) => estimate)
+      .map(([metric, estimate]) => h("span", {}, estimateText(estimate, metric.unit)));
+    replace(this.picked, h("strong", {}, this.report.labels[i] || "picked"), values,
+      h("a", { href: state.link("run", { run: uid }) }, "Its run"), h("a", { href: state.link("compare", { by: "run", a: uid }) }, "Compare it"),
+      h("button.plain", { onclick: () => state.set({ pick: "" }) }, "Let go"));
+  }
+}
+
+function header(model) {
+  const facts = (list) => h("dl.facts", {}, list.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
+  return h("header", {}, h("h1", {}, model.title), model.description.split("\n").filter((line) => line.trim()).map((line) => h("p.lead", {}, line)),
+    h("details.same", {}, h("summary", {}, model.facts.slice(0, 3).map(([, text]) => text).join(" · ")), facts(model.facts),
+      model.constants.length > 0 && [h("h2", {}, "The same in every configuration"), facts(model.constants)]));
+}
+
+/** Shows the page in place of what stands without script, of which the help stays. */
+function show(page) {
+  const still = document.getElementById("static");
+  const help = document.getElementById("help");
+  const app = h("main", { id: "app" }, header(page.report.model), page.nav, page.body, page.picked,
+    help && h("details.help", {}, h("summary", {}, "How to read this page"), help));
+  still.replaceWith(app);
+}
+
+function fail(error) {
+  const notice = h("p.notice", { role: "alert" }, `The views of this page could not be made (${error.message}); what stands below is complete.`);
+  document.body.prepend(notice);
+  throw error;
+}
+
+async function start() {
+  const source = embeddedSource();
+  const page = new Page(source, await source.model());
+  show(page);
+  page.draw();
+  state.listen(() => {
+    page.select();
+    page.draw();
+  });
+  addEventListener("beforeprint", () => page.made.forEach((view) => view.element.isConnected && view.charts.forEach((chart) => chart.show())));
+  // What is drawn on canvases has its colours from when it was drawn.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.forget("run"));
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+start().catch(fail);

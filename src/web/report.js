@@ -1,0 +1,199 @@
+// The report's model (share/report/model.schema.json) as columns, records of charts, and rows that a filter keeps.
+
+import { STATES, estimateText } from "./format.js";
+
+export class Report {
+  constructor(model) {
+    this.model = model;
+    this.count = model.configurations.count;
+    this.state = model.configurations.state;
+    this.group = model.configurations.group;
+    this.axes = model.axes.map((axis) => ({
+      ...axis,
+      codes: model.configurations.axes[axis.name],
+      unmeasured: model.unmeasured.axes[axis.name],
+      texts: axis.values.map((value) => (value === null ? "none" : String(value))),
+    }));
+    this.metrics = model.metrics.map((metric) => ({
+      ...metric,
+      heading: metric.unit ? `${metric.title}, ${metric.unit}` : metric.title,
+      estimates: columnsOf(model.configurations.estimates[metric.id], model.configurations.count),
+    }));
+    this.fields = new Map([...this.axes, ...this.metrics].map((column) => [column.field, column]));
+    this.predictions = predictionsOf(model, this.metrics);
+    this.starved = new Set(model.configurations.starved);
+    this.runsOf = Array.from({ length: this.count }, () => []);
+    model.runs.configuration.forEach((configuration, run) => this.runsOf[configuration].push(run));
+    this.labels = Array.from({ length: this.count }, (_, i) => this.labelOf((axis) => axis.codes[i]));
+    this.lower = this.labels.map((label) => label.toLowerCase());
+  }
+
+  reason(i) {
+    return this.model.configurations.reasons[this.model.configurations.reason[i]];
+  }
+
+  /** A coordinate as part of a label: names stand alone, other values after their property. */
+  axisText(axis, code) {
+    const text = code < 0 ? "any" : axis.texts[code];
+    return axis.stands_alone ? text : `${axis.label} ${text}`;
+  }
+
+  labelOf(codeOf, axes = this.axes) {
+    return axes.filter((axis) => codeOf(axis) >= 0).map((axis) => this.axisText(axis, codeOf(axis))).join(" · ");
+  }
+
+  /** Labels of rows by what differs among them, and what they have in common. */
+  labelsAmong(rows, without = []) {
+    const axes = this.axes.filter((axis) => !without.includes(axis));
+    const differ = axes.filter((axis) => rows.some((i) => axis.codes[i] !== axis.codes[rows[0]]));
+    const common = axes.filter((axis) => !differ.includes(axis));
+    return {
+      label: (i) => this.labelOf((axis) => axis.codes[i], differ) || this.labels[i] || "the only configuration",
+      common: rows.length > 1 ? this.labelOf((axis) => axis.codes[rows[0]], common) : "",
+    };
+  }
+
+  estimate(metric, i) {
+    const { value, low, high, n, basis, error, freedom } = metric.estimates;
+    if (value[i] === null || value[i] === undefined) return null;
+    return { value: value[i], low: low[i], high: high[i], n: n[i], basis: basis[i], error: error[i], freedom: freedom[i] };
+  }
+
+  /** The first run of a configuration: what links name it by. */
+  uid(i) {
+    return this.model.runs.uid[this.runsOf[i][0]];
+  }
+
+  configurationOf(uid) {
+    const run = this.model.runs.uid.indexOf(uid);
+    return run < 0 ? -1 : this.model.runs.configuration[run];
+  }
+
+  /** What charts read of a configuration. */
+  record(i) {
+    const record = { i, label: this.labels[i], state: this.state[i], group: this.group[i] };
+    for (const axis of this.axes) {
+      record[axis.field] = axis.codes[i] < 0 ? "none" : axis.values[axis.codes[i]] ?? "none";
+    }
+    for (const { field, estimates } of this.metrics) {
+      record[field] = estimates.value[i];
+      record[`${field}_low`] = estimates.low[i];
+      record[`${field}_high`] = estimates.high[i];
+    }
+    return record;
+  }
+
+  /** Lines about a configuration, for tips. */
+  describe(i) {
+    const lines = [this.labels[i]];
+    if (this.state[i] !== "valid") return [...lines, `${STATES[this.state[i]]}: ${this.reason(i)}`];
+    for (const metric of this.metrics.slice(0, 5)) {
+      const estimate = this.estimate(metric, i);
+      if (estimate) lines.push(`${metric.title}: ${estimateText(estimate, metric.unit)}`);
+    }
+    if (this.starved.has(i)) lines.push("waited for processors: slower than the machine");
+    return lines;
+  }
+}
+
+/** A column in which nothing is known stands as null. */
+function columnsOf(estimates, count) {
+  const nothing = new Array(count).fill(null);
+  return Object.fromEntries(Object.entries(estimates).map(([name, column]) => [name, column ?? nothing]));
+}
+
+/** What experiments foretell, and the step times that the other batch sizes do. */
+function predictionsOf(model, metrics) {
+  const list = model.predictions.map((prediction) => ({ ...prediction, better: "" }));
+  const steps = metrics.find(({ id }) => id === "step_seconds");
+  if (steps && model.lines.foretold.step_seconds.some((value) => value !== null)) {
+    list.push({
+      title: "Step time, from the other batch sizes", unit: "s", measured: steps.estimates.value,
+      text: "Each point by the line through the other batch sizes of its series, so that it never foretells itself.",
+      predicted: model.lines.foretold.step_seconds,
+    });
+  }
+  return list.map((prediction, i) => ({
+    ...prediction, field: `p${i}`,
+    measured_title: `measured, ${prediction.unit}`, predicted_title: `predicted, ${prediction.unit}`,
+  }));
+}
+
+/** A filter out of the address: what each axis, state and number may be, and a text. */
+export function readFilter(state) {
+  const filter = { axes: new Map(), states: null, ranges: new Map(), text: state.get("q").trim().toLowerCase() };
+  for (const key of state.keys("f.")) filter.axes.set(key.slice(2), new Set(splitList(state.get(key))));
+  if (state.get("s")) filter.states = new Set(state.get("s").split(","));
+  for (const key of state.keys("r.")) {
+    const [low, high] = state.get(key).split("..").map(Number);
+    if (Number.isFinite(low) && Number.isFinite(high)) filter.ranges.set(key.slice(2), [low, high]);
+  }
+  return filter;
+}
+
+// Values may hold commas.
+export const joinList = (texts) => texts.map(encodeURIComponent).join(",");
+export const splitList = (text) => text.split(",").map((part) => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+});
+
+/** One test a part of the filter: [key, keeps(i)]. */
+function testsOf(report, filter) {
+  const tests = [];
+  for (const [field, allowed] of filter.axes) {
+    const axis = report.fields.get(field);
+    if (!axis?.texts) continue;
+    const keeps = Uint8Array.from(axis.texts, (text) => (allowed.has(text) ? 1 : 0));
+    tests.push([field, (i) => axis.codes[i] >= 0 && keeps[axis.codes[i]] === 1]);
+  }
+  if (filter.states) tests.push(["s", (i) => filter.states.has(report.state[i])]);
+  for (const [field, [low, high]] of filter.ranges) {
+    const column = report.fields.get(field);
+    if (!column) continue;
+    const values = column.estimates ? column.estimates.value : column.codes.map((code) => column.values[code] ?? null);
+    tests.push([`r.${field}`, (i) => values[i] !== null && values[i] >= low && values[i] <= high]);
+  }
+  const words = filter.text.split(/\s+/).filter(Boolean);
+  if (words.length) {
+    tests.push(["q", (i) => words.every((word) => report.lower[i].includes(word) || report.state[i].includes(word))]);
+  }
+  return tests;
+}
+
+/**
+ * The rows that a filter keeps, and for each axis and the states how many it would keep of each value if they were not
+ * filtered by: counts of a value are those of a click on it.
+ */
+export function select(report, filter) {
+  const tests = testsOf(report, filter);
+  const rows = [];
+  const counts = new Map(report.axes.map((axis) => [axis.field, new Uint32Array(axis.values.length)]));
+  const states = Object.fromEntries(Object.keys(STATES).map((name) => [name, 0]));
+  for (let i = 0; i < report.count; ++i) {
+    let failed = null;
+    let failures = 0;
+    for (const [key, keeps] of tests) {
+      if (!keeps(i)) {
+        failed = key;
+        if (++failures > 1) break;
+      }
+    }
+    if (failures > 1) continue;
+    if (failures === 0) rows.push(i);
+    for (const axis of report.axes) {
+      if ((failures === 0 || failed === axis.field) && axis.codes[i] >= 0) counts.get(axis.field)[axis.codes[i]] += 1;
+    }
+    if (failures === 0 || failed === "s") states[report.state[i]] += 1;
+  }
+  return { rows, counts, states, isAll: tests.length === 0 };
+}
+
+/** The rows without the parts of the filter that `fields` brush over. */
+export function selectWithout(report, filter, fields) {
+  const ranges = new Map([...filter.ranges].filter(([field]) => !fields.includes(field)));
+  return ranges.size === filter.ranges.size ? null : select(report, { ...filter, ranges }).rows;
+}

@@ -1,0 +1,44 @@
+// What was foretold beside what was measured, here and by others.
+
+import { chipsOf } from "../filters.js";
+import { h, replace } from "../dom.js";
+import { count, readable } from "../format.js";
+import { state } from "../state.js";
+import { Table } from "../table.js";
+
+function summary(prediction, rows) {
+  const off = rows.filter((i) => prediction.measured[i] && prediction.predicted[i] !== null)
+    .map((i) => 100 * (prediction.predicted[i] / prediction.measured[i] - 1)).sort((a, b) => Math.abs(a) - Math.abs(b));
+  if (off.length === 0) return null;
+  const mean = off.reduce((total, value) => total + value, 0) / off.length;
+  const middle = Math.abs(off[Math.floor(off.length / 2)]);
+  return h("p.lead", {}, `${count(off.length, "configuration")}: half are off by ${readable(middle)} % or less, the worst by ${readable(off.at(-1))} %; on average ${mean >= 0 ? "+" : "−"}${readable(Math.abs(mean))} %.`);
+}
+
+function published(report) {
+  return report.model.published.map((table) => h("div", {}, h("h2", {}, table.title), h("p.note", {}, table.note),
+    h("div.scroll", { role: "region", "aria-label": table.title, tabindex: "0" }, h("table.grid", {},
+      h("thead", {}, h("tr", {}, table.columns.map((column, i) => h(i ? "th.n" : "th", { scope: "col" }, column)))),
+      h("tbody", {}, table.rows.map((row) => h("tr", {}, row.map((cell, i) => h(i ? "td.n" : "td.series", {}, cell)))))))));
+}
+
+export function predicted(report, page) {
+  const any = report.predictions.length > 0;
+  const charts = any ? page.chartsOf("predicted") : [];
+  const chosen = () => report.predictions.find(({ field }) => field === state.get("predicted.what")) ?? report.predictions[0];
+  const [chips, words] = [h("div", {}), h("div", {})];
+  const table = any && new Table(report, { group: report.predictions[0].field, caption: "Foretold and measured" });
+  return {
+    element: h("div.view", {}, chips, !any && h("p.empty", {}, "Nothing here was foretold: it takes a memory forecast, or three batch sizes of a series."),
+      words, h("div.charts", {}, charts.map(({ element }) => element)), table && table.element, published(report)),
+    charts,
+    update() {
+      replace(chips, chipsOf(report, page.selection));
+      if (!any) return;
+      const prediction = chosen();
+      replace(words, h("p.note", {}, prediction.text), summary(prediction, page.selection.rows));
+      table.fallback = prediction.field;
+      table.update(page.selection.rows.filter((i) => prediction.measured[i] !== null && prediction.predicted[i] !== null));
+    },
+  };
+}

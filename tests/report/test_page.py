@@ -1,0 +1,487 @@
+"""The report's page in Debian's Chromium: its views, what the address says of them, by mouse, by keyboard, on paper."""
+
+import csv
+import io
+import json
+import re
+import urllib.parse
+
+import jsonschema
+import pytest
+from conftest import NODE_MODULES
+
+VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
+SAMPLES = [
+    "demo",
+    "mixed",
+    "many",
+    "one",
+    "none",
+    "none_valid",
+    "long_names",
+    "repeated",
+    "two_hosts",
+    "vit",
+    "hostile",
+]
+MIB = 1 << 20
+
+
+@pytest.fixture
+def page_of(read, samples):
+    def opened(name, address="", **options):
+        return read((samples / f"{name}.html").as_uri() + (f"#{address}" if address else ""), **options)
+
+    return opened
+
+
+def model_of(samples, name):
+    return json.loads((samples / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def choice(figure, label):
+    return figure.locator(".choice", has=figure.page.get_by_text(label, exact=True)).locator("select")
+
+
+def charts_of(samples, name, view):
+    return [chart["id"] for chart in model_of(samples, name)["charts"] if chart["view"] == view]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_view_of_every_report_stands(page_of, samples, name):
+    reader = page_of(name)
+    for view in VIEWS:
+        reader.go(view)
+        reader.see_all()
+        assert reader.page.locator("nav [aria-current=page]").inner_text().lower() == view
+        assert len(reader.text("#body").strip()) > 20, f"{view} is empty"
+        assert reader.page.evaluate("document.documentElement.scrollWidth") <= 1280, view
+        assert reader.page.title() != "owned"
+
+
+def test_every_chart_is_drawn(page_of, samples):
+    reader = page_of("vit")
+    for view in ["overview", "explore", "scaling", "predicted", "compare"]:
+        reader.go(view)
+        reader.see_all()
+        charts = charts_of(samples, "vit", view)
+        assert charts
+        for chart in charts:
+            marks = reader.count(
+                f"#{chart} svg .mark-symbol path, #{chart} svg .mark-rect path, #{chart} svg .mark-rule line"
+            )
+            assert marks > 5, chart
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing(page_of, view, dark):
+    for name in ["vit", "mixed"] if not dark else ["mixed"]:
+        reader = page_of(name, view, dark=dark)
+        reader.see_all()
+        found = reader.axe()
+        assert found == [], json.dumps(found, indent=1)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ["mixed", "long_names", "vit", "two_hosts", "hostile"])
+def test_a_phone_is_wide_enough(page_of, name, view):
+    reader = page_of(name, view, width=390)
+    reader.see_all()
+    wide = reader.page.evaluate(
+        "[...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll, .plot, nav ul') &&"
+        " e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + '.' + e.className)"
+    )
+    assert reader.page.evaluate("document.documentElement.scrollWidth") <= 390, wide
+    assert wide == []
+
+
+def test_a_report_of_many_points_is_no_scroll(page_of):
+    reader = page_of("vit")
+    reader.see_all()
+    assert reader.page.evaluate("document.documentElement.scrollHeight") <= 6000
+
+
+def test_a_small_report_is_a_small_file(samples):
+    assert (samples / "demo.html").stat().st_size < 1.5 * MIB
+
+
+def test_the_file_loads_nothing(samples, read):
+    reader = read((samples / "demo.html").as_uri())
+    assert reader.page.evaluate("performance.getEntriesByType('resource').length") == 0
+
+
+# What the address says
+
+
+def test_filters_by_address_are_filters_by_hand(page_of):
+    by_address = page_of("vit", "explore?f.a_plugin=gemini,torch_ddp&f.a_batch_size=8")
+    by_hand = page_of("vit", "explore")
+    total = by_hand.rows()
+    for label in ["gemini", "torch_ddp"]:
+        by_hand.page.get_by_role("group", name="plugin").get_by_label(re.compile(f"^{label}\\s*\\d")).check()
+    by_hand.page.get_by_role("group", name="batch size").get_by_label(re.compile(r"^8\s*\d")).check()
+    by_hand.settle()
+    assert by_hand.rows() == by_address.rows() == 12 < total
+    assert by_hand.address == by_address.address
+    by_hand.page.get_by_role("button", name="remove plugin: gemini, torch_ddp").click()
+    by_hand.settle()
+    assert by_hand.address == "#explore?f.a_batch_size=8"
+    by_hand.page.get_by_role("button", name="Show all").click()
+    by_hand.settle()
+    assert by_hand.rows() == total and by_hand.address == "#explore"
+
+
+def test_counts_of_facets_are_what_a_click_shows(page_of):
+    reader = page_of("vit", "explore?f.a_plugin=gemini")
+    item = reader.page.get_by_role("group", name="precision").get_by_role("listitem").filter(has_text="bf16")
+    count = int(item.locator(".count").inner_text())
+    item.get_by_role("checkbox").check()
+    reader.settle()
+    assert reader.rows() == count
+
+
+def test_states_are_a_filter(page_of, samples):
+    counts = model_of(samples, "vit")["counts"]
+    reader = page_of("vit")
+    reader.page.get_by_role("link", name="out of memory").click()
+    reader.settle()
+    assert reader.address == "#explore?s=out_of_memory"
+    assert reader.rows() == counts["out_of_memory"]
+    assert set(reader.page.locator("tbody .badge").all_inner_texts()) == {"out of memory"}
+
+
+def test_a_search_is_a_filter_and_keeps_the_cursor(page_of):
+    reader = page_of("many", "explore")
+    search = reader.page.get_by_role("searchbox")
+    search.press_sequentially("lora 512 mistral")
+    reader.settle()
+    assert reader.rows() == 5
+    assert search.evaluate("(e) => e === document.activeElement")
+    assert urllib.parse.unquote_plus(reader.address) == "#explore?q=lora 512 mistral"
+
+
+def test_a_brush_keeps_what_it_covers_everywhere(page_of):
+    reader = page_of("vit", "explore?scatter.x=m_peak_tensor_memory")
+    total = reader.rows()
+    plot = reader.page.locator("#scatter svg").bounding_box()
+    mouse = reader.page.mouse
+    mouse.move(plot["x"] + plot["width"] * 0.3, plot["y"] + plot["height"] * 0.3)
+    mouse.down()
+    mouse.move(plot["x"] + plot["width"] * 0.6, plot["y"] + plot["height"] * 0.55, steps=6)
+    mouse.up()
+    reader.page.wait_for_function("() => location.hash.includes('r.m_throughput=')")
+    reader.settle()
+    assert 0 < reader.rows() < total
+    low, high = re.search(r"r\.m_throughput=([\d.]+)\.\.([\d.]+)", reader.address).groups()
+    shown = [
+        float(cell.split()[0]) for cell in reader.page.locator("tbody tr:not(.space) td:nth-child(7)").all_inner_texts()
+    ]
+    assert all(float(low) * 0.99 <= value <= float(high) * 1.01 for value in shown)
+    again = page_of("vit", reader.address[1:])
+    assert again.rows() == reader.rows()
+
+
+def test_choices_of_charts_are_in_the_address(page_of):
+    reader = page_of("vit", "overview?pareto.x=m_step_seconds&heat_map.value=m_peak_tensor_memory")
+    figure = reader.page.get_by_role("figure", name="Any two targets")
+    assert choice(figure, "across").input_value() == "m_step_seconds"
+    assert "Median step time, s" in figure.locator("svg").inner_html()
+    choice(figure, "up").select_option("m_peak_resident_memory")
+    reader.settle()
+    assert "pareto.y=m_peak_resident_memory" in reader.address
+    assert "Peak resident memory, GiB" in figure.locator("svg").inner_html()
+
+
+def test_views_are_steps_of_the_history(page_of):
+    reader = page_of("vit")
+    reader.page.get_by_role("link", name="Scaling").click()
+    reader.page.get_by_role("link", name="Run", exact=True).click()
+    assert reader.address.startswith("#run")
+    reader.page.go_back()
+    reader.settle()
+    assert reader.page.locator("nav [aria-current=page]").inner_text() == "Scaling"
+
+
+def test_what_is_picked_stands_out_in_every_view_and_leads_to_its_run(page_of):
+    reader = page_of("vit", "explore")
+    reader.page.locator("tbody tr:not(.space)").nth(3).locator("td").nth(1).click()
+    reader.settle()
+    assert reader.count("tr.picked") == 1
+    assert re.search(r"pick=[0-9a-f]{32}", reader.address)
+    label = reader.page.locator(".picked strong").inner_text()
+    reader.go("overview?" + reader.address.partition("?")[2])
+    assert reader.page.locator(".picked strong").inner_text() == label
+    reader.page.get_by_role("link", name="Its run").click()
+    reader.settle()
+    assert label in reader.page.get_by_role("region", name="The run").locator("h2").inner_text()
+
+
+def test_nonsense_in_an_address_does_no_harm(page_of):
+    for address in [
+        "nowhere?f.x=1",
+        "explore?f.a_plugin=%&r.m_throughput=a..b&r.=&sort=zzz&columns=zzz",
+        "run?run=zzz&pick=zzz",
+        "compare?by=zzz&a=1&b=2",
+        "overview?pareto.x=%3Cscript%3E",
+    ]:
+        reader = page_of("vit", address)
+        assert len(reader.text("#body")) > 50, address
+
+
+# The views
+
+
+def test_the_front_is_that_of_the_model(page_of, samples):
+    model = model_of(samples, "vit")
+    (front,) = [
+        f["configurations"] for f in model["fronts"] if (f["x"], f["y"]) == ("throughput", "peak_tensor_memory")
+    ]
+    reader = page_of("vit")
+    opaque = reader.page.locator("#pareto svg g.mark-symbol.role-mark path[opacity='1']").count()
+    assert opaque == len(front)
+
+
+def test_every_cell_of_the_space_says_what_became_of_it(page_of, samples):
+    counts = model_of(samples, "vit")["counts"]
+    reader = page_of("vit")
+    reader.see_all()
+    texts = reader.page.locator("#heat_map svg .mark-text.role-mark text").all_text_contents()
+    assert texts.count("OOM") == counts["out_of_memory"] == 22
+    assert texts.count("rule") == counts["invalid"] == 18
+    assert texts.count("failed") == counts["failed"] == 3
+    assert texts.count("–") == counts["missing"] == 29
+    assert len(texts) == 378
+
+
+def test_machines_have_rankings_of_their_own(page_of):
+    reader = page_of("two_hosts")
+    headers = reader.page.locator(
+        "#ranking svg .role-column-title text, #ranking svg .role-title text, #ranking svg .column_header text"
+    )
+    texts = " ".join(reader.page.locator("#ranking svg text").all_text_contents())
+    assert "host laptop" in texts and "host workbench" in texts, headers.all_text_contents()
+
+
+def test_a_line_through_two_points_says_so(page_of):
+    reader = page_of("demo", "scaling")
+    assert reader.page.get_by_role("region", name="Lines", exact=True).get_by_text("two points").count() == 4
+    dotted = reader.page.locator("#step_cost svg .mark-line path[stroke-dasharray='2,4']")
+    assert dotted.count() == 4
+    assert page_of("vit", "scaling").page.get_by_text("two points", exact=True).count() == 0
+
+
+def test_a_comparison_is_that_of_the_finding(page_of, samples):
+    """What the page computes for a reader's choice is what the program found."""
+    for name in ["two_hosts", "repeated", "vit"]:
+        for finding in model_of(samples, name)["findings"]["list"]:
+            comparison = finding["comparison"]
+            if comparison is None:
+                continue
+            reader = page_of(name, f"compare?by=a_{comparison['axis']}&a={comparison['from']}&b={comparison['to']}")
+            row = reader.page.get_by_role("row").filter(has_text="Throughput").first.inner_text().split("\t")
+            assert f"gives {row[1]} the throughput" in finding["headline"]
+            if finding["p"] is not None:
+                assert f"95 % interval {row[2]}" in finding["detail"]
+                assert row[4] in ["clear", "clear in these runs", "within the noise"]
+
+
+def test_few_repeats_are_warned_of(page_of):
+    assert "Repeats are few: a side has 1 run" in page_of("two_hosts", "compare?by=a_host").text()
+    assert "Repeats are few" not in page_of("repeated", "compare?by=a_method").text()
+
+
+def test_two_runs_show_only_what_differs(page_of, samples):
+    uids = model_of(samples, "mixed")["runs"]["uid"]
+    reader = page_of("mixed", f"compare?by=run&a={uids[0]}&b={uids[1]}")
+    values = reader.page.get_by_role("region", name="Values that differ").first.inner_text()
+    assert "real_tokens_per_second" in values and "is_valid" not in values
+
+
+def test_a_run_has_lanes_curves_and_values(page_of, samples):
+    model = model_of(samples, "vit")
+    (uid, lanes), *_ = model["runs"]["lanes"].items()
+    reader = page_of("vit", f"run?run={uid}")
+    reader.see_all()
+    sums = reader.page.get_by_role("region", name="Sums of phases").inner_text()
+    assert "forward" in sums and "load" in sums
+    assert sums.count("\n") >= len(lanes["ranks"])
+    assert reader.count(".lanes canvas") == 1 and reader.count(".uplot canvas") >= 2
+    inked = reader.page.evaluate(
+        "() => { const c = document.querySelector('.lanes canvas'); const d = c.getContext('2d')"
+        ".getImageData(80, 10, 300, 10).data; return new Set(Array.from({length: 300}, (_, i) => d.slice(4 * i, 4 * i + 3).join())).size }"
+    )
+    assert inked >= 3, "phases have colours"
+    assert "images_per_second" in reader.page.get_by_role("region", name="Values", exact=True).inner_text()
+
+
+def test_predictions_have_their_error(page_of):
+    reader = page_of("vit", "predicted")
+    assert re.search(r"\d+ configurations: half are off by [\d.]+ % or less", reader.text())
+    choice(reader.page.get_by_role("figure", name="Predicted against measured"), "of").select_option("p1")
+    reader.settle()
+    assert "never foretells itself" in reader.text()
+    assert "Nothing here was foretold" in page_of("one", "predicted").text()
+
+
+# The table
+
+
+def test_ten_thousand_rows_are_few_elements(page_of):
+    reader = page_of("ten_thousand", "explore")
+    assert reader.rows() == 10_000
+    assert reader.count("tbody tr") < 120
+    reader.page.evaluate("document.querySelector('.scroll.tall').scrollTop = 1e9")
+    reader.settle()
+    assert reader.page.locator("tbody tr:not(.space) a").last.inner_text() == "10000"
+
+
+def test_the_table_sorts_and_what_has_no_value_stays_last(page_of):
+    reader = page_of("mixed", "explore")
+    button = reader.page.get_by_role("button", name="throughput")
+    heading = reader.page.locator("th", has=button)
+
+    def numbers():
+        return reader.page.locator("tbody td:nth-child(6)").all_inner_texts()
+
+    button.click()
+    reader.settle()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    up = [float(text.split()[0].replace(",", "")) for text in numbers()[:6]]
+    assert up == sorted(up) and numbers()[6:] == ["–", "–"]
+    button.click()
+    reader.settle()
+    assert reader.address.endswith("sort=-m_throughput")
+    assert [float(text.split()[0].replace(",", "")) for text in numbers()[:6]] == up[::-1]
+    assert numbers()[6:] == ["–", "–"]
+
+
+def test_columns_of_parts_are_a_choice(page_of):
+    reader = page_of("vit", "explore?columns=memory")
+    assert "parameters" in reader.page.locator("thead").inner_text()
+    reader.page.locator(".table .tools").get_by_label("columns").select_option("time")
+    reader.settle()
+    assert "exposed" in reader.page.locator("thead").inner_text()
+
+
+def test_the_rows_in_sight_are_saved_exactly(page_of, samples):
+    reader = page_of("vit", "explore?f.a_plugin=gemini&f.a_batch_size=8&sort=-m_throughput")
+    with reader.page.expect_download() as download:
+        reader.page.get_by_role("button", name="Save as CSV").click()
+    rows = list(csv.DictReader(io.StringIO(open(download.value.path(), newline="").read())))
+    assert len(rows) == reader.rows() == 6
+    exact = model_of(samples, "vit")["configurations"]["estimates"]["throughput"]["value"]
+    assert [float(row["throughput, images/s"]) for row in rows] == [exact[int(row["#"]) - 1] for row in rows]
+
+
+def test_charts_are_saved_as_vega_lite(page_of, samples):
+    schema = json.loads((NODE_MODULES / "vega-lite/build/vega-lite-schema.json").read_text())
+    reader = page_of("vit")
+    for view in ["overview", "explore", "scaling", "predicted", "compare"]:
+        reader.go(view)
+        reader.see_all()
+        for chart in charts_of(samples, "vit", view):
+            with reader.page.expect_download() as download:
+                reader.page.locator(f"#{chart} button.save").click()
+            spec = json.loads(open(download.value.path()).read())
+            assert spec["data"]["values"] and "var(--" not in json.dumps(spec)
+            kind = "Facet" if "facet" in spec else "Layer" if "layer" in spec else "Unit"
+            validator = jsonschema.Draft7Validator(schema | {"$ref": f"#/definitions/TopLevel{kind}Spec"})
+            error = jsonschema.exceptions.best_match(validator.iter_errors(spec))
+            assert error is None, (chart, error.json_path, error.message[:500])
+
+
+# By keyboard, in the dark, on paper, without script
+
+
+def test_everything_is_reached_by_keyboard(page_of):
+    reader = page_of("mixed")
+    page = reader.page
+    press = page.keyboard.press
+    page.get_by_role("link", name="Overview").focus()
+    press("Tab")
+    press("Enter")
+    reader.settle()
+    assert reader.address == "#explore"
+    page.get_by_role("group", name="method").get_by_role("checkbox").first.focus()
+    press("Space")
+    reader.settle()
+    assert reader.address == "#explore?f.a_method=full"
+    assert page.evaluate("document.activeElement.type") == "checkbox", "the cursor stays where it was"
+    page.get_by_role("button", name="throughput").focus()
+    press("Enter")
+    reader.settle()
+    assert "sort=m_throughput" in reader.address
+    page.get_by_role("link", name=re.compile("^run of configuration")).first.focus()
+    press("Enter")
+    reader.settle()
+    assert reader.address.startswith("#run?")
+
+
+def luminance(color):
+    """Relative luminance of "rgb(r, g, b)" as WCAG 2.2 defines it."""
+    channels = [int(number) / 255 for number in re.findall(r"\d+", color)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_dark_is_dark_in_charts_too(page_of):
+    for dark in [False, True]:
+        reader = page_of("vit", dark=dark)
+        paper, ink, label = reader.page.evaluate(
+            "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
+            " getComputedStyle(document.querySelector('#pareto svg .role-axis-label text')).fill]"
+        )
+        assert (luminance(paper) < 0.1) == dark
+        for color in [ink, label]:
+            high, low = sorted((luminance(paper), luminance(color)), reverse=True)
+            assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_paper_has_every_chart_and_row_in_light(page_of):
+    reader = page_of("many", "explore", dark=True)
+    reader.page.emulate_media(media="print", color_scheme="dark")
+    reader.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    reader.settle()
+    assert luminance(reader.page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
+    assert reader.count("tbody tr:not(.space)") == 200
+    assert reader.count("figure.chart svg") >= 3
+    assert not reader.page.get_by_role("navigation").is_visible()
+    pdf = reader.page.pdf()
+    assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
+
+
+def test_without_script_everything_that_matters_can_be_read(samples, read):
+    reader = read((samples / "vit.html").as_uri(), java_script_enabled=False)
+    page = reader.page
+    assert page.get_by_role("heading", level=1).inner_text() == "Sample: vit"
+    assert "Fastest: low_level_zero" in page.inner_text("body")
+    table = page.get_by_role("region", name="Results")
+    assert table.get_by_role("row").count() == 350 and table.is_visible()
+    assert page.get_by_role("heading", name="What a step costs").is_visible()
+    assert "Published by others" in page.inner_text("body")
+
+
+def test_a_page_whose_views_cannot_be_made_is_not_empty(samples, read, tmp_path):
+    text = (samples / "mixed.html").read_text(encoding="utf-8")
+    broken = re.sub(r'"axes":\[\{"baseline"', '"axes":[null,{"baseline"', text, count=1)
+    assert broken != text
+    (tmp_path / "broken.html").write_text(broken, encoding="utf-8")
+    reader = read("about:blank", java_script_enabled=False)
+    context = reader.page.context.browser.new_context()
+    page = context.new_page()
+    page.goto((tmp_path / "broken.html").as_uri())
+    page.get_by_role("alert").wait_for()
+    assert "could not be made" in page.get_by_role("alert").inner_text()
+    assert "Fastest: " in page.inner_text("body")
+    context.close()
+
+
+def test_names_never_become_markup(page_of, samples):
+    reader = page_of("hostile")
+    for view in VIEWS:
+        reader.go(view)
+        reader.see_all()
+        assert reader.count("#app img, #app script, #app b") == 0
+    assert reader.page.title() == "Sample: hostile"
+    assert "<img src=x" in reader.page.evaluate("document.body.textContent")
