@@ -3,55 +3,83 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
 #include "base/files.h"
-#include "base/json.h"
-#include "engine/model/safetensors_header.h"
+#include "checkpoint/safetensors/safetensors_header.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
 namespace {
 
-/// Tensor data begins at a multiple of this, so that vector loads of mapped weights cross no cache line needlessly.
-constexpr size_t kDataAlignment = 64;
+using checkpoint::DType;
 
-std::string build_header(const std::vector<NamedTensor>& tensors) {
-  nlohmann::ordered_json header;
-  header["__metadata__"] = {{"format", "pt"}};
-  size_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
-    header[name] = {{"dtype", safetensors_dtype_name(tensor.scalar_type())},
-                    {"shape", tensor.sizes().vec()},
-                    {"data_offsets", {offset, offset + tensor.nbytes()}}};
-    offset += tensor.nbytes();
+constexpr std::pair<DType, at::ScalarType> kScalarTypes[] = {
+    {DType::kFloat64, at::kDouble},
+    {DType::kFloat32, at::kFloat},
+    {DType::kFloat16, at::kHalf},
+    {DType::kBFloat16, at::kBFloat16},
+    {DType::kInt64, at::kLong},
+    {DType::kInt32, at::kInt},
+    {DType::kInt16, at::kShort},
+    {DType::kInt8, at::kChar},
+    {DType::kUInt64, at::kUInt64},
+    {DType::kUInt32, at::kUInt32},
+    {DType::kUInt16, at::kUInt16},
+    {DType::kUInt8, at::kByte},
+    {DType::kBool, at::kBool},
+    {DType::kComplex64, at::kComplexFloat},
+    {DType::kFloat8E4M3Fn, at::kFloat8_e4m3fn},
+    {DType::kFloat8E4M3FnUz, at::kFloat8_e4m3fnuz},
+    {DType::kFloat8E5M2, at::kFloat8_e5m2},
+    {DType::kFloat8E5M2FnUz, at::kFloat8_e5m2fnuz},
+    {DType::kFloat8E8M0Fnu, at::kFloat8_e8m0fnu},
+    {DType::kFloat4E2M1FnX2, at::kFloat4_e2m1fn_x2},
+};
+
+DType dtype_of(at::ScalarType type) {
+  const auto* row = std::ranges::find(kScalarTypes, type, &std::pair<DType, at::ScalarType>::second);
+  if (row == std::end(kScalarTypes)) {
+    throw StatusError(
+        Status::Internal(fmt::format("cannot write dtype {} to a safetensors file", c10::toString(type))));
   }
-  std::string text = header.dump();
-  const size_t begin = sizeof(uint64_t) + text.size();
-  text.append((kDataAlignment - begin % kDataAlignment) % kDataAlignment, ' ');
-  return text;
+  return row->first;
 }
 
-std::string little_endian(uint64_t value) {
-  std::string bytes(sizeof(value), '\0');
-  for (char& byte : bytes) {
-    byte = static_cast<char>(value & 0xff);
-    value >>= 8;
+TensorEntry entry_of(checkpoint::SafetensorsEntry entry) {
+  const auto* row = std::ranges::find(kScalarTypes, entry.dtype, &std::pair<DType, at::ScalarType>::first);
+  return {std::move(entry.name), row->second, std::move(entry.shape), static_cast<size_t>(entry.begin),
+          static_cast<size_t>(entry.end)};
+}
+
+std::string build_head(const std::vector<NamedTensor>& tensors) {
+  std::vector<checkpoint::SafetensorsEntry> entries;
+  for (const auto& [name, tensor] : tensors) {
+    entries.push_back({.name = name, .dtype = dtype_of(tensor.scalar_type()), .shape = tensor.sizes().vec()});
   }
-  return bytes;
+  return value_or_throw(checkpoint::MakeSafetensorsHead(entries, {{"format", "pt"}}));
 }
 
 }  // namespace
+
+std::string safetensors_dtype_name(at::ScalarType dtype) {
+  return std::string(checkpoint::InfoOf(dtype_of(dtype)).safetensors);
+}
 
 SafetensorsFile SafetensorsFile::open(const std::string& path) {
   SafetensorsFile file;
   file.path_ = path;
   file.pages_ = MappedPages::open(path);
-  SafetensorsHeader header = parse_safetensors_header(file.pages_->text(), path);
-  file.entries_ = std::move(header.entries);
+  const std::string_view text = file.pages_->text();
+  checkpoint::SafetensorsHeader header =
+      value_or_throw(checkpoint::ParseSafetensorsHeader(text, static_cast<int64_t>(text.size()), path));
+  for (checkpoint::SafetensorsEntry& entry : header.entries) {
+    std::string name = entry.name;
+    file.entries_.emplace(std::move(name), entry_of(std::move(entry)));
+  }
   file.metadata_ = std::move(header.metadata);
   return file;
 }
@@ -75,10 +103,9 @@ at::Tensor SafetensorsFile::tensor(const TensorEntry& entry) const {
 }
 
 AtomicFile stage_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
-  const std::string header = build_header(tensors);
+  const std::string head = build_head(tensors);
   AtomicFile file = value_or_throw(AtomicFile::Create(path));
-  throw_if_error(file.Write(little_endian(header.size())));
-  throw_if_error(file.Write(header));
+  throw_if_error(file.Write(head));
   for (const auto& [name, tensor] : tensors) {
     const at::Tensor dense = tensor.detach().cpu().contiguous();
     throw_if_error(

@@ -1,9 +1,10 @@
-// The safetensors format: u64 little-endian header length, a JSON header {name: {dtype, shape, data_offsets}} padded
-// with spaces, then the tensors' bytes without holes (https://github.com/huggingface/safetensors#format).
+// Weights in safetensors files (checkpoint/safetensors/safetensors_header.h), mapped.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,9 +15,20 @@
 #include "base/files.h"
 #include "engine/model/causal_lm.h"
 #include "engine/model/mapped_pages.h"
-#include "engine/model/safetensors_header.h"
 
 namespace assay::engine {
+
+/// Where one tensor stands in a file.
+struct TensorEntry {
+  std::string name;
+  at::ScalarType dtype = at::kFloat;
+  std::vector<int64_t> shape;
+  size_t begin = 0;  ///< bytes from the start of the file
+  size_t end = 0;
+};
+
+/// "BF16" and so on; throws StatusError for a dtype that the format has no name for.
+std::string safetensors_dtype_name(at::ScalarType dtype);
 
 /// A mapped safetensors file whose header has been checked in full: every tensor lies inside the file, none overlaps
 /// another, every byte belongs to one, and each length is what dtype and shape say. Cheap to copy; the mapping lives as

@@ -132,8 +132,8 @@ TEST_F(SafetensorsTest, RefusesLengthsThatDoNotFitTheShape) {
 }
 
 TEST_F(SafetensorsTest, RefusesUnknownDtypes) {
-  EXPECT_THAT(error_of(R"({"a":{"dtype":"F4","shape":[2],"data_offsets":[0,1]}})", 1),
-              HasSubstr("tensor 'a' has the unknown dtype 'F4'"));
+  EXPECT_THAT(error_of(R"({"a":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}})", 3),
+              HasSubstr("tensor 'a' has the unknown dtype 'F6_E2M3'"));
   EXPECT_THAT(error_of(R"({"a":{"shape":[2],"data_offsets":[0,1]}})", 1), HasSubstr("tensor 'a' has no dtype"));
 }
 
