@@ -42,7 +42,7 @@ Status CheckExpanded(const State& state) {
 
 /// Files of data and what is to be published after them.
 struct Laid {
-  std::vector<NamedLayout> files{};
+  std::vector<FileToSave> files{};
   FileLayout pointer{};
   nlohmann::json structure{};
 };
@@ -77,7 +77,9 @@ Result<Manifest> WriteSafetensors(const Checkpoint& from, const Place& to, const
     ASSAY_ASSIGN_OR_RETURN(SafetensorsLayout layout, LayOutSafetensors(from.state, of_save));
     Laid laid;
     if (sharded) {
-      laid.files = std::move(layout.files);
+      for (NamedLayout& file : layout.files) {
+        laid.files.push_back({file.name, [shard = std::move(file.layout)] { return shard; }});
+      }
       laid.pointer.AddText(std::move(layout.index));
     } else {
       laid.pointer = std::move(layout.files.front().layout);
@@ -86,37 +88,26 @@ Result<Manifest> WriteSafetensors(const Checkpoint& from, const Place& to, const
   });
 }
 
-Result<std::vector<NamedLayout>> LayOutRanks(const SavePlan& plan, const SharedState& shared) {
-  std::vector<NamedLayout> files;
-  for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
-    for (const PlannedFile& file : plan.ranks[rank]) {
-      ASSAY_ASSIGN_OR_RETURN(FileLayout layout, LayOutFile(file, shared.holdings[rank], shared.contents[rank]));
-      files.push_back({file.name, std::move(layout)});
-    }
-  }
-  return files;
-}
-
 Result<Manifest> WriteDcp(const Checkpoint& from, const Place& to, const ConvertOptions& options,
                           const SaveOptions& save_options) {
   ASSAY_ASSIGN_OR_RETURN(const SharedState shared, ShareOut(from.state, options.ranks, options.sharing));
-  SavePlanOptions plan_options = {.prefix = options.prefix,
-                                  .files_per_rank = options.files_per_rank,
-                                  .to_lowest_rank = options.to_lowest_rank,
-                                  .page_bytes = options.alignment,
-                                  .checkpoint_id = to.uri()};
-  // What cannot be planned is refused before anything is looked at.
-  ASSAY_RETURN_IF_ERROR(PlanSave(shared.holdings, plan_options).status());
+  const SavePlanOptions plan_options = {.prefix = options.prefix,
+                                        .files_per_rank = options.files_per_rank,
+                                        .to_lowest_rank = options.to_lowest_rank,
+                                        .page_bytes = options.alignment};
+  ASSAY_ASSIGN_OR_RETURN(const SavePlan plan, PlanSave(shared.holdings, plan_options));
   ASSAY_ASSIGN_OR_RETURN(Save save,
                          BeginSave(to, options.format, PointerName(to, options.format, false), save_options));
   return WriteAndCommit(std::move(save), [&](const Save& begun) -> Result<Laid> {
-    SavePlanOptions of_save = plan_options;
-    of_save.save_id = begun.id;
-    of_save.folder = begun.folder;
-    ASSAY_ASSIGN_OR_RETURN(const SavePlan plan, PlanSave(shared.holdings, of_save));
     Laid laid;
-    ASSAY_ASSIGN_OR_RETURN(laid.files, LayOutRanks(plan, shared));
-    laid.pointer.AddText(WriteDcpMetadata(plan.metadata));
+    for (size_t rank = 0; rank < plan.ranks.size(); ++rank) {
+      for (const PlannedFile& file : plan.ranks[rank]) {
+        laid.files.push_back({begun.folder + file.name, [&shared, &file, rank] {
+                                return LayOutFile(file, shared.holdings[rank], shared.contents[rank]);
+                              }});
+      }
+    }
+    laid.pointer.AddText(WriteDcpMetadata(MetadataOfSave(plan, begun.folder, begun.id, to.uri())));
     if (!IsPlainTree(from.state.root)) {
       ASSAY_ASSIGN_OR_RETURN(laid.structure, StructureToJson(from.state.root, LeafForm::kNames));
     }

@@ -120,20 +120,28 @@ Result<Manifest> ReadManifestOf(const Place& place, const std::string& name) {
   return ReadManifest(text, source->uri());
 }
 
+/// Whether it may be the id of a save of ours: 20 digits.
+bool LooksLikeOurs(const std::string& id) {
+  return id.size() == 20 && std::ranges::all_of(id, [](char digit) { return digit >= '0' && digit <= '9'; });
+}
+
 /// The id in the name of a manifest, be it of a folder's save or of one file's.
 std::optional<std::string> IdOfManifest(const std::string& name, const Found& found) {
   const std::optional<std::string> of_file = ManifestIdOf(name, found.pointer);
   return of_file || !found.place.is_folder ? of_file : ManifestIdOf(name, "");
 }
 
-/// The manifest of a file that a save to its folder wrote: it is not listed with the file.
-Status FindManifestOfFolder(Found& found) {
-  const std::string name = ManifestName("", found.id);
-  ASSAY_ASSIGN_OR_RETURN(const auto there, found.place.store->Stat(found.place.KeyOf(name)));
-  if (there) {
-    ASSAY_ASSIGN_OR_RETURN(Manifest manifest, ReadManifestOf(found.place, name));
-    found.manifest = std::make_shared<const Manifest>(std::move(manifest));
-    found.manifest_name = name;
+/// The manifest that the pointer names, by its name: a file's listing has none of its folder's, and some stores' lists
+/// lag behind what was written.
+Status FindManifest(Found& found) {
+  for (const std::string& name : {ManifestName("", found.id), ManifestName(found.pointer, found.id)}) {
+    ASSAY_ASSIGN_OR_RETURN(const auto there, found.place.store->Stat(found.place.KeyOf(name)));
+    if (there) {
+      ASSAY_ASSIGN_OR_RETURN(Manifest manifest, ReadManifestOf(found.place, name));
+      found.manifest = std::make_shared<const Manifest>(std::move(manifest));
+      found.manifest_name = name;
+      return Status::Ok();
+    }
   }
   return Status::Ok();
 }
@@ -156,8 +164,8 @@ Status ReadManifests(const FileList& files, Found& found) {
       found.strangers.push_back(*id);
     }
   }
-  if (found.manifest == nullptr && !found.place.is_folder && !found.id.empty()) {
-    ASSAY_RETURN_IF_ERROR(FindManifestOfFolder(found));
+  if (found.manifest == nullptr && LooksLikeOurs(found.id)) {
+    ASSAY_RETURN_IF_ERROR(FindManifest(found));
   }
   if (found.manifest != nullptr) {
     found.strangers.clear();
@@ -257,8 +265,28 @@ Result<FileList> ListFiles(const Place& place) {
 }
 
 Result<std::optional<Found>> FindCheckpoint(const Place& place) {
-  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
+  ASSAY_ASSIGN_OR_RETURN(FileList files, ListFiles(place));
+  ASSAY_RETURN_IF_ERROR(AddUnlistedPointers(place, files));
   return FindIn(place, files);
+}
+
+Status AddUnlistedPointers(const Place& place, FileList& files) {
+  std::vector<std::string> names = {place.LastName()};
+  if (place.is_folder) {
+    if (PointerIn(files)) {
+      return Status::Ok();
+    }
+    names = {kDcpMetadataName, "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"};
+  }
+  for (const std::string& name : names) {
+    if (!files.contains(name)) {
+      ASSAY_ASSIGN_OR_RETURN(auto info, place.store->Stat(place.KeyOf(name)));
+      if (info) {
+        files.emplace(name, std::move(*info));
+      }
+    }
+  }
+  return Status::Ok();
 }
 
 Result<std::optional<Found>> FindIn(const Place& place, const FileList& files) {

@@ -43,6 +43,8 @@ Result<std::optional<Found>> FindIn(const Place& place, const FileList& files);
 
 /// What is at the place. Of a folder one level.
 Result<FileList> ListFiles(const Place& place);
+/// Adds the usual pointers that stand though no list shows one: lists of some stores lag behind what was written.
+Status AddUnlistedPointers(const Place& place, FileList& files);
 
 /// The files of the checkpoint, opened: with checksums where it has a manifest.
 std::unique_ptr<FileSet> FilesOf(const Found& found);

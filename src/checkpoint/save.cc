@@ -125,7 +125,8 @@ std::string OwnFolder(const Save& save) {
 Result<Save> BeginSave(const Place& place, Format format, std::string pointer, SaveOptions options) {
   Save save = {.place = place, .format = format, .id = NewSaveId(), .pointer = std::move(pointer)};
   save.options = std::move(options);
-  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
+  ASSAY_ASSIGN_OR_RETURN(FileList files, ListFiles(place));
+  ASSAY_RETURN_IF_ERROR(AddUnlistedPointers(place, files));
   const Result<std::optional<Found>> found = FindIn(place, files);
   // What is damaged can be replaced, though nobody knows its files.
   const bool is_damaged = !found.ok() && save.options.overwrite && files.contains(save.pointer);
@@ -149,15 +150,16 @@ Result<Save> BeginSave(const Place& place, Format format, std::string pointer, S
   return save;
 }
 
-Result<SavedFile> WriteSaved(const Save& save, NamedLayout& file) {
+Result<SavedFile> WriteSaved(const Save& save, const FileToSave& file) {
   WriteFileOptions options;
   options.write = WriteOptionsOf(save);
+  ASSAY_ASSIGN_OR_RETURN(FileLayout layout, file.lay_out());
   ASSAY_ASSIGN_OR_RETURN(const WrittenFile written,
-                         WriteFile(*save.place.store, save.place.KeyOf(file.name), file.layout, options));
-  return SavedFile{DescribeFile(file.name, file.layout, written.digest), written.info.etag};
+                         WriteFile(*save.place.store, save.place.KeyOf(file.name), layout, options));
+  return SavedFile{DescribeFile(file.name, layout, written.digest), written.info.etag};
 }
 
-Result<std::vector<SavedFile>> WriteAllSaved(const Save& save, std::vector<NamedLayout>& files) {
+Result<std::vector<SavedFile>> WriteAllSaved(const Save& save, const std::vector<FileToSave>& files) {
   std::vector<SavedFile> saved(files.size());
   std::vector<bool> is_written(files.size(), false);
   std::mutex mutex;

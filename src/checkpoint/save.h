@@ -9,6 +9,7 @@
 // they are. Bytes leave from where they lie; what is written at a time is bounded by the stores' budgets.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,7 +20,6 @@
 #include "checkpoint/find.h"
 #include "checkpoint/manifest/manifest.h"
 #include "checkpoint/place.h"
-#include "checkpoint/safetensors/safetensors_writer.h"
 
 namespace assay::checkpoint {
 
@@ -49,6 +49,12 @@ std::string OwnFolder(const Save& save);
 /// another form that this save could not replace in one step. Nothing is written.
 Result<Save> BeginSave(const Place& place, Format format, std::string pointer, SaveOptions options);
 
+/// A file of data that is laid out when its turn comes: a save of many ranks has millions of items.
+struct FileToSave {
+  std::string name{};
+  std::function<Result<FileLayout>()> lay_out{};
+};
+
 /// What a rank wrote.
 struct SavedFile {
   ManifestFile file{};
@@ -58,9 +64,9 @@ struct SavedFile {
 /// Writes a file of data. FailedPrecondition where something has its name: another save came to the same place at the
 /// same time. Whoever began this one then may lay its files out once more, in OwnFolder(): which of the two counts is
 /// decided by the commit.
-Result<SavedFile> WriteSaved(const Save& save, NamedLayout& file);
-/// Several, some at a time.
-Result<std::vector<SavedFile>> WriteAllSaved(const Save& save, std::vector<NamedLayout>& files);
+Result<SavedFile> WriteSaved(const Save& save, const FileToSave& file);
+/// Several, some at a time. After an error none of them is left.
+Result<std::vector<SavedFile>> WriteAllSaved(const Save& save, const std::vector<FileToSave>& files);
 
 /// Removes files of a save that will not be committed.
 void Abandon(const Save& save, const std::vector<SavedFile>& files);

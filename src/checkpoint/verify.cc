@@ -63,7 +63,8 @@ class Verifier {
     int64_t offset;
     int64_t bytes;
   };
-  using CheckStretch = std::function<void(const Stretch& stretch, Bytes content)>;
+  /// Whether the content is right; told `is_last` of what will not be fetched again, it notes what is wrong.
+  using CheckStretch = std::function<bool(const Stretch& stretch, Bytes content, bool is_last)>;
 
   void AddDamage(std::string text) {
     const std::lock_guard lock(mutex_);
@@ -103,12 +104,16 @@ class Verifier {
     }
     ASSAY_ASSIGN_OR_RETURN(const auto view, source.View(stretch.offset, stretch.bytes));
     if (view) {
-      check(stretch, *view);
+      (void)check(stretch, *view, /*is_last=*/true);
     } else {
+      // What is wrong may have gone wrong on its way: it is fetched once more.
       std::vector<std::byte> memory(static_cast<size_t>(stretch.bytes));
       const storage::ReadPiece piece = {stretch.offset, memory};
       ASSAY_RETURN_IF_ERROR(source.Read(std::span(&piece, 1)));
-      check(stretch, memory);
+      if (!check(stretch, memory, /*is_last=*/false)) {
+        ASSAY_RETURN_IF_ERROR(source.Read(std::span(&piece, 1)));
+        (void)check(stretch, memory, /*is_last=*/true);
+      }
     }
     if (progress_ != nullptr) {
       progress_(stretch.bytes);
@@ -136,19 +141,27 @@ class Verifier {
       return Status::Ok();
     }
     report_.bytes += file.bytes;
-    return Note(ForEach(**source, Cut(0, file.bytes), [&](const Stretch& stretch, Bytes content) {
-      for (int64_t at = 0; at < stretch.bytes; at += kSegmentBytes) {
-        const int64_t begin = stretch.offset + at;
-        const Bytes segment =
-            content.subspan(static_cast<size_t>(at), static_cast<size_t>(std::min(kSegmentBytes, stretch.bytes - at)));
-        const uint32_t expected = file.segments[static_cast<size_t>(begin / kSegmentBytes)];
-        if (const uint32_t crc = storage::Crc32c(0, segment); crc != expected) {
-          const int64_t end = begin + static_cast<int64_t>(segment.size());
-          AddDamage(fmt::format("{} is damaged: the CRC32C of bytes {} to {} ({}) is {:08x} and not {:08x}",
-                                (*source)->uri(), begin, end, WhatLiesAt(file, begin, end), crc, expected));
-        }
-      }
+    const std::string uri = (*source)->uri();
+    return Note(ForEach(**source, Cut(0, file.bytes), [&](const Stretch& stretch, Bytes content, bool is_last) {
+      return CheckSegments(file, uri, stretch, content, is_last);
     }));
+  }
+
+  bool CheckSegments(const ManifestFile& file, const std::string& uri, const Stretch& stretch, Bytes content,
+                     bool is_last) {
+    bool is_right = true;
+    for (int64_t at = 0; at < stretch.bytes; at += kSegmentBytes) {
+      const int64_t begin = stretch.offset + at;
+      const int64_t bytes = std::min(kSegmentBytes, stretch.bytes - at);
+      const uint32_t crc = storage::Crc32c(0, content.subspan(static_cast<size_t>(at), static_cast<size_t>(bytes)));
+      const uint32_t expected = file.segments[static_cast<size_t>(begin / kSegmentBytes)];
+      is_right = is_right && crc == expected;
+      if (crc != expected && is_last) {
+        AddDamage(fmt::format("{} is damaged: the CRC32C of bytes {} to {} ({}) is {:08x} and not {:08x}", uri, begin,
+                              begin + bytes, WhatLiesAt(file, begin, begin + bytes), crc, expected));
+      }
+    }
+    return is_right;
   }
 
   /// Records of torch.save have a CRC-32, which torch writes and never looks at.
@@ -165,9 +178,10 @@ class Verifier {
       const std::vector<Stretch> stretches = Cut(record.data_offset, record.data_offset + record.bytes);
       std::vector<uint32_t> crcs(stretches.size());
       report_.bytes += record.bytes;
-      ASSAY_RETURN_IF_ERROR(ForEach(archive->source(), stretches, [&](const Stretch& stretch, Bytes content) {
+      ASSAY_RETURN_IF_ERROR(ForEach(archive->source(), stretches, [&](const Stretch& stretch, Bytes content, bool) {
         crcs[static_cast<size_t>((stretch.offset - record.data_offset) / kVerifyWindowBytes)] =
             storage::Crc32(0, content);
+        return true;
       }));
       uint32_t crc = 0;
       for (size_t i = 0; i < crcs.size(); ++i) {

@@ -59,17 +59,19 @@ def cli(tmp_path):
 
 
 @pytest.fixture
-def bucket(serve, tmp_path):
+def client_of(tmp_path):
+    """A client of an embedded server, which keeps conditions."""
+
+    def make(server):
+        options = {"ENDPOINT": server.url, "ANONYMOUS": "true", "REGION": "us-east-1", "CONDITIONAL_WRITES": "yes"}
+        return Cli(tmp_path, {f"ASSAY_STORAGE_{name}": value for name, value in options.items()})
+
+    return make
+
+
+@pytest.fixture
+def bucket(serve, client_of):
     """A client of the embedded server, and the URI of a bucket there."""
-    server = serve("--root", "memory", "--bucket", "test")
-    client = Cli(
-        tmp_path,
-        {
-            "ASSAY_STORAGE_ENDPOINT": server.url,
-            "ASSAY_STORAGE_ANONYMOUS": "true",
-            "ASSAY_STORAGE_REGION": "us-east-1",
-            "ASSAY_STORAGE_CONDITIONAL_WRITES": "yes",
-        },
-    )
+    client = client_of(serve("--root", "memory", "--bucket", "test"))
     client.uri = "s3://test"
     return client

@@ -3,9 +3,9 @@
 import io
 import json
 import os
-import pathlib
 import pickle
 import struct
+import subprocess
 import zipfile
 
 import pytest
@@ -278,8 +278,6 @@ def test_a_full_disk_leaves_the_old_one(cli, tmp_path):
         limited = (
             f"ulimit -f 1000; exec {' '.join(cli.command('convert', tmp_path / 'large.pt', tmp_path / 'run' / target))}"
         )
-        import subprocess
-
         ended = subprocess.run(
             ["bash", "-c", f"{limited} --format {form} --overwrite"],
             capture_output=True,
@@ -291,16 +289,12 @@ def test_a_full_disk_leaves_the_old_one(cli, tmp_path):
         assert cli.json("diff", tmp_path / "small.pt", tmp_path / "run" / target)["different"] == 0
 
 
-def test_a_bucket_that_vanishes(serve, tmp_path):
-    from conftest import Cli
-
+def test_a_bucket_that_vanishes(serve, client_of, tmp_path):
     server = serve("--root", tmp_path / "objects", "--bucket", "test")
-    options = {"ENDPOINT": server.url, "ANONYMOUS": "true", "REGION": "us-east-1", "CONDITIONAL_WRITES": "yes"}
-    client = Cli(tmp_path, {f"ASSAY_STORAGE_{name}": value for name, value in options.items()})
+    client = client_of(server)
     client.environment["ASSAY_STORAGE_MAX_ATTEMPTS"] = "2"
     torch.save({"a": torch.randn(100, 100)}, tmp_path / "x.pt")
     client.convert(tmp_path / "x.pt", "s3://test/run", "dcp")
     server.kill()
     client.refused("convert", tmp_path / "x.pt", "s3://test/other", "--format", "dcp", code=1)
     client.refused("verify", "s3://test/run", code=1)
-    assert pathlib.Path(tmp_path / "objects").exists()

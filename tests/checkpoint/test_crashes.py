@@ -1,5 +1,6 @@
 """kill -9 at seeded moments of a save that replaces another: always the old checkpoint or the new one."""
 
+import os
 import random
 import signal
 import subprocess
@@ -8,7 +9,8 @@ import time
 import pytest
 import torch
 
-MOMENTS = {"pt": 40, "safetensors": 40, "dcp": 40}
+# Of each test; more of them: ASSAY_CRASH_MOMENTS=500 python -m pytest tests/checkpoint/test_crashes.py
+MOMENTS = int(os.environ.get("ASSAY_CRASH_MOMENTS", "40"))
 
 
 def state(seed):
@@ -61,7 +63,7 @@ def crash_matrix(cli, tmp_path, target, form, options, moments):
 def test_old_or_new_in_a_folder(cli, tmp_path, form):
     target = tmp_path / "run" / ("x.pt" if form == "pt" else "x")
     options = {"dcp": ("--ranks", "3"), "safetensors": ("--ranks", "2")}.get(form, ())
-    met = crash_matrix(cli, tmp_path, target, form, options, MOMENTS[form])
+    met = crash_matrix(cli, tmp_path, target, form, options, MOMENTS)
     assert met == {"old", "new"}
     # What the crashes left is found, and the checkpoint is not part of it.
     cli.run("rm", tmp_path / "run", "--leftovers", "--older-than", 0)
@@ -70,7 +72,7 @@ def test_old_or_new_in_a_folder(cli, tmp_path, form):
 
 
 def test_old_or_new_in_a_bucket(bucket, tmp_path):
-    met = crash_matrix(bucket, tmp_path, f"{bucket.uri}/run/x", "dcp", ("--ranks", "2"), 30)
+    met = crash_matrix(bucket, tmp_path, f"{bucket.uri}/run/x", "dcp", ("--ranks", "2"), MOMENTS)
     assert met == {"old", "new"}
 
 
@@ -79,7 +81,7 @@ def test_a_first_save_is_there_or_not(cli, tmp_path):
     duration = seconds_of(cli, "convert", tmp_path / "s.pt", tmp_path / "warm", "--format", "dcp", "--ranks", "3")
     rng = random.Random(0)
     met = set()
-    for i in range(30):
+    for i in range(MOMENTS):
         target = tmp_path / f"run{i}"
         kill_after(
             cli, rng.uniform(0, 1.1 * duration), "convert", tmp_path / "s.pt", target, "--format", "dcp", "--ranks", "3"

@@ -69,8 +69,6 @@ class Planner {
 
   Result<SavePlan> Run() {
     ASSAY_RETURN_IF_ERROR(ChooseWriters());
-    plan_.metadata.save_id = options_.save_id;
-    plan_.metadata.checkpoint_id = options_.checkpoint_id;
     for (size_t rank = 0; rank < ranks_.size(); ++rank) {
       ASSAY_RETURN_IF_ERROR(PlanRank(rank));
     }
@@ -242,6 +240,19 @@ class Planner {
 
 Result<SavePlan> PlanSave(const std::vector<RankHoldings>& ranks, const SavePlanOptions& options) {
   return Planner(ranks, options).Run();
+}
+
+DcpMetadata MetadataOfSave(const SavePlan& plan, const std::string& folder, std::string save_id,
+                           std::string checkpoint_id) {
+  DcpMetadata metadata = plan.metadata;
+  metadata.save_id = std::move(save_id);
+  metadata.checkpoint_id = std::move(checkpoint_id);
+  for (DcpEntry& entry : metadata.entries) {
+    for (DcpChunk& chunk : entry.chunks) {
+      chunk.place.file.insert(0, folder);
+    }
+  }
+  return metadata;
 }
 
 Result<FileLayout> LayOutValue(const Value& value) {

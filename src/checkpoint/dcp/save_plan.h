@@ -59,6 +59,7 @@ struct PlannedFile {
   std::vector<PlannedItem> items{};
 };
 
+/// The same for every save of the same holdings: a training plans once.
 struct SavePlan {
   DcpMetadata metadata{};
   std::vector<std::vector<PlannedFile>> ranks{};  ///< files of each rank
@@ -68,6 +69,10 @@ struct SavePlan {
 /// least planned so far, items to a rank's files by size, values before tensors. InvalidArgument, naming the tensor,
 /// where boxes of different ranks overlap without being the same, leave something out, or differ in dtype or shape.
 Result<SavePlan> PlanSave(const std::vector<RankHoldings>& ranks, const SavePlanOptions& options);
+
+/// The metadata of a save by the plan: `folder` ("" or with '/' at its end) stands before the names of its files.
+DcpMetadata MetadataOfSave(const SavePlan& plan, const std::string& folder, std::string save_id,
+                           std::string checkpoint_id);
 
 /// The bytes of what a rank holds, in the order of its holdings.
 struct RankContents {

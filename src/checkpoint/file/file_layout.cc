@@ -40,7 +40,8 @@ void FileLayout::Append(FileLayout other) {
 
 void PutLittleEndian(std::string& text, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) {
-    text += static_cast<char>(value >> (8 * i));
+    text += static_cast<char>(value);
+    value >>= 8;
   }
 }
 

@@ -61,7 +61,7 @@ class FileLayout {
   int64_t bytes_ = 0;
 };
 
-/// Appends a number of `bytes` bytes, little endian.
+/// Appends a number of `bytes` bytes, little endian; beyond its eight there are zeros.
 void PutLittleEndian(std::string& text, uint64_t value, int bytes);
 
 }  // namespace assay::checkpoint

@@ -76,6 +76,16 @@ class CheckedSource final : public DataSource {
                                   begin, end, WhatLiesAt(*file_, begin, end), crc, expected));
   }
 
+  /// What is wrong may have gone wrong on its way: it is fetched once more.
+  Status CheckFetched(const ReadPiece& read) const {
+    const int64_t stretch = read.offset / kSegmentBytes;
+    if (Check(stretch, read.memory).ok()) {
+      return Status::Ok();
+    }
+    ASSAY_RETURN_IF_ERROR(source_->Read(std::span(&read, 1)));
+    return Check(stretch, read.memory);
+  }
+
   Status CheckViewed(int64_t stretch) const {
     std::atomic<bool>& viewed = viewed_[static_cast<size_t>(stretch)];
     if (viewed.load(std::memory_order_acquire)) {
@@ -108,7 +118,7 @@ class CheckedSource final : public DataSource {
     }
     ASSAY_RETURN_IF_ERROR(source_->Read(reads));
     for (const ReadPiece& read : reads) {
-      ASSAY_RETURN_IF_ERROR(Check(read.offset / kSegmentBytes, read.memory));
+      ASSAY_RETURN_IF_ERROR(CheckFetched(read));
       const int64_t from = std::max(read.offset, piece.offset);
       const int64_t to = std::min(read.offset + static_cast<int64_t>(read.memory.size()), end);
       std::byte* target = piece.memory.data() + (from - piece.offset);
