@@ -10,6 +10,9 @@
 #include <string>
 #include <string_view>
 
+#include "experiment/experiment.h"
+#include "job/run_record.h"
+
 namespace assay::experiment {
 
 std::string StepBeganSeries(int64_t rank);
@@ -23,5 +26,9 @@ std::optional<int> RankOf(std::string_view series);
 std::string_view PhaseOf(std::string_view series);
 /// What the run did in the spans of a series; empty for other series.
 std::string_view SpanOf(std::string_view series);
+
+/// Adds them all, of every step of `record`, warm-up included. What a phase waited for communication is the phase
+/// "communication" and no part of the others. Nothing of what an older worker does not tell.
+void AddPhaseSeries(const job::RunRecord& record, Measured& values);
 
 }  // namespace assay::experiment

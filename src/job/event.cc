@@ -94,6 +94,7 @@ void VisitFields(E& event, const Visitor& visit) {
 template <typename E, typename Visitor, EnableFor<E, Saved> = 0>
 void VisitFields(E& event, const Visitor& visit) {
   visit("path", event.path);
+  visit("seconds", event.seconds);
 }
 
 template <typename E, typename Visitor, EnableFor<E, Ended> = 0>

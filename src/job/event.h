@@ -1,8 +1,9 @@
 // What a worker tells its controller: one JSON object a line on standard output, in the order it happened.
 //
-// A worker writes `started`, of a language model on the CPU `memory_need`, `loaded`, a `step` after each optimiser
-// step, `saved` when it saved, and `ended` last. A worker that ends without `ended` was killed or vanished. Standard
-// error carries human text only. What a run over ranks adds stands in parallel_event.h.
+// A worker writes `started`, of a language model on the CPU `memory_need`, `loaded`, a `step` and each rank's
+// `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. A worker that ends without `ended`
+// was killed or vanished. Standard error carries human text only. What a run over ranks adds stands in
+// parallel_event.h.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +75,7 @@ struct Step {
 
 struct Saved {
   std::string path;
+  double seconds = 0;  ///< that the first rank spent on it
 };
 
 /// Why the worker stopped.

@@ -1,4 +1,5 @@
-// Events of a run over ranks, beyond those that every run has (event.h).
+// Events of the ranks of a run, beyond those that every run has once (event.h). A run on one rank has its RankStep
+// events; the others are of runs over ranks.
 //
 // Each rank writes events of its own; those with a `rank` come from that rank, the others from rank 0, as do Loaded,
 // Step, Saved and Ended. Where a rank fails, it writes Ended itself, and its reason names the rank.
@@ -27,6 +28,7 @@ struct Topology {
 struct RankStep {
   int64_t rank = 0;
   int64_t step = 0;             ///< from 1
+  double began_seconds = 0;     ///< on the monotonic clock of the rank's machine
   double seconds = 0;           ///< wall time of the step on this rank
   double data_seconds = 0;      ///< until the batch was there
   double transfer_seconds = 0;  ///< batch from host to device
@@ -36,7 +38,10 @@ struct RankStep {
   double communication_seconds = 0;          ///< collectives, from start to end, summed
   double exposed_communication_seconds = 0;  ///< that computation was held up by communication, queueing included
   double hidden_communication_seconds = 0;   ///< of communication_seconds, beside computation
-  double offload_seconds = 0;                ///< waited for copies between host and device memory
+  double forward_exposed_seconds = 0;        ///< of forward_seconds, the part that was exposed; likewise:
+  double backward_exposed_seconds = 0;
+  double optimizer_exposed_seconds = 0;
+  double offload_seconds = 0;  ///< waited for copies between host and device memory
   double loss_scale = 1;
   bool skipped = false;  ///< a gradient overflowed: nothing was updated
 };

@@ -45,6 +45,7 @@ template <typename E, typename Visitor, EnableFor<E, RankStep> = 0>
 void VisitFields(E& event, const Visitor& visit) {
   visit("rank", event.rank);
   visit("step", event.step);
+  visit("began_seconds", event.began_seconds);
   visit("seconds", event.seconds);
   visit("data_seconds", event.data_seconds);
   visit("transfer_seconds", event.transfer_seconds);
@@ -54,6 +55,9 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("communication_seconds", event.communication_seconds);
   visit("exposed_communication_seconds", event.exposed_communication_seconds);
   visit("hidden_communication_seconds", event.hidden_communication_seconds);
+  visit("forward_exposed_seconds", event.forward_exposed_seconds);
+  visit("backward_exposed_seconds", event.backward_exposed_seconds);
+  visit("optimizer_exposed_seconds", event.optimizer_exposed_seconds);
   visit("offload_seconds", event.offload_seconds);
   visit("loss_scale", event.loss_scale);
   visit("skipped", event.skipped);

@@ -116,6 +116,15 @@ def test_collectives_add_up_to_the_communication_times(traced):
             assert sum(span["dur"] for span in found) == pytest.approx(row[field] * 1e6, abs=1)
 
 
+def test_what_phases_waited_for_is_what_was_exposed(traced):
+    result, _, _ = traced
+    for row in result["rank_steps"]:
+        of_phases = {phase: row[f"{phase}_exposed_seconds"] for phase in ("forward", "backward", "optimizer")}
+        assert all(0 <= seconds <= row[f"{phase}_seconds"] for phase, seconds in of_phases.items())
+        assert sum(of_phases.values()) == pytest.approx(row["exposed_communication_seconds"], rel=0.05, abs=2e-4)
+    assert any(row["backward_exposed_seconds"] > 0 for row in result["rank_steps"])
+
+
 def test_ranks_share_one_clock(traced):
     """An all-gather cannot end on one rank before the other has begun it."""
     _, events, _ = traced

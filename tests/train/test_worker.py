@@ -62,7 +62,9 @@ def test_counts_are_exact(plan, tmp_path):
 def test_events_tell_the_whole_story(plan, tmp_path):
     run = train(tmp_path, **plan)
     foretold = ["memory", "memory", "memory_need"]
-    assert [event["event"] for event in run.events] == ["started", *foretold, "loaded"] + ["step"] * 4 + ["ended"]
+    assert [event["event"] for event in run.events] == (
+        ["started", *foretold, "loaded"] + ["step", "rank_step"] * 4 + ["ended"]
+    )
     started, loaded = run.events[0], run.events[4]
     assert started["device"] in ("cpu", "cuda:0") and started["threads"] == 1
     assert loaded["weights"] == "file" and loaded["planned_steps"] == 4
@@ -72,6 +74,12 @@ def test_events_tell_the_whole_story(plan, tmp_path):
         parts = step["forward_seconds"] + step["backward_seconds"] + step["optimizer_seconds"]
         assert 0 < parts <= step["seconds"]
         assert min(step["forward_peak_bytes"], step["backward_peak_bytes"], step["optimizer_peak_bytes"]) > 0
+    began = 0
+    for step, of_rank in zip(run.steps, run.of("rank_step"), strict=True):
+        assert of_rank["seconds"] == step["seconds"] and of_rank["forward_seconds"] == step["forward_seconds"]
+        assert of_rank["data_seconds"] > 0 and of_rank["exposed_communication_seconds"] == 0
+        assert of_rank["began_seconds"] > began
+        began = of_rank["began_seconds"] + of_rank["seconds"]
     # Parameters, gradients and two moments are alive at once in the optimiser's step.
     assert run.steps[-1]["optimizer_peak_bytes"] >= 4 * 4 * loaded["parameters"]
     assert run.ended["stopped_by"] == "max_steps"
@@ -358,7 +366,8 @@ def test_kill_leaves_whole_events(plan, tmp_path):
     lines += process.stdout.readlines()
     assert process.wait() == -signal.SIGKILL
     assert all(line.endswith("\n") for line in lines)
-    assert {json.loads(line)["event"] for line in lines} == {"started", "memory", "memory_need", "loaded", "step"}
+    told = {"started", "memory", "memory_need", "loaded", "step", "rank_step"}
+    assert {json.loads(line)["event"] for line in lines} == told
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -46,6 +46,7 @@ double PhaseMeter::begin() {
   overall_peak_bytes_ = overall_peak_bytes();
   overall_peak_reserved_bytes_ = overall_peak_reserved_bytes();
   ResetPeakTensorBytes();
+  waited_before_ = waited_ ? waited_() : 0;
   return MonotonicSeconds();
 }
 
@@ -55,6 +56,7 @@ void PhaseMeter::end(double start, PhaseUse& use) {
   }
   const double now = MonotonicSeconds();
   use.seconds += now - start;
+  use.waited_seconds += waited_ ? waited_() - waited_before_ : 0;
   use.peak_bytes = std::max(use.peak_bytes, peak_bytes_now(device_));
   if (trace_ != nullptr) {
     trace_->add(phase_, "phase", start, now);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@ namespace assay::engine {
 /// What a phase used; several runs of the same phase add up their time and keep the highest peak.
 struct PhaseUse {
   double seconds = 0;
+  double waited_seconds = 0;  ///< of these, for communication
   int64_t peak_bytes = 0;
 };
 
@@ -38,6 +40,9 @@ class PhaseMeter {
   void set_step(int64_t step);
   /// Further phases and steps are written there too; nullptr: nowhere. Must outlive this.
   void set_trace(RankTrace* trace) { trace_ = trace; }
+  /// `seconds` tells how long this rank has waited for communication so far; empty: it does not wait for any. What it
+  /// reads must outlive this.
+  void set_waited(std::function<double()> seconds) { waited_ = std::move(seconds); }
   /// The present step took from `start` for `seconds`, as its phases did.
   void end_step(double start, double seconds);
   /// "forward of step 3", "load"
@@ -56,6 +61,8 @@ class PhaseMeter {
   int64_t step_ = 0;
   int64_t overall_peak_bytes_ = 0;
   int64_t overall_peak_reserved_bytes_ = 0;
+  std::function<double()> waited_;
+  double waited_before_ = 0;  ///< the present phase
   RankTrace* trace_ = nullptr;
 };
 

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text.h"
+
 namespace assay::engine {
 
 int RankReporter::rank() const {
   return groups_ == nullptr ? 0 : groups_->world().rank();
 }
 
-/// All collectives of this rank in the groups of all ranks.
-CollectiveStats RankReporter::communication() const {
+CollectiveStats communication_of(const StrategyGroups& groups) {
   CollectiveStats total;
-  for (const auto& [name, group] : groups_->named()) {
+  for (const auto& [name, group] : groups.named()) {
     for (const CollectiveStats& stats : group->stats()) {
       total.busy_seconds += stats.busy_seconds;
       total.exposed_seconds += stats.exposed_seconds;
@@ -22,16 +23,17 @@ CollectiveStats RankReporter::communication() const {
   return total;
 }
 
+CollectiveStats RankReporter::communication() const {
+  return groups_ == nullptr ? CollectiveStats() : communication_of(*groups_);
+}
+
 void RankReporter::step_begins() {
-  if (groups_ != nullptr) {
-    before_step_ = communication();
-  }
+  step_began_ = MonotonicSeconds();
+  before_step_ = communication();
 }
 
 void RankReporter::step_computed() {
-  if (groups_ != nullptr) {
-    after_step_ = communication();
-  }
+  after_step_ = communication();
 }
 
 void RankReporter::step_ended(const job::Step& step, const StepUse& use) {
@@ -39,23 +41,27 @@ void RankReporter::step_ended(const job::Step& step, const StepUse& use) {
   if (rank() == 0) {
     events_.write(step);
   }
-  if (groups_ == nullptr) {
-    return;
-  }
-  events_.write(
-      job::RankStep{.rank = rank(),
-                    .step = step.step,
-                    .seconds = step.seconds,
-                    .data_seconds = use.data.seconds,
-                    .transfer_seconds = use.transfer.seconds,
-                    .forward_seconds = use.forward.seconds,
-                    .backward_seconds = use.backward.seconds,
-                    .optimizer_seconds = use.optimizer.seconds,
-                    .communication_seconds = after_step_.busy_seconds - before_step_.busy_seconds,
-                    .exposed_communication_seconds = after_step_.exposed_seconds - before_step_.exposed_seconds,
-                    .hidden_communication_seconds = after_step_.hidden_seconds - before_step_.hidden_seconds,
-                    .loss_scale = step.loss_scale,
-                    .skipped = step.skipped});
+  events_.write(rank_step(step, use));
+}
+
+job::RankStep RankReporter::rank_step(const job::Step& step, const StepUse& use) const {
+  return {.rank = rank(),
+          .step = step.step,
+          .began_seconds = step_began_,
+          .seconds = step.seconds,
+          .data_seconds = use.data.seconds,
+          .transfer_seconds = use.transfer.seconds,
+          .forward_seconds = use.forward.seconds,
+          .backward_seconds = use.backward.seconds,
+          .optimizer_seconds = use.optimizer.seconds,
+          .communication_seconds = after_step_.busy_seconds - before_step_.busy_seconds,
+          .exposed_communication_seconds = after_step_.exposed_seconds - before_step_.exposed_seconds,
+          .hidden_communication_seconds = after_step_.hidden_seconds - before_step_.hidden_seconds,
+          .forward_exposed_seconds = use.forward.waited_seconds,
+          .backward_exposed_seconds = use.backward.waited_seconds,
+          .optimizer_exposed_seconds = use.optimizer.waited_seconds,
+          .loss_scale = step.loss_scale,
+          .skipped = step.skipped};
 }
 
 void RankReporter::measuring_begins() {

@@ -10,7 +10,10 @@
 
 namespace assay::engine {
 
-/// Writes an event for each step: the first rank's of all ranks, and over ranks one of every rank.
+/// All collectives of this rank in the groups of all ranks.
+CollectiveStats communication_of(const StrategyGroups& groups);
+
+/// Writes events for each step: the first rank's of all ranks, and each rank's own.
 class RankReporter : public StepObserver {
  public:
   /// `groups` null: one rank, without groups. Both outlive this.
@@ -30,9 +33,11 @@ class RankReporter : public StepObserver {
  private:
   int rank() const;
   CollectiveStats communication() const;
+  job::RankStep rank_step(const job::Step& step, const StepUse& use) const;
 
   EventWriter& events_;
   const StrategyGroups* groups_;
+  double step_began_ = 0;
   CollectiveStats before_step_;
   CollectiveStats after_step_;
   int64_t peak_bytes_ = 0;

@@ -166,6 +166,9 @@ class Run {
     const StrategyGroups* groups = training.groups();
     StopRule stop(training.stop_options());
     RankReporter reporter(events_, groups);
+    if (groups != nullptr) {
+      meter_.set_waited([groups] { return communication_of(*groups).exposed_seconds; });
+    }
     const LoopOptions options = training.loop_options();
     LoopResult result = run_loop(options, {.task = training.task(),
                                            .updater = training.updater(),
@@ -196,7 +199,7 @@ class Run {
       write_measured(training.memory_now(use.peak_bytes), "save");
     }
     if (first_rank()) {
-      events_.write(job::Saved{.path = training_.output_dir});
+      events_.write(job::Saved{.path = training_.output_dir, .seconds = use.seconds});
     }
   }
 

@@ -7,6 +7,7 @@
 #include "data/token_file.h"
 #include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/measured_values.h"
+#include "experiment/phase_series.h"
 #include "experiment/property_spec.h"
 #include "measure/sample_series.h"
 #include "measure/statistics.h"
@@ -240,6 +241,7 @@ class FineTuningRun {
     values_.series["grad_norm"] = Column(steps_, &job::Step::grad_norm);
     values_.series["step_real_tokens"] = Column(steps_, &job::Step::real_tokens);
     values_.series["step_padded_tokens"] = Column(steps_, &job::Step::padded_tokens);
+    AddPhaseSeries(record_, values_);
   }
 
   /// Of each step; not a number where it bore none.

@@ -6,6 +6,7 @@
 
 #include "data/vision_models.h"
 #include "experiment/measured_values.h"
+#include "experiment/phase_series.h"
 #include "experiment/property_spec.h"
 #include "experiment/vit_plugin/vit_plugin.h"
 #include "measure/sample_series.h"
@@ -312,9 +313,7 @@ class VitRun {
     values_.series["grad_norm"] = Column(steps_, &job::Step::grad_norm);
     values_.series["reference_loss"] = Column(plan_.reference_steps, &ReferenceStep::loss);
     values_.series["reference_grad_norm"] = Column(plan_.reference_steps, &ReferenceStep::grad_norm);
-    for (const job::RankStep& step : rank_steps_) {
-      values_.series[fmt::format("rank{}.step_seconds", step.rank)].push_back(step.seconds);
-    }
+    AddPhaseSeries(record_, values_);
   }
 
   const space::Entity& point_;
