@@ -42,7 +42,7 @@ ServerConnection::~ServerConnection() {
 }
 
 void ServerConnection::OnEvents(uint32_t events) {
-  if ((events & (EPOLLERR | EPOLLHUP)) != 0 && (events & EPOLLIN) == 0) {
+  if ((events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0 && (events & EPOLLIN) == 0) {
     return Close();
   }
   if ((events & EPOLLOUT) != 0 && state_ == State::kSending) {
@@ -66,8 +66,20 @@ void ServerConnection::OnTimer() {
   UpdateInterest();
 }
 
+void ServerConnection::OnWoken() {
+  if (state_ == State::kDeferred) {
+    WaitForResponse();
+  } else if (state_ == State::kStreaming) {
+    SendFromStream();
+  } else if (state_ == State::kSending && response_->stream && response_->stream->overflowed()) {
+    Close();
+  }
+  UpdateInterest();
+}
+
 bool ServerConnection::WaitingSince(double time) const {
-  const bool ours = state_ == State::kDelay || state_ == State::kStalled || (state_ == State::kSending && !blocked_);
+  const bool ours = state_ == State::kDeferred || state_ == State::kDelay || state_ == State::kStreaming ||
+                    state_ == State::kStalled || (state_ == State::kSending && !blocked_);
   return !ours && read_again_at_ < time && active_at_ < time;
 }
 
@@ -87,6 +99,12 @@ void ServerConnection::Close() {
   if (response_ && response_->on_sent) {
     response_->on_sent(sender_.body_sent(), false);
   }
+  if (response_ && response_->stream) {
+    response_->stream->Abandon();
+  }
+  if (response_ && response_->deferred) {
+    response_->deferred->Set(std::function<void()>());
+  }
   response_.reset();
   exchange_.reset();
   sender_.Clear();
@@ -105,6 +123,8 @@ void ServerConnection::UpdateInterest() {
     wanted = EPOLLIN;
   } else if (state_ == State::kSending && blocked_) {
     wanted = EPOLLOUT;
+  } else if (state_ == State::kStreaming || state_ == State::kDeferred) {
+    wanted = EPOLLRDHUP;  // nothing is read meanwhile, but who has gone waits for nothing
   }
   UpdateLowWater();
   if (wanted != interest_) {
@@ -259,8 +279,13 @@ void ServerConnection::FinishRequest() {
 }
 
 void ServerConnection::BeginResponse(ServerResponse response) {
-  keep_alive_ = keep_alive_ && !response.close_connection;
   response_ = std::move(response);
+  if (response_->deferred) {
+    state_ = State::kDeferred;
+    const auto deferred = response_->deferred;
+    return deferred->Set([&loop = loop_, id = id_] { loop.WakeConnection(id); });
+  }
+  keep_alive_ = keep_alive_ && !response_->close_connection;
   if (response_->delay_seconds > 0) {
     state_ = State::kDelay;
     wake_at_ = loop_.now() + response_->delay_seconds;
@@ -268,6 +293,14 @@ void ServerConnection::BeginResponse(ServerResponse response) {
     return;
   }
   StartSending();
+}
+
+void ServerConnection::WaitForResponse() {
+  std::optional<ServerResponse> response = response_->deferred->Take();
+  if (response) {
+    response_->deferred->Set(std::function<void()>());
+    BeginResponse(*std::move(response));
+  }
 }
 
 void ServerConnection::StartSending() {
@@ -289,6 +322,33 @@ void ServerConnection::StartSending() {
   sender_.Begin(std::move(head), std::move(body));
   state_ = State::kSending;
   wake_at_ = 0;
+  if (response_->stream && head_request_) {
+    response_->stream->Abandon();
+    response_->stream.reset();
+  } else if (response_->stream) {
+    response_->stream->Set([&loop = loop_, id = id_] { loop.WakeConnection(id); });
+  }
+  Send();
+}
+
+/// What has come since the last time; waits where nothing has.
+void ServerConnection::SendFromStream() {
+  ResponseStream::Waiting waiting = response_->stream->Take();
+  if (waiting.overflowed) {
+    return Close();  // cut off in the middle: the client sees that something is missing
+  }
+  if (waiting.bytes.empty() && !waiting.closed) {
+    state_ = State::kStreaming;
+    return;
+  }
+  std::string text = waiting.bytes.empty() ? std::string() : AsChunk(waiting.bytes);
+  if (waiting.closed) {
+    text += AsChunk("");
+    response_->stream->Abandon();
+    response_->stream.reset();
+  }
+  sender_.Append(BodyPiece::Text(std::move(text)));
+  state_ = State::kSending;
   Send();
 }
 
@@ -313,6 +373,11 @@ void ServerConnection::Send() {
 }
 
 void ServerConnection::EndResponse() {
+  if (response_->stream) {
+    // Not here and now: a fast writer would never let the loop's other connections have their turn.
+    state_ = State::kStreaming;
+    return loop_.WakeConnection(id_);
+  }
   const ServerResponse response = *std::exchange(response_, std::nullopt);
   const bool whole = response.cut == CutKind::kNone;
   if (response.on_sent) {

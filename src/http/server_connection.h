@@ -27,6 +27,8 @@ class ServerConnection {
   /// What epoll said of the socket.
   void OnEvents(uint32_t events);
   void OnTimer();
+  /// What a response of this connection waited for is there.
+  void OnWoken();
 
   uint64_t id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -40,7 +42,7 @@ class ServerConnection {
   void Close();
 
  private:
-  enum class State { kHead, kBody, kDelay, kSending, kStalled, kLingering, kClosed };
+  enum class State { kHead, kBody, kDeferred, kDelay, kSending, kStreaming, kStalled, kLingering, kClosed };
 
   void Receive();
   /// How many bytes; 0: no more now.
@@ -54,7 +56,9 @@ class ServerConnection {
   void RefuseRequest(int status, std::string_view message);
   void FinishRequest();
   void BeginResponse(ServerResponse response);
+  void WaitForResponse();
   void StartSending();
+  void SendFromStream();
   void Send();
   void EndResponse();
   void CutConnection();

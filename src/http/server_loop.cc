@@ -59,6 +59,14 @@ void ServerLoop::Adopt(FileDescriptor socket) {
   Wake();
 }
 
+void ServerLoop::WakeConnection(uint64_t connection_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_.push_back(connection_id);
+  }
+  Wake();
+}
+
 void ServerLoop::Stop() {
   stop_ = true;
   Wake();
@@ -97,7 +105,8 @@ void ServerLoop::OnEvent(uint64_t id, uint32_t events) {
   if (id == kWakeId) {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(wake_event_.get(), &count, sizeof(count));
-    return AdoptWaiting();
+    AdoptWaiting();
+    return WakeWaiting();
   }
   if (id == kListenerId) {
     return AcceptSome();
@@ -147,6 +156,20 @@ void ServerLoop::AdoptWaiting() {
     AddToEpoll(epoll_.get(), fd, id, 0);
     connections_[id]->OnEvents(EPOLLIN);  // a request may be there already
     DropIfClosed(id);
+  }
+}
+
+void ServerLoop::WakeWaiting() {
+  std::vector<uint64_t> woken;
+  {
+    const std::lock_guard lock(mutex_);
+    woken.swap(woken_);
+  }
+  for (const uint64_t id : woken) {
+    if (const auto found = connections_.find(id); found != connections_.end()) {
+      found->second->OnWoken();
+      DropIfClosed(id);
+    }
   }
 }
 

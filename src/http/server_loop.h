@@ -36,6 +36,8 @@ class ServerLoop {
 
   /// Gives a connected socket to this loop. Thread-safe.
   void Adopt(FileDescriptor socket);
+  /// Tells a connection that what it waits for is there; fine when it is closed. Thread-safe.
+  void WakeConnection(uint64_t connection_id);
   /// Makes Run() return. Thread-safe.
   void Stop();
   /// Serves until Stop(); with `listener` it also accepts, and deals connections out to `peers` in turn.
@@ -62,6 +64,7 @@ class ServerLoop {
   void AcceptSome();
   void PauseAccepting();
   void AdoptWaiting();
+  void WakeWaiting();
   void RunTimers();
   void CloseIdle();
   void DropIfClosed(uint64_t id);
@@ -84,6 +87,7 @@ class ServerLoop {
 
   std::mutex mutex_;
   std::vector<FileDescriptor> waiting_;  ///< guarded by mutex_
+  std::vector<uint64_t> woken_;          ///< guarded by mutex_
 };
 
 }  // namespace assay::http

@@ -137,7 +137,9 @@ std::string SerializeHead(const ServerResponse& response, bool head_request, boo
   if (!response.headers.Has("Date")) {
     AppendField(head, "Date", date);
   }
-  if (!HasNoBody(response.status)) {
+  if (response.stream) {
+    AppendField(head, "Transfer-Encoding", "chunked");
+  } else if (!HasNoBody(response.status)) {
     const int64_t length = head_request ? response.head_content_length.value_or(response.body_bytes())  //
                                         : response.body_bytes();
     AppendField(head, "Content-Length", std::to_string(length - response.unannounced_bytes));

@@ -12,6 +12,7 @@
 
 #include "base/file_descriptor.h"
 #include "http/message.h"
+#include "http/server_stream.h"
 
 namespace assay::http {
 
@@ -47,6 +48,10 @@ struct ServerResponse {
   int status = 200;
   Headers headers;  ///< Content-Length, Connection and Date are added when they are sent
   std::vector<BodyPiece> body;
+  /// Set: the body comes from there, in chunks, and `body` is not sent.
+  std::shared_ptr<ResponseStream> stream;
+  /// Set: the response is the one that comes from there; all else here counts for nothing.
+  std::shared_ptr<DeferredResponse> deferred;
   /// Of a response to HEAD, whose body is not sent; elsewhere the body's own length holds.
   std::optional<int64_t> head_content_length;
   int64_t unannounced_bytes = 0;  ///< of the body's end, which Content-Length leaves out: a server that is broken

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "http/server_pacer.h"
@@ -21,6 +22,8 @@ class ResponseSender {
   ResponseSender(Pacer* connection, Pacer* total) : connection_(connection), total_(total) {}
 
   void Begin(std::string head, std::vector<BodyPiece> body);
+  /// More of the body.
+  void Append(BodyPiece piece) { pieces_.push_back(std::move(piece)); }
   /// Sends until the end, until the socket is full, until the pace says wait (see wake_at()), or until it breaks.
   Outcome Send(int socket, double now);
   double wake_at() const { return wake_at_; }  ///< after kPaced
