@@ -20,17 +20,22 @@
 namespace assay::checkpoint {
 namespace {
 
-struct Ending {
+constexpr int64_t kMostManifestBytes = int64_t{4} << 30;
+
+struct PointerForm {
   std::string_view ending;
   Format format;
+  bool is_whole_name = false;
+
+  bool Fits(std::string_view name) const { return is_whole_name ? name == ending : name.ends_with(ending); }
 };
 
 /// Names by which a folder's pointer is known, those that are preferred first.
-constexpr Ending kPointers[] = {
-    {"model.safetensors", Format::kSafetensors},
+constexpr PointerForm kPointers[] = {
+    {"model.safetensors", Format::kSafetensors, true},
     {".safetensors.index.json", Format::kSafetensors},
     {".safetensors", Format::kSafetensors},
-    {"pytorch_model.bin", Format::kTorch},
+    {"pytorch_model.bin", Format::kTorch, true},
     {".bin.index.json", Format::kTorch},
     {".ckpt", Format::kLightning},
     {".pt", Format::kTorch},
@@ -39,48 +44,23 @@ constexpr Ending kPointers[] = {
 };
 
 std::optional<Format> FormatByName(std::string_view name) {
-  const auto* row = std::ranges::find_if(kPointers, [&](const Ending& row) { return name.ends_with(row.ending); });
+  const auto* row = std::ranges::find_if(kPointers, [&](const PointerForm& row) { return row.Fits(name); });
   return row == std::end(kPointers) ? std::nullopt : std::optional(row->format);
 }
 
-struct Pointer {
-  std::string name;
-  Format format;
-};
-
-std::optional<Pointer> PointerIn(const FileList& files) {
-  for (const char* name : {kDcpMetadataName, "__0.metadata"}) {
-    if (files.contains(name)) {
-      return Pointer{name, Format::kDcp};
-    }
-  }
-  for (const Ending& row : kPointers) {
-    std::vector<std::string> names;
-    for (const auto& [name, info] : files) {
-      if (name.ends_with(row.ending) && !IsShardName(name)) {
-        names.push_back(name);
-      }
-    }
-    if (names.size() == 1) {
-      return Pointer{names.front(), row.format};
-    }
-  }
-  return std::nullopt;
-}
-
 /// The format of a single object, by its name, else by how it begins.
-Result<std::optional<Pointer>> PointerOfObject(const Place& place) {
+Result<std::optional<PointerFile>> PointerOfObject(const Place& place) {
   const std::string name = place.LastName();
   if (const std::optional<Format> format = FormatByName(name)) {
-    return std::optional(Pointer{name, *format});
+    return std::optional(PointerFile{name, *format});
   }
   ASSAY_ASSIGN_OR_RETURN(const auto source, OpenObject(place.store, place.key, place.cancel));
   ASSAY_ASSIGN_OR_RETURN(const std::string head, ReadText(*source, 0, std::min<int64_t>(source->bytes(), 9)));
   if (head.starts_with("PK\x03\x04") || head.starts_with("\x80\x02\x8a\x0a")) {
-    return std::optional(Pointer{name, Format::kTorch});
+    return std::optional(PointerFile{name, Format::kTorch});
   }
-  return head.size() == 9 && head[8] == '{' ? std::optional(Pointer{name, Format::kSafetensors})
-                                            : std::optional<Pointer>();
+  return head.size() == 9 && head[8] == '{' ? std::optional(PointerFile{name, Format::kSafetensors})
+                                            : std::optional<PointerFile>();
 }
 
 bool IsIndex(const std::string& name) {
@@ -106,7 +86,7 @@ Result<std::string> ReadPointerId(const Found& found) {
       return id.size() == 40 && id.starts_with(std::string(20, '0')) ? id.substr(20) : id;
     }
     case Format::kDcp: {
-      ASSAY_ASSIGN_OR_RETURN(const std::string bytes, ReadText(*source, 0, source->bytes()));
+      ASSAY_ASSIGN_OR_RETURN(const std::string bytes, ReadBounded(*source, kMostDcpMetadataBytes));
       ASSAY_ASSIGN_OR_RETURN(const DcpMetadata metadata, ReadDcpMetadata(bytes, source->uri()));
       return metadata.save_id;
     }
@@ -116,7 +96,7 @@ Result<std::string> ReadPointerId(const Found& found) {
 
 Result<Manifest> ReadManifestOf(const Place& place, const std::string& name) {
   ASSAY_ASSIGN_OR_RETURN(const auto source, OpenObject(place.store, place.KeyOf(name), place.cancel));
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadText(*source, 0, source->bytes()));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadBounded(*source, kMostManifestBytes));
   return ReadManifest(text, source->uri());
 }
 
@@ -160,7 +140,8 @@ Status ReadManifests(const FileList& files, Found& found) {
       continue;
     }
     const Result<Manifest> other = ReadManifestOf(found.place, name);
-    if (!other.ok() || other->replaced_etag != found.pointer_info.etag) {
+    const bool is_of_another = other.ok() && other->pointer != found.pointer;
+    if (!is_of_another && (!other.ok() || other->replaced_etag != found.pointer_info.etag)) {
       found.strangers.push_back(*id);
     }
   }
@@ -216,6 +197,15 @@ Result<Value> RootOf(const Found& found, const std::vector<Leaf>& leaves) {
   return ValueFromJson(found.manifest->structure, by_name, found.place.uri());
 }
 
+Status NoCheckpoint(const Place& place) {
+  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
+  const auto shard = std::ranges::find_if(files, [](const auto& file) { return IsShardName(file.first); });
+  const std::string missing = shard == files.end()
+                                  ? ".metadata, safetensors with or without an index, a file of torch.save"
+                                  : fmt::format("{} is a shard, and no index says of what", shard->first);
+  return Status::NotFound(fmt::format("there is no checkpoint at {} ({})", place.uri(), missing));
+}
+
 Result<Value> ReadRoot(const Found& found, FileSet& files) {
   if (found.format == Format::kDcp) {
     ASSAY_ASSIGN_OR_RETURN(const DcpMetadata metadata, ReadDcpMetadataOf(files));
@@ -235,6 +225,26 @@ Result<Value> ReadRoot(const Found& found, FileSet& files) {
 }
 
 }  // namespace
+
+std::optional<PointerFile> PointerInFolder(const FileList& files) {
+  for (const char* name : {kDcpMetadataName, "__0.metadata"}) {
+    if (files.contains(name)) {
+      return PointerFile{name, Format::kDcp};
+    }
+  }
+  for (const PointerForm& row : kPointers) {
+    std::vector<std::string> names;
+    for (const auto& [name, info] : files) {
+      if (row.Fits(name) && !IsShardName(name)) {
+        names.push_back(name);
+      }
+    }
+    if (names.size() == 1) {
+      return PointerFile{names.front(), row.format};
+    }
+  }
+  return std::nullopt;
+}
 
 bool IsShardName(std::string_view name) {
   constexpr std::string_view kForm = "-00000-of-00000.";
@@ -273,7 +283,7 @@ Result<std::optional<Found>> FindCheckpoint(const Place& place) {
 Status AddUnlistedPointers(const Place& place, FileList& files) {
   std::vector<std::string> names = {place.LastName()};
   if (place.is_folder) {
-    if (PointerIn(files)) {
+    if (PointerInFolder(files)) {
       return Status::Ok();
     }
     names = {kDcpMetadataName, "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"};
@@ -290,9 +300,9 @@ Status AddUnlistedPointers(const Place& place, FileList& files) {
 }
 
 Result<std::optional<Found>> FindIn(const Place& place, const FileList& files) {
-  std::optional<Pointer> pointer;
+  std::optional<PointerFile> pointer;
   if (place.is_folder) {
-    pointer = PointerIn(files);
+    pointer = PointerInFolder(files);
   } else if (files.contains(place.LastName())) {
     ASSAY_ASSIGN_OR_RETURN(pointer, PointerOfObject(place));
   }
@@ -316,10 +326,7 @@ std::unique_ptr<FileSet> FilesOf(const Found& found) {
 Result<Checkpoint> OpenCheckpoint(const Place& place) {
   ASSAY_ASSIGN_OR_RETURN(std::optional<Found> found, FindCheckpoint(place));
   if (!found) {
-    return Status::NotFound(
-        fmt::format("there is no checkpoint at {} (.metadata, safetensors with or without an index, "
-                    "a file of torch.save)",
-                    place.uri()));
+    return NoCheckpoint(place);
   }
   return OpenCheckpoint(std::move(*found));
 }

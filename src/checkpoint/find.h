@@ -32,6 +32,13 @@ struct Found {
   std::vector<std::string> strangers{};
 };
 
+/// The file of a folder that makes a checkpoint of it.
+struct PointerFile {
+  std::string name{};
+  Format format = Format::kDcp;
+};
+/// By the names alone; nothing where none is one, or several could be.
+std::optional<PointerFile> PointerInFolder(const FileList& files);
 /// Whether a name is that of a shard ("model-00001-of-00002.safetensors"), which is no checkpoint without its index.
 bool IsShardName(std::string_view name);
 

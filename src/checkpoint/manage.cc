@@ -24,19 +24,19 @@ constexpr std::string_view kBesideWeights[] = {"optimizer", "scheduler",     "sc
 /// Endings of files that are a checkpoint each.
 constexpr std::string_view kSingleFiles[] = {".ckpt", ".pt", ".pth"};
 
+bool EndsAsSingleFile(std::string_view name) {
+  return std::ranges::any_of(kSingleFiles, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 bool IsSingleFile(std::string_view name) {
-  return !IsShardName(name) &&
-         std::ranges::any_of(kSingleFiles, [&](std::string_view ending) { return name.ends_with(ending); }) &&
+  return !IsShardName(name) && EndsAsSingleFile(name) &&
          std::ranges::none_of(kBesideWeights, [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
-/// Whether a folder is a checkpoint as a whole.
-bool IsFolderCheckpoint(const FileList& files) {
-  return std::ranges::any_of(files, [](const auto& file) {
-    const std::string& name = file.first;
-    return name == ".metadata" || name == "__0.metadata" || (name.ends_with(".safetensors") && !IsShardName(name)) ||
-           name.ends_with(".index.json") || name == "pytorch_model.bin";
-  });
+/// The pointer of a folder that is a checkpoint as a whole; nothing where its files are one each.
+std::optional<PointerFile> PointerOfWhole(const FileList& files) {
+  const std::optional<PointerFile> pointer = PointerInFolder(files);
+  return pointer && !EndsAsSingleFile(pointer->name) ? pointer : std::nullopt;
 }
 
 /// Objects under a place, by folder: its key, and what is in it.
@@ -84,11 +84,13 @@ std::vector<Candidate> CandidatesIn(const Place& place, const Folders& folders) 
     return candidates;
   }
   for (const auto& [key, files] : folders) {
-    if (IsFolderCheckpoint(files)) {
+    const std::optional<PointerFile> whole = PointerOfWhole(files);
+    if (whole) {
       candidates.push_back({{place.store, key, true, place.cancel}, files});
     }
     for (const auto& [name, info] : files) {
-      if (IsSingleFile(name)) {
+      const bool is_other = name.ends_with(".safetensors") && !IsShardName(name) && (!whole || name != whole->name);
+      if (IsSingleFile(name) || is_other) {
         candidates.push_back({{place.store, info.key, false, place.cancel}, files});
       }
     }

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <random>
 #include <set>
 #include <utility>
 
 #include "base/parallel.h"
 #include "checkpoint/file/write_file.h"
 #include "checkpoint/save_mark.h"
-#include "checkpoint/torch/torch_writer.h"
 #include "storage/store_checks.h"
 
 namespace assay::checkpoint {
@@ -19,6 +19,13 @@ namespace {
 
 /// Files that are written at a time.
 constexpr int kFilesAtATime = 4;
+
+/// 20 random digits: what tells one save from another.
+std::string NewSaveId() {
+  std::random_device random;
+  std::uniform_int_distribution<uint64_t> digits(0, 9'999'999'999);
+  return fmt::format("{:010}{:010}", digits(random), digits(random));
+}
 
 double SecondsSince1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -135,16 +142,16 @@ Result<Save> BeginSave(const Place& place, Format format, std::string pointer, S
   }
   if (found.ok() && *found) {
     ASSAY_RETURN_IF_ERROR(CheckReplaceable(**found, save));
-    save.replaced_etag = (*found)->pointer_info.etag;
     const Result<std::vector<std::string>> names = NamesOf(**found);
     save.replaced_files = names.ok() ? *names : std::vector<std::string>();
-  } else if (files.contains(save.pointer)) {
-    save.replaced_etag = files.at(save.pointer).etag;
-    if (!save.options.overwrite) {
-      return Status::FailedPrecondition(
-          fmt::format("{} exists already (--overwrite replaces it)", place.store->Uri(place.KeyOf(save.pointer))));
-    }
   }
+  // Lists may lag behind what stands.
+  ASSAY_ASSIGN_OR_RETURN(const auto standing, place.store->Stat(place.KeyOf(save.pointer)));
+  if (standing && !save.options.overwrite) {
+    return Status::FailedPrecondition(
+        fmt::format("{} exists already (--overwrite replaces it)", place.store->Uri(place.KeyOf(save.pointer))));
+  }
+  save.replaced_etag = standing ? standing->etag : "";
   const bool has_data = std::ranges::any_of(files, [](const auto& file) { return IsData(file.first); });
   save.folder = place.is_folder && has_data ? OwnFolder(save) : "";
   return save;

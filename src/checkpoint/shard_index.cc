@@ -15,6 +15,8 @@
 namespace assay::checkpoint {
 namespace {
 
+constexpr int64_t kMostIndexBytes = int64_t{1} << 30;
+
 Status NoIndex(const DataSource& source, const std::string& what) {
   return Status::InvalidArgument(fmt::format("{}: the index of shards {}", source.uri(), what));
 }
@@ -47,7 +49,7 @@ Result<Shard> ReadShard(std::shared_ptr<const DataSource> source, Format format)
 }  // namespace
 
 Result<ShardIndex> ReadShardIndex(const DataSource& source) {
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadText(source, 0, source.bytes()));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadBounded(source, kMostIndexBytes));
   const Result<nlohmann::json> parsed = ParseJson(text, source.uri());
   if (!parsed.ok()) {
     return Status(parsed.status().code(), Escaped(parsed.status().message()));

@@ -1,8 +1,12 @@
 // assay checkpoint convert: a checkpoint in another format, or for another number of ranks.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/terminal.h"
 #include "base/text.h"
@@ -26,9 +30,22 @@ struct CheckpointConvertOptions {
   CLI::Option* alignment_given = nullptr;
   std::string shard_size;
   int64_t epoch = -1;
+  int64_t step = -1;
+  std::vector<std::string> metrics;
   checkpoint::ConvertOptions convert;
   bool quiet = false;
 };
+
+Result<double> ParseMetric(const std::string& metric, size_t equals) {
+  double value = 0;
+  const char* end = metric.data() + metric.size();
+  const char* begin = metric.data() + std::min(equals, metric.size() - 1) + 1;
+  const auto [rest, error] = std::from_chars(begin, end, value);
+  const bool is_one = equals != std::string::npos && equals > 0 && error == std::errc() && rest == end;
+  return is_one && std::isfinite(value)
+             ? Result<double>(value)
+             : Status::InvalidArgument(fmt::format("--metric {}: NAME=NUMBER is needed", metric));
+}
 
 Result<checkpoint::ConvertOptions> Settle(const CheckpointConvertOptions& options) {
   checkpoint::ConvertOptions convert = options.convert;
@@ -49,6 +66,14 @@ Result<checkpoint::ConvertOptions> Settle(const CheckpointConvertOptions& option
   if (convert.alignment < 64 || (convert.alignment & (convert.alignment - 1)) != 0 || convert.alignment > (32 << 10)) {
     return Status::InvalidArgument(
         fmt::format("--alignment {}: a power of two from 64 to 32 KiB is needed", options.alignment));
+  }
+  if (options.step >= 0) {
+    convert.save.step = options.step;
+  }
+  for (const std::string& metric : options.metrics) {
+    const size_t equals = metric.find('=');
+    ASSAY_ASSIGN_OR_RETURN(const double value, ParseMetric(metric, equals));
+    convert.save.metrics[metric.substr(0, equals)] = value;
   }
   if (!options.shard_size.empty()) {
     ASSAY_ASSIGN_OR_RETURN(convert.shard_bytes, ParseBytes(options.shard_size));
@@ -102,6 +127,10 @@ Action AddCheckpointConvert(CLI::App& app) {
                      "Where large tensors begin in a file: multiples of it (pt and ckpt: 64 unless given)")
           ->capture_default_str();
   app.add_option("--max-shard-size", options->shard_size, "safetensors: the most in a file, such as 5GB");
+  app.add_option("--step", options->step, "The training step that it is of, in place of the source's")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--metric", options->metrics, "NAME=NUMBER, by which rm --keep-best chooses; may come again")
+      ->take_all();
   app.add_flag("--overwrite", options->convert.save.overwrite, "Replace a checkpoint that stands there, in one step");
   app.add_flag("-q,--quiet", options->quiet, "Print failures only");
   options->store.AddTo(app);

@@ -155,6 +155,12 @@ def test_retention(cli, tmp_path):
     assert "loss" in cli.refused("rm", run, "--keep-best", 1)
     cli.run("rm", run / "step-3")
     assert [entry["step"] for entry in cli.json("ls", run)] == [None, 10]
+    for step, loss in ((11, 0.5), (12, 0.25), (13, 0.75)):
+        cli.convert(tmp_path / "s.pt", run / f"save{step}", "dcp", "--step", step, "--metric", f"loss={loss}")
+    cli.run("rm", run, "--keep", 1, "--keep-best", 1)
+    assert [entry["step"] for entry in cli.json("ls", run)] == [None, 12, 13]
+    assert cli.json("ls", run)[1]["metrics"] == {"loss": 0.25}
+    assert "NAME=NUMBER" in cli.refused("convert", tmp_path / "s.pt", run / "x", "--format", "dcp", "--metric", "loss")
 
 
 def test_leftovers_are_swept(cli, saved):

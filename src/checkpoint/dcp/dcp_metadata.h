@@ -18,6 +18,8 @@ namespace assay::checkpoint {
 
 /// The file that makes a folder a checkpoint.
 inline constexpr char kDcpMetadataName[] = ".metadata";
+/// It may have so many bytes.
+inline constexpr int64_t kMostDcpMetadataBytes = int64_t{4} << 30;
 
 /// An item of a file: what torch.save made of a tensor or a value.
 struct DcpPlace {

@@ -13,14 +13,9 @@
 namespace assay::checkpoint {
 namespace {
 
-constexpr int64_t kMostMetadataBytes = int64_t{4} << 30;
-
 Result<DcpMetadata> ReadOne(FileSet& files, const std::string& name) {
   ASSAY_ASSIGN_OR_RETURN(const auto source, files.Open(name));
-  if (source->bytes() > kMostMetadataBytes) {
-    return Status::InvalidArgument(fmt::format("{} has {} bytes, beyond measure", source->uri(), source->bytes()));
-  }
-  ASSAY_ASSIGN_OR_RETURN(const std::string bytes, ReadText(*source, 0, source->bytes()));
+  ASSAY_ASSIGN_OR_RETURN(const std::string bytes, ReadBounded(*source, kMostDcpMetadataBytes));
   return ReadDcpMetadata(bytes, source->uri());
 }
 

@@ -28,11 +28,9 @@ class NoSource final : public DataSource {
 };
 
 /// A box of a tensor as torch.save writes it.
-Result<FileLayout> LayOutTensor(const HeldTensor& held, std::shared_ptr<const DataSource> source) {
-  FileLayout layout;
-  ASSAY_ASSIGN_OR_RETURN(layout, LayOutTorchFile(Value(std::make_shared<const Tensor>(
-                                     ContiguousTensor(held.dtype, held.box.sizes, std::move(source))))));
-  return layout;
+Result<FileLayout> LayOutTensor(const HeldTensor& held, const DataRange& range) {
+  Tensor tensor = ContiguousTensor(held.dtype, held.box.sizes, range.source, range.offset);
+  return LayOutTorchFile(Value(std::make_shared<const Tensor>(std::move(tensor))));
 }
 
 /// Sizes of items, by what they depend on.
@@ -47,7 +45,7 @@ class ItemSizes {
   Result<Size> Of(const HeldTensor& held) {
     const auto [known, is_new] = known_.try_emplace({held.dtype, held.box.sizes});
     if (is_new) {
-      ASSAY_ASSIGN_OR_RETURN(const FileLayout layout, LayOutTensor(held, nothing_));
+      ASSAY_ASSIGN_OR_RETURN(const FileLayout layout, LayOutTensor(held, {nothing_, 0}));
       const FileItem& data = layout.items().front();
       known->second = {layout.bytes(), data.offset, data.bytes};
     }

@@ -11,6 +11,7 @@
 #include "checkpoint/dcp/dcp_metadata.h"
 #include "checkpoint/dcp/prefix.h"
 #include "checkpoint/file/file_layout.h"
+#include "checkpoint/tensor/tensor.h"
 #include "checkpoint/value/value.h"
 
 namespace assay::checkpoint {
@@ -76,8 +77,8 @@ DcpMetadata MetadataOfSave(const SavePlan& plan, const std::string& folder, std:
 
 /// The bytes of what a rank holds, in the order of its holdings.
 struct RankContents {
-  std::vector<std::shared_ptr<const DataSource>> tensors{};  ///< each box in row-major order
-  std::vector<FileLayout> values{};                          ///< LayOutValue() of each
+  std::vector<DataRange> tensors{};  ///< each box in row-major order
+  std::vector<FileLayout> values{};  ///< LayOutValue() of each
 };
 
 /// What torch.save makes of a value: its size is what HeldValue asks for.

@@ -74,7 +74,7 @@ TEST(PlanSave, SaysWhereEveryChunkWillLie) {
   EXPECT_EQ(entry.chunks[1].place.file, "__1_0.distcp");
   EXPECT_EQ(entry.chunks[1].box, (Box{{2, 0}, {2, 3}}));
   RankContents contents;
-  contents.tensors = {SourceOfText(Counting(24))};
+  contents.tensors = {{SourceOfText(Counting(24)), 0}};
   const FileLayout layout = Must(LayOutFile(plan.ranks[1][0], ranks[1], contents));
   EXPECT_EQ(layout.bytes(), entry.chunks[1].place.offset + entry.chunks[1].place.length);
 }

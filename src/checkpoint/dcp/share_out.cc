@@ -42,13 +42,13 @@ std::vector<Box> BoxesOf(const Sizes& shape, int ranks, int rank, Sharing sharin
 
 void ShareTensor(const Leaf& leaf, int ranks, Sharing sharing, SharedState& shared) {
   const std::shared_ptr<const Tensor> tensor = leaf.value.tensor();
-  const std::shared_ptr<const DataSource> whole = RowMajorBytes(tensor);
+  const DataRange whole = RowMajorRange(tensor);
   for (int rank = 0; rank < ranks; ++rank) {
     const auto r = static_cast<size_t>(rank);
     for (Box& box : BoxesOf(tensor->shape, ranks, rank, sharing)) {
       const bool is_whole = box.sizes == tensor->shape;
       shared.contents[r].tensors.push_back(
-          is_whole ? whole : RowMajorBytes(std::make_shared<const Tensor>(Narrow(*tensor, box))));
+          is_whole ? whole : RowMajorRange(std::make_shared<const Tensor>(Narrow(*tensor, box))));
       shared.holdings[r].tensors.push_back(
           {leaf.name, leaf.path, tensor->dtype, tensor->shape, std::move(box), tensor->requires_grad});
     }

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "storage/store_checks.h"
+#include "base/parallel.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -68,6 +70,9 @@ Result<WrittenFile> WriteInPlace(storage::ObjectStore& store, const std::string&
   return written;
 }
 
+/// More than there are processors, since they wait for the network.
+constexpr int kSourcesAtATime = 8;
+
 /// Pieces of the file that are fetched together, and their bytes.
 struct Window {
   std::span<DigestPlan::Piece> pieces{};
@@ -111,30 +116,53 @@ class WindowFetcher {
         std::async(std::launch::async, [this, window = std::move(window)]() mutable { return Fetch(*window, window); });
   }
 
+  /// What lies in one source is read together, near ranges in one request; several sources at a time.
   Result<std::unique_ptr<Window>> Fetch(Window& window, std::unique_ptr<Window>& owner) const {
     int64_t bytes = 0;
     for (const DigestPlan::Piece& piece : window.pieces) {
       bytes += layout_.segments()[piece.segment].is_text() ? 0 : piece.bytes;
     }
     window.memory.resize(static_cast<size_t>(bytes));
+    const auto reads = ReadsOf(window);
+    std::mutex mutex;
+    Status failed;
+    ParallelFor(static_cast<int64_t>(reads.size()), kSourcesAtATime, [&](int64_t i) {
+      const auto& [source, pieces] = reads[static_cast<size_t>(i)];
+      const Status status = source->Read(pieces);
+      if (!status.ok()) {
+        const std::lock_guard lock(mutex);
+        failed = failed.ok() ? status : failed;
+      }
+    });
+    return failed.ok() ? Result<std::unique_ptr<Window>>(std::move(owner)) : failed;
+  }
+
+  using Reads = std::vector<std::pair<const DataSource*, std::vector<ReadPiece>>>;
+
+  /// Pieces of one segment lie one behind the other in its source too, and are one.
+  Reads ReadsOf(Window& window) const {
+    Reads reads;
+    std::map<const DataSource*, size_t> by_source;
     size_t at = 0;
-    // Pieces of one segment lie one behind the other in its source too.
     for (size_t i = 0; i < window.pieces.size();) {
-      const Segment& segment = layout_.segments()[window.pieces[i].segment];
-      const int64_t offset = window.pieces[i].offset;
-      int64_t together = 0;
       const size_t of_segment = window.pieces[i].segment;
+      const Segment& segment = layout_.segments()[of_segment];
+      const int64_t offset = segment.offset + window.pieces[i].offset;
+      int64_t together = 0;
       for (; i < window.pieces.size() && window.pieces[i].segment == of_segment; ++i) {
         together += window.pieces[i].bytes;
       }
       if (!segment.is_text()) {
-        const ReadPiece read = {segment.offset + offset,
-                                MutableBytes(window.memory).subspan(at, static_cast<size_t>(together))};
-        ASSAY_RETURN_IF_ERROR(segment.source->Read(std::span(&read, 1)));
+        const auto [known, is_new] = by_source.try_emplace(segment.source.get(), reads.size());
+        if (is_new) {
+          reads.emplace_back(segment.source.get(), std::vector<ReadPiece>());
+        }
+        const auto memory = MutableBytes(window.memory).subspan(at, static_cast<size_t>(together));
+        reads[known->second].second.push_back({offset, memory});
         at += static_cast<size_t>(together);
       }
     }
-    return std::move(owner);
+    return reads;
   }
 
   const FileLayout& layout_;

@@ -57,6 +57,8 @@ class Machine {
   // The stack.
   Status Push(Node node);
   Status PushShared(Node* node);
+  /// One that comes often and never changes: made once, and kept in `common`.
+  Status PushCommon(Node*& common, Node node);
   /// The topmost, above the last mark, taken off it.
   Result<Node*> Pop();
   Result<Node*> Top();
@@ -69,9 +71,9 @@ class Machine {
   Status PopOne();
   Status PopMark();
   Status Dup();
-  Status None() { return Push({.kind = Kind::kNone}); }
-  Status True() { return Push({.kind = Kind::kBool, .truth = true}); }
-  Status False() { return Push({.kind = Kind::kBool}); }
+  Status None() { return PushCommon(none_, {.kind = Kind::kNone}); }
+  Status True() { return PushCommon(true_, {.kind = Kind::kBool, .truth = true}); }
+  Status False() { return PushCommon(false_, {.kind = Kind::kBool}); }
   Status Int();
   Status Long();
   Status Float();
@@ -154,6 +156,10 @@ class Machine {
   std::vector<size_t> marks_;
   std::vector<Node*> memo_;
   uint64_t memoized_ = 0;
+  Node* none_ = nullptr;
+  Node* true_ = nullptr;
+  Node* false_ = nullptr;
+  std::array<Node*, 4096> small_{};  ///< numbers
 };
 
 const Machine::Opcode Machine::kOpcodes[] = {
@@ -288,6 +294,15 @@ Status Machine::Push(Node node) {
   return PushShared(&pickle_.nodes.emplace_back(std::move(node)));
 }
 
+Status Machine::PushCommon(Node*& common, Node node) {
+  if (common != nullptr) {
+    return PushShared(common);
+  }
+  ASSAY_RETURN_IF_ERROR(Push(std::move(node)));
+  common = stack_.back();
+  return Status::Ok();
+}
+
 Status Machine::PushShared(Node* node) {
   if (stack_.size() >= 2 * limits_.nodes) {
     return Fail("puts too much on its stack");
@@ -397,7 +412,8 @@ Status Machine::BinInt() {
 
 Status Machine::Unsigned(size_t bytes) {
   ASSAY_ASSIGN_OR_RETURN(const uint64_t number, TakeNumber(bytes));
-  return Push({.kind = Kind::kInt, .integer = static_cast<int64_t>(number)});
+  Node node = {.kind = Kind::kInt, .integer = static_cast<int64_t>(number)};
+  return number < small_.size() ? PushCommon(small_[number], std::move(node)) : Push(std::move(node));
 }
 
 Status Machine::LongOf(size_t length_bytes) {

@@ -75,7 +75,8 @@ Result<FileLayout> LayOutFile(std::span<const NamedTensor> tensors,
   ASSAY_ASSIGN_OR_RETURN(std::string head, MakeSafetensorsHead(entries, metadata));
   layout.AddText(std::move(head));
   for (const NamedTensor& named : tensors) {
-    layout.AddData(named.name, RowMajorBytes(named.tensor), 0, named.tensor->bytes());
+    DataRange range = RowMajorRange(named.tensor);
+    layout.AddData(named.name, std::move(range.source), range.offset, named.tensor->bytes());
   }
   return layout;
 }

@@ -208,6 +208,14 @@ Result<std::shared_ptr<const DataSource>> Prefetch(std::shared_ptr<const DataSou
   return std::shared_ptr<const DataSource>(std::make_shared<PrefetchedSource>(std::move(source), std::move(kept)));
 }
 
+Result<std::string> ReadBounded(const DataSource& source, int64_t most) {
+  if (source.bytes() > most) {
+    return Status::InvalidArgument(
+        fmt::format("{} has {} bytes, more than the {} that make sense", source.uri(), source.bytes(), most));
+  }
+  return ReadText(source, 0, source.bytes());
+}
+
 Result<std::string> ReadText(const DataSource& source, int64_t offset, int64_t bytes) {
   ASSAY_RETURN_IF_ERROR(CheckRange(source, offset, bytes));
   std::string text(static_cast<size_t>(bytes), '\0');

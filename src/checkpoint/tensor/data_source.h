@@ -67,6 +67,8 @@ std::shared_ptr<const DataSource> RangeOf(std::shared_ptr<const DataSource> sour
 Result<std::shared_ptr<const DataSource>> Prefetch(std::shared_ptr<const DataSource> source,
                                                    std::span<const std::pair<int64_t, int64_t>> offsets_and_bytes);
 
+/// All of it, as text. InvalidArgument where it has more bytes than `most`.
+Result<std::string> ReadBounded(const DataSource& source, int64_t most);
 /// Bytes of `source`, as text. InvalidArgument where it does not hold them.
 Result<std::string> ReadText(const DataSource& source, int64_t offset, int64_t bytes);
 

@@ -220,13 +220,6 @@ bool IsNumeric(DType dtype) {
   return !info.quantized && dtype != DType::kFloat4E2M1FnX2 && !info.name.starts_with("bits");
 }
 
-ElementSums SumElements(DType dtype, Bytes elements) {
-  if (const std::optional<DType> part = PartOf(dtype)) {
-    return WithReal(*part, [&](const auto& kind) { return Sum<2>(kind, elements); });
-  }
-  return WithReal(dtype, [&](const auto& kind) { return Sum<1>(kind, elements); });
-}
-
 ElementDifference CompareElements(DType dtype, Bytes a, Bytes b) {
   if (const std::optional<DType> part = PartOf(dtype)) {
     return WithReal(*part, [&](const auto& kind) { return Compare<2>(kind, a, b); });

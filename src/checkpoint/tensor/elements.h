@@ -21,10 +21,7 @@ struct ElementSums {
 /// Whether elements are numbers that can be added and compared; quantised, packed and raw bits are not.
 bool IsNumeric(DType dtype);
 
-/// The squares of the elements' absolute values; of a numeric dtype.
-ElementSums SumElements(DType dtype, storage::Bytes elements);
-
-/// How far two stretches of the same dtype are apart, element by element.
+/// How far two stretches of the same dtype are apart, element by element, and the squares of either's absolute values.
 struct ElementDifference {
   ElementSums of_a{};
   ElementSums of_b{};
@@ -34,6 +31,7 @@ struct ElementDifference {
   int64_t not_comparable = 0;  ///< of those: where one of the two is not finite
   void Add(const ElementDifference& other);
 };
+/// Of a numeric dtype.
 ElementDifference CompareElements(DType dtype, storage::Bytes a, storage::Bytes b);
 
 }  // namespace assay::checkpoint

@@ -20,11 +20,11 @@ storage::Bytes BytesOfVector(const std::vector<T>& values) {
 double ValueOf(DType dtype, uint64_t bits) {
   const std::vector<uint64_t> element = {bits};
   const auto bytes = BytesOfVector(element).first(static_cast<size_t>(ElementBytes(dtype)));
-  const ElementSums sums = SumElements(dtype, bytes);
+  const ElementSums sums = CompareElements(dtype, bytes, bytes).of_a;
   return sums.not_finite > 0 ? std::nan("") : std::sqrt(sums.squares);
 }
 
-TEST(SumElements, KnowsEveryFloatOfEightBits) {
+TEST(CompareElements, KnowsEveryFloatOfEightBits) {
   // The largest, the smallest and the odd ones, as torch.finfo has them.
   EXPECT_DOUBLE_EQ(ValueOf(DType::kFloat8E4M3Fn, 0x7e), 448);
   EXPECT_TRUE(std::isnan(ValueOf(DType::kFloat8E4M3Fn, 0x7f)));
@@ -39,7 +39,7 @@ TEST(SumElements, KnowsEveryFloatOfEightBits) {
   EXPECT_DOUBLE_EQ(ValueOf(DType::kFloat8E8M0Fnu, 0), std::ldexp(1, -127));
 }
 
-TEST(SumElements, KnowsSixteenBitsAndNumbers) {
+TEST(CompareElements, KnowsSixteenBitsAndNumbers) {
   EXPECT_DOUBLE_EQ(ValueOf(DType::kFloat16, 0x3c00), 1);
   EXPECT_DOUBLE_EQ(ValueOf(DType::kFloat16, 0x0001), std::ldexp(1, -24));
   EXPECT_DOUBLE_EQ(ValueOf(DType::kFloat16, 0x7bff), 65504);

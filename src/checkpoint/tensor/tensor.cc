@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <set>
+
+#include "base/parallel.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -18,6 +21,7 @@ using storage::ReadPiece;
 constexpr int64_t kDirectRunBytes = 64 << 10;
 /// What is read with what is between at a time.
 constexpr int64_t kWindowBytes = int64_t{8} << 20;
+constexpr int kBlocksAtATime = 8;
 
 /// A box of a block as a copy: from the storage to memory with the strides of the wanted box.
 struct BlockCopy {
@@ -133,6 +137,16 @@ Status ReadBlock(const BlockCopy& copy, MutableBytes memory) {
   return Falls(copy.block->strides) ? ReadThroughWindows(copy, memory) : ReadWholeExtent(copy, memory);
 }
 
+/// The only block, where its elements lie in row-major order.
+const Block* LyingBlock(const Tensor& tensor) {
+  const bool lies = tensor.blocks.size() == 1 && IsContiguous(tensor.shape, tensor.blocks.front().strides);
+  return lies ? &tensor.blocks.front() : nullptr;
+}
+
+int64_t OffsetOf(const Tensor& tensor, const Block& block) {
+  return block.storage->offset + BytesOf(tensor.dtype, block.storage_offset);
+}
+
 class RowMajorSource final : public DataSource {
  public:
   explicit RowMajorSource(std::shared_ptr<const Tensor> tensor) : tensor_(std::move(tensor)) {}
@@ -181,15 +195,8 @@ class RowMajorSource final : public DataSource {
   }
 
  private:
-  int64_t DataOffset(const Block& block) const {
-    return block.storage->offset + BytesOf(tensor_->dtype, block.storage_offset);
-  }
-  /// The only block, where its elements lie in row-major order.
-  const Block* Lying() const {
-    return tensor_->blocks.size() == 1 && IsContiguous(tensor_->shape, tensor_->blocks.front().strides)
-               ? &tensor_->blocks.front()
-               : nullptr;
-  }
+  int64_t DataOffset(const Block& block) const { return OffsetOf(*tensor_, block); }
+  const Block* Lying() const { return LyingBlock(*tensor_); }
 
   std::shared_ptr<const Tensor> tensor_;
 };
@@ -322,12 +329,29 @@ Status ReadBox(const Tensor& tensor, const Box& box, MutableBytes memory) {
     return Status::Unsupported(
         fmt::format("cannot read a part of a tensor of {}: its elements share bytes", InfoOf(tensor.dtype).name));
   }
+  std::vector<BlockCopy> copies;
   for (const Block& block : tensor.blocks) {
-    if (const std::optional<BlockCopy> copy = CopyOf(tensor, block, box); copy) {
-      ASSAY_RETURN_IF_ERROR(ReadBlock(*copy, memory));
+    if (std::optional<BlockCopy> copy = CopyOf(tensor, block, box); copy) {
+      copies.push_back(std::move(*copy));
     }
   }
-  return Status::Ok();
+  // Blocks are in files of different ranks: whoever waits for a network waits for several at a time.
+  std::mutex mutex;
+  Status failed;
+  ParallelFor(static_cast<int64_t>(copies.size()), kBlocksAtATime, [&](int64_t i) {
+    const Status status = ReadBlock(copies[static_cast<size_t>(i)], memory);
+    if (!status.ok()) {
+      const std::lock_guard lock(mutex);
+      failed = failed.ok() ? status : failed;
+    }
+  });
+  return failed;
+}
+
+DataRange RowMajorRange(const std::shared_ptr<const Tensor>& tensor) {
+  const Block* lying = LyingBlock(*tensor);
+  return lying != nullptr ? DataRange{lying->storage->source, OffsetOf(*tensor, *lying)}
+                          : DataRange{RowMajorBytes(tensor), 0};
 }
 
 std::shared_ptr<const DataSource> RowMajorBytes(std::shared_ptr<const Tensor> tensor) {

@@ -60,6 +60,16 @@ Status CheckTensor(const Tensor& tensor, const std::string& name);
 /// read together, and of the source only what the box needs.
 Status ReadBox(const Tensor& tensor, const Box& box, storage::MutableBytes memory);
 
+/// Bytes of a source from an offset on.
+struct DataRange {
+  std::shared_ptr<const DataSource> source{};
+  int64_t offset = 0;
+};
+
+/// The bytes of the tensor in row-major order where they lie so: in the source of its only block, else in
+/// RowMajorBytes().
+DataRange RowMajorRange(const std::shared_ptr<const Tensor>& tensor);
+
 /// The bytes of the tensor in row-major order, whatever its blocks and strides; View() gives those that lie so in
 /// memory. Of a packed dtype (several elements in a byte) only one whole block that lies so can be read.
 std::shared_ptr<const DataSource> RowMajorBytes(std::shared_ptr<const Tensor> tensor);

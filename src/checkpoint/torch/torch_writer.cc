@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <random>
 #include <utility>
 
 #include "checkpoint/torch/value_pickler.h"
@@ -25,12 +24,6 @@ Result<FileLayout> LayOutTorchFile(const Value& value, const TorchFileOptions& o
   zip.AddText("version", "3\n");
   zip.AddText(".data/serialization_id", fmt::format("{:0>40}", options.serialization_id));
   return zip.Finish();
-}
-
-std::string NewSaveId() {
-  std::random_device random;
-  std::uniform_int_distribution<uint64_t> digits(0, 9'999'999'999);
-  return fmt::format("{:010}{:010}", digits(random), digits(random));
 }
 
 }  // namespace assay::checkpoint

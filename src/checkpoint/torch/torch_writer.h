@@ -23,7 +23,4 @@ struct TorchFileOptions {
 /// `value`.
 Result<FileLayout> LayOutTorchFile(const Value& value, const TorchFileOptions& options = {});
 
-/// 20 random digits: what tells one save from another.
-std::string NewSaveId();
-
 }  // namespace assay::checkpoint

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/text.h"
 
 namespace assay::checkpoint {
@@ -60,25 +58,6 @@ const Value* Value::Find(const std::string& key) const {
     }
   }
   return nullptr;
-}
-
-bool HoldsTensors(const Value& value) {
-  const auto pair_holds = [](const auto& item) { return HoldsTensors(item.first) || HoldsTensors(item.second); };
-  if (value.tensor() != nullptr) {
-    return true;
-  }
-  if (const Value::Sequence* sequence = value.sequence()) {
-    return std::ranges::any_of(sequence->items, HoldsTensors);
-  }
-  if (const Value::Dict* dict = value.dict()) {
-    return std::ranges::any_of(dict->items, pair_holds) ||
-           (dict->attributes != nullptr && HoldsTensors(*dict->attributes));
-  }
-  if (const Value::Object* object = value.object()) {
-    return std::ranges::any_of(object->arguments, HoldsTensors) || std::ranges::any_of(object->items, pair_holds) ||
-           (object->state != nullptr && HoldsTensors(*object->state));
-  }
-  return false;
 }
 
 std::string ShortText(const Value& value, size_t width) {

@@ -98,9 +98,6 @@ class Value {
 /// Containers within containers that are read.
 inline constexpr int kMaxValueDepth = 256;
 
-/// Whether a tensor is anywhere in it.
-bool HoldsTensors(const Value& value);
-
 /// A short text for people: "3", "'adamw'", "[0.9, 0.999]", "dict of 12", at most about `width` characters.
 std::string ShortText(const Value& value, size_t width = 60);
 
