@@ -116,7 +116,7 @@ Status SummaryStatus(const explore::ExploreSummary& summary) {
 
 /// What a store that may not exist yet has for an exploration.
 Result<std::unique_ptr<samplestore::SampleStore>> OpenToLook(const std::string& url) {
-  auto store = samplestore::OpenStore(url, samplestore::StoreAccess::kReadOnly);
+  auto store = OpenUserStore(url, samplestore::StoreAccess::kReadOnly);
   return store.status().code() == ErrorCode::kNotFound ? samplestore::OpenStore("sqlite:///:memory:")
                                                        : std::move(store);
 }
@@ -154,7 +154,7 @@ Status Run(const ExploreVerbOptions& options) {
   if (options.dry_run) {
     return DryRun(space, options.store, ExploreOptionsOf(options));
   }
-  ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store));
   TellWhatDoesNotCount(space, store->url());
   explore::ExploreSummary summary;
   {

@@ -63,9 +63,9 @@ Result<int64_t> ForgetSpace(const experiment::BoundSpace& space, samplestore::Sa
 Status Run(const ForgetOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const samplestore::MeasurementFilter filter, FilterOf(options));
   // A store that is not there is not made.
-  ASSAY_ASSIGN_OR_RETURN(auto store, samplestore::OpenStore(options.store, samplestore::StoreAccess::kReadOnly));
+  ASSAY_ASSIGN_OR_RETURN(auto store, OpenUserStore(options.store, samplestore::StoreAccess::kReadOnly));
   if (!options.dry_run) {
-    ASSAY_ASSIGN_OR_RETURN(store, samplestore::OpenStore(options.store));
+    ASSAY_ASSIGN_OR_RETURN(store, OpenUserStore(options.store));
   }
   const auto forget = [&](const samplestore::MeasurementFilter& of) {
     return options.dry_run ? store->Count(of) : store->Remove(of);

@@ -32,6 +32,7 @@ constexpr Verb kVerbs[] = {
     {"results", "Print what has been measured", &AddResults},
     {"operations", "List what was explored: when, how it ended, what it measured", &AddOperations},
     {"forget", "Remove measurements from a store", &AddForget},
+    {"store", "Copy a store into another one, or into files and back", &AddStore},
     {"report", "Write what has been measured as one HTML file", &AddReport},
     {"recommend", "Say which configuration is fastest within a memory cap", &AddRecommend},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},

@@ -49,7 +49,7 @@ void PrintJson(const std::vector<samplestore::Operation>& operations) {
 }
 
 Status Run(const OperationsOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store, samplestore::StoreAccess::kReadOnly));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store, samplestore::StoreAccess::kReadOnly));
   ASSAY_ASSIGN_OR_RETURN(const auto operations, store->ListOperations());
   if (options.output == "json") {
     PrintJson(operations);

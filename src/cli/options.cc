@@ -21,8 +21,17 @@ void AddOutputOption(CLI::App& app, std::string& output, const std::vector<std::
 }
 
 void AddStoreOption(CLI::App& app, std::string& url) {
-  app.add_option("--store", url, "Store of measurements, sqlite:///PATH [" + samplestore::DefaultStoreUrl() + "]")
+  app.add_option(
+         "--store", url,
+         "Store of measurements, sqlite:///PATH or postgresql://HOST/DATABASE [" + samplestore::DefaultStoreUrl() + "]")
       ->type_name("URL");
+}
+
+Result<std::unique_ptr<samplestore::SampleStore>> OpenUserStore(const std::string& url,
+                                                                samplestore::StoreAccess access) {
+  samplestore::StoreOptions options;
+  options.on_outage = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
+  return samplestore::OpenStore(url, access, options);
 }
 
 void AddReuseOption(CLI::App& app, explore::Reuse& reuse) {

@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "explore/measure_point.h"
 #include "job/plan.h"
+#include "samplestore/sample_store.h"
 
 namespace assay::cli {
 
@@ -18,6 +20,10 @@ void AddOutputOption(CLI::App& app, std::string& output, const std::vector<std::
 
 /// --store URL.
 void AddStoreOption(CLI::App& app, std::string& url);
+
+/// The store at `url`, empty for the user's own. When its server goes away, standard error says so.
+Result<std::unique_ptr<samplestore::SampleStore>> OpenUserStore(
+    const std::string& url, samplestore::StoreAccess access = samplestore::StoreAccess::kReadWrite);
 
 /// --reuse.
 void AddReuseOption(CLI::App& app, explore::Reuse& reuse);

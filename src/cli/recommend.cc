@@ -151,7 +151,7 @@ std::string AgainstPredicted(const char* what, double predicted, const std::opti
 /// Measures the answer, replayed when it is in the store already.
 Result<samplestore::Measurement> MeasureAnswer(const RecommendOptions& options, const report::Prediction& best) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundPoint point, PointOf(*best.line, best.batch_size));
-  ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.selection.store));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.selection.store));
   LiveProgress progress;
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();

@@ -91,7 +91,7 @@ Status Run(const RunOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(options.experiment));
   ASSAY_ASSIGN_OR_RETURN(const auto texts, ParseProperties(options.properties));
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundPoint point, experiment::BindPoint(*experiment, texts));
-  ASSAY_ASSIGN_OR_RETURN(const auto store, samplestore::OpenStore(options.store));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store));
   LiveProgress progress;
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();

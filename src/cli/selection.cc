@@ -112,8 +112,7 @@ Result<Selected> Select(const Selection& selection, bool with_series) {
   if (selection.space.empty() && selection.experiment.empty()) {
     return Status::InvalidArgument("say what to show: a SPACE.yaml, or --experiment ID");
   }
-  ASSAY_ASSIGN_OR_RETURN(const auto store,
-                         samplestore::OpenStore(selection.store, samplestore::StoreAccess::kReadOnly));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(selection.store, samplestore::StoreAccess::kReadOnly));
   return selection.space.empty() ? SelectExperiment(selection, *store, with_series)
                                  : SelectSpace(selection, *store, with_series);
 }

@@ -18,6 +18,7 @@ Action AddExplore(CLI::App& app);
 Action AddResults(CLI::App& app);
 Action AddForget(CLI::App& app);
 Action AddOperations(CLI::App& app);
+Action AddStore(CLI::App& app);
 Action AddReport(CLI::App& app);
 Action AddRecommend(CLI::App& app);
 Action AddExperiments(CLI::App& app);

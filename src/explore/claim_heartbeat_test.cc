@@ -17,8 +17,9 @@ class ClaimHeartbeatTest : public testing::ExploreFixture {
  protected:
   void SetUp() override {
     ExploreFixture::SetUp();
-    timed_store_ = samplestore::OpenStore("sqlite:///" + Path("timed.db"), samplestore::StoreAccess::kReadWrite,
-                                          {.epoch = "boot", .seconds = [this] { return now_.load(); }})
+    timed_store_ = samplestore::OpenStore(
+                       "sqlite:///" + Path("timed.db"), samplestore::StoreAccess::kReadWrite,
+                       {.clock = samplestore::LeaseClock{.epoch = "boot", .seconds = [this] { return now_.load(); }}})
                        .value();
     claim_ = timed_store_->TryClaim(kKey, "me", kLease, 1).value();
   }

@@ -15,7 +15,7 @@
 #include "explore/space_measurements.h"
 #include "explore/survey.h"
 #include "explore/testing.h"
-#include "samplestore/sqlite_database.h"
+#include "samplestore/sqlite/connection.h"
 
 namespace assay::explore {
 namespace {
@@ -169,8 +169,9 @@ TEST_F(ExploreTest, AWorkerThatCannotStartEndsTheOperation) {
 
 TEST_F(ExploreTest, WhatEndedTheOperationIsToldAndNotThatItsEndCannotBeNoted) {
   explore_.measure.runner = [this](const job::Plan&, const launch::LaunchOptions&) -> Result<job::RunRecord> {
-    using samplestore::Database;
-    EXPECT_TRUE(Database::Open(Path("runs.db"), Database::Access::kReadWrite)->Execute("DROP TABLE operations").ok());
+    using samplestore::SqliteConnection;
+    const auto connection = SqliteConnection::Open(Path("runs.db"), SqliteConnection::Access::kReadWrite);
+    EXPECT_TRUE((*connection)->Execute("DROP TABLE operations").ok());
     return Status::NotFound("cannot start a worker");
   };
   EXPECT_EQ(Explore(Space(), *store_, explore_, {}).status().message(), "cannot start a worker");
@@ -266,10 +267,11 @@ TEST_F(ExploreTest, AMeasurementWhoseClaimWasLostIsNotStored) {
     if (runs_ == 1) {
       const experiment::BoundPoint point = space.At(0);
       const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
-      const auto later = samplestore::OpenStore("sqlite:///" + Path("runs.db"), samplestore::StoreAccess::kReadWrite,
-                                                {.epoch = samplestore::MachineLeaseClock().epoch,
-                                                 .seconds = [] { return MonotonicSeconds() + 60; }})
-                             .value();
+      const auto later =
+          samplestore::OpenStore("sqlite:///" + Path("runs.db"), samplestore::StoreAccess::kReadWrite,
+                                 {.clock = samplestore::LeaseClock{.epoch = samplestore::MachineLeaseClock().epoch,
+                                                                   .seconds = [] { return MonotonicSeconds() + 60; }}})
+              .value();
       EXPECT_EQ(later->TryClaim(key, "other", 60, 1)->result, samplestore::ClaimResult::kClaimed);
       EXPECT_TRUE(later->ReleaseClaim(key, later->TryClaim(key, "other", 60, 1)->fence).ok());
     }

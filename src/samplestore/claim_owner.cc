@@ -81,8 +81,8 @@ bool OwnerIsGone(std::string_view owner) {
   return !parts.empty() && parts[1] == ProcessSpace() && ProcessIsGone(StatOf(parts[2]), KillError(parts[2]), parts[3]);
 }
 
-bool ClaimCounts(std::string_view owner, std::string_view epoch, double expires_at, const LeaseClock& clock) {
-  return epoch == clock.epoch && expires_at >= clock.seconds() && !OwnerIsGone(owner);
+bool ClaimCounts(std::string_view owner, std::string_view epoch, double expires_at, const StoreTime& now) {
+  return epoch == now.epoch && expires_at >= now.seconds && !OwnerIsGone(owner);
 }
 
 std::string DescribeOwner(std::string_view owner) {

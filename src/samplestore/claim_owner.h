@@ -18,8 +18,8 @@ bool ProcessIsGone(std::string_view stat, int kill_error, std::string_view start
 /// owners on other machines, in other process namespaces, and for names of another form.
 bool OwnerIsGone(std::string_view owner);
 
-/// Whether a claim of `owner` until `expires_at` of `epoch` counts on `clock`: its lease runs, and its owner may.
-bool ClaimCounts(std::string_view owner, std::string_view epoch, double expires_at, const LeaseClock& clock);
+/// Whether a claim of `owner` until `expires_at` of `epoch` counts: its lease runs, and its owner may.
+bool ClaimCounts(std::string_view owner, std::string_view epoch, double expires_at, const StoreTime& now);
 
 /// "process 123 on HOST", or the name as it is where it has another form.
 std::string DescribeOwner(std::string_view owner);

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,12 +35,21 @@ struct MeasurementFilter {
   std::string parameterized_id = {};
   std::string entity_id = {};
   std::optional<Outcome> outcome = {};
-  space::Entity entity = {};        ///< constitutive properties that must have these values
+  space::Entity entity = {};  ///< constitutive properties that must have these values
+  /// Entries of provenance that must have these texts: "host", "commit" and "machine" (its kind) can be asked for.
+  std::map<std::string, std::string> found_by = {};
+  std::string operation = {};       ///< uid of an operation that produced or met it
   std::string measured_since = {};  ///< UTC, ISO 8601, inclusive
   int64_t after = 0;                ///< only those with a larger arrival: what is new since a reader looked before
-  bool newest_first = false;        ///< else in the order of arrival
-  int64_t limit = -1;               ///< -1: all
+  int64_t before = 0;               ///< only those with a smaller one
+  /// Only those that no measurement on its way in comes before. A reader who will ask for what is `after` the newest
+  /// that it got asks so, and misses none; `after` implies it.
+  bool settled = false;
+  bool newest_first = false;  ///< else in the order of arrival
+  int64_t limit = -1;         ///< -1: all
   int64_t offset = 0;
+
+  bool operator==(const MeasurementFilter&) const = default;
 };
 
 /// A measurement without its document: cheap to list by the hundred thousand.
@@ -79,14 +90,23 @@ struct Operation {
   std::string kind;   ///< explore
   std::string space;  ///< name or file of the space
   std::string started_at;
-  std::string finished_at;  ///< empty while it runs, or when it was killed
-  std::string exit_state;   ///< success | fail | interrupted; empty while it runs
-  int64_t measured = 0;     ///< results that it produced; counted by ListOperations
-  int64_t replayed = 0;     ///< results that it met
+  std::string finished_at;   ///< empty while it runs, or when it was killed
+  std::string exit_state;    ///< success | fail | interrupted; empty while it runs
+  int64_t measured = 0;      ///< results that it produced, as the store counted them
+  int64_t replayed = 0;      ///< results that it met
+  std::string owner = {};    ///< the process that runs it, as MakeClaimOwner names one
+  std::string details = {};  ///< what more is kept of it, as JSON
 };
 
-/// Safe to use from several threads and, on the same file, from several processes. Measurements are never changed.
-/// Errors are one line that names the store.
+/// A measurement that an operation produced or met.
+struct OperationResult {
+  int64_t number = 0;  ///< in its operation, from 0
+  std::string measurement_uid;
+  bool replayed = false;
+};
+
+/// Safe to use from several threads and, on the same store, from several processes. Measurements are never changed.
+/// Errors are one line that names the store. What is done while a server cannot be reached waits for it (StoreOptions).
 class SampleStore {
  public:
   virtual ~SampleStore() = default;
@@ -97,6 +117,9 @@ class SampleStore {
   /// Adds `measurement`, whoever has claimed its key. A uid that is there already is an error. Whatever the error, the
   /// measurement goes, as a line of JSON, to RefusedFile().
   virtual Status Append(const Measurement& measurement) = 0;
+  /// Adds those whose uid the store does not have, all in one transaction, which is much faster than one for each.
+  /// Returns how many.
+  virtual Result<int64_t> AppendNew(std::span<const Measurement> measurements) = 0;
   /// Adds `measurement` and, in the same transaction, ends the claim `fence` on its key. When that is no longer the
   /// claim on the key, or the store fails, nothing is added: the measurement goes to RefusedFile() too.
   virtual Result<AppendResult> AppendClaimed(const Measurement& measurement, int64_t fence) = 0;
@@ -123,10 +146,10 @@ class SampleStore {
                                                        const std::vector<std::string>& columns) = 0;
   /// Whole measurements; `with_series` also reads the series (large).
   virtual Result<std::vector<Measurement>> List(const MeasurementFilter& filter, bool with_series) = 0;
-  /// Calls `visit` with the JSON text of each measurement (without series), unparsed; stops at the first error. `visit`
-  /// must not use the store.
-  virtual Status ForEachDocument(const MeasurementFilter& filter,
-                                 const std::function<Status(std::string_view)>& visit) = 0;
+  /// The same one by one, a page of them in memory at a time; stops at the first error of `visit`. What comes in
+  /// meanwhile may be among them.
+  virtual Status ForEach(const MeasurementFilter& filter, bool with_series,
+                         const std::function<Status(const Measurement&)>& visit) = 0;
 
   /// Claims `key` for `owner` until `lease_seconds` from now, on the store's clock, unless it IsMeasured(). A claim
   /// whose lease is over, or whose owner is a process of this machine that no longer runs, counts for nothing. Claiming
@@ -143,6 +166,11 @@ class SampleStore {
   /// Notes that `operation_uid` produced (`replayed` false) or met (true) measurement `measurement_uid`.
   virtual Status NoteResult(std::string_view operation_uid, std::string_view measurement_uid, bool replayed) = 0;
   virtual Result<std::vector<Operation>> ListOperations() = 0;
+  /// Adds one of another store with its results; false: it is there already, and stays as it is.
+  virtual Result<bool> AppendOperation(const Operation& operation, std::span<const OperationResult> results) = 0;
+  /// The results of an operation whose number is larger than `after` (-1: all), at most `limit`, in their order.
+  virtual Result<std::vector<OperationResult>> ListResults(std::string_view operation_uid, int64_t after,
+                                                           int64_t limit) = 0;
 };
 
 enum class StoreAccess {
@@ -150,10 +178,20 @@ enum class StoreAccess {
   kReadOnly,   ///< must exist, and stays as it is; works in a folder that cannot be written
 };
 
-/// Opens `sqlite:///PATH` (three slashes and a relative path, four and an absolute one; "sqlite:////tmp/a.db"). A plain
-/// path is taken as one. An empty URL is DefaultStoreUrl(). `postgresql://` is answered with kUnsupported.
+struct StoreOptions {
+  /// Empty: the store's own, which is the machine's for SQLite and the server's for PostgreSQL.
+  std::optional<LeaseClock> clock = {};
+  /// How long to wait for a server that was reached before and went away.
+  double longest_outage_seconds = 900;
+  /// Told in one line when a server went away and when it is back; from any thread.
+  std::function<void(std::string_view)> on_outage = {};
+};
+
+/// Opens `sqlite:///PATH` (three slashes and a relative path, four and an absolute one; "sqlite:////tmp/a.db"; a plain
+/// path is taken as one), or `postgresql://USER@HOST:PORT/DATABASE?schema=NAME` as libpq reads it, with the schema
+/// `assay` unless given. An empty URL is DefaultStoreUrl().
 Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAccess access = StoreAccess::kReadWrite,
-                                               LeaseClock clock = MachineLeaseClock());
+                                               const StoreOptions& options = {});
 
 /// sqlite:///<the user's data folder>/measurements.db
 std::string DefaultStoreUrl();

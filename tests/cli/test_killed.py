@@ -12,6 +12,7 @@ import pytest
 from conftest import BIN
 
 POINTS = 4
+VALID_BY_POINT = "select point_id, count(*) from measurements where outcome = 'valid' group by point_id"
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_nothing_is_left_and_nothing_is_lost(assay, space, store, temporary, end
         if result.returncode == 0:
             break
     assert result.returncode == 0, result.stderr
-    valid = rows(store, "select entity_id, count(*) from measurements where outcome = 'valid' group by entity_id")
+    valid = rows(store, VALID_BY_POINT)
     assert [count for _, count in valid] == [1] * POINTS
     assert rows(store, "select * from fenced_claims") == []
     assert [name for name in os.listdir(temporary) if name.startswith("assay-run-")] == []
@@ -104,7 +105,7 @@ def test_a_run_during_which_its_controller_was_stopped_is_not_taken(assay, space
         process.send_signal(signal.SIGCONT)
     process.communicate(timeout=60)
     assert rows(store, "select outcome from measurements") == [("failed",)]
-    assert "stood still" in rows(store, "select json from documents")[0][0]
+    assert "stood still" in rows(store, "select reason from contents")[0][0]
 
 
 # The kernel wakes stopped groups that lose their last parent of the session; who is in no such group sleeps on.
@@ -149,6 +150,6 @@ def test_a_second_explorer_takes_over_from_a_killed_one(assay, space, store, tem
     first.kill()
     first.communicate(timeout=60)
     assert second.communicate(timeout=120) and second.returncode == 0
-    valid = rows(store, "select entity_id, count(*) from measurements where outcome = 'valid' group by entity_id")
+    valid = rows(store, VALID_BY_POINT)
     assert [count for _, count in valid] == [1] * POINTS
     assert workers(temporary) == []

@@ -2,11 +2,11 @@
 
 import json
 import pathlib
-import sqlite3
 import threading
 import uuid
 
 import pytest
+import stores
 
 FULL = "finetune_full_benchmark-v1.0.0"
 LORA = "finetune_lora_benchmark-v1.0.0"
@@ -26,27 +26,15 @@ def explored(assay, space, store):
     return space
 
 
-def copy_to_host(store, host, slower):
+def copy_to_host(assay, store, host, slower):
     """The store's measurements once more, as if another machine had made them."""
-    with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
-        for (old_id,) in connection.execute("select id from measurements").fetchall():
-            uid = uuid.uuid4().hex
-            (new_id,) = connection.execute(
-                "insert into measurements(uid, experiment, parameterized_id, entity_id, outcome, measured_at)"
-                " select ?, experiment, parameterized_id, entity_id, outcome, measured_at from measurements"
-                " where id = ? returning id",
-                (uid, old_id),
-            ).fetchone()
-            (text,) = connection.execute("select json from documents where measurement_id = ?", (old_id,)).fetchone()
-            document = json.loads(text)
-            document["uid"] = uid
-            document["provenance"]["host"] = host
-            document["properties"]["real_tokens_per_second"] /= slower
-            document["properties"]["step_seconds_median"] *= slower
-            connection.execute("insert into documents values (?, ?)", (new_id, json.dumps(document)))
-            connection.execute(
-                "insert into cells select column_id, ?, value from cells where measurement_id = ?", (new_id, old_id)
-            )
+    copies = stores.measurements(assay, store)
+    for document in copies:
+        document["uid"] = uuid.uuid4().hex
+        document["provenance"]["host"] = host
+        document["properties"]["real_tokens_per_second"] /= slower
+        document["properties"]["step_seconds_median"] *= slower
+    stores.add(assay, store, copies)
 
 
 def test_tables_say_that_weights_are_random(assay, explored, store, model, rows):
@@ -68,8 +56,7 @@ def fail_first_run(assay, tmp_path):
 def test_recommend_names_the_weights_of_runs_that_count(assay, space, store, tmp_path):
     fail_first_run(assay, tmp_path)
     assert assay("explore", space, "--store", store, "--max-points", 1).returncode == 1
-    with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
-        connection.execute("update documents set json = json_set(json, '$.measured_at', '2026-01-01T00:00:00Z')")
+    stores.change(assay, store, lambda document: document.update(measured_at="2026-01-01T00:00:00Z"))
     assay.ok("explore", space, "--store", store)
     predictions = json.loads(assay.ok("recommend", "--experiment", FULL, "--store", store, "--output", "json"))
     assert [prediction["weights"] for prediction in predictions] == ["random", "random"]
@@ -91,7 +78,7 @@ def test_results_count_the_points_of_the_space(assay, space, store):
 
 
 def test_machines_are_a_column_a_filter_and_a_comparison(assay, explored, store):
-    copy_to_host(store, "slow-laptop", slower=10)
+    copy_to_host(assay, store, "slow-laptop", slower=10)
     table = assay.ok("results", explored, "--store", store)
     assert "host" in table and "4 of 4 points, 8 configurations" in table
     own = {
@@ -108,7 +95,7 @@ def test_machines_are_a_column_a_filter_and_a_comparison(assay, explored, store)
 
 
 def test_recommend_takes_no_line_through_two_machines(assay, explored, store):
-    copy_to_host(store, "slow-laptop", slower=10)
+    copy_to_host(assay, store, "slow-laptop", slower=10)
     series = [
         row["series"] for row in json.loads(assay.ok("recommend", explored, "--store", store, "--output", "json"))
     ]
@@ -132,26 +119,22 @@ def test_recommend_says_when_another_process_measures_the_answer(assay, explored
     assert json.loads(out)[0]["measured"]["outcome"] == "valid", err
 
 
-def set_provenance(store, **entries):
+def set_provenance(assay, store, **entries):
     """Of every measurement, as if it had been made so."""
-    with sqlite3.connect(store.removeprefix("sqlite:///")) as connection:
-        for key, text in connection.execute("select measurement_id, json from documents").fetchall():
-            document = json.loads(text)
-            document["provenance"] |= entries
-            connection.execute("update documents set json = ? where measurement_id = ?", (json.dumps(document), key))
+    stores.change(assay, store, lambda document: document["provenance"].update(entries))
 
 
 def test_recommend_says_what_the_prediction_stands_on(assay, explored, store):
-    set_provenance(store, starved="")
+    set_provenance(assay, store, starved="")
     assert "waited" not in assay.ok("recommend", explored, "--store", store)
-    set_provenance(store, commit="another", starved="waited for a processor for 4 s of 10 s")
+    set_provenance(assay, store, commit="another", starved="waited for a processor for 4 s of 10 s")
     out = assay.ok("recommend", explored, "--store", store, "--batch-size", 3, "--run")
     assert "the prediction stands on runs with another commit" in out
     assert "some of its runs waited for processors" in out
 
 
 def test_an_exploration_says_whose_measurements_it_replays(assay, explored, store):
-    set_provenance(store, host="elsewhere", starved="waited for a processor for 4 s of 10 s")
+    set_provenance(assay, store, host="elsewhere", starved="waited for a processor for 4 s of 10 s")
     result = assay("explore", explored, "--store", store)
     (line,) = [line for line in (result.stdout + result.stderr).splitlines() if "[1/4]" in line and ": valid" in line]
     assert (
