@@ -10,7 +10,8 @@ namespace assay::experiment {
 namespace {
 
 using Declare = const Experiment& (*)();
-constexpr Declare kRows[] = {&FinetuneFullBenchmark, &FinetuneLoraBenchmark, &VitPluginBenchmark};
+constexpr Declare kRows[] = {&FinetuneFullBenchmark, &FinetuneLoraBenchmark, &FinetuneFullStability,
+                             &VitPluginBenchmark};
 
 }  // namespace
 

@@ -18,6 +18,7 @@ Result<const Experiment*> FindExperiment(std::string_view id, Experiments catalo
 // Each stands in a file of its own and has a row in the table of catalogue.cc.
 const Experiment& FinetuneFullBenchmark();
 const Experiment& FinetuneLoraBenchmark();
+const Experiment& FinetuneFullStability();
 const Experiment& VitPluginBenchmark();
 
 }  // namespace assay::experiment

@@ -156,6 +156,7 @@ class PointRun {
     const experiment::Runs& wanted = point_.experiment->declaration().runs;
     std::vector<job::RunRecord> runs;
     std::string ends;
+    std::string reasons;
     while (std::ssize(runs) < wanted.count) {
       Say(wanted.count == 1 ? "running" : fmt::format("running {} of {},", runs.size() + 1, wanted.count));
       ASSAY_ASSIGN_OR_RETURN(job::RunRecord record, Run(plan.work));
@@ -165,6 +166,10 @@ class PointRun {
       ends += (ends.empty() ? "" : ", ") + std::string(job::ToString(record.end));
       AddProvenance(WorkerProvenance(record));
       AddProvenance({{"run_end", ends}});
+      if (wanted.count > 1 && record.end != job::RunEnd::kDone) {
+        reasons += (reasons.empty() ? "" : "; ") + record.reason;
+        AddProvenance({{"run_reasons", reasons}});
+      }
       if (!MayGoOn(plan, record, wanted.of_any_end)) {
         return Status::Ok();
       }

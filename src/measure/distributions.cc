@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <utility>
 
 #include "measure/significance.h"
@@ -68,6 +69,11 @@ double SolveUpperTail(UpperTail upper_tail, double p) {
 }
 
 }  // namespace
+
+double NormalQuantile(double p) {
+  const auto upper_tail = [](double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); };
+  return p < 0.5 ? -SolveUpperTail(upper_tail, p) : SolveUpperTail(upper_tail, 1 - p);
+}
 
 double StudentQuantile(double p, double degrees_of_freedom) {
   // Tables ask ten thousand times for the same few.

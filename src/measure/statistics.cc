@@ -124,4 +124,14 @@ MeanEstimate RatioInterval(std::span<const double> amounts, std::span<const doub
   return estimate;
 }
 
+Interval WilsonInterval(int64_t successes, int64_t trials, double confidence) {
+  const double z = NormalQuantile(0.5 + confidence / 2);
+  const auto n = static_cast<double>(trials);
+  const double part = static_cast<double>(successes) / n;
+  const double middle = part + z * z / (2 * n);
+  const double half_width = z * std::sqrt(part * (1 - part) / n + z * z / (4 * n * n));
+  const double scale = 1 + z * z / n;
+  return {std::max(0.0, (middle - half_width) / scale), std::min(1.0, (middle + half_width) / scale)};
+}
+
 }  // namespace assay::measure

@@ -64,6 +64,13 @@ MeanEstimate BatchMeansInterval(std::span<const double> values, double confidenc
 /// much to do is no noise. The spans are equally long; NaN where all seconds are 0.
 MeanEstimate RatioInterval(std::span<const double> amounts, std::span<const double> seconds);
 
+/// Interval of a probability of which `successes` of `trials` independent ones came true (Wilson 1927, "Probable
+/// inference, the law of succession, and statistical inference"); within [0, 1], and no point where all or none did.
+Interval WilsonInterval(int64_t successes, int64_t trials, double confidence = 0.95);
+
+/// Quantile `p` in (0, 1) of the standard normal distribution.
+double NormalQuantile(double p);
+
 /// Quantile `p` in (0, 1) of Student's t distribution.
 double StudentQuantile(double p, double degrees_of_freedom);
 

@@ -127,5 +127,15 @@ TEST(BatchMeansTest, CoversTheMeanOfCorrelatedValues) {
   EXPECT_LT(covered_if_independent, 0.80 * kTrials);
 }
 
+// scipy.stats.binomtest(k, n).proportion_ci(method="wilson")
+TEST(WilsonIntervalTest, IsScipys) {
+  EXPECT_NEAR(WilsonInterval(4, 5).low, 0.3755346298, 1e-8);
+  EXPECT_NEAR(WilsonInterval(4, 5).high, 0.9637758913, 1e-8);
+  EXPECT_NEAR(WilsonInterval(5, 5).low, 0.5655175352, 1e-8);
+  EXPECT_NEAR(WilsonInterval(30, 100).low, 0.2189488529, 1e-8);
+  EXPECT_DOUBLE_EQ(WilsonInterval(5, 5).high, 1);
+  EXPECT_NEAR(WilsonInterval(0, 5).low, 0, 1e-15);
+}
+
 }  // namespace
 }  // namespace assay::measure

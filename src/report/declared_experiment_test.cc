@@ -162,6 +162,7 @@ TEST_F(DeclaredExperimentTest, FiveRunsOfAnyEndAreOneMeasurementWithTargetsOfIts
   EXPECT_DOUBLE_EQ(std::get<double>(measured[0].properties.at("f_out_of_memory")), 0.2);
   EXPECT_EQ(measured[0].units.at("calm_runs_per_hour"), "runs/h");
   EXPECT_EQ(measured[0].provenance.at("run_end"), "done, done, out of memory, error, done");
+  EXPECT_EQ(measured[0].provenance.at("run_reasons"), "made up; made up");
   ASSERT_EQ(plans_.size(), 5);
   EXPECT_EQ(plans_[0].dtype, "float16") << "the default that the experiment gives a shared property";
   EXPECT_EQ(plans_[0].max_steps, 3) << "the field that its own property becomes";
