@@ -38,6 +38,7 @@ constexpr Verb kVerbs[] = {
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
     {"models", "List the named models", &AddModels},
     {"datasets", "List the data sets that have a name", &AddDatasets},
+    {"data", "Data sets as shards: convert, check, stream", &AddData},
     {"object", "Objects in buckets: copy, list, check; and a server to test against", &AddObject},
     {"checkpoint", "Checkpoints of every format: list, check, convert, compare", &AddCheckpoint},
     {"doctor", "Describe this machine and measure its ceilings", &AddDoctor},

@@ -24,6 +24,7 @@ Action AddRecommend(CLI::App& app);
 Action AddExperiments(CLI::App& app);
 Action AddModels(CLI::App& app);
 Action AddDatasets(CLI::App& app);
+Action AddData(CLI::App& app);
 Action AddObject(CLI::App& app);
 Action AddCheckpoint(CLI::App& app);
 Action AddDoctor(CLI::App& app);

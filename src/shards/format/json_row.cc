@@ -129,6 +129,7 @@ struct JsonRowReader::State {
   std::string padded;
   std::vector<size_t> last_order;  // the column of each field of the row before: most rows have the same
   std::vector<bool> seen;
+  std::string unknown;
 
   std::string_view Pad(std::string_view json) {
     padded.assign(json);
@@ -172,6 +173,9 @@ struct JsonRowReader::State {
         std::ranges::lower_bound(columns, name, {}, [](const Column& c) -> std::string_view { return c.name; });
     const bool known = column != columns.end() && column->name == name;
     last_order.resize(std::max(last_order.size(), index + 1), columns.size());
+    if (!known && unknown.empty()) {
+      unknown = name;
+    }
     last_order[index] = known ? static_cast<size_t>(column - columns.begin()) : columns.size();
     return last_order[index];
   }
@@ -188,6 +192,7 @@ Status JsonRowReader::Read(std::string_view json, std::span<const Column> column
 Status JsonRowReader::ReadInPlace(std::string_view json, std::span<const Column> columns, Row& row) {
   row.resize(columns.size());
   state_->seen.assign(columns.size(), false);
+  state_->unknown.clear();
   size_t index = 0;
   const error_code error = state_->ForEachField(json, [&](ondemand::field& field) {
     const size_t column = state_->ColumnOf(field, index++, columns);
@@ -206,6 +211,10 @@ Status JsonRowReader::ReadInPlace(std::string_view json, std::span<const Column>
         fmt::format("it has no '{}'", columns[static_cast<size_t>(missing - state_->seen.begin())].name));
   }
   return Status::Ok();
+}
+
+std::string_view JsonRowReader::unknown() const {
+  return state_->unknown;
 }
 
 Status JsonRowReader::ReadAll(std::string_view json, std::vector<std::string>& names, Row& row) {

@@ -28,6 +28,8 @@ class JsonRowReader {
   Status Read(std::string_view json, std::span<const Column> columns, Row& row);
   /// Likewise, where kPaddingBytes behind `json` may be read: without a copy of it.
   Status ReadInPlace(std::string_view json, std::span<const Column> columns, Row& row);
+  /// A field of the object that was read last which is no column; empty: there is none.
+  std::string_view unknown() const;
 
   /// The names of all fields with their values, in their order: for who does not know them yet.
   Status ReadAll(std::string_view json, std::vector<std::string>& names, Row& row);

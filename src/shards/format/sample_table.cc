@@ -7,13 +7,13 @@
 namespace assay::shards {
 namespace {
 
-constexpr std::string_view kMagic = "ASSAYSMP";
+constexpr std::string_view kTableMagic = "ASSAYSMP";
 constexpr uint32_t kVersion = 1;
 
 }  // namespace
 
 std::string SampleTableHead() {
-  std::string head(kMagic);
+  std::string head(kTableMagic);
   head.append(reinterpret_cast<const char*>(&kVersion), sizeof(kVersion));
   head.resize(kSampleTableHead);
   return head;

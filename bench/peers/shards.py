@@ -1,0 +1,61 @@
+"""mosaicml-streaming's half of bench/run_shards.py: one piece of work, one line of JSON."""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "shards" / "apart"))
+import real_streaming  # noqa: F401
+from streaming import MDSWriter, StreamingDataset
+
+
+def convert(arguments):
+    """Seconds of a conversion of JSONL by MDSWriter, as its documentation writes one."""
+    columns = json.loads(arguments.columns)
+    begin = time.perf_counter()
+    with MDSWriter(out=arguments.out, columns=columns, compression=arguments.compression or None) as writer:
+        with open(arguments.data) as rows:
+            for line in rows:
+                writer.write(json.loads(line))
+    return {"seconds": time.perf_counter() - begin}
+
+
+def stream(arguments):
+    """Seconds of each shuffled pass, from the data set's making on."""
+    begin = time.perf_counter()
+    dataset = StreamingDataset(
+        remote=arguments.data, local=arguments.out, shuffle=True, batch_size=8, validate_hash=arguments.hash or None
+    )
+    passes = []
+    first = None
+    for _ in range(arguments.passes):
+        samples = 0
+        for _sample in dataset:
+            first = first or time.perf_counter() - begin
+            samples += 1
+            if samples == arguments.samples:
+                break
+        passes.append({"seconds": time.perf_counter() - begin, "samples": samples})
+        begin = time.perf_counter()
+    return {"passes": passes, "first_sample_seconds": first}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("work", choices=["convert", "stream"])
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--columns")
+    parser.add_argument("--compression")
+    parser.add_argument("--hash")
+    parser.add_argument("--passes", type=int, default=2)
+    parser.add_argument("--samples", type=int, help="end a pass behind so many")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(json.dumps((convert if arguments.work == "convert" else stream)(arguments)))
+
+
+main()

@@ -1,0 +1,137 @@
+// Conversions in memory: the same whatever the threads, one at a time, gone on with after a crash.
+#include "shards/convert/convert.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "shards/convert/claim.h"
+#include "shards/dataset/verify.h"
+#include "storage/memory/memory_store.h"
+
+namespace assay::shards {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ConvertTest : public testing::Test {
+ protected:
+  void Put(const std::string& key, const std::string& content) {
+    const storage::Bytes bytes = std::as_bytes(std::span(content));
+    ASSERT_TRUE(store_->Write(key, {&bytes, 1}, {}).ok());
+  }
+
+  /// Some rows in two files.
+  void PutRows(int rows) {
+    std::string text[2];
+    for (int i = 0; i < rows; ++i) {
+      text[i % 3 == 0 ? 0 : 1] += fmt::format("{{\"text\": \"{}\", \"label\": {}}}\n", std::string(i % 97, 'x'), i);
+    }
+    Put("rows/a.jsonl", text[0]);
+    Put("rows/b.jsonl", text[1]);
+  }
+
+  std::vector<SourceFile> Sources(const std::string& key = "rows/") {
+    const SourcePattern pattern{store_, key};
+    return *FindSources({&pattern, 1}, {}, nullptr);
+  }
+
+  Result<ConvertReport> Run(const std::string& prefix, ConvertOptions options = {}) {
+    options.size_limit = 2000;
+    return Convert(Sources(), {.store = store_, .prefix = prefix}, options);
+  }
+
+  /// What stands below `prefix`, but for who wrote it.
+  std::map<std::string, std::string> Files(const std::string& prefix) {
+    std::map<std::string, std::string> files;
+    const auto listed = store_->List({.prefix = prefix});
+    for (const storage::ObjectInfo& info : listed->objects) {
+      const DatasetPlace place{.store = store_};
+      const Blob blob = **FindBlob(place, info.key);
+      files[info.key.substr(prefix.size())] = std::string(blob.text());
+    }
+    return files;
+  }
+
+  std::vector<std::string> Damages(const std::string& prefix) {
+    const Dataset dataset = *OpenDataset({.store = store_, .prefix = prefix});
+    return VerifyDataset(dataset, 1, [](int64_t) {})->damages;
+  }
+
+  std::shared_ptr<storage::ObjectStore> store_ = std::make_shared<storage::MemoryStore>("test");
+};
+
+TEST_F(ConvertTest, IsTheSameWhateverTheThreads) {
+  PutRows(500);
+  ASSERT_EQ(Run("one/", {.threads = 1}).status().message(), "");
+  ASSERT_TRUE(Run("four/", {.threads = 4}).ok());
+  EXPECT_EQ(Files("one/"), Files("four/"));
+  EXPECT_GT(Files("one/").size(), 10u);
+  EXPECT_THAT(Damages("one/"), IsEmpty());
+}
+
+TEST_F(ConvertTest, APlaceIsTakenOnce) {
+  PutRows(10);
+  ASSERT_TRUE(Run("set/").ok());
+  EXPECT_THAT(Run("set/").status().message(), HasSubstr("a data set stands at"));
+  ASSERT_TRUE(ClaimPlace({.store = store_, .prefix = "other/"}, "{}").ok());
+  EXPECT_THAT(Run("other/").status().message(), HasSubstr("is under way or was cut off"));
+  EXPECT_THAT(Run("other/", {.resume = true}).status().message(), HasSubstr("had other schema"));
+  EXPECT_THAT(Run("third/", {.resume = true}).status().message(), HasSubstr("there is nothing to resume at"));
+}
+
+TEST_F(ConvertTest, GoesOnAfterAnyShard) {
+  PutRows(300);
+  ASSERT_TRUE(Run("whole/").ok());
+  const auto whole = Files("whole/");
+  for (const int threads : {1, 3}) {
+    const std::string prefix = fmt::format("cut{}/", threads);
+    ConvertOptions options{.threads = threads};
+    const auto stop = std::make_shared<std::atomic<bool>>(false);
+    int64_t read = 0;
+    options.size_limit = 2000;
+    options.progress = [&](int64_t bytes) { *stop = (read += bytes) > 0; };
+    DatasetPlace place{.store = store_, .prefix = prefix, .cancel = stop.get()};
+    EXPECT_EQ(Convert(Sources(), place, options).status().code(), ErrorCode::kAborted);
+    EXPECT_EQ(OpenDataset({.store = store_, .prefix = prefix}).status().code(), ErrorCode::kFailedPrecondition);
+    const auto report = Run(prefix, {.threads = threads, .resume = true});
+    ASSERT_EQ(report.status().message(), "");
+    EXPECT_GT(report->resumed_shards, 0);
+    EXPECT_LT(report->resumed_shards, report->shards);
+    EXPECT_EQ(Files(prefix), whole);
+  }
+}
+
+TEST_F(ConvertTest, ARowThatCannotBeTakenLeavesNothing) {
+  PutRows(200);
+  Put("rows/c.jsonl", "{\"text\": \"\", \"label\": 1}\n\n{\"text\": \"\", \"label\": 1.5}\n");
+  const Status refused = Run("set/", {.columns = *ParseColumns("text:str,label:int32")}).status();
+  EXPECT_THAT(refused.message(), HasSubstr("rows/c.jsonl:3: column 'label': it is a number with a fraction"));
+  EXPECT_THAT(Files("set/"), IsEmpty());
+}
+
+TEST_F(ConvertTest, AppendingMakesAVersionAndKeepsTheOld) {
+  PutRows(50);
+  ASSERT_TRUE(Run("set/").ok());
+  const auto report = Run("set/", {.append = true});
+  ASSERT_EQ(report.status().message(), "");
+  EXPECT_EQ(report->version, 2);
+  EXPECT_EQ(report->rows, 50);
+  EXPECT_EQ(OpenDataset({.store = store_, .prefix = "set/"})->index.samples(), 100);
+  EXPECT_EQ(OpenDataset({.store = store_, .prefix = "set/"}, 1)->index.samples(), 50);
+  EXPECT_THAT(Damages("set/"), IsEmpty());
+}
+
+TEST_F(ConvertTest, CsvLinesAreCountedOverQuotedNewlines) {
+  Put("rows/a.csv", "i,t\n1,\"a\nb\"\n2,c\nx,d\n");
+  EXPECT_THAT(
+      Convert(Sources("rows/a.csv"), {.store = store_, .prefix = "set/"}, {.columns = *ParseColumns("i:int,t:str")})
+          .status()
+          .message(),
+      HasSubstr("rows/a.csv:5: column 'i': 'x' is no number"));
+}
+
+}  // namespace
+}  // namespace assay::shards

@@ -1,0 +1,231 @@
+#include "shards/convert/encode_block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "shards/convert/csv.h"
+#include "shards/format/json_row.h"
+#include "shards/format/python_text.h"
+#include "shards/format/shard_layout.h"
+#include "storage/integrity/checksum.h"
+
+namespace assay::shards {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+bool IsBlank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+Status CheckNames(const std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (name.empty() || !IsUtf8(name) || !seen.insert(name).second) {
+      return Status::InvalidArgument(name.empty() ? std::string("a column has no name in the first line")
+                                                  : fmt::format("the first line names '{}' twice", name));
+    }
+  }
+  return Status::Ok();
+}
+
+/// The number that the whole of `text` is.
+template <typename T>
+bool ParseWhole(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+Status FieldOfNumber(const Encoding& encoding, std::string_view text, Field& field) {
+  int64_t integer = 0;
+  uint64_t large = 0;
+  double number = 0;
+  const bool wants_text = encoding.kind == EncodingKind::kStrDecimal;
+  if (wants_text) {
+    field.SetText(FieldKind::kText, text);
+  } else if (ParseWhole(text, integer)) {
+    field.SetInteger(integer);
+  } else if (ParseWhole(text, large)) {
+    field.SetUnsigned(large);
+  } else if (ParseWhole(text, number)) {
+    field.SetNumber(number);
+    field.text = text;
+  } else {
+    return Status::InvalidArgument(fmt::format("'{}' is no number", text));
+  }
+  return Status::Ok();
+}
+
+/// What the text of a field of CSV is for a column. `json` keeps what had to be made of it.
+Status FieldOfText(const Encoding& encoding, std::string_view text, Field& field, std::string& json) {
+  switch (encoding.kind) {
+    case EncodingKind::kScalar:
+    case EncodingKind::kStrInt:
+    case EncodingKind::kStrFloat:
+    case EncodingKind::kStrDecimal:
+      return FieldOfNumber(encoding, text, field);
+    case EncodingKind::kJson:
+    case EncodingKind::kNdarray:
+    case EncodingKind::kJpegArray:
+    case EncodingKind::kList:
+      json.clear();
+      ASSAY_RETURN_IF_ERROR(AppendPythonJson(json, text));
+      field.SetText(FieldKind::kJson, text);
+      return Status::Ok();
+    case EncodingKind::kStr:
+    case EncodingKind::kBytes:
+    case EncodingKind::kPil:
+      break;
+  }
+  field.SetText(FieldKind::kText, text);
+  return IsUtf8(text) ? Status::Ok() : Status::InvalidArgument("it is no UTF-8");
+}
+
+/// Where each column stands among the names; -1: it is none of them.
+std::vector<int64_t> PlacesOf(const std::vector<Column>& columns, const std::vector<std::string>& names) {
+  std::vector<int64_t> places;
+  for (const Column& column : columns) {
+    const auto found = std::ranges::find(names, column.name);
+    places.push_back(found == names.end() ? -1 : found - names.begin());
+  }
+  return places;
+}
+
+}  // namespace
+
+Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& transfers) {
+  ASSAY_ASSIGN_OR_RETURN(BlockReader reader, BlockReader::Open(source, transfers, 0));
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<RowBlock> block, reader.Next());
+  SourceHead head;
+  if (!block) {
+    return head;
+  }
+  std::string_view text = block->text;
+  if (text.starts_with(kByteOrderMark)) {
+    head.bytes = kByteOrderMark.size();
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  if (source.format == RowFormat::kJsonLines) {
+    return head;
+  }
+  const char separator = SeparatorOf(source.format);
+  const size_t end = CsvRecordEnd(text, separator, true).value_or(0);
+  std::vector<std::string_view> names;
+  std::string unquoted;
+  Status read = SplitCsvRecord(text.substr(0, end), separator, names, unquoted);
+  head.names.assign(names.begin(), names.end());
+  head.lines = std::ranges::count(text.substr(0, end), '\n');
+  head.bytes += static_cast<int64_t>(end);
+  read = read.ok() ? CheckNames(head.names) : read;
+  return read.ok() ? Result<SourceHead>(std::move(head)) : read.WithContext(source.uri() + ":1");
+}
+
+Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head) const {
+  if (source.format == RowFormat::kJsonLines || source.info.size == 0) {
+    return Status::Ok();
+  }
+  const std::vector<int64_t> places = PlacesOf(schema_->columns, head.names);
+  const auto missing = std::ranges::find(places, -1);
+  if (missing != places.end()) {
+    return Status::InvalidArgument(fmt::format("{}:1: it has no column '{}', but {}", source.uri(),
+                                               schema_->columns[static_cast<size_t>(missing - places.begin())].name,
+                                               Join(head.names, ", ")));
+  }
+  if (strict_ && head.names.size() > places.size()) {
+    const auto extra = std::ranges::find_if(head.names, [&](const std::string& name) {
+      return std::ranges::find(schema_->columns, name, &Column::name) == schema_->columns.end();
+    });
+    return Status::InvalidArgument(fmt::format(
+        "{}:1: the rows before have no column '{}': name the columns with --columns", source.uri(), *extra));
+  }
+  return Status::Ok();
+}
+
+bool BlockEncoder::Take(const Row& row, size_t end, EncodedBlock& out) const {
+  const size_t before = out.samples.size();
+  out.error = EncodeSample(*schema_, row, out.samples);
+  if (!out.error.ok()) {
+    out.samples.resize(before);
+    return false;
+  }
+  const std::string_view sample = std::string_view(out.samples).substr(before);
+  out.records.push_back(
+      {.bytes = static_cast<uint32_t>(sample.size()), .crc32c = storage::Crc32c(0, std::as_bytes(std::span(sample)))});
+  out.ends.push_back(static_cast<uint32_t>(end));
+  out.lines.push_back(static_cast<uint32_t>(out.line_count));
+  return true;
+}
+
+void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const {
+  thread_local JsonRowReader reader;
+  thread_local Row row;
+  for (size_t at = 0; at < block.text.size();) {
+    const size_t newline = std::min(block.text.find('\n', at), block.text.size());
+    const std::string_view line = block.text.substr(at, newline - at);
+    at = std::min(newline + 1, block.text.size());
+    out.error_line = out.line_count++;
+    if (IsBlank(line)) {
+      continue;
+    }
+    out.error = reader.ReadInPlace(line, schema_->columns, row);
+    if (out.error.ok() && strict_ && !reader.unknown().empty()) {
+      out.error = Status::InvalidArgument(
+          fmt::format("the rows before have no '{}': name the columns with --columns", reader.unknown()));
+    }
+    if (!out.error.ok() || !Take(row, at, out)) {
+      return;
+    }
+  }
+}
+
+void BlockEncoder::EncodeCsv(const SourceFile& source, const SourceHead& head, const RowBlock& block,
+                             EncodedBlock& out) const {
+  const char separator = SeparatorOf(source.format);
+  const std::vector<int64_t> places = PlacesOf(schema_->columns, head.names);
+  std::vector<std::string_view> fields;
+  std::string unquoted;
+  std::string json;
+  Row row(schema_->columns.size());
+  for (size_t at = 0; at < block.text.size();) {
+    const std::string_view rest = block.text.substr(at);
+    const std::string_view record = rest.substr(0, *CsvRecordEnd(rest, separator, true));
+    at += record.size();
+    out.error_line = out.line_count;
+    out.line_count += std::max<int64_t>(1, std::ranges::count(record, '\n'));
+    if (record == "\n" || record == "\r\n") {
+      continue;
+    }
+    out.error = SplitCsvRecord(record, separator, fields, unquoted);
+    if (out.error.ok() && fields.size() != head.names.size()) {
+      out.error =
+          Status::InvalidArgument(fmt::format("it has {} fields, the first line {}", fields.size(), head.names.size()));
+    }
+    for (size_t i = 0; i < places.size() && out.error.ok(); ++i) {
+      const Column& column = schema_->columns[i];
+      out.error = FieldOfText(column.encoding, fields[static_cast<size_t>(places[i])], row[i], json)
+                      .WithContext(fmt::format("column '{}'", column.name));
+    }
+    if (!out.error.ok() || !Take(row, at, out)) {
+      return;
+    }
+  }
+}
+
+EncodedBlock BlockEncoder::Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const {
+  EncodedBlock out;
+  out.samples.reserve(block.text.size());
+  if (source.format == RowFormat::kJsonLines) {
+    EncodeJsonLines(block, out);
+  } else {
+    EncodeCsv(source, head, block, out);
+  }
+  return out;
+}
+
+}  // namespace assay::shards

@@ -1,0 +1,58 @@
+// Blocks of rows made into samples.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "shards/convert/block_reader.h"
+#include "shards/format/index.h"
+#include "shards/format/sample_table.h"
+
+namespace assay::shards {
+
+/// What stands before the rows of a source.
+struct SourceHead {
+  std::vector<std::string> names{};  ///< of CSV: of its fields, in their order
+  int64_t bytes = 0;                 ///< where its rows begin
+  int64_t lines = 0;
+};
+
+/// A byte order mark is passed over. Of CSV an error names what is wrong with the names: none, empty or twice the same.
+Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& transfers);
+
+/// The samples of a block, in order.
+struct EncodedBlock {
+  std::string samples{};
+  std::vector<SampleRecord> records{};
+  std::vector<uint32_t> ends{};   ///< of each row, in the block
+  std::vector<uint32_t> lines{};  ///< of the block, up to and with each row
+  int64_t line_count = 0;
+  Status error{};          ///< of the first row that cannot be taken; the samples before it are there
+  int64_t error_line = 0;  ///< of the block, from 0
+};
+
+/// Makes rows into samples of a schema. Immutable; safe from several threads.
+class BlockEncoder {
+ public:
+  /// `strict`: a row with a field that is no column is an error.
+  BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict) : schema_(std::move(schema)), strict_(strict) {}
+
+  /// Fails where a column is none of the names of a source of CSV.
+  Status CheckHead(const SourceFile& source, const SourceHead& head) const;
+  EncodedBlock Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const;
+
+ private:
+  void EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const;
+  void EncodeCsv(const SourceFile& source, const SourceHead& head, const RowBlock& block, EncodedBlock& out) const;
+  /// Appends `row`; false where it cannot be taken.
+  bool Take(const Row& row, size_t end, EncodedBlock& out) const;
+
+  const std::shared_ptr<const ShardSchema> schema_;
+  const bool strict_;
+};
+
+}  // namespace assay::shards

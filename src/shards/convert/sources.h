@@ -1,0 +1,54 @@
+// What is converted: files of rows, by name, by glob, or all of a folder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/object_store.h"
+
+namespace assay::shards {
+
+enum class RowFormat : uint8_t {
+  kJsonLines,  ///< an object a line
+  kCsv,        ///< RFC 4180, names in the first record
+  kTsv,        ///< likewise, tabs between
+};
+
+std::string_view NameOf(RowFormat format);
+/// Of "jsonl", "csv" or "tsv".
+Result<RowFormat> ParseRowFormat(std::string_view name);
+std::vector<std::string> RowFormatNames();
+/// Between fields: of kCsv and kTsv.
+inline char SeparatorOf(RowFormat format) {
+  return format == RowFormat::kTsv ? '\t' : ',';
+}
+/// By a file's ending (.jsonl, .ndjson, .json, .csv, .tsv); nothing for others.
+std::optional<RowFormat> RowFormatOf(std::string_view file_name);
+
+struct SourceFile {
+  std::shared_ptr<storage::ObjectStore> store{};
+  storage::ObjectInfo info{};  ///< its key, size and etag
+  RowFormat format = RowFormat::kJsonLines;
+
+  std::string uri() const { return store->Uri(info.key); }
+};
+
+/// A key that may hold '*', '?' and '[...]', as fnmatch() reads them; '*' does not match '/'. One that ends with '/' or
+/// names a folder is all files below it whose ending says what they are.
+struct SourcePattern {
+  std::shared_ptr<storage::ObjectStore> store{};
+  std::string key{};
+};
+
+/// The files that the patterns name, each pattern's sorted by name. `format` is that of all of them, or else their
+/// endings say it. Refuses a pattern that names nothing, and a file that comes twice.
+Result<std::vector<SourceFile>> FindSources(std::span<const SourcePattern> patterns, std::optional<RowFormat> format,
+                                            storage::CancelFlag cancel);
+
+}  // namespace assay::shards

@@ -1,0 +1,127 @@
+// The samples of a rank in the order of an epoch, fetched before they are asked for.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "shards/order/epoch_order.h"
+#include "shards/stream/shard_loader.h"
+#include "shards/stream/stream_state.h"
+#include "shards/stream/use_plan.h"
+
+namespace assay::shards {
+
+struct StreamOptions {
+  OrderSettings order{};
+  World world{};
+  int64_t rank = 0;
+  int threads = 4;                          ///< that fetch and unpack shards
+  int64_t memory_bytes = int64_t{1} << 30;  ///< of shards in memory: one more where the next sample needs it
+  std::string cache_folder{};               ///< empty: no cache on disk
+  int64_t cache_bytes = int64_t{10} << 30;  ///< that the cache may take
+  bool skip_damaged = false;                ///< leaves out samples of shards that are lost or damaged
+};
+
+/// A sample as its shard holds it: DecodeSample() makes a row of it.
+struct StreamedSample {
+  int64_t number = 0;  ///< over all sources
+  std::span<const std::byte> bytes{};
+  const ShardSchema* schema = nullptr;
+  std::shared_ptr<const ShardContent> owner{};  ///< keeps the bytes
+};
+
+struct StreamCounters {
+  int64_t samples = 0;
+  int64_t used_bytes = 0;  ///< of samples
+  int64_t skipped = 0;
+  int64_t fetched_bytes = 0;
+  int64_t fetched_shards = 0;
+  int64_t cached_shards = 0;
+  int64_t damaged_fetches = 0;
+  int64_t waits = 0;
+  double wait_seconds = 0;  ///< for shards that were not there when their sample was asked for
+};
+
+/// Belongs to one thread. Its own threads fetch the shards of the next samples, in the order in which they are needed,
+/// as far ahead as memory goes; where it does not, shards whose next sample is farthest make room.
+class SampleStream {
+ public:
+  /// Begins at the first epoch, or where `from` stood. Refuses what GoOnWith() refuses, and fewer samples than ranks.
+  static Result<std::unique_ptr<SampleStream>> Open(std::vector<StreamSource> sources, const StreamOptions& options,
+                                                    const StreamState* from = nullptr);
+  ~SampleStream();
+  SampleStream(const SampleStream&) = delete;
+  SampleStream& operator=(const SampleStream&) = delete;
+
+  /// The next sample; nothing at the end of the epoch. An error names the file that is lost or damaged.
+  Result<std::optional<StreamedSample>> Next();
+  /// Begins the epoch behind this one.
+  Status NextEpoch();
+  /// Behind the last sample of Next(). Of all ranks the same, where all have had as many.
+  StreamState state() const;
+  uint64_t epoch() const { return position_.epoch; }
+  /// Samples of this rank that Next() has still to give in this epoch, padding not among them.
+  int64_t left() const;
+  StreamCounters counters() const;
+
+ private:
+  enum class SlotState : uint8_t { kAbsent, kAsked, kHeld, kFailed };
+  struct Slot {
+    SlotState state = SlotState::kAbsent;
+    LoadedShard shard{};
+    Status failed{};
+  };
+  struct Loaded {
+    uint32_t shard;
+    Result<LoadedShard> result;
+  };
+
+  SampleStream(std::vector<StreamSource> sources, const StreamOptions& options);
+  Status BeginEpoch();
+  /// Asks for the shards of the samples ahead, as far as memory goes.
+  void FetchAhead();
+  void Ask(uint32_t shard, bool first);
+  /// Takes what the threads have loaded.
+  void TakeLoaded();
+  void Take(Loaded loaded);
+  /// Until `shard` is held or has failed.
+  void WaitFor(uint32_t shard);
+  /// Room for `bytes`, of shards that no sample before the fetch position needs; with `force` of any but `keep`.
+  bool MakeRoom(int64_t bytes, bool force, uint32_t keep);
+  void Work();
+
+  const std::vector<StreamSource> sources_;
+  const StreamOptions options_;
+  const ShardTable table_;
+  std::unique_ptr<DiskCache> cache_;
+  std::unique_ptr<ShardLoader> loader_;
+  OrderSettings order_settings_;
+  EpochPosition position_;  // where the plan begins
+  std::optional<EpochOrder> order_;
+  std::optional<UsePlan> plan_;
+  int64_t fetch_ = 0;  // the first sample whose shard was not looked at
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> held_;  // shards that take memory or pages
+  int64_t memory_ = 0;          // that is held or asked for
+  int64_t asked_ = 0;           // shards that are on their way
+  StreamCounters counters_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_;
+  std::condition_variable ended_;
+  std::deque<uint32_t> queue_;      // guarded by mutex_
+  std::vector<Loaded> loaded_;      // guarded by mutex_
+  std::vector<int64_t> next_uses_;  // as the plan has them, for the cache; guarded by mutex_
+  bool stopping_ = false;           // guarded by mutex_
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace assay::shards

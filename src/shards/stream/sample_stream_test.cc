@@ -1,0 +1,209 @@
+// Streams over data sets in memory.
+#include "shards/stream/sample_stream.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <set>
+#include <thread>
+
+#include "base/files.h"
+#include "shards/convert/convert.h"
+#include "storage/memory/memory_store.h"
+
+namespace assay::shards {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kSamples = 500;
+
+class SampleStreamTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string rows;
+    for (int i = 0; i < kSamples; ++i) {
+      rows += fmt::format("{{\"n\": {}, \"t\": \"{}\"}}\n", i, std::string(i % 50, 'x'));
+    }
+    Put("rows.jsonl", rows);
+    Make("set/", {.size_limit = 1000});
+  }
+
+  void Put(const std::string& key, const std::string& content) {
+    const storage::Bytes bytes = std::as_bytes(std::span(content));
+    ASSERT_TRUE(store_->Write(key, {&bytes, 1}, {}).ok());
+  }
+
+  void Make(const std::string& prefix, const ConvertOptions& options) {
+    const SourcePattern pattern{store_, "rows.jsonl"};
+    const auto sources = FindSources({&pattern, 1}, {}, nullptr);
+    const auto report = Convert(*sources, {.store = store_, .prefix = prefix}, options);
+    ASSERT_EQ(report.status().message(), "");
+  }
+
+  std::vector<StreamSource> Sources(const std::string& prefix = "set/") {
+    std::vector<StreamSource> sources;
+    sources.push_back({.dataset = *OpenDataset({.store = store_, .prefix = prefix})});
+    return sources;
+  }
+
+  StreamOptions Options(int64_t ranks = 1, int64_t rank = 0, int64_t batch = 8) {
+    return {.order = {.batch = batch}, .world = {.ranks_per_node = ranks}, .rank = rank, .threads = 2};
+  }
+
+  /// Up to `count` samples, each of which holds its number.
+  static std::vector<int64_t> Take(SampleStream& stream, int64_t count = kSamples * 2) {
+    std::vector<int64_t> numbers;
+    Row row;
+    std::string scratch;
+    while (static_cast<int64_t>(numbers.size()) < count) {
+      const auto sample = stream.Next();
+      EXPECT_EQ(sample.status().message(), "");
+      if (!sample.ok() || !*sample) {
+        break;
+      }
+      EXPECT_TRUE(DecodeSample(*(*sample)->schema, (*sample)->bytes, row, scratch).ok());
+      EXPECT_EQ(row[0].integer, (*sample)->number);
+      numbers.push_back((*sample)->number);
+    }
+    return numbers;
+  }
+
+  std::vector<int64_t> Expected(const StreamOptions& options, const EpochPosition& position = {}) {
+    const EpochOrder order =
+        *EpochOrder::Make(ShapesOf(Sources()), *ResolveOrder(options.order, options.world), options.world, position);
+    std::vector<int64_t> numbers;
+    for (int64_t k = 0; k < order.per_rank(); ++k) {
+      if (const int64_t sample = order.OfRank(options.rank, k); sample >= 0) {
+        numbers.push_back(sample);
+      }
+    }
+    return numbers;
+  }
+
+  std::shared_ptr<storage::ObjectStore> store_ = std::make_shared<storage::MemoryStore>("test");
+};
+
+TEST_F(SampleStreamTest, GivesEachRankItsOrderEpochAfterEpoch) {
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    const StreamOptions options = Options(3, rank);
+    const auto stream = *SampleStream::Open(Sources(), options);
+    EXPECT_EQ(stream->left(), static_cast<int64_t>(Expected(options).size()));
+    EXPECT_EQ(Take(*stream), Expected(options));
+    ASSERT_TRUE(stream->NextEpoch().ok());
+    EXPECT_EQ(Take(*stream), Expected(options, {.epoch = 1}));
+  }
+}
+
+TEST_F(SampleStreamTest, MemoryForOneShardIsEnough) {
+  for (const char* compression : {"", "zstd"}) {
+    const std::string prefix = fmt::format("small{}/", compression);
+    Make(prefix, {.compression = *Compression::Parse(compression), .size_limit = 1000});
+    StreamOptions options = Options();
+    options.memory_bytes = 1;
+    options.order.shuffle = ShuffleAlgorithm::kNaive;
+    const auto stream = *SampleStream::Open(Sources(prefix), options);
+    EXPECT_EQ(Take(*stream), Expected(options));
+    EXPECT_GT(stream->counters().fetched_shards, kSamples / 2);  // almost every sample's shard had to make room
+  }
+}
+
+TEST_F(SampleStreamTest, ShardsAreFetchedOnceWhereMemoryIsEnough) {
+  const auto stream = *SampleStream::Open(Sources(), Options());
+  Take(*stream);
+  ASSERT_TRUE(stream->NextEpoch().ok());
+  Take(*stream);
+  EXPECT_EQ(stream->counters().fetched_shards, static_cast<int64_t>(Sources()[0].dataset.index.shards.size()));
+  EXPECT_EQ(stream->counters().samples, 2 * kSamples);
+}
+
+TEST_F(SampleStreamTest, AnotherNumberOfRanksGoesOnWithTheSameOrder) {
+  // Three global batches of 8 by 2 ranks; then by 4 ranks.
+  StreamState state;
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    const auto stream = *SampleStream::Open(Sources(), Options(2, rank, 4));
+    Take(*stream, 12);
+    state = stream->state();
+  }
+  EXPECT_EQ(state.position.samples, 24);
+  const StreamState read = *ParseState(FormatState(state), "state");
+  EXPECT_EQ(FormatState(read), FormatState(state));
+  const std::vector<int64_t> whole = Expected(Options(1, 0, 8));
+  std::vector<std::vector<int64_t>> of_ranks;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    of_ranks.push_back(Take(**SampleStream::Open(Sources(), Options(4, rank, 2), &read)));
+  }
+  for (size_t batch = 0; batch < (kSamples - 24) / 8; ++batch) {
+    std::multiset<int64_t> expected(whole.begin() + 24 + 8 * batch, whole.begin() + 32 + 8 * batch);
+    std::multiset<int64_t> got;
+    for (const std::vector<int64_t>& of_rank : of_ranks) {
+      got.insert(of_rank.begin() + 2 * batch, of_rank.begin() + 2 * batch + 2);
+    }
+    EXPECT_EQ(got, expected) << batch;
+  }
+}
+
+TEST_F(SampleStreamTest, AnotherOrderIsRefusedByName) {
+  const StreamState state = (*SampleStream::Open(Sources(), Options()))->state();
+  const auto refusal = [&](StreamOptions options, const std::string& prefix = "set/") {
+    return SampleStream::Open(Sources(prefix), options, &state).status().message();
+  };
+  EXPECT_EQ(refusal(Options()), "");
+  StreamOptions options = Options();
+  options.order.seed = 1;
+  EXPECT_THAT(refusal(options), HasSubstr("its seed was 9176 and is 1 now"));
+  options = Options();
+  options.order.block = 5;
+  EXPECT_THAT(refusal(options), HasSubstr("its block was"));
+  EXPECT_THAT(refusal(Options(1, 0, 4)), HasSubstr("its global batch was 8 and is 4 now"));
+  Put("rows.jsonl", "{\"n\": 0, \"t\": \"y\"}\n");
+  Make("other/", {});
+  EXPECT_THAT(refusal(Options(), "other/"), HasSubstr("its data set mem://test/other/ was"));
+}
+
+TEST_F(SampleStreamTest, ADamagedShardEndsItOrIsLeftOut) {
+  const Dataset dataset = Sources()[0].dataset;
+  const ShardEntry& shard = dataset.index.shards[3];
+  Put("set/" + shard.raw_data.basename, std::string(static_cast<size_t>(shard.raw_data.bytes), 'x'));
+  StreamOptions options = Options();
+  Result<std::optional<StreamedSample>> sample = std::optional<StreamedSample>();
+  const auto stream = *SampleStream::Open(Sources(), options);
+  do {
+    sample = stream->Next();
+  } while (sample.ok() && *sample);
+  EXPECT_THAT(sample.status().message(), HasSubstr(shard.raw_data.basename + " is damaged: its crc32c is another"));
+  options.skip_damaged = true;
+  const auto skipping = *SampleStream::Open(Sources(), options);
+  EXPECT_EQ(static_cast<int64_t>(Take(*skipping).size()), kSamples - shard.samples);
+  EXPECT_EQ(skipping->counters().skipped, shard.samples);
+  EXPECT_EQ(skipping->state().skipped, shard.samples);
+}
+
+TEST_F(SampleStreamTest, RanksShareACache) {
+  const TemporaryDirectory folder = *TemporaryDirectory::Create("cache");
+  const auto open = [&](int64_t rank) {
+    StreamOptions options = Options(2, rank);
+    options.cache_folder = folder.path();
+    return *SampleStream::Open(Sources(), options);
+  };
+  int64_t fetched = 0;
+  {
+    const auto first = open(0);
+    const auto second = open(1);
+    std::thread other([&] { EXPECT_EQ(Take(*second), Expected(Options(2, 1))); });
+    EXPECT_EQ(Take(*first), Expected(Options(2, 0)));
+    other.join();
+    fetched = first->counters().fetched_shards + second->counters().fetched_shards;
+  }
+  EXPECT_EQ(fetched, static_cast<int64_t>(Sources()[0].dataset.index.shards.size()));
+  const auto again = open(0);
+  Take(*again);
+  EXPECT_EQ(again->counters().fetched_shards, 0);
+}
+
+TEST_F(SampleStreamTest, FewerSamplesThanRanksAreRefused) {
+  EXPECT_THAT(SampleStream::Open(Sources(), Options(kSamples + 1)).status().message(), HasSubstr("take fewer ranks"));
+}
+
+}  // namespace
+}  // namespace assay::shards

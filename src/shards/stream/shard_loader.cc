@@ -1,0 +1,147 @@
+#include "shards/stream/shard_loader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+
+namespace assay::shards {
+namespace {
+
+constexpr double kLongestWaitSeconds = 120;  // for another rank that fetches the same shard
+
+/// What a mapping is counted as: the kernel has some 65,000 for a process.
+constexpr int64_t kMappingBytes = int64_t{32} << 10;
+
+int64_t MappedBytes(int64_t samples) {
+  return kMappingBytes + static_cast<int64_t>(sizeof(uint64_t)) * (samples + 1);
+}
+
+bool IsDamaged(const Status& status) {
+  return status.code() == ErrorCode::kInvalidArgument;
+}
+
+}  // namespace
+
+ShardLoader::ShardLoader(std::span<const StreamSource> sources, const ShardTable& table, DiskCache* cache)
+    : sources_(sources), table_(table), cache_(cache), checked_(table.size()) {
+  for (const StreamSource& source : sources) {
+    // Where it stands is part of it: two copies may be damaged in different places.
+    names_.push_back(Sha256Hex(source.dataset.place.Uri() + "\n" + source.dataset.fingerprint()).substr(0, 24));
+  }
+}
+
+bool ShardLoader::LiesHere(uint32_t shard) const {
+  const Dataset& dataset = DatasetOf(shard);
+  const ShardEntry& entry = dataset.index.shards[table_.shard(shard).number];
+  return dataset.place.store->as_files() != nullptr && !entry.zip_data && entry.schema->packing.empty();
+}
+
+int64_t ShardLoader::MemoryOf(uint32_t shard) const {
+  const ShardEntry& entry = DatasetOf(shard).index.shards[table_.shard(shard).number];
+  return MappedBytes(entry.samples) + (LiesHere(shard) ? 0 : entry.raw_data.bytes);
+}
+
+std::string ShardLoader::CacheName(uint32_t shard, bool meta) const {
+  const ShardTable::Shard& at = table_.shard(shard);
+  return fmt::format("{}-{}{}", names_[at.source], at.number, meta ? "m" : "");
+}
+
+Result<LoadedShard> ShardLoader::LoadHere(uint32_t shard) {
+  const Dataset& dataset = DatasetOf(shard);
+  const size_t number = table_.shard(shard).number;
+  ASSAY_ASSIGN_OR_RETURN(StoredShard stored, FetchShard(dataset, number));
+  if (!checked_[shard]) {
+    ASSAY_RETURN_IF_ERROR(CheckStored(dataset, number, stored));
+    checked_[shard] = true;
+  }
+  ASSAY_ASSIGN_OR_RETURN(ShardContent content, UnpackShard(dataset, number, std::move(stored)));
+  return Mapped(std::move(content));
+}
+
+LoadedShard ShardLoader::Mapped(ShardContent content) {
+  const int64_t bytes = MappedBytes(content.samples());
+  return {.content = std::make_shared<const ShardContent>(std::move(content)), .memory_bytes = bytes};
+}
+
+Result<LoadedShard> ShardLoader::Fetch(uint32_t shard) {
+  const Dataset& dataset = DatasetOf(shard);
+  const size_t number = table_.shard(shard).number;
+  Result<ShardContent> content = LoadShard(dataset, number);
+  if (!content.ok() && IsDamaged(content.status())) {
+    ++counters_.damaged_fetches;  // on its way, perhaps
+    content = LoadShard(dataset, number);
+  }
+  ASSAY_RETURN_IF_ERROR(content.status());
+  ++counters_.fetched_shards;
+  counters_.fetched_bytes += dataset.stored_bytes(number);
+  const int64_t bytes = MappedBytes(content->samples()) + static_cast<int64_t>(content->data.bytes.size());
+  return LoadedShard{.content = std::make_shared<const ShardContent>(*std::move(content)), .memory_bytes = bytes};
+}
+
+std::optional<LoadedShard> ShardLoader::FindCached(uint32_t shard) {
+  const ShardEntry& entry = DatasetOf(shard).index.shards[table_.shard(shard).number];
+  std::optional<Blob> data = cache_->Find(CacheName(shard, false));
+  std::optional<Blob> meta = entry.raw_meta ? cache_->Find(CacheName(shard, true)) : Blob();
+  if (!data || !meta) {
+    return std::nullopt;
+  }
+  Result<Offsets> offsets = FindSamples(entry, data->bytes, meta->bytes);
+  if (!offsets.ok()) {
+    return std::nullopt;
+  }
+  ++counters_.cached_shards;
+  return Mapped({.data = *std::move(data), .offsets = *std::move(offsets)});
+}
+
+Status ShardLoader::PutCached(uint32_t shard, const ShardContent& content,
+                              const std::function<int64_t(uint32_t shard)>& next_use) {
+  const std::string& prefix = names_[table_.shard(shard).source];
+  const uint32_t first = shard - table_.shard(shard).number;
+  const auto of_name = [&](const std::string& name) {
+    uint32_t number = 0;
+    const bool is_of_source = name.starts_with(prefix + "-");
+    const char* begin = name.data() + std::min(name.size(), prefix.size() + 1);
+    const bool is_number = std::from_chars(begin, name.data() + name.size(), number).ec == std::errc();
+    return is_of_source && is_number ? next_use(first + number) : std::numeric_limits<int64_t>::max();
+  };
+  const ShardEntry& entry = DatasetOf(shard).index.shards[table_.shard(shard).number];
+  if (entry.raw_meta) {
+    // Made anew from the offsets: the stored one may be compressed.
+    std::vector<uint32_t> table = {static_cast<uint32_t>(content.samples())};
+    table.insert(table.end(), content.offsets.begin(), content.offsets.end());
+    ASSAY_RETURN_IF_ERROR(cache_->Put(CacheName(shard, true), std::as_bytes(std::span(table)), of_name));
+  }
+  return cache_->Put(CacheName(shard, false), content.data.bytes, of_name);
+}
+
+Result<LoadedShard> ShardLoader::Load(uint32_t shard, const std::function<int64_t(uint32_t shard)>& next_use) {
+  if (LiesHere(shard)) {
+    return LoadHere(shard);
+  }
+  if (cache_ == nullptr) {
+    return Fetch(shard);
+  }
+  const double start = MonotonicSeconds();
+  while (true) {
+    if (std::optional<LoadedShard> cached = FindCached(shard)) {
+      return *std::move(cached);
+    }
+    const auto claim = cache_->TryClaim(CacheName(shard, false));
+    if (!claim && MonotonicSeconds() - start < kLongestWaitSeconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      continue;
+    }
+    ASSAY_ASSIGN_OR_RETURN(LoadedShard loaded, Fetch(shard));
+    ASSAY_RETURN_IF_ERROR(PutCached(shard, *loaded.content, next_use));
+    return loaded;
+  }
+}
+
+}  // namespace assay::shards

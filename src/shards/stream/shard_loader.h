@@ -1,0 +1,62 @@
+// Brings shards into memory: out of the files where they lie, the cache, or a store.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "shards/dataset/content.h"
+#include "shards/stream/disk_cache.h"
+#include "shards/stream/shard_table.h"
+
+namespace assay::shards {
+
+struct LoadedShard {
+  std::shared_ptr<const ShardContent> content;
+  int64_t memory_bytes = 0;  ///< pages of files not among it
+};
+
+/// What was moved so far.
+struct LoadCounters {
+  std::atomic<int64_t> fetched_shards = 0;  ///< from a store
+  std::atomic<int64_t> fetched_bytes = 0;
+  std::atomic<int64_t> cached_shards = 0;    ///< that came out of the cache
+  std::atomic<int64_t> damaged_fetches = 0;  ///< that were fetched once more
+};
+
+/// Safe from several threads. What it is made of must outlive it; `cache` may be null.
+class ShardLoader {
+ public:
+  ShardLoader(std::span<const StreamSource> sources, const ShardTable& table, DiskCache* cache);
+
+  /// Checked by checksum or hash: a file that lies here once, everything else each time. `next_use` as of
+  /// DiskCache::Put(), of shards.
+  Result<LoadedShard> Load(uint32_t shard, const std::function<int64_t(uint32_t shard)>& next_use);
+
+  /// Memory that Load() is going to take at most.
+  int64_t MemoryOf(uint32_t shard) const;
+  const LoadCounters& counters() const { return counters_; }
+
+ private:
+  const Dataset& DatasetOf(uint32_t shard) const { return sources_[table_.shard(shard).source].dataset; }
+  bool LiesHere(uint32_t shard) const;
+  static LoadedShard Mapped(ShardContent content);
+  Result<LoadedShard> LoadHere(uint32_t shard);
+  Result<LoadedShard> Fetch(uint32_t shard);
+  std::optional<LoadedShard> FindCached(uint32_t shard);
+  std::string CacheName(uint32_t shard, bool meta) const;
+  Status PutCached(uint32_t shard, const ShardContent& content, const std::function<int64_t(uint32_t shard)>& next_use);
+
+  const std::span<const StreamSource> sources_;
+  const ShardTable& table_;
+  DiskCache* const cache_;
+  std::vector<std::string> names_;          // of the sources in the cache
+  std::vector<std::atomic<bool>> checked_;  // of shards that lie here
+  LoadCounters counters_;
+};
+
+}  // namespace assay::shards
