@@ -24,7 +24,7 @@ TUNE = {row.name: row for row in rows.ROWS if row.device == "cpu"}
 VIT = "vit"
 VIT_ROW = run_vit.ROWS[0]
 DEFAULT = (*STORAGE, "lora", "full", "lora-512", VIT)
-HEADER = ["row", "what", "before", "after", "after / before", "95 %"]
+HEADER = ["row", "what", "before", "after", "after / before", "95 %", ""]
 
 
 def parse_arguments():
@@ -57,7 +57,15 @@ def line(name, what, pairs):
     before, after = (statistics.median(side) for side in zip(*pairs, strict=True))
     interval = bootstrap_interval(pairs)
     between = f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else ""
-    return [name, what, f"{before:.4g}", f"{after:.4g}", f"{median_ratio(pairs):.2f}", between]
+    return [name, what, f"{before:.4g}", f"{after:.4g}", f"{median_ratio(pairs):.2f}", between, verdict(interval)]
+
+
+def verdict(interval):
+    """Of an interval of the ratio of two rates."""
+    if interval is None:
+        return "too few turns to tell"
+    low, high = interval
+    return "faster" if low > 1 else "slower" if high < 1 else "no difference seen"
 
 
 def storage_lines(work, arguments):

@@ -29,18 +29,26 @@ def test_a_ratio_above_one_says_that_the_new_build_is_faster():
         "150",
         "1.50",
         "1.50 to 1.50",
+        "faster",
     ]
 
 
+def test_what_is_slower_and_what_shows_no_difference():
+    slower = [(100, 90), (101, 91), (99, 88), (100, 89), (102, 93)]
+    assert run_builds.line("a row", "MiB/s", slower)[-1] == "slower"
+    open_yet = [(100, 90), (101, 111), (99, 100), (100, 99), (102, 101)]
+    assert run_builds.line("a row", "MiB/s", open_yet)[-1] == "no difference seen"
+
+
 def test_fewer_than_five_turns_have_no_interval():
-    assert run_builds.line("a row", "MiB/s", [(100, 100)] * 4)[-1] == ""
+    assert run_builds.line("a row", "MiB/s", [(100, 100)] * 4)[-2:] == ["", "too few turns to tell"]
 
 
 def test_a_row_that_fails_keeps_no_other_from_the_page(monkeypatch, tmp_path):
     def lines_of(name, arguments):
         if name == "full":
             raise run_builds.losses.Differ("losses differ")
-        return [[name, "steps/s", "1", "2", "2.00", ""]]
+        return [[name, "steps/s", "1", "2", "2.00", "", ""]]
 
     published = []
     monkeypatch.setattr(run_builds, "lines_of", lines_of)
