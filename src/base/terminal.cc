@@ -209,4 +209,12 @@ void StatusLine::PrintAbove(std::string_view text) {
   std::fflush(stream_);
 }
 
+void StatusLine::Clear() {
+  if (live_ && !shown_.empty()) {
+    std::fputs("\r\033[K", stream_);
+    std::fflush(stream_);
+    shown_.clear();
+  }
+}
+
 }  // namespace assay

@@ -51,6 +51,8 @@ class StatusLine {
   void Update(std::string_view text);
   /// Prints a line that stays, above the live line.
   void PrintAbove(std::string_view text);
+  /// Takes the live line off, for who prints on another stream of the same terminal; the next Update() shows it again.
+  void Clear();
 
  private:
   std::FILE* stream_;

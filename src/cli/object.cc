@@ -21,6 +21,7 @@ constexpr ObjectVerb kObjectVerbs[] = {
     {"get", "Fetch objects into files", &AddObjectGet},
     {"put", "Write files as objects", &AddObjectPut},
     {"cp", "Copy objects and folders from anywhere to anywhere", &AddObjectCp},
+    {"sync", "Make a folder hold what another one does, copying what differs", &AddObjectSync},
     {"rm", "Remove an object, or all under a prefix", &AddObjectRm},
     {"cat", "Print an object, or a range of it", &AddObjectCat},
     {"presign", "Make a URL that lets its holder read or write an object", &AddObjectPresign},

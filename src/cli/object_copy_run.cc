@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/files.h"
-#include "base/json.h"
+#include "cli/object_copy_report.h"
 #include "cli/object_output.h"
 #include "cli/object_progress.h"
 #include "cli/options.h"
@@ -22,108 +22,54 @@ namespace {
 
 constexpr char kStandardStream[] = "-";
 
-const char* WordOf(storage::TreeCopyEvent::Outcome outcome) {
-  using Outcome = storage::TreeCopyEvent::Outcome;
-  switch (outcome) {
-    case Outcome::kCopied:
-      return "copy";
-    case Outcome::kSkipped:
-      return "skip";
-    case Outcome::kPlanned:
-      return "(dryrun) copy";
-    case Outcome::kFailed:
-      return "failed";
-  }
-  return "";
-}
-
-/// Prints what happens, and counts it.
-class CopyReport : public storage::TreeCopyListener {
- public:
-  CopyReport(const CopyFlags& flags, TransferProgress& progress) : flags_(flags), progress_(progress) {}
-
-  void OnPlan(int64_t objects, int64_t bytes) override { progress_.SetTotal(bytes, objects); }
-  void OnBytes(int64_t bytes) override { progress_.AddBytes(bytes); }
-  void OnObject(const storage::TreeCopyEvent& event) override {
-    using Outcome = storage::TreeCopyEvent::Outcome;
-    progress_.AddObject();
-    if (event.outcome == Outcome::kSkipped) {
-      progress_.AddBytes(event.bytes);
-    }
-    if (event.outcome == Outcome::kFailed) {
-      ++failed_;
-      progress_.Print("assay object: " + OneLine(event.status.message()));
-    }
-    if (flags_.output == "json") {
-      json_.push_back({{"from", event.from},
-                       {"to", event.to},
-                       {"bytes", event.bytes},
-                       {"resumed_bytes", event.resumed_bytes},
-                       {"outcome", WordOf(event.outcome)},
-                       {"error", event.status.message()}});
-    } else if (event.outcome != Outcome::kFailed && !flags_.quiet) {
-      lines_.push_back(fmt::format("{}: {} to {}{}", WordOf(event.outcome), Escaped(event.from), Escaped(event.to),
-                                   event.resumed_bytes > 0
-                                       ? fmt::format(" ({} bytes were there already)", event.resumed_bytes)
-                                       : std::string()));
-    }
-    Flush();
-  }
-
-  /// Lines go out as they come, JSON at the end.
-  void Flush() {
-    for (const std::string& line : lines_) {
-      fmt::print("{}\n", line);
-    }
-    lines_.clear();
-    std::fflush(stdout);
-  }
-  void Finish() {
-    if (flags_.output == "json") {
-      fmt::print("{}", DumpJsonPretty(json_));
-    }
-  }
-  int64_t failed() const { return failed_; }
-
- private:
-  const CopyFlags& flags_;
-  TransferProgress& progress_;
-  std::vector<std::string> lines_;
-  nlohmann::json json_ = nlohmann::json::array();
-  int64_t failed_ = 0;
-};
-
 Status ToStandardOutput(const CopyFlags& flags, const std::string& from) {
+  if (flags.output == "json") {
+    return Status::InvalidArgument("'-' and --output json both want standard output: choose one");
+  }
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, flags.store.Open(from));
   return PrintObject(place);
 }
 
-Status FromStandardInput(const CopyFlags& flags, const std::string& to) {
+/// To its end. Returns the bytes.
+Result<int64_t> SendStandardInput(storage::ObjectWriter& writer, const std::string& uri, storage::CancelFlag cancel) {
   constexpr size_t kBlockBytes = size_t{1} << 20;
-  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, flags.store.Open(to));
-  ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
-  ASSAY_ASSIGN_OR_RETURN(storage::WriteOptions write, flags.write.Make());
-  const InterruptFlag interrupt;
-  TransferProgress progress("writing");
-  write.cancel = interrupt.get();
-  write.progress = [&progress](int64_t bytes) { progress.AddBytes(bytes); };
-  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer,
-                         place.store->OpenWriter(place.key, write));
   std::vector<std::byte> block(kBlockBytes);
+  int64_t bytes = 0;
   while (true) {
     const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
-    if (storage::IsCancelled(interrupt.get())) {
-      writer->Abort();
-      return storage::CancelledStatus("write", place.uri);
+    if (storage::IsCancelled(cancel)) {
+      writer.Abort();
+      return storage::CancelledStatus("write", uri);
     }
     if (got < 0 && errno != EINTR) {
       return ErrnoStatus(errno, "read", "standard input");
     }
     if (got == 0) {
-      return writer->Commit().status();
+      return bytes;
     }
-    ASSAY_RETURN_IF_ERROR(writer->Write(storage::Bytes(block).first(static_cast<size_t>(std::max<ssize_t>(got, 0)))));
+    const auto taken = static_cast<size_t>(std::max<ssize_t>(got, 0));
+    ASSAY_RETURN_IF_ERROR(writer.Write(storage::Bytes(block).first(taken)));
+    bytes += static_cast<int64_t>(taken);
   }
+}
+
+Status FromStandardInput(const CopyFlags& flags, const std::string& to) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, flags.store.Open(to));
+  ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
+  ASSAY_ASSIGN_OR_RETURN(storage::WriteOptions write, flags.write.Make());
+  const InterruptFlag interrupt;
+  TransferProgress progress("writing");
+  CopyReport report(flags.report(), progress);
+  write.cancel = interrupt.get();
+  write.progress = [&progress](int64_t bytes) { progress.AddBytes(bytes); };
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectWriter> writer,
+                         place.store->OpenWriter(place.key, write));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t bytes, SendStandardInput(*writer, place.uri, interrupt.get()));
+  ASSAY_RETURN_IF_ERROR(writer->Commit().status());
+  report.OnObject(
+      {kStandardStream, place.store->Uri(place.key), bytes, 0, storage::TreeCopyEvent::Outcome::kCopied, {}});
+  report.Finish();
+  return Status::Ok();
 }
 
 storage::ObjectCopyOptions ObjectOptions(const CopyFlags& flags, storage::WriteOptions write) {
@@ -148,7 +94,7 @@ Status CopyOne(const CopyFlags& flags, const ObjectPlace& from, const ObjectPlac
   using Outcome = storage::TreeCopyEvent::Outcome;
   const std::string key = TargetKey(from, to);
   storage::TreeCopyEvent event{from.store->Uri(from.key), to.store->Uri(key), info.size, 0, Outcome::kPlanned, {}};
-  report.OnPlan(1, info.size);
+  report.OnPlan(1, info.size, true);
   if (!flags.dry_run) {
     storage::ObjectCopyOptions copy = options;
     copy.write.progress = [&report](int64_t bytes) { report.OnBytes(bytes); };
@@ -165,17 +111,31 @@ Status CopyFolder(const CopyFlags& flags, const ObjectPlace& from, const ObjectP
                   const storage::ObjectCopyOptions& options, CopyReport& report) {
   storage::TreeCopyOptions tree;
   tree.object = options;
+  tree.filter = flags.filter;
+  tree.comparison = flags.always ? storage::Comparison::kNone : flags.comparison;
+  tree.remove_others = flags.remove_others;
   tree.jobs = flags.jobs;
-  tree.skip_equal = !flags.always;
   tree.dry_run = flags.dry_run;
   const Status status =
       storage::CopyTree({from.store.get(), AsFolder(from.key)}, {to.store.get(), AsFolder(to.key)}, tree, report);
   // Each failure has been printed.
   if (report.failed() > 0 && status.code() != ErrorCode::kAborted) {
-    return {status.code(),
-            fmt::format("{} of the objects could not be copied: run it again for those", report.failed())};
+    return {status.code(), fmt::format("{} of the objects could not be {}: run it again for those", report.failed(),
+                                       flags.remove_others ? "copied or removed" : "copied")};
   }
   return status;
+}
+
+/// A path that leads nowhere is not an empty folder.
+Status CheckIsFolder(const ObjectPlace& place) {
+  return !place.is_file() || IsDirectory(place.parsed.bucket + '/' + place.key)
+             ? Status::Ok()
+             : Status::NotFound(fmt::format("'{}' is no folder (name one)", place.uri));
+}
+
+Status CheckIsNoTree(const CopyFlags& flags) {
+  return flags.filter.empty() ? Status::Ok()
+                              : Status::InvalidArgument("patterns choose from a folder: add --recursive");
 }
 
 Status Copy(const CopyFlags& flags, const std::string& from, const std::string& to) {
@@ -187,6 +147,7 @@ Status Copy(const CopyFlags& flags, const std::string& from, const std::string& 
   }
   ASSAY_ASSIGN_OR_RETURN(auto places, flags.store.OpenBoth(from, to));
   ASSAY_ASSIGN_OR_RETURN(storage::WriteOptions write, flags.write.Make());
+  ASSAY_RETURN_IF_ERROR(flags.recursive ? CheckIsFolder(places.first) : CheckIsNoTree(flags));
   // A folder that does not exist yet is one all the same.
   if (flags.recursive && places.second.is_file() && !places.second.key.empty()) {
     ASSAY_ASSIGN_OR_RETURN(places.second, flags.store.Open(AsFolder(to)));
@@ -195,7 +156,7 @@ Status Copy(const CopyFlags& flags, const std::string& from, const std::string& 
   write.cancel = interrupt.get();
   const storage::ObjectCopyOptions options = ObjectOptions(flags, std::move(write));
   TransferProgress progress("copying");
-  CopyReport report(flags, progress);
+  CopyReport report(flags.report(), progress);
   const Status status = flags.recursive ? CopyFolder(flags, places.first, places.second, options, report)
                                         : CopyOne(flags, places.first, places.second, options, report);
   if (status.ok() || flags.recursive) {
@@ -208,8 +169,39 @@ Status Copy(const CopyFlags& flags, const std::string& from, const std::string& 
 
 void CopyFlags::AddTo(CLI::App& app) {
   app.add_flag("-r,--recursive", recursive, "A folder with all that is in it; what is equal there already is skipped");
-  app.add_flag("--dry-run,--dryrun", dry_run, "Print what would be copied, copy nothing");
   app.add_flag("--always", always, "With --recursive: copy also what is equal");
+  AddFilterTo(app);
+  AddSharedTo(app);
+}
+
+void CopyFlags::AddSyncTo(CLI::App& app) {
+  recursive = true;
+  app.add_flag("--delete", remove_others, "At the end remove from the target what the source does not have");
+  AddFilterTo(app);
+  AddSharedTo(app);
+}
+
+void CopyFlags::AddFilterTo(CLI::App& app) {
+  // Their order among each other counts, so each is taken when it is read.
+  const auto add = [&](const char* name, const char* help, auto take) {
+    app.add_option_function<std::string>(name, take, help)->trigger_on_parse()->type_name("PATTERN");
+  };
+  add("--exclude",
+      "Leave out keys below the folder that fit, as 'logs/*'; of several patterns the last that fits counts",
+      [this](const std::string& pattern) { filter.Exclude(pattern); });
+  add("--include", "Take those that fit all the same", [this](const std::string& pattern) { filter.Include(pattern); });
+  const std::map<std::string, storage::Comparison> names = {{"content", storage::Comparison::kContent},
+                                                            {"time", storage::Comparison::kTime},
+                                                            {"size", storage::Comparison::kSize}};
+  app.add_option(
+         "--compare", comparison,
+         "What is equal there already: content: same size and checksum; time: same size, and not older than the "
+         "source; size [content]")
+      ->transform(CLI::CheckedTransformer(names).description("{content,time,size}"));
+}
+
+void CopyFlags::AddSharedTo(CLI::App& app) {
+  app.add_flag("--dry-run,--dryrun", dry_run, "Print what would be done, do nothing");
   app.add_flag("--no-resume", no_resume, "Keep no journal of parts to go on from after a crash");
   app.add_flag("-q,--quiet", quiet, "Print failures only");
   app.add_option("--jobs", jobs, "Objects at a time")->check(WholeNumber(1, 256))->capture_default_str();

@@ -1,4 +1,4 @@
-// assay object cp, put and get: objects and folders from anywhere to anywhere.
+// assay object cp, put, get and sync: objects and folders from anywhere to anywhere.
 #include <memory>
 #include <string>
 
@@ -40,6 +40,14 @@ Action AddObjectGet(CLI::App& app) {
   app.add_option("uri", options->from, "The object, or the prefix of many with --recursive")->required();
   app.add_option("file", options->to, "A file or a folder; -: standard output")->capture_default_str();
   options->copy.AddTo(app);
+  return [options] { return RunCopy(options->copy, options->from, options->to); };
+}
+
+Action AddObjectSync(CLI::App& app) {
+  auto options = std::make_shared<CpOptions>();
+  app.add_option("from", options->from, "A folder: a path, or a URI of a bucket or a prefix")->required();
+  app.add_option("to", options->to, "The folder that is to hold the same; made where missing")->required();
+  options->copy.AddSyncTo(app);
   return [options] { return RunCopy(options->copy, options->from, options->to); };
 }
 

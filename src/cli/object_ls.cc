@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/json_list.h"
 #include "cli/object_options.h"
 #include "cli/object_text.h"
 #include "cli/object_verb.h"
@@ -28,7 +31,7 @@ struct LsOptions {
   std::string output;
 };
 
-/// Prints pages as they come; JSON is one text at the end.
+/// Prints pages as they come.
 class Lister {
  public:
   Lister(const LsOptions& options, const ObjectPlace& place) : options_(options), place_(place) {}
@@ -37,7 +40,7 @@ class Lister {
     for (const std::string& prefix : page.prefixes) {
       ++prefixes_;
       if (options_.output == "json") {
-        json_["prefixes"].push_back(prefix);
+        rolled_up_.push_back(prefix);
       } else {
         fmt::print("{:>31} {}\n", "PRE", Shown(prefix));
       }
@@ -46,7 +49,7 @@ class Lister {
       ++objects_;
       bytes_ += info.size;
       if (options_.output == "json") {
-        json_["objects"].push_back(ObjectJson(place_.store->Uri(info.key), info));
+        AddJson(info);
       } else {
         PrintLine(info);
       }
@@ -59,9 +62,7 @@ class Lister {
       return Status::NotFound(fmt::format("nothing is under {}", place_.store->Uri(place_.key)));
     }
     if (options_.output == "json") {
-      json_["total_objects"] = objects_;
-      json_["total_bytes"] = bytes_;
-      fmt::print("{}", DumpJsonPretty(json_));
+      FinishJson();
     } else if (options_.summarize) {
       fmt::print("\nTotal Objects: {}\n   Total Size: {}\n", objects_, Size(bytes_));
     }
@@ -82,9 +83,27 @@ class Lister {
                Shown(info.key));
   }
 
+  void AddJson(const storage::ObjectInfo& info) {
+    BeginJson();
+    json_.Add(ObjectJson(place_.store->Uri(info.key), info));
+  }
+  void BeginJson() {
+    if (!std::exchange(begun_, true)) {
+      fmt::print("{{\"objects\": ");
+    }
+  }
+  void FinishJson() {
+    BeginJson();
+    json_.Finish();
+    fmt::print(",\n\"prefixes\": {},\n\"total_bytes\": {},\n\"total_objects\": {}}}\n", DumpJson(rolled_up_), bytes_,
+               objects_);
+  }
+
   const LsOptions& options_;
   const ObjectPlace& place_;
-  nlohmann::json json_ = {{"objects", nlohmann::json::array()}, {"prefixes", nlohmann::json::array()}};
+  bool begun_ = false;  // of the JSON
+  JsonList json_;
+  std::vector<std::string> rolled_up_;
   int64_t objects_ = 0;
   int64_t prefixes_ = 0;
   int64_t bytes_ = 0;

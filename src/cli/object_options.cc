@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "base/files.h"
@@ -198,9 +200,12 @@ std::string AsFolder(std::string key) {
 InterruptFlag::InterruptFlag()
     : watcher_([this](std::stop_token stop) {
         constexpr auto kPoll = std::chrono::milliseconds(20);
+        std::mutex mutex;
+        std::condition_variable_any stopped;
+        std::unique_lock lock(mutex);
         while (!stop.stop_requested() && !flag_) {
           flag_ = InterruptRequested();
-          std::this_thread::sleep_for(kPoll);
+          stopped.wait_for(lock, stop, kPoll, [] { return false; });
         }
       }) {}
 

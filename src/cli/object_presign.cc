@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/object_options.h"
 #include "cli/object_verb.h"
 #include "cli/options.h"
@@ -15,13 +17,21 @@ struct PresignOptions {
   std::string uri;
   std::string method = "GET";
   int64_t seconds = 3600;
+  std::string output;
 };
 
 Status Run(const PresignOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
   ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
   ASSAY_ASSIGN_OR_RETURN(const std::string url, place.store->Presign(place.key, options.method, options.seconds));
-  fmt::print("{}\n", url);
+  if (options.output == "json") {
+    fmt::print("{}", DumpJsonPretty({{"uri", place.store->Uri(place.key)},
+                                     {"url", url},
+                                     {"method", options.method},
+                                     {"expires_in_seconds", options.seconds}}));
+  } else {
+    fmt::print("{}\n", url);
+  }
   return Status::Ok();
 }
 
@@ -37,6 +47,7 @@ Action AddObjectPresign(CLI::App& app) {
   app.add_option("--expires-in", options->seconds, "Seconds it is good for")
       ->check(WholeNumber(1, kWeek))
       ->capture_default_str();
+  AddOutputOption(app, options->output, {"text", "json"});
   options->store.AddTo(app);
   return [options] { return Run(*options); };
 }

@@ -20,10 +20,11 @@ std::string Rate(int64_t bytes, double seconds) {
 TransferProgress::TransferProgress(std::string what)
     : line_(stderr), live_(IsTerminal(stderr)), what_(std::move(what)), start_(MonotonicSeconds()) {}
 
-void TransferProgress::SetTotal(int64_t bytes, int64_t objects) {
+void TransferProgress::SetTotal(int64_t bytes, int64_t objects, bool all) {
   const std::lock_guard lock(mutex_);
   total_bytes_ = bytes;
   total_objects_ = objects;
+  total_known_ = all;
   Show();
 }
 
@@ -44,6 +45,15 @@ void TransferProgress::Print(const std::string& text) {
   line_.PrintAbove(text);
 }
 
+void TransferProgress::Aside(const std::function<void()>& print) {
+  const std::lock_guard lock(mutex_);
+  line_.Clear();
+  print();
+  if (live_) {
+    std::fflush(stdout);
+  }
+}
+
 int64_t TransferProgress::bytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;
@@ -62,13 +72,13 @@ void TransferProgress::Show() {
   const double passed = now - start_;
   std::string text = fmt::format("{}  {}", what_, FormatBytes(static_cast<double>(bytes_)));
   if (total_bytes_ > 0) {
-    text += fmt::format(" of {}", FormatBytes(static_cast<double>(total_bytes_)));
+    text += fmt::format(" of {}{}", FormatBytes(static_cast<double>(total_bytes_)), total_known_ ? "" : " or more");
   }
   if (total_objects_ > 1) {
     text += fmt::format("  {}/{} objects", objects_, total_objects_);
   }
   text += "  " + Rate(bytes_, passed);
-  if (bytes_ > 0 && total_bytes_ > bytes_) {
+  if (bytes_ > 0 && total_bytes_ > bytes_ && total_known_) {
     const double left = static_cast<double>(total_bytes_ - bytes_) * passed / static_cast<double>(bytes_);
     text += "  " + FormatSeconds(left) + " left";
   }

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/terminal.h"
+#include "cli/json_list.h"
 #include "cli/object_options.h"
 #include "cli/object_verb.h"
+#include "cli/options.h"
 #include "storage/list_parallel.h"
 #include "storage/store_checks.h"
 
@@ -21,27 +24,52 @@ struct RmOptions {
   bool recursive = false;
   bool dry_run = false;
   bool quiet = false;
+  std::string output;
+};
+
+/// Says what became of each object: as lines, of which those of failures go to standard error, or as JSON.
+class RmReport {
+ public:
+  explicit RmReport(const RmOptions& options) : options_(options) {}
+
+  void Add(const std::string& uri, const Status& status, bool of_several) {
+    if (options_.output == "json") {
+      json_.Add({{"uri", uri}, {"outcome", status.ok() ? word() : "failed"}, {"error", status.message()}});
+    } else if (status.ok() && !options_.quiet) {
+      fmt::print("{}: {}\n", word(), Escaped(uri));
+    }
+    if (!status.ok() && of_several) {
+      fmt::print(stderr, "assay object: {}\n", OneLine(status.message()));
+    }
+  }
+  void Finish() {
+    if (options_.output == "json") {
+      json_.Finish();
+      fmt::print("\n");
+    }
+  }
+
+ private:
+  const char* word() const { return options_.dry_run ? "(dryrun) delete" : "delete"; }
+
+  const RmOptions& options_;
+  JsonList json_;
 };
 
 /// Removes `keys` and says so, of several also which failed; the first failure is returned after all have been tried.
-Status RemoveBatch(const RmOptions& options, const ObjectPlace& place, const std::vector<std::string>& keys) {
+Status RemoveBatch(const RmOptions& options, const ObjectPlace& place, const std::vector<std::string>& keys,
+                   RmReport& report) {
   const std::vector<Status> statuses =
       options.dry_run ? std::vector<Status>(keys.size()) : place.store->RemoveMany(keys);
   Status first;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (!statuses[i].ok()) {
-      first = first.ok() ? statuses[i] : first;
-      if (keys.size() > 1) {
-        fmt::print(stderr, "assay object: {}\n", OneLine(statuses[i].message()));
-      }
-    } else if (!options.quiet) {
-      fmt::print("{}delete: {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(keys[i])));
-    }
+    first = first.ok() ? statuses[i] : first;
+    report.Add(place.store->Uri(keys[i]), statuses[i], keys.size() > 1);
   }
   return first;
 }
 
-Status RemoveTree(const RmOptions& options, const ObjectPlace& place) {
+Status RemoveTree(const RmOptions& options, const ObjectPlace& place, RmReport& report) {
   const InterruptFlag interrupt;
   storage::ListOptions list;
   list.prefix = AsFolder(place.key);
@@ -59,17 +87,16 @@ Status RemoveTree(const RmOptions& options, const ObjectPlace& place) {
       return storage::CancelledStatus("remove", place.uri);
     }
     const auto end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(keys.size(), begin + kBatch));
-    const Status status = RemoveBatch(options, place, {keys.begin() + static_cast<std::ptrdiff_t>(begin), end});
+    const Status status = RemoveBatch(options, place, {keys.begin() + static_cast<std::ptrdiff_t>(begin), end}, report);
     failed += status.ok() ? 0 : 1;
     first = first.ok() ? status : first;
   }
   return failed == 0 ? Status::Ok() : first.WithContext("not everything was removed");
 }
 
-Status Run(const RmOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
+Status Remove(const RmOptions& options, const ObjectPlace& place, RmReport& report) {
   if (options.recursive) {
-    return RemoveTree(options, place);
+    return RemoveTree(options, place, report);
   }
   if (place.key.empty() || (place.is_file() && place.key.ends_with('/'))) {
     return Status::InvalidArgument(
@@ -81,7 +108,15 @@ Status Run(const RmOptions& options) {
       return Status::Ok();
     }
   }
-  return RemoveBatch(options, place, {place.key});
+  return RemoveBatch(options, place, {place.key}, report);
+}
+
+Status Run(const RmOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
+  RmReport report(options);
+  const Status status = Remove(options, place, report);
+  report.Finish();
+  return status;
 }
 
 }  // namespace
@@ -92,6 +127,7 @@ Action AddObjectRm(CLI::App& app) {
   app.add_flag("-r,--recursive", options->recursive, "All objects in the folder");
   app.add_flag("--dry-run,--dryrun", options->dry_run, "Print what would be removed, remove nothing");
   app.add_flag("-q,--quiet", options->quiet, "Print failures only");
+  AddOutputOption(app, options->output, {"text", "json"});
   options->store.AddTo(app);
   options->store.decorators().AddStatsTo(app);
   return [options] { return options->store.decorators().Counted([&] { return Run(*options); }); };

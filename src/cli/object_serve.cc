@@ -4,8 +4,10 @@
 
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "cli/object_verb.h"
@@ -19,6 +21,7 @@ struct ServeVerbOptions {
   objectserver::ServeOptions serve;
   std::string dialects = "s3,gcs,oci";
   bool anonymous = false;
+  std::string output;
 };
 
 /// Everybody may do everything only where that was said, or where nobody else can reach the server.
@@ -36,6 +39,21 @@ Status CheckAccess(const ServeVerbOptions& options) {
   return Status::Ok();
 }
 
+/// One line, which says that the server stands.
+void PrintAddress(const ServeVerbOptions& options, const std::string& url) {
+  const objectserver::ServeOptions& serve = options.serve;
+  if (options.output == "json") {
+    fmt::print("{}\n", DumpJson({{"root", serve.root},
+                                 {"url", url},
+                                 {"dialects", Split(options.dialects, ',')},
+                                 {"anonymous", serve.credentials_file.empty()}}));
+  } else {
+    fmt::print("serving {} at {} ({}{})\n", serve.root, url, options.dialects,
+               serve.credentials_file.empty() ? ", anonymous" : "");
+  }
+  std::fflush(stdout);
+}
+
 Status Run(const ServeVerbOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckAccess(options));
   objectserver::ServeOptions serve = options.serve;
@@ -45,9 +63,7 @@ Status Run(const ServeVerbOptions& options) {
   for (const std::string& line : server->warnings()) {
     fmt::print(stderr, "warning: {}\n", line);
   }
-  fmt::print("serving {} at {} ({}{})\n", serve.root, server->url(), options.dialects,
-             serve.credentials_file.empty() ? ", anonymous" : "");
-  std::fflush(stdout);
+  PrintAddress(options, server->url());
   while (!InterruptRequested()) {
     constexpr useconds_t kPollMicroseconds = 50'000;
     ::usleep(kPollMicroseconds);
@@ -84,6 +100,7 @@ Action AddObjectServe(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--md5-etags", serve.always_md5,
                "Entity tags are MD5 whatever the size (else only up to 1 MiB or where a client sends one: it is slow)");
+  AddOutputOption(app, options->output, {"text", "json"});
   return [options] { return Run(*options); };
 }
 

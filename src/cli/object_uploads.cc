@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/terminal.h"
+#include "cli/json_list.h"
 #include "cli/object_options.h"
 #include "cli/object_verb.h"
 #include "cli/options.h"
@@ -54,8 +55,42 @@ void Print(const UploadsOptions& options, const ObjectPlace& place,
   fmt::print("{}", uploads.empty() ? "no unfinished uploads\n" : table.Render());
 }
 
+/// Says what became of each upload: as lines, of which those of failures go to standard error, or as JSON.
+class AbortReport {
+ public:
+  AbortReport(const UploadsOptions& options, const ObjectPlace& place) : options_(options), place_(place) {}
+
+  void Add(const storage::UnfinishedUpload& upload, const Status& status, bool of_several) {
+    const std::string uri = place_.store->Uri(upload.key);
+    const char* word = options_.dry_run ? "(dryrun) abort" : "abort";
+    if (options_.output == "json") {
+      json_.Add({{"uri", uri},
+                 {"key", upload.key},
+                 {"upload_id", upload.upload_id},
+                 {"outcome", status.ok() ? word : "failed"},
+                 {"error", status.message()}});
+    } else if (status.ok()) {
+      fmt::print("{}: {} {}\n", word, Escaped(uri), Escaped(upload.upload_id));
+    }
+    if (!status.ok() && of_several) {
+      fmt::print(stderr, "assay object: {}\n", OneLine(status.message()));
+    }
+  }
+  void Finish() {
+    if (options_.output == "json") {
+      json_.Finish();
+      fmt::print("\n");
+    }
+  }
+
+ private:
+  const UploadsOptions& options_;
+  const ObjectPlace& place_;
+  JsonList json_;
+};
+
 Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
-                const std::vector<storage::UnfinishedUpload>& uploads) {
+                const std::vector<storage::UnfinishedUpload>& uploads, AbortReport& report) {
   if (!options.upload_id.empty() && uploads.empty()) {
     return Status::NotFound(fmt::format("{} has no unfinished upload {}", place.uri, options.upload_id));
   }
@@ -67,16 +102,8 @@ Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
     if (aborted.code() == ErrorCode::kNotFound && uploads.size() > 1) {
       continue;  // its own writer has ended it since it was listed
     }
-    if (aborted.ok()) {
-      fmt::print("{}abort: {} {}\n", options.dry_run ? "(dryrun) " : "", Escaped(place.store->Uri(upload.key)),
-                 Escaped(upload.upload_id));
-      failed_in_a_row = 0;
-      continue;
-    }
+    report.Add(upload, aborted, uploads.size() > 1);
     first = first.ok() ? aborted : first;
-    if (uploads.size() > 1) {
-      fmt::print(stderr, "assay object: {}\n", OneLine(aborted.message()));
-    }
     // What fails with one upload says nothing of the next; a store that is out of reach is so for all.
     failed_in_a_row = aborted.code() == ErrorCode::kIo ? failed_in_a_row + 1 : 0;
     const int64_t left = uploads.data() + uploads.size() - (&upload + 1);
@@ -91,7 +118,10 @@ Status Run(const UploadsOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
   ASSAY_ASSIGN_OR_RETURN(const auto uploads, Find(options, place));
   if (options.abort) {
-    return AbortAll(options, place, uploads);
+    AbortReport report(options, place);
+    const Status status = AbortAll(options, place, uploads, report);
+    report.Finish();
+    return status;
   }
   Print(options, place, uploads);
   return Status::Ok();

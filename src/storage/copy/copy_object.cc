@@ -32,6 +32,12 @@ ReadOptions ReadOptionsOf(const ObjectInfo& object, const ObjectCopyOptions& opt
 
 /// Objects from this size on go on after a crash where they are received into a file.
 constexpr int64_t kResumableBytes = int64_t{32} << 20;
+/// No store takes what is no larger in parts.
+constexpr int64_t kOneRequestBytes = int64_t{5} << 20;
+/// What is no larger is read whole into memory of its own: up to here that costs less than a second request, or the
+/// pages of a file that is mapped.
+constexpr int64_t kSmallBytes = int64_t{8} << 20;
+constexpr int64_t kSmallFileBytes = int64_t{1} << 20;
 
 /// Lets a file be published only if it is still what it was when it was mapped.
 class UnchangedFile final : public UploadJournal {
@@ -61,6 +67,12 @@ Status DamagedFileStatus(const std::string& uri, const std::string& difference) 
                   uri, difference));
 }
 
+/// Whether an upload of it can leave something that a later run would go on with: parts, or a write under a condition
+/// that was answered to nobody.
+bool LeavesSomething(const ObjectInfo& file, const WriteOptions& write) {
+  return file.size > kOneRequestBytes || write.condition.kind != WriteCondition::Kind::kNone;
+}
+
 /// Ends what an earlier run left, where nobody will go on with it. Whether nothing of it is left.
 bool EndEarlier(const ResumableUpload& left, ObjectStore& target, const std::string& to) {
   // A session of GCS ends by itself; its address is a secret, and goes to nobody.
@@ -83,7 +95,8 @@ Result<CopiedObject> SendFile(const FileStore& files, const std::string& from, O
   ASSAY_ASSIGN_OR_RETURN(const MappedObject mapped, files.Map(from));
   WriteOptions write = SendOptions(mapped.info(), options);
   std::unique_ptr<PartJournal> journal;
-  if (!options.journal_folder.empty() && target.capabilities().resumable_uploads) {
+  if (!options.journal_folder.empty() && target.capabilities().resumable_uploads &&
+      LeavesSomething(mapped.info(), write)) {
     ASSAY_ASSIGN_OR_RETURN(journal, PartJournal::Open(options.journal_folder, mapped, files.Uri(from), target.Uri(to)));
   }
   UnchangedFile unchanged(mapped);
@@ -193,17 +206,38 @@ Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, c
   return CopiedObject{std::move(written), 0};
 }
 
-/// Whole in memory, where one window holds it.
-Result<CopiedObject> CopySmall(ObjectStore& source, const ObjectInfo& info, ObjectStore& target, const std::string& to,
-                               const ObjectCopyOptions& options) {
-  const auto memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(info.size));
-  const MutableBytes whole(memory.get(), static_cast<size_t>(info.size));
-  ReadOptions read = ReadOptionsOf(info, options);
-  ASSAY_RETURN_IF_ERROR(source.ReadWhole(info.key, [whole](int64_t) { return whole; }, read).status());
+/// Whole in memory, in one request. Nothing where it turns out to be larger than `most_bytes`.
+Result<std::optional<CopiedObject>> CopySmall(ObjectStore& source, const std::string& from, ObjectStore& target,
+                                              const std::string& to, int64_t most_bytes, ReadOptions read,
+                                              const ObjectCopyOptions& options) {
+  std::unique_ptr<std::byte[]> memory;
+  MutableBytes whole;
+  bool too_large = false;
+  const auto allocate = [&](int64_t size) {
+    too_large = size > most_bytes;
+    if (!too_large) {
+      memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(size));
+      whole = {memory.get(), static_cast<size_t>(size)};
+    }
+    return whole;
+  };
+  const Result<ObjectInfo> info = source.ReadWhole(from, allocate, read);
+  if (too_large) {
+    return std::optional<CopiedObject>();
+  }
+  ASSAY_RETURN_IF_ERROR(info.status());
   const Bytes content = whole;
   ASSAY_ASSIGN_OR_RETURN(ObjectInfo written,
-                         target.Write(to, std::span(&content, 1), CopyOptions(info, options.write)));
-  return CopiedObject{std::move(written), 0};
+                         target.Write(to, std::span(&content, 1), CopyOptions(*info, options.write)));
+  return std::optional(CopiedObject{std::move(written), 0});
+}
+
+/// Of an object that a listing told of, and nobody was asked about since.
+ReadOptions ListedReadOptions(const ObjectCopyOptions& options) {
+  ReadOptions read;
+  read.verify = options.verify;
+  read.cancel = options.write.cancel;
+  return read;
 }
 
 Result<CopiedObject> Stream(ObjectStore& source, const ObjectInfo& info, ObjectStore& target, const std::string& to,
@@ -221,7 +255,6 @@ Result<CopiedObject> Stream(ObjectStore& source, const ObjectInfo& info, ObjectS
 
 Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, ObjectStore& target,
                                 const std::string& to, const ObjectCopyOptions& options) {
-  constexpr int64_t kSmallBytes = int64_t{8} << 20;
   if (&source == &target) {
     ASSAY_ASSIGN_OR_RETURN(ObjectInfo copied, source.Copy(from, to, options.write));
     if (options.write.progress) {
@@ -232,8 +265,15 @@ Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, Ob
   if (const auto* files = source.as_files()) {
     return SendFile(*files, from, target, to, options);
   }
+  const auto copy_listed = [&](int64_t most_bytes) {
+    return options.listed_bytes < 0 || options.listed_bytes > most_bytes
+               ? Result<std::optional<CopiedObject>>(std::nullopt)
+               : CopySmall(source, from, target, to, most_bytes, ListedReadOptions(options), options);
+  };
+  std::optional<CopiedObject> small;
   if (const auto* files = target.as_files()) {
-    return ReceiveFile(source, from, *files, to, options);
+    ASSAY_ASSIGN_OR_RETURN(small, copy_listed(kSmallFileBytes));
+    return small ? Result<CopiedObject>(*std::move(small)) : ReceiveFile(source, from, *files, to, options);
   }
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> within, target.CopyFrom(source, from, to, options.write));
   if (within) {
@@ -242,9 +282,16 @@ Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, Ob
     }
     return CopiedObject{*std::move(within), 0};
   }
+  ASSAY_ASSIGN_OR_RETURN(small, copy_listed(kSmallBytes));
+  if (small) {
+    return *std::move(small);
+  }
   ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
-  return info.size <= kSmallBytes ? CopySmall(source, info, target, to, options)
-                                  : Stream(source, info, target, to, options);
+  if (info.size <= kSmallBytes) {
+    ASSAY_ASSIGN_OR_RETURN(small,
+                           CopySmall(source, from, target, to, kSmallBytes, ReadOptionsOf(info, options), options));
+  }
+  return small ? Result<CopiedObject>(*std::move(small)) : Stream(source, info, target, to, options);
 }
 
 }  // namespace assay::storage

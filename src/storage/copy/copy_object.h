@@ -17,6 +17,8 @@ struct ObjectCopyOptions {
   /// Where parts of unfinished uploads are remembered (part_journal.h). Empty: nowhere, and nothing is remembered
   /// beside unfinished files either (range_journal.h).
   std::string journal_folder;
+  /// What a listing said, which saves asking; below 0: unknown. The object may have become another since.
+  int64_t listed_bytes = -1;
 };
 
 struct CopiedObject {

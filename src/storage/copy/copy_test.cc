@@ -11,7 +11,6 @@
 
 #include "base/files.h"
 #include "storage/copy/copy_object.h"
-#include "storage/copy/copy_tree.h"
 #include "storage/copy/part_journal.h"
 #include "storage/copy/range_journal.h"
 #include "storage/copy/read_through.h"
@@ -67,21 +66,6 @@ class CopyTest : public testing::Test {
   MemoryStore two_{"two"};
 };
 
-class Recorder : public TreeCopyListener {
- public:
-  void OnPlan(int64_t objects, int64_t bytes) override { planned = {objects, bytes}; }
-  void OnBytes(int64_t bytes) override { moved += bytes; }
-  void OnObject(const TreeCopyEvent& event) override {
-    if (event.outcome == TreeCopyEvent::Outcome::kCopied) {
-      copied.push_back(event.to);
-    }
-    std::sort(copied.begin(), copied.end());
-  }
-  std::pair<int64_t, int64_t> planned;
-  int64_t moved = 0;
-  std::vector<std::string> copied;
-};
-
 TEST_F(CopyTest, MovesBetweenEveryPairOfStores) {
   const std::string content = Pattern(9 << 20);
   Put(one_, "a b", content);
@@ -106,41 +90,6 @@ TEST_F(CopyTest, EmptyObjectsAreObjects) {
   ASSERT_TRUE(CopyObject(one_, "empty", files_, "empty", {}).ok());
   ASSERT_TRUE(CopyObject(files_, "empty", two_, "empty", {}).ok());
   EXPECT_EQ(Get(two_, "empty"), "");
-}
-
-TEST_F(CopyTest, ATreeIsCopiedOnceAndThenOnlyWhatChanged) {
-  Put(one_, "run/", "");
-  Put(one_, "run/a", "alpha");
-  Put(one_, "run/b/../c", "gamma");
-  Put(one_, "running", "not in the folder");
-  const TreePlace source = {&one_, "run/"};
-  const TreePlace target = {&files_, "backup/"};
-  const TreeCopyOptions plain;
-  Recorder first;
-  ASSERT_TRUE(CopyTree(source, target, plain, first).ok());
-  EXPECT_EQ(first.planned, (std::pair<int64_t, int64_t>(2, 10)));
-  EXPECT_THAT(first.copied, ElementsAre(files_.Uri("backup/a"), files_.Uri("backup/b/../c")));
-  EXPECT_EQ(first.moved, 10);
-  EXPECT_EQ(Get(files_, "backup/b/../c"), "gamma");
-
-  Recorder second;
-  ASSERT_TRUE(CopyTree(source, target, plain, second).ok());
-  EXPECT_THAT(second.copied, IsEmpty());
-
-  Put(one_, "run/a", "ALPHA");
-  Recorder third;
-  ASSERT_TRUE(CopyTree(source, target, plain, third).ok());
-  EXPECT_THAT(third.copied, ElementsAre(files_.Uri("backup/a")));
-  EXPECT_EQ(Get(files_, "backup/a"), "ALPHA");
-}
-
-TEST_F(CopyTest, ADryRunMovesNothing) {
-  Put(one_, "run/a", "alpha");
-  Recorder listener;
-  TreeCopyOptions options;
-  options.dry_run = true;
-  ASSERT_TRUE(CopyTree({&one_, "run/"}, {&two_, ""}, options, listener).ok());
-  EXPECT_FALSE((*two_.Stat("a")).has_value());
 }
 
 TEST_F(CopyTest, ReadsThroughInWindows) {

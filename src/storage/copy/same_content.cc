@@ -1,6 +1,7 @@
 #include "storage/copy/same_content.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "storage/file/file_store.h"
@@ -64,6 +65,22 @@ Result<bool> SameContent(ObjectStore& store_a, const ObjectInfo& a, ObjectStore&
   }
   if (const auto* files = store_b.as_files(); files != nullptr && sum_a) {
     return FileHasChecksum(*files, b.key, *sum_a, cancel);
+  }
+  return false;
+}
+
+Result<bool> AreEqual(Comparison comparison, ObjectStore& source_store, const ObjectInfo& source,
+                      ObjectStore& target_store, const ObjectInfo& target, CancelFlag cancel) {
+  switch (comparison) {
+    case Comparison::kNone:
+      return false;
+    case Comparison::kContent:
+      return SameContent(source_store, source, target_store, target, cancel);
+    case Comparison::kTime:
+      // Most stores list whole seconds, cut off.
+      return source.size == target.size && std::floor(source.modified) <= std::floor(target.modified);
+    case Comparison::kSize:
+      return source.size == target.size;
   }
   return false;
 }

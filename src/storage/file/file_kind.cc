@@ -12,6 +12,16 @@ namespace {
 
 constexpr std::string_view kFileSchemes[] = {"file"};
 
+constexpr OptionFlag kSyncFlags[] = {
+    {.names = "--no-sync",
+     .help = "Files: do not wait until the disk has them; a power cut may lose or cut what was just written",
+     .value = "false"}};
+constexpr OwnOption kFileOptions[] = {{.key = "sync_files",
+                                       .variable = "ASSAY_STORAGE_SYNC_FILES",
+                                       .meaning = "files: a write is done once the disk has it (true)",
+                                       .form = OwnOption::Form::kSwitch,
+                                       .flags = kSyncFlags}};
+
 Result<StoreUri> ParseFileUri(std::string_view scheme, std::string_view rest) {
   if (!rest.starts_with('/')) {
     return Status::InvalidArgument(
@@ -20,9 +30,10 @@ Result<StoreUri> ParseFileUri(std::string_view scheme, std::string_view rest) {
   return SplitPath(rest);
 }
 
-Result<std::unique_ptr<ObjectStore>> OpenFolder(const StoreUri& uri, const StoreOptions&) {
+Result<std::unique_ptr<ObjectStore>> OpenFolder(const StoreUri& uri, const StoreOptions& options) {
   FileStoreOptions file;
   file.root = uri.bucket;
+  file.durable = options.OwnSwitch("sync_files").value_or(true);
   return std::unique_ptr<ObjectStore>(std::make_unique<FileStore>(std::move(file)));
 }
 
@@ -41,6 +52,7 @@ constinit const StoreKind kFileKind = {.name = "file",
                                        .pattern = "file:///path",
                                        .parse = ParseFileUri,
                                        .open = OpenFolder,
-                                       .is_remote = false};
+                                       .is_remote = false,
+                                       .options = kFileOptions};
 
 }  // namespace assay::storage

@@ -1,0 +1,73 @@
+// A queue between threads that holds only so much: who puts waits while it is full, who takes while it is empty.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace assay {
+
+/// Every member may be called from any thread.
+template <typename T>
+class BoundedQueue {
+ public:
+  explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
+
+  /// False where it was closed or stopped: the item is dropped.
+  bool Put(T item) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return closed_ || items_.size() < capacity_; });
+    if (closed_) {
+      return false;
+    }
+    items_.push_back(std::move(item));
+    lock.unlock();
+    changed_.notify_all();
+    return true;
+  }
+
+  /// Nothing once it is closed and empty.
+  std::optional<T> Take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return closed_ || !items_.empty(); });
+    if (items_.empty()) {
+      return std::nullopt;
+    }
+    std::optional<T> item(std::move(items_.front()));
+    const bool was_full = items_.size() == capacity_;
+    items_.pop_front();
+    lock.unlock();
+    if (was_full) {
+      changed_.notify_all();
+    }
+    return item;
+  }
+
+  /// Nothing more is put; what it holds can still be taken.
+  void Close() { End(false); }
+  /// Nothing is put or taken any more.
+  void Stop() { End(true); }
+
+ private:
+  void End(bool drop) {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      if (drop) {
+        items_.clear();
+      }
+    }
+    changed_.notify_all();
+  }
+
+  const size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<T> items_;  // guarded by mutex_
+  bool closed_ = false;  // guarded by mutex_
+};
+
+}  // namespace assay
