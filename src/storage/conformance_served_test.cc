@@ -7,12 +7,14 @@ namespace {
 
 std::vector<ConformanceTarget> Targets() {
   std::vector<ConformanceTarget> targets;
-  for (const ServedCase& served : kServedCases) {
+  std::vector<ServedCase> cases(std::begin(kServedCases), std::end(kServedCases));
+  cases.push_back(kKmsCase);
+  for (const ServedCase& served : cases) {
     targets.push_back({.name = served.name,
                        .make =
-                           [&served] {
+                           [served] {
                              return std::make_unique<ServedStore>(served.uri, objectserver::ServeOptions(),
-                                                                  StoreOptions(), served.access);
+                                                                  OptionsOf(served), served.access);
                            },
                        .presigns = served.presigns,
                        .unfinished_bytes = 11 << 20});

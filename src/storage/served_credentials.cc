@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "storage/auth/time_format.h"
 
 namespace assay::storage {
 namespace {
@@ -49,6 +50,10 @@ const KeyPair& Keys() {
   return keys;
 }
 
+/// Keys that a container may be given, one after the other, and how long each serves.
+constexpr int kTemporaryKeys = 300;
+constexpr int64_t kTemporarySeconds = 2;
+
 }  // namespace
 
 ScopedVariable::ScopedVariable(const char* name, const std::string& value)
@@ -60,14 +65,30 @@ ScopedVariable::~ScopedVariable() {
   was_set_ ? ::setenv(name_, before_.c_str(), 1) : ::unsetenv(name_);
 }
 
-ServedCredentials::ServedCredentials() : folder_(TemporaryDirectory::Create("served-credentials").value()) {
+ServedCredentials::ServedCredentials()
+    : folder_(TemporaryDirectory::Create("served-credentials").value()),
+      started_(static_cast<int64_t>(WallClockSeconds())) {
   Write("public.pem", Keys().public_pem);
   Write("private.pem", Keys().private_pem);
   const std::string pem = folder_.path() + "/public.pem";
-  Write("server.yaml", fmt::format("keys: [{{access_key_id: {}, secret_access_key: {}}}]\n"
+  std::string temporary;
+  for (int i = 0; i < kTemporaryKeys; ++i) {
+    temporary += fmt::format(", {{access_key_id: T{0}, secret_access_key: s{0}, session_token: t{0}, expires: {1}}}", i,
+                             started_ + (i + 1) * kTemporarySeconds);
+  }
+  Write("server.yaml", fmt::format("keys: [{{access_key_id: {}, secret_access_key: {}}}{}]\n"
                                    "service_accounts: [{{client_email: {}, public_key_file: {}}}]\n"
                                    "oci_keys: [{{key_id: 't/u/{}', public_key_file: {}}}]\n",
-                                   kKeyId, kSecret, kAccount, pem, kFingerprint, pem));
+                                   kKeyId, kSecret, temporary, kAccount, pem, kFingerprint, pem));
+}
+
+std::string ServedCredentials::TemporaryKeys() {
+  ++temporary_keys_given_;
+  const int64_t i = (static_cast<int64_t>(WallClockSeconds()) - started_) / kTemporarySeconds;
+  return DumpJson({{"AccessKeyId", fmt::format("T{}", i)},
+                   {"SecretAccessKey", fmt::format("s{}", i)},
+                   {"Token", fmt::format("t{}", i)},
+                   {"Expiration", IsoTime(static_cast<double>(started_ + (i + 1) * kTemporarySeconds))}});
 }
 
 void ServedCredentials::Write(const std::string& name, const std::string& text) const {
@@ -82,10 +103,20 @@ void ServedCredentials::GiveToClients(const std::string& url, Access access) {
   Write("oci", fmt::format("[DEFAULT]\nuser=u\ntenancy=t\nfingerprint={}\nkey_file={}/private.pem\nregion=r\n",
                            kFingerprint, folder_.path()));
   const bool hmac = access == Access::kHmacKeys;
+  const bool temporary = access == Access::kTemporaryKeys;
+  if (temporary) {
+    auto server = http::Server::Start({}, http::WholeBody([this](const http::RequestHead&, std::string_view) {
+                                        return http::TextResponse(200, TemporaryKeys());
+                                      }));
+    EXPECT_TRUE(server.ok());
+    container_ = *std::move(server);
+  }
   const std::pair<const char*, std::string> values[] = {
       {"HOME", folder_.path()},
-      {"AWS_ACCESS_KEY_ID", kKeyId},
-      {"AWS_SECRET_ACCESS_KEY", kSecret},
+      {"AWS_ACCESS_KEY_ID", temporary ? "" : kKeyId},
+      {"AWS_SECRET_ACCESS_KEY", temporary ? "" : kSecret},
+      {"AWS_CONTAINER_CREDENTIALS_FULL_URI", temporary ? container_->url() + "/keys" : ""},
+      {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", ""},
       {"AWS_SESSION_TOKEN", ""},
       {"AWS_PROFILE", ""},
       {"GOOGLE_APPLICATION_CREDENTIALS", folder_.path() + "/google.json"},

@@ -30,7 +30,8 @@ struct ServedCase {
   const char* name;
   const char* uri;
   Access access;
-  bool presigns;  ///< without credentials only OCI does: its server keeps what it grants
+  bool presigns;                     ///< without credentials only OCI does: its server keeps what it grants
+  std::string_view encryption = "";  ///< S3: `--sse`
 };
 
 inline constexpr ServedCase kServedCases[] = {
@@ -38,6 +39,17 @@ inline constexpr ServedCase kServedCases[] = {
     {"oci", "oci://test@assay/", Access::kAnonymous, true}, {"s3_keys", "s3://test/", Access::kKeys, true},
     {"gs_token", "gs://test/", Access::kKeys, true},        {"gs_hmac", "gs://test/", Access::kHmacKeys, true},
     {"oci_key", "oci://test@assay/", Access::kKeys, true}};
+
+/// Etags say nothing of the content, and no two are the same.
+inline constexpr ServedCase kKmsCase = {"s3_kms", "s3://test/", Access::kKeys, true, "aws:kms"};
+
+inline StoreOptions OptionsOf(const ServedCase& served) {
+  StoreOptions options;
+  if (!served.encryption.empty()) {
+    options.own["encryption"] = served.encryption;
+  }
+  return options;
+}
 
 /// The server has the bucket "test" and lets in who has `access`; `options` are completed with its address.
 class ServedStore final : public StoreUnderTest {
@@ -67,6 +79,7 @@ class ServedStore final : public StoreUnderTest {
   std::optional<int64_t> bytes_sent() override { return NetworkBytesReceived(*server_); }
   std::string url() const { return server_->url(); }
   objectserver::ObjectServer& server() { return *server_; }
+  int temporary_keys_given() const { return credentials_ ? credentials_->temporary_keys_given() : 0; }
 
  private:
   std::optional<ServedCredentials> credentials_;
