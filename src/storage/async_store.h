@@ -1,13 +1,16 @@
-// Reads and writes that hold no thread while they wait: of stores that are reached over a network.
+// What stores that are reached over a network have besides: reads and writes that hold no thread while they wait, and
+// writes by several producers.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "base/task.h"
 #include "storage/object_store.h"
+#include "storage/part_writer.h"
 
 namespace assay::storage {
 
@@ -23,6 +26,8 @@ class AsyncStore {
                                                   const ReadOptions& options) = 0;
   virtual Task<Result<ObjectInfo>> WriteAsync(const std::string& key, std::span<const Bytes> buffers,
                                               const WriteOptions& options) = 0;
+  /// Unsupported where the store takes an object under that condition only in order, as a stream (OpenWriter()).
+  virtual Result<std::unique_ptr<PartWriter>> OpenParts(const std::string& key, const WriteOptions& options) = 0;
 
  protected:
   ~AsyncStore() = default;

@@ -12,11 +12,8 @@
 namespace assay::storage {
 namespace {
 
-/// What goes into headers and addresses of every request; a bucket's name with a '?' would cut its address short.
-Status CheckNames(const StoreKind& kind, const StoreUri& uri, const StoreOptions& options) {
-  if (kind.is_remote && (!http::IsHeaderValue(uri.bucket) || uri.bucket.find_first_of(" \t?#%") != std::string::npos)) {
-    return Status::InvalidArgument(fmt::format("'{}' can be no bucket's name (check it)", Escaped(uri.bucket)));
-  }
+/// What goes into headers of every request.
+Status CheckValues(const StoreOptions& options) {
   auto values = options.own;
   values.insert({{"region", options.region},
                  {"storage_class", options.storage_class},
@@ -38,6 +35,10 @@ Result<StoreUri> ParseBucketUri(std::string_view scheme, std::string_view rest) 
                   slash == std::string_view::npos ? std::string() : std::string(rest.substr(slash + 1))};
   if (parsed.bucket.empty()) {
     return Status::InvalidArgument(fmt::format("'{0}://{1}' names no bucket: write {0}://bucket/key", scheme, rest));
+  }
+  // It goes into addresses: one with a '?' would cut them short.
+  if (!http::IsHeaderValue(parsed.bucket) || parsed.bucket.find_first_of(" \t?#%") != std::string::npos) {
+    return Status::InvalidArgument(fmt::format("'{}' can be no bucket's name (check it)", Escaped(parsed.bucket)));
   }
   return parsed;
 }
@@ -62,7 +63,7 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
 Result<StoreAndKey> OpenStore(std::string_view uri, const StoreOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(StoreUri parsed, ParseStoreUri(uri));
   const StoreKind& kind = *StoreKindOf(parsed.scheme);
-  ASSAY_RETURN_IF_ERROR(CheckNames(kind, parsed, options));
+  ASSAY_RETURN_IF_ERROR(CheckValues(options));
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, kind.open(parsed, options));
   return StoreAndKey{std::move(store), std::move(parsed.key)};
 }

@@ -7,11 +7,12 @@
 #include "storage/memory/memory_kind.h"
 #include "storage/oci/oci_kind.h"
 #include "storage/s3/s3_kind.h"
+#include "storage/web/web_kind.h"
 
 namespace assay::storage {
 namespace {
 
-constexpr const StoreKind* kKinds[] = {&kFileKind, &kGcsKind, &kMemoryKind, &kOciKind, &kS3Kind};
+constexpr const StoreKind* kKinds[] = {&kFileKind, &kGcsKind, &kMemoryKind, &kOciKind, &kS3Kind, &kWebKind};
 
 }  // namespace
 

@@ -68,8 +68,8 @@ inline void ReadEverything(const storage::Dialect& dialect, std::string_view bod
   }
   const auto upload = dialect.ReadCreateUpload(answer);
   Require(upload.failure || !upload.value.empty(), "an upload that was begun has an id");
-  (void)dialect.ReadHead("k", answer);
-  (void)dialect.ReadGet("k", answer);
+  (void)dialect.ReadHead({"k", "http://127.0.0.1/k"}, answer);
+  (void)dialect.ReadGet({"k", "http://127.0.0.1/k"}, answer);
   (void)dialect.ReadPut("k", answer);
   (void)dialect.ReadPutPart(answer);
   (void)dialect.ReadCompleteUpload("k", answer);

@@ -10,6 +10,7 @@
 #include "storage/oci/oci_dialect.h"
 #include "storage/s3/s3_dialect.h"
 #include "storage/transfer/object_headers.h"
+#include "storage/web/web_dialect.h"
 #include "store_answers.h"
 
 namespace {
@@ -54,15 +55,27 @@ void CheckPart(const Dialect::Read<UploadedPart>& read) {
   }
 }
 
-void Read(const Dialect& dialect, const http::Response& answer) {
+void ReadObject(const ReadDialect& dialect, const http::Response& answer) {
+  const std::string key = "k";
+  const std::string url = dialect.Head(key).request.url;
   if (answer.status / 100 != 2) {
-    const Failure failure = dialect.ReadFailure(answer);
+    Failure failure = dialect.ReadFailure(answer);
     fuzz::CheckMessage(failure);
     Require(failure.retry_after_seconds >= 0, "nobody asks for an answer before now");
+    dialect.Reroute({key, url}, answer, failure);
+    fuzz::CheckMessage(failure);
+    Require(!http::FlawOf(dialect.Get(key, 0, 1, "").request), "what is asked next can be sent");
     return;
   }
-  CheckObject(dialect.ReadHead("k", answer));
-  CheckRange(dialect.ReadGet("k", answer), answer);
+  CheckObject(dialect.ReadHead({key, url}, answer));
+  CheckRange(dialect.ReadGet({key, url}, answer), answer);
+}
+
+void Read(const Dialect& dialect, const http::Response& answer) {
+  ReadObject(dialect, answer);
+  if (answer.status / 100 != 2) {
+    return;
+  }
   CheckObject(dialect.ReadPut("k", answer));
   CheckObject(dialect.ReadCompleteUpload("k", answer));
   CheckPart(dialect.ReadPutPart(answer));
@@ -84,5 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                  static_cast<const Dialect*>(&gcs), static_cast<const Dialect*>(&oci)}) {
     Read(*dialect, answer);
   }
+  // It remembers where redirects lead.
+  ReadObject(WebDialect({"https://h/d/", "https://m/d/"}), answer);
   return 0;
 }

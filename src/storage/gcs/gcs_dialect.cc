@@ -96,8 +96,8 @@ Outgoing GcsDialect::Head(const std::string& key) const {
   return Make("GET", QueryBuilder(urls_.Object(key)));
 }
 
-Dialect::Read<ObjectInfo> GcsDialect::ReadHead(const std::string& key, const http::Response& answer) const {
-  return ReadBody(answer, ParseGcsObject(key, answer.body));
+Dialect::Read<ObjectInfo> GcsDialect::ReadHead(const Asked& asked, const http::Response& answer) const {
+  return ReadBody(answer, ParseGcsObject(asked.key, answer.body));
 }
 
 Outgoing GcsDialect::Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const {
@@ -108,8 +108,8 @@ Outgoing GcsDialect::Get(const std::string& key, int64_t offset, int64_t length,
   return outgoing;
 }
 
-Dialect::Read<RangeHead> GcsDialect::ReadGet(const std::string& key, const http::Response& answer) const {
-  auto info = GcsInfoOfHeaders(key, answer);
+Dialect::Read<RangeHead> GcsDialect::ReadGet(const Asked& asked, const http::Response& answer) const {
+  auto info = GcsInfoOfHeaders(asked.key, answer);
   if (!info) {
     return {{}, UnreadableAnswer(answer)};
   }

@@ -13,6 +13,7 @@
 #include "storage/s3/s3_xml.h"
 #include "storage/s3/xml_uploads.h"
 #include "storage/store_checks.h"
+#include "storage/transfer/call_group.h"
 #include "storage/transfer/multipart_upload.h"
 #include "storage/transfer/own_write.h"
 #include "storage/transfer/part_plan.h"
@@ -58,7 +59,7 @@ Task<Result<ObjectInfo>> GcsStore::WriteAsync(const std::string& key, std::span<
                                               const WriteOptions& options) {
   ASSAY_CO_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   ASSAY_CO_ASSIGN_OR_RETURN(const PartPlan plan, PlanUpload(TotalBytes(buffers), this->options(), gcs_.traits()));
-  if (plan.parts == 1 || (options.condition.kind == WriteCondition::Kind::kNone && TakesParts(key))) {
+  if (plan.parts == 1 || TakesPartsOf(key, options)) {
     co_return co_await RemoteStore::WriteAsync(key, buffers, options);
   }
   co_return co_await WriteInSession(context(), gcs_, key, buffers, options);
@@ -66,10 +67,14 @@ Task<Result<ObjectInfo>> GcsStore::WriteAsync(const std::string& key, std::span<
 
 Result<std::unique_ptr<ObjectWriter>> GcsStore::OpenWriter(const std::string& key, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
-  if (options.condition.kind != WriteCondition::Kind::kNone || !TakesParts(key)) {
+  if (!TakesPartsOf(key, options)) {
     return std::unique_ptr<ObjectWriter>(std::make_unique<ResumableWriter>(context(), gcs_, key, options));
   }
   return RemoteStore::OpenWriter(key, options);
+}
+
+bool GcsStore::TakesPartsOf(const std::string& key, const WriteOptions& options) {
+  return options.condition.kind == WriteCondition::Kind::kNone && TakesParts(key);
 }
 
 Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
@@ -108,8 +113,7 @@ Result<ObjectInfo> GcsStore::Rewrite(const std::string& bucket, const ObjectInfo
   write.metadata = MetadataOf(write);
   const std::string resource =
       GcsObjectBody("", write.content_type, write.metadata, this->options().storage_class, std::nullopt);
-  const double seconds = this->options().deadline_seconds;
-  const double deadline = seconds > 0 ? MonotonicSeconds() + seconds : 0;
+  const double deadline = DeadlineOf(this->options());
   GcsRewrite rewrite;
   for (int calls = 0; !rewrite.done; ++calls) {
     if (calls == kMostRewrites) {

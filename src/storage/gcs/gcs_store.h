@@ -36,6 +36,9 @@ class GcsStore : public RemoteStore {
   /// Those in parts; the service does not list resumable ones.
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
+ protected:
+  bool TakesPartsOf(const std::string& key, const WriteOptions& options) override;
+
  private:
   /// Whether the endpoint knows uploads in parts: servers that stand in for the service may not. Tried once, by
   /// beginning one of `key`, where the endpoint is not the service's own.

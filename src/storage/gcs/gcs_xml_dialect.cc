@@ -107,8 +107,8 @@ Outgoing GcsXmlDialect::Head(const std::string& key) const {
   return Make("HEAD", address().ObjectUrl(key));
 }
 
-Dialect::Read<ObjectInfo> GcsXmlDialect::ReadHead(const std::string& key, const http::Response& answer) const {
-  std::optional<ObjectInfo> info = ObjectInfoOf(key, answer, kGcsMetadataPrefix);
+Dialect::Read<ObjectInfo> GcsXmlDialect::ReadHead(const Asked& asked, const http::Response& answer) const {
+  std::optional<ObjectInfo> info = ObjectInfoOf(asked.key, answer, kGcsMetadataPrefix);
   if (!info) {
     return {{}, UnreadableAnswer(answer)};
   }
@@ -130,8 +130,8 @@ Outgoing GcsXmlDialect::Get(const std::string& key, int64_t offset, int64_t leng
   return outgoing;
 }
 
-Dialect::Read<RangeHead> GcsXmlDialect::ReadGet(const std::string& key, const http::Response& answer) const {
-  Read<ObjectInfo> info = ReadHead(key, answer);
+Dialect::Read<RangeHead> GcsXmlDialect::ReadGet(const Asked& asked, const http::Response& answer) const {
+  Read<ObjectInfo> info = ReadHead(asked, answer);
   return {RangeHead{std::move(info.value), std::nullopt}, std::move(info.failure)};
 }
 

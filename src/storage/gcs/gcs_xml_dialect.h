@@ -17,9 +17,9 @@ class GcsXmlDialect : public S3Dialect {
   std::string Uri(std::string_view key) const override;
   Failure ReadFailure(const http::Response& answer) const override;
   Outgoing Head(const std::string& key) const override;
-  Read<ObjectInfo> ReadHead(const std::string& key, const http::Response& answer) const override;
+  Read<ObjectInfo> ReadHead(const Asked& asked, const http::Response& answer) const override;
   Outgoing Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const override;
-  Read<RangeHead> ReadGet(const std::string& key, const http::Response& answer) const override;
+  Read<RangeHead> ReadGet(const Asked& asked, const http::Response& answer) const override;
   Outgoing Put(const std::string& key, ChecksumSource& body, const WriteOptions& options,
                const std::string& token) const override;
   Read<ObjectInfo> ReadPut(const std::string& key, const http::Response& answer) const override;

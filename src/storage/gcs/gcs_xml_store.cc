@@ -37,7 +37,7 @@ Task<Result<ObjectInfo>> GcsXmlStore::WriteAsync(const std::string& key, std::sp
 }
 
 Result<std::unique_ptr<ObjectWriter>> GcsXmlStore::OpenWriter(const std::string& key, const WriteOptions& write) {
-  if (write.condition.kind != WriteCondition::Kind::kNone) {
+  if (!TakesPartsOf(key, write)) {
     ASSAY_RETURN_IF_ERROR(CheckWrite(key, write, Uri(key)));
     return std::unique_ptr<ObjectWriter>(std::make_unique<GatheringWriter>(*this, *memory_pool(), key, write));
   }

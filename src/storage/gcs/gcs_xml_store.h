@@ -28,6 +28,11 @@ class GcsXmlStore : public S3Store {
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
 
+ protected:
+  bool TakesPartsOf(const std::string&, const WriteOptions& options) override {
+    return options.condition.kind == WriteCondition::Kind::kNone;
+  }
+
  private:
   Result<ObjectInfo> ComposeOnce(std::span<const ObjectInfo> sources, const std::string& to,
                                  const WriteOptions& options);

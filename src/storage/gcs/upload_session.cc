@@ -51,7 +51,7 @@ UploadSession::UploadSession(const CallContext& context, const GcsDialect& diale
       dialect_(dialect),
       key_(std::move(key)),
       options_(options),
-      deadline_(context.options->deadline_seconds > 0 ? MonotonicSeconds() + context.options->deadline_seconds : 0) {}
+      deadline_(DeadlineOf(*context.options)) {}
 
 UploadSession::~UploadSession() {
   if (!session_.empty() && !keep_) {

@@ -97,8 +97,8 @@ Outgoing OciDialect::Head(const std::string& key) const {
   return Make("HEAD", urls_.Object(key));
 }
 
-Dialect::Read<ObjectInfo> OciDialect::ReadHead(const std::string& key, const http::Response& answer) const {
-  return ReadBody(answer, OciInfoOfHeaders(key, answer));
+Dialect::Read<ObjectInfo> OciDialect::ReadHead(const Asked& asked, const http::Response& answer) const {
+  return ReadBody(answer, OciInfoOfHeaders(asked.key, answer));
 }
 
 Outgoing OciDialect::Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const {
@@ -110,8 +110,8 @@ Outgoing OciDialect::Get(const std::string& key, int64_t offset, int64_t length,
   return outgoing;
 }
 
-Dialect::Read<RangeHead> OciDialect::ReadGet(const std::string& key, const http::Response& answer) const {
-  auto info = OciInfoOfHeaders(key, answer);
+Dialect::Read<RangeHead> OciDialect::ReadGet(const Asked& asked, const http::Response& answer) const {
+  auto info = OciInfoOfHeaders(asked.key, answer);
   if (!info) {
     return {{}, UnreadableOciAnswer(answer)};
   }

@@ -46,7 +46,7 @@ OciStore::OciStore(std::unique_ptr<OciDialect> dialect, std::unique_ptr<Signer> 
       region_(std::move(region)) {}
 
 Result<std::unique_ptr<ObjectWriter>> OciStore::OpenWriter(const std::string& key, const WriteOptions& options) {
-  if (oci_.urls().preauthenticated()) {
+  if (!TakesPartsOf(key, options)) {
     ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
     return std::unique_ptr<ObjectWriter>(std::make_unique<GatheringWriter>(*this, *memory_pool(), key, options));
   }

@@ -33,6 +33,10 @@ class OciStore : public RemoteStore {
   Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
 
+ protected:
+  /// A pre-authenticated request lets objects be written whole only.
+  bool TakesPartsOf(const std::string&, const WriteOptions&) override { return !oci_.urls().preauthenticated(); }
+
  private:
   /// From bucket `from` of the same namespace. Nothing where the service does not do it.
   Result<std::optional<ObjectInfo>> CopyWithin(const std::string& from, const ObjectInfo& source, const std::string& to,

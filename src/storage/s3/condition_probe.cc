@@ -124,7 +124,7 @@ Status ConditionProbe::Try(const Trial& trial, const std::string& probe, CancelF
 
 CallResult ConditionProbe::Remove(const std::string& probe) const {
   CallResult removed =
-      RunOne(context_, "remove", probe, [&] { return context_.dialect->Remove(probe); }, nullptr, nullptr);
+      RunOne(context_, "remove", probe, [&] { return context_.writing->Remove(probe); }, nullptr, nullptr);
   return FailedWith(removed, FailureClass::kMissing) ? CallResult{} : removed;
 }
 

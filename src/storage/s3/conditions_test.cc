@@ -235,6 +235,11 @@ TEST(S3Conditions, AreRefusedWhereTheStoreWouldOverwrite) {
                 ElementsAre(HasCode(ErrorCode::kUnsupported), HasCode(ErrorCode::kUnsupported)));
   }
   EXPECT_THAT(kin.contents(), ElementsAre(testing::Pair("from", "other"), testing::Pair("k", "standing")));
+  // One that asks for nothing is written all the same.
+  const WriteOptions absent = Absent();
+  const std::vector<ObjectWrite> mixed = {{"k", AsBytes("a"), &absent}, {"l", AsBytes("b")}};
+  EXPECT_THAT(kin.store().WriteMany(mixed, {}), ElementsAre(HasCode(ErrorCode::kUnsupported), IsOk()));
+  EXPECT_EQ(kin.contents().at("l"), "b");
 }
 
 TEST(S3Conditions, ACopyGoesAnotherWayWhereOnlyCopiesIgnoreThem) {

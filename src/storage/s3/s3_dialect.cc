@@ -146,8 +146,8 @@ Outgoing S3Dialect::Head(const std::string& key) const {
   return outgoing;
 }
 
-Dialect::Read<ObjectInfo> S3Dialect::ReadHead(const std::string& key, const http::Response& answer) const {
-  std::optional<ObjectInfo> info = ObjectInfoOf(key, answer, kMetadataPrefix);
+Dialect::Read<ObjectInfo> S3Dialect::ReadHead(const Asked& asked, const http::Response& answer) const {
+  std::optional<ObjectInfo> info = ObjectInfoOf(asked.key, answer, kMetadataPrefix);
   if (!info) {
     return Unreadable<ObjectInfo>(answer);
   }
@@ -168,8 +168,8 @@ Outgoing S3Dialect::Get(const std::string& key, int64_t offset, int64_t length, 
   return outgoing;
 }
 
-Dialect::Read<RangeHead> S3Dialect::ReadGet(const std::string& key, const http::Response& answer) const {
-  Read<ObjectInfo> info = ReadHead(key, answer);
+Dialect::Read<RangeHead> S3Dialect::ReadGet(const Asked& asked, const http::Response& answer) const {
+  Read<ObjectInfo> info = ReadHead(asked, answer);
   if (info.failure) {
     return {{}, std::move(info.failure)};
   }

@@ -20,9 +20,9 @@ class S3Dialect : public Dialect {
   Failure ReadFailure(const http::Response& answer) const override;
 
   Outgoing Head(const std::string& key) const override;
-  Read<ObjectInfo> ReadHead(const std::string& key, const http::Response& answer) const override;
+  Read<ObjectInfo> ReadHead(const Asked& asked, const http::Response& answer) const override;
   Outgoing Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const override;
-  Read<RangeHead> ReadGet(const std::string& key, const http::Response& answer) const override;
+  Read<RangeHead> ReadGet(const Asked& asked, const http::Response& answer) const override;
   Outgoing Put(const std::string& key, ChecksumSource& body, const WriteOptions& options,
                const std::string& token) const override;
   Read<ObjectInfo> ReadPut(const std::string& key, const http::Response& answer) const override;

@@ -99,24 +99,43 @@ Task<Result<ObjectInfo>> S3Store::WriteAsync(const std::string& key, std::span<c
 Result<std::unique_ptr<ObjectWriter>> S3Store::OpenWriter(const std::string& key, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(key, options, Uri(key)));
   ASSAY_RETURN_IF_ERROR(KeepsCondition({}, options, key));
-  return OpenStream(key, options, [this, key, options](bool in_parts) {
+  return RemoteStore::OpenWriter(key, options);
+}
+
+RemotePartWriter::MaySend S3Store::MaySend(const std::string& key, const WriteOptions& options) {
+  return [this, key, options](bool in_parts) {
     return KeepsCondition({in_parts ? Publishing::kComplete : Publishing::kPut}, options, key);
-  });
+  };
 }
 
 std::vector<Status> S3Store::WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) {
   // Those that are written in parts go through Write(), which asks for itself. What was found is remembered.
   const int64_t most = PlanDownload(0, this->options()).part_bytes;
-  for (const ObjectWrite& write : writes) {
+  std::vector<Status> statuses(writes.size());
+  std::vector<ObjectWrite> sent;
+  Status unreachable;  // is not tried again for each
+  for (size_t i = 0; i < writes.size(); ++i) {
+    const ObjectWrite& write = writes[i];
     const WriteOptions& own = write.OptionsOr(options);
-    if (static_cast<int64_t>(write.content.size()) > most || !CheckWrite(write.key, own, Uri(write.key)).ok()) {
-      continue;
+    const bool asks = own.condition.kind != WriteCondition::Kind::kNone &&
+                      static_cast<int64_t>(write.content.size()) <= most &&
+                      CheckWrite(write.key, own, Uri(write.key)).ok();
+    if (asks) {
+      statuses[i] = unreachable.ok() ? KeepsCondition({Publishing::kPut}, own, write.key) : unreachable;
     }
-    if (const Status kept = KeepsCondition({Publishing::kPut}, own, write.key); !kept.ok()) {
-      return std::vector<Status>(writes.size(), kept);
+    if (statuses[i].ok()) {
+      sent.push_back(write);
+    } else if (statuses[i].code() == ErrorCode::kIo) {
+      unreachable = statuses[i];
     }
   }
-  return RemoteStore::WriteMany(writes, options);
+  const std::vector<Status> ends = RemoteStore::WriteMany(sent, options);
+  auto end = ends.begin();
+  for (Status& status : statuses) {
+    // Those that were refused keep their own.
+    status = status.ok() ? *end++ : status;
+  }
+  return statuses;
 }
 
 std::optional<Failure> S3Store::TakeOutcomes(const http::Response& answer, std::span<const DeleteOutcome> outcomes,

@@ -48,6 +48,9 @@ class S3Store : public RemoteStore {
   CallResult CopyOnce(const std::string& bucket, const ObjectInfo& source, const std::string& to,
                       const WriteOptions& options, ObjectInfo& info);
 
+ protected:
+  RemotePartWriter::MaySend MaySend(const std::string& key, const WriteOptions& options) override;
+
  private:
   Result<ObjectInfo> ComposeOf(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options);
   /// Many keys in a request. Nothing for those that are to be removed alone, for XML cannot name them.

@@ -54,11 +54,15 @@ struct CallEntry {
   bool large = false;  ///< may have a second copy
 };
 
+double DeadlineOf(const StoreOptions& options) {
+  return options.deadline_seconds > 0 ? MonotonicSeconds() + options.deadline_seconds : 0;
+}
+
 CallGroup::CallGroup(const CallContext& context, Limits limits)
     : context_(context), limits_(limits), random_(std::random_device()()) {
   limits_.priority = std::min(limits_.priority, CallEngine::kSinglePriority);
-  if (context_.options->deadline_seconds > 0 && limits_.deadline == 0) {
-    limits_.deadline = MonotonicSeconds() + context_.options->deadline_seconds;
+  if (limits_.deadline == 0) {
+    limits_.deadline = DeadlineOf(*context_.options);
   }
 }
 

@@ -24,6 +24,9 @@ namespace assay::storage {
 struct CallEntry;
 struct CallFlight;
 
+/// When an operation that begins now is given up (StoreOptions::deadline_seconds), on MonotonicSeconds(); 0: never.
+double DeadlineOf(const StoreOptions& options);
+
 /// Calls are sent from when they are added, on the store's thread, whether or not anybody waits for them.
 class CallGroup {
  public:
@@ -31,7 +34,7 @@ class CallGroup {
     int in_flight = 1;
     CancelFlag cancel = nullptr;
     bool stop_at_failure = true;  ///< the first failed call ends all others
-    double deadline = 0;          ///< on MonotonicSeconds(); 0: none
+    double deadline = 0;          ///< of the operation, on MonotonicSeconds(); 0: as of one that begins now
     int priority = 0;
   };
 

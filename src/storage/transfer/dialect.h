@@ -1,4 +1,5 @@
-// What differs between remote stores: how requests are written and how answers are read. RemoteStore does the rest.
+// What differs between remote stores: how requests are written and how answers are read. RemoteReader and RemoteStore
+// do the rest.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "http/body.h"
 #include "http/message.h"
 #include "storage/object_store.h"
+#include "storage/store_checks.h"
 #include "storage/transfer/checksum_source.h"
 #include "storage/transfer/failure.h"
 
@@ -57,6 +59,7 @@ struct DialectTraits {
   Conditions conditions = Conditions::kKept;
   bool page_tokens_are_keys = false;  ///< a listing goes on with the key that its token is
   bool parts_take_conditions = true;  ///< an upload in parts can be published under a WriteCondition
+  bool head_tells_checksums = true;   ///< where an answer with bytes told none, HEAD may
 };
 
 /// What a GET of a range says besides its bytes.
@@ -70,15 +73,15 @@ struct PartsPage {
   std::string next_page;  ///< empty: the last page
 };
 
-/// A request that has failed.
+/// What was asked: an attempt of a request.
 struct Asked {
   const std::string& key;
   const std::string& url;
 };
 
-/// Requests and answers of one bucket of one kind of store. Const, and called from any thread. Reads of answers get 2xx
+/// How objects are read of one bucket of one kind of store. Const, and called from any thread. Reads of answers get 2xx
 /// only; their failures (an error inside a 200, a body that is not what it should be) say whether a retry makes sense.
-class Dialect {
+class ReadDialect {
  public:
   template <typename T>
   struct Read {
@@ -86,13 +89,12 @@ class Dialect {
     std::optional<Failure> failure;
   };
 
-  virtual ~Dialect() = default;
+  virtual ~ReadDialect() = default;
 
   virtual std::string Uri(std::string_view key) const = 0;
+  /// Of one that is read.
+  virtual Status CheckKey(std::string_view key) const { return storage::CheckKey(key, Uri(key)); }
   virtual const DialectTraits& traits() const = 0;
-  /// Which of the store's own options new objects are written with: an upload that was begun with others is not gone on
-  /// with.
-  virtual std::string WriteTerms() const { return {}; }
   /// Refines FailureOfStatus() by the store's own code, message and request id. `answer` is any but a 2xx.
   virtual Failure ReadFailure(const http::Response& answer) const = 0;
 
@@ -101,12 +103,20 @@ class Dialect {
   virtual void Reroute(const Asked& asked, const http::Response& answer, Failure& failure) const {}
 
   virtual Outgoing Head(const std::string& key) const = 0;
-  virtual Read<ObjectInfo> ReadHead(const std::string& key, const http::Response& answer) const = 0;
+  virtual Read<ObjectInfo> ReadHead(const Asked& asked, const http::Response& answer) const = 0;
 
   /// Bytes `offset` up to `offset + length` (or the object's end), of the version with that etag unless it is empty.
   virtual Outgoing Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const = 0;
   /// From the headers alone; called on the I/O thread.
-  virtual Read<RangeHead> ReadGet(const std::string& key, const http::Response& answer) const = 0;
+  virtual Read<RangeHead> ReadGet(const Asked& asked, const http::Response& answer) const = 0;
+};
+
+/// Likewise of a store that takes objects, and lists them.
+class Dialect : public ReadDialect {
+ public:
+  /// Which of the store's own options new objects are written with: an upload that was begun with others is not gone on
+  /// with.
+  virtual std::string WriteTerms() const { return {}; }
 
   /// `body` outlives the request. `token`: metadata "assay-write-token", unless it is empty.
   virtual Outgoing Put(const std::string& key, ChecksumSource& body, const WriteOptions& options,

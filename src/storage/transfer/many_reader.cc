@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "storage/store_checks.h"
 #include "storage/transfer/call_group.h"
 #include "storage/transfer/part_plan.h"
 #include "storage/transfer/range_call.h"
@@ -34,7 +33,7 @@ class ManyReader {
   std::vector<size_t> Run(int64_t part_bytes) {
     std::vector<size_t> small;
     for (size_t i = 0; i < reads_.size(); ++i) {
-      statuses_[i] = CheckKey(reads_[i].key, context_.dialect->Uri(reads_[i].key));
+      statuses_[i] = context_.dialect->CheckKey(reads_[i].key);
       const int64_t bytes = BytesOf(reads_[i].piece);
       if (statuses_[i].ok()) {
         (bytes == 0 || bytes > part_bytes ? left_ : small).push_back(i);
@@ -58,7 +57,7 @@ class ManyReader {
         [&options] { return options.if_match; }, RangeCallOptions{.verify = options.verify, .memory = context_.memory});
     call->set_on_accepted([this, i, &options](const RangeHead& head, const PartChecksum& part) {
       const bool whole = part.offset == 0 && part.bytes == head.info.size;
-      if (options.verify && whole && !head.info.checksum) {
+      if (options.verify && whole && !head.info.checksum && context_.dialect->traits().head_tells_checksums) {
         AddCheck(i, head.info.etag, part);
       } else {
         Progress(i);
@@ -70,17 +69,15 @@ class ManyReader {
 
   /// Asks what the store records of the version that was read.
   void AddCheck(size_t i, std::string etag, const PartChecksum& part) {
-    const std::string& key = reads_[i].key;
-    calls_.Add(std::make_unique<FunctionCall>(
-        "read the checksum of", key, [this, &key] { return context_.dialect->Head(key); },
-        [this, i, etag = std::move(etag), part](http::Response& response) {
-          const Dialect::Read<ObjectInfo> read = context_.dialect->ReadHead(reads_[i].key, response);
-          if (!read.failure && (read.value.etag != etag || !Matches(i, part, read.value))) {
+    calls_.Add(HeadCall(
+        context_, "read the checksum of", reads_[i].key,
+        [this, i, etag = std::move(etag), part](const ObjectInfo& told) {
+          if (told.etag != etag || !Matches(i, part, told)) {
             left_.push_back(i);
-          } else if (!read.failure) {
+          } else {
             Progress(i);
           }
-          return read.failure;
+          return std::nullopt;
         },
         [this, i](const CallResult& result) {
           if (!result.status.ok()) {

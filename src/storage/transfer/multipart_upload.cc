@@ -48,7 +48,7 @@ Status TakePage(const PartsPage& page, PageTokens& tokens, std::map<int, Uploade
 
 std::string UploadTerms(const CallContext& context, const WriteOptions& write) {
   const StoreOptions& store = *context.options;
-  return Sha256Hex(DumpJson({write.content_type, write.metadata, store.storage_class, context.dialect->WriteTerms(),
+  return Sha256Hex(DumpJson({write.content_type, write.metadata, store.storage_class, context.writing->WriteTerms(),
                              store.encryption_key_id}));
 }
 
@@ -63,7 +63,7 @@ bool GoesOn(const CallContext& context, const WriteOptions& options) {
 }
 
 Task<bool> GiveUpParts(const CallContext& context, std::string key, std::string upload_id) {
-  const auto make = [&] { return context.dialect->AbortUpload(key, upload_id); };
+  const auto make = [&] { return context.writing->AbortUpload(key, upload_id); };
   const double deadline = MonotonicSeconds() + context.options->give_up_seconds;
   const CallResult aborted =
       co_await SendOne(context, "abort the upload of", key, make, nullptr, {.deadline = deadline});
@@ -78,7 +78,11 @@ Task<void> GiveUpEarlier(const CallContext& context, const std::string& key, con
 
 MultipartUpload::MultipartUpload(const CallContext& context, std::string key, const WriteOptions& options,
                                  int in_flight)
-    : context_(context), key_(std::move(key)), options_(options), in_flight_(in_flight) {}
+    : context_(context),
+      key_(std::move(key)),
+      options_(options),
+      in_flight_(in_flight),
+      deadline_(DeadlineOf(*context.options)) {}
 
 MultipartUpload::~MultipartUpload() {
   if (calls_ || !upload_id_.empty()) {
@@ -99,21 +103,22 @@ Task<Status> MultipartUpload::Begin() {
   CallGroup::Limits limits;
   limits.in_flight = in_flight_;
   limits.cancel = options_.cancel;
+  limits.deadline = deadline_;
   limits.priority = options_.priority;
   calls_ = std::make_unique<CallGroup>(context_, limits);
   co_return Status::Ok();
 }
 
 Task<Status> MultipartUpload::BeginNew() {
-  const Dialect& dialect = *context_.dialect;
+  const Dialect& dialect = *context_.writing;
   const auto make = [&] { return dialect.CreateUpload(key_, options_, token_); };
   const auto take = [&](http::Response& response) {
     Dialect::Read<std::string> read = dialect.ReadCreateUpload(response);
     upload_id_ = std::move(read.value);
     return read.failure;
   };
-  const CallResult result =
-      co_await SendOne(context_, "begin the upload of", key_, make, take, {.cancel = options_.cancel});
+  const CallResult result = co_await SendOne(context_, "begin the upload of", key_, make, take,
+                                             {.cancel = options_.cancel, .deadline = deadline_});
   co_return result.status;
 }
 
@@ -123,14 +128,15 @@ Task<CallResult> MultipartUpload::ListParts(const std::string& upload_id, std::m
   std::string page;
   do {
     std::string next;
-    const auto make = [&] { return context_.dialect->ListParts(key_, upload_id, page); };
+    const auto make = [&] { return context_.writing->ListParts(key_, upload_id, page); };
     const auto take = [&](http::Response& response) {
-      Dialect::Read<PartsPage> read = context_.dialect->ReadListParts(response);
+      Dialect::Read<PartsPage> read = context_.writing->ReadListParts(response);
       next = read.value.next_page;
       const Status status = read.failure ? Status::Ok() : TakePage(read.value, tokens, listed);
       return status.ok() ? std::move(read.failure) : UnreadableAnswer(response, status);
     };
-    result = co_await SendOne(context_, "list the parts of", key_, make, take, {.cancel = options_.cancel});
+    result = co_await SendOne(context_, "list the parts of", key_, make, take,
+                              {.cancel = options_.cancel, .deadline = deadline_});
     page = std::move(next);
   } while (result.status.ok() && !page.empty());
   co_return result;
@@ -198,14 +204,15 @@ void MultipartUpload::Progress(const CallResult& result, int64_t bytes) const {
   }
 }
 
-int MultipartUpload::NewPart(int64_t bytes, Pieces pieces) {
+void MultipartUpload::NewPart(int number, int64_t bytes, Pieces pieces) {
   const std::lock_guard lock(mutex_);
-  return parts_.Add(bytes, std::move(pieces));
+  parts_.Add(number, bytes, std::move(pieces));
 }
 
 void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote read) {
   remote_ = true;
-  const int number = NewPart(bytes, {});
+  const int number = parts_.next();
+  NewPart(number, bytes, {});
   calls_->Add(std::make_unique<FunctionCall>(
       fmt::format("copy part {} of", number), key_,
       [this, number, make = std::move(make)] { return make(upload_id_, number); },
@@ -223,9 +230,9 @@ void MultipartUpload::AddRemotePart(int64_t bytes, MakeRemote make, ReadRemote r
       [this, bytes](const CallResult& result) { Progress(result, bytes); }));
 }
 
-void MultipartUpload::AddPart(Pieces pieces, std::function<void()> release) {
+void MultipartUpload::AddPart(int number, Pieces pieces, std::function<void()> release) {
   const int64_t bytes = TotalBytes(pieces);
-  const int number = NewPart(bytes, release ? Pieces() : pieces);
+  NewPart(number, bytes, release ? Pieces() : pieces);
   if (TakeHeld(number, pieces, bytes)) {
     if (release) {
       release();
@@ -246,7 +253,7 @@ void MultipartUpload::SendPart(int number, Pieces pieces, bool may_reissue,
   calls_->Add(std::make_unique<PutCall>(
       fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum,
       may_reissue,
-      [this, number](ChecksumSource& body) { return context_.dialect->PutPart(key_, upload_id_, number, body); },
+      [this, number](ChecksumSource& body) { return context_.writing->PutPart(key_, upload_id_, number, body); },
       [this, number, bytes](http::Response& response, const Checksum& sent) {
         return TakePart(number, bytes, response, sent);
       },
@@ -255,7 +262,7 @@ void MultipartUpload::SendPart(int number, Pieces pieces, bool may_reissue,
 
 std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http::Response& response,
                                                  const Checksum& sent) {
-  Dialect::Read<UploadedPart> read = context_.dialect->ReadPutPart(response);
+  Dialect::Read<UploadedPart> read = context_.writing->ReadPutPart(response);
   if (!read.failure) {
     read.failure = FailureWithoutEtag({.etag = read.value.etag});
   }
@@ -286,16 +293,17 @@ Task<Status> MultipartUpload::CheckBeforePublish() {
 
 Task<CallResult> MultipartUpload::SendComplete(const std::optional<Checksum>& whole, ObjectInfo& info) const {
   const std::vector<UploadedPart> parts = parts_.Named();
-  const auto make = [&] { return context_.dialect->CompleteUpload(key_, upload_id_, parts, whole, options_); };
+  const auto make = [&] { return context_.writing->CompleteUpload(key_, upload_id_, parts, whole, options_); };
   const auto take = [&](http::Response& response) {
-    Dialect::Read<ObjectInfo> read = context_.dialect->ReadCompleteUpload(key_, response);
+    Dialect::Read<ObjectInfo> read = context_.writing->ReadCompleteUpload(key_, response);
     info = std::move(read.value);
     if (!read.failure && whole) {
       read.failure = ComparePublished(*whole, info.checksum);
     }
     return read.failure;
   };
-  co_return co_await SendOne(context_, "complete the upload of", key_, make, take, {.cancel = options_.cancel});
+  co_return co_await SendOne(context_, "complete the upload of", key_, make, take,
+                             {.cancel = options_.cancel, .deadline = deadline_});
 }
 
 Task<Status> MultipartUpload::Reconcile(const Status& refused, const std::map<int, UploadedPart>& listed) {

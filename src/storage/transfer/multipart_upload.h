@@ -46,7 +46,11 @@ class MultipartUpload {
   Task<void> TellJournal(int64_t part_bytes) const;
   /// Sends the next part; `pieces` must live until `release` is called (on the store's thread), or this object is gone.
   /// Without `release` the part can be sent again later, should the store hold another.
-  void AddPart(Pieces pieces, std::function<void()> release = nullptr);
+  void AddPart(Pieces pieces, std::function<void()> release = nullptr) {
+    AddPart(parts_.next(), std::move(pieces), std::move(release));
+  }
+  /// Likewise part `number` (from 1): those before it may come later.
+  void AddPart(int number, Pieces pieces, std::function<void()> release);
   /// Adds the next part, made by the store itself out of what it holds.
   using MakeRemote = std::function<Outgoing(const std::string& upload_id, int number)>;
   using ReadRemote = std::function<Dialect::Read<ObjectInfo>(const http::Response&)>;
@@ -70,7 +74,7 @@ class MultipartUpload {
   Task<Status> BeginAgain();
   /// All parts that the store holds of `upload_id`, by their numbers.
   Task<CallResult> ListParts(const std::string& upload_id, std::map<int, UploadedPart>& listed) const;
-  int NewPart(int64_t bytes, Pieces pieces);
+  void NewPart(int number, int64_t bytes, Pieces pieces);
   /// Whether the store has part `number`, and it is of just these bytes.
   bool TakeHeld(int number, const Pieces& pieces, int64_t bytes);
   Task<Status> CheckBeforePublish();
@@ -95,6 +99,7 @@ class MultipartUpload {
   std::string key_;
   WriteOptions options_;
   int in_flight_;
+  const double deadline_;  ///< of all requests together
   std::string token_;
   std::string upload_id_;  ///< empty: nothing to abort
   std::unique_ptr<CallGroup> calls_;

@@ -3,9 +3,11 @@
 #include "storage/transfer/multipart_upload.h"
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -241,6 +243,20 @@ TEST_F(CompletionTest, AnotherChecksumOfTheWholeIsAnErrorAndIsNotTriedAgain) {
                                           ", the store computed 3132333435363738; there stands now: " +
                                           std::to_string(content_.size()) + " bytes"));
   EXPECT_EQ(dialect_->completions, 1);
+}
+
+TEST(MultipartUpload, TheDeadlineIsThatOfAllItsRequests) {
+  const auto server = StartServer();
+  StoreOptions options = OptionsFor(*server);
+  options.deadline_seconds = 1;
+  const auto store = OpenStore("s3://test/", options)->store;
+  const std::string content = RandomContent(2 * kPartBytes, 1);
+  const Bytes bytes = AsBytes(content);
+  HookedJournal journal([] { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); });
+  const Status late = store->Write("k", std::span(&bytes, 1), {.journal = &journal}).status();
+  EXPECT_THAT(late, HasCode(ErrorCode::kIo));
+  EXPECT_THAT(late.message(), HasSubstr("the deadline of the operation has passed"));
+  EXPECT_FALSE(store->Stat("k")->has_value());
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ constexpr int64_t kReissueFromBytes = int64_t{1} << 20;
 
 }  // namespace
 
-RangeCall::RangeCall(const Dialect& dialect, std::string key, RangeRequest request, Etag etag, RangeCallOptions options)
+RangeCall::RangeCall(const ReadDialect& dialect, std::string key, RangeRequest request, Etag etag,
+                     RangeCallOptions options)
     : dialect_(dialect),
       key_(std::move(key)),
       request_(std::move(request)),

@@ -32,7 +32,7 @@ class RangeCall : public StoreCall {
   using OnAccepted = std::function<void(const RangeHead& head, PartChecksum checksum)>;
   using OnDone = std::function<void(const CallResult&)>;
 
-  RangeCall(const Dialect& dialect, std::string key, RangeRequest request, Etag etag, RangeCallOptions options);
+  RangeCall(const ReadDialect& dialect, std::string key, RangeRequest request, Etag etag, RangeCallOptions options);
   /// `checksum` has no value where nothing was verified.
   void set_on_accepted(OnAccepted on_accepted) { on_accepted_ = std::move(on_accepted); }
   void set_on_done(OnDone on_done) { on_done_ = std::move(on_done); }
@@ -48,7 +48,7 @@ class RangeCall : public StoreCall {
  private:
   RangeSink::Placement PlacementFor(const Attempt& attempt);
 
-  const Dialect& dialect_;
+  const ReadDialect& dialect_;
   std::string key_;
   RangeRequest request_;
   Etag etag_;

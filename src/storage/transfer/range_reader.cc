@@ -75,7 +75,7 @@ void RangeReader::TakeHead(const RangeHead& head) {
   const bool known = options_.known != nullptr && options_.known->etag == etag_;
   if (known && !info_.checksum) {
     info_.checksum = options_.known->checksum;
-  } else if (whole && !info_.checksum) {
+  } else if (whole && !info_.checksum && context_.dialect->traits().head_tells_checksums) {
     AskForChecksum();
   }
 }
@@ -89,16 +89,11 @@ bool RangeReader::CoversWhole() const {
 }
 
 void RangeReader::AskForChecksum() {
-  calls_->Add(std::make_unique<FunctionCall>(
-      "read the checksum of", key_, [this] { return context_.dialect->Head(key_); },
-      [this](http::Response& response) {
-        Dialect::Read<ObjectInfo> read = context_.dialect->ReadHead(key_, response);
-        if (!read.failure) {
-          info_.checksum = read.value.checksum;
-          asked_ = std::move(read.value);
-        }
-        return read.failure;
-      }));
+  calls_->Add(HeadCall(context_, "read the checksum of", key_, [this](ObjectInfo told) {
+    info_.checksum = told.checksum;
+    asked_ = std::move(told);
+    return std::nullopt;
+  }));
 }
 
 bool RangeReader::DiffersFromKnown() const {
@@ -143,6 +138,7 @@ bool RangeReader::PrepareAgain() {
 
 Task<Result<ObjectInfo>> RangeReader::Run(std::function<void()> add_first) {
   etag_ = options_.if_match;
+  const double deadline = DeadlineOf(*context_.options);
   for (int attempt = 1;; ++attempt) {
     head_taken_ = false;
     other_size_.reset();
@@ -151,6 +147,7 @@ Task<Result<ObjectInfo>> RangeReader::Run(std::function<void()> add_first) {
     CallGroup::Limits limits;
     limits.in_flight = ConnectionsOf(*context_.options);
     limits.cancel = options_.cancel;
+    limits.deadline = deadline;
     limits.priority = options_.priority;
     calls_ = std::make_unique<CallGroup>(context_, limits);
     add_first();
@@ -184,8 +181,9 @@ Task<Result<ObjectInfo>> RangeReader::ReadPieces(std::span<const ReadPiece> piec
   });
 }
 
-Task<Result<ObjectInfo>> RangeReader::ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate) {
-  first_bytes_ = part_bytes();
+Task<Result<ObjectInfo>> RangeReader::ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate,
+                                                int64_t first_bytes) {
+  first_bytes_ = first_bytes > 0 ? first_bytes : part_bytes();
   return Run([this, &allocate] {
     RangeCallOptions options;
     options.may_be_shorter = true;

@@ -29,8 +29,9 @@ class RangeReader {
   ~RangeReader();
 
   Task<Result<ObjectInfo>> ReadPieces(std::span<const ReadPiece> pieces);
-  /// `allocate` is called once, on the client's I/O thread.
-  Task<Result<ObjectInfo>> ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate);
+  /// `allocate` is called once, on the client's I/O thread. `first_bytes`: of the first range; 0: those of a part.
+  Task<Result<ObjectInfo>> ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate,
+                                     int64_t first_bytes = 0);
 
  private:
   Task<Result<ObjectInfo>> Run(std::function<void()> add_first);

@@ -55,7 +55,7 @@ void Scatter(std::span<const std::byte> bytes, int64_t offset, std::span<const R
   }
 }
 
-RangeSink::RangeSink(const Dialect& dialect, Attempt& attempt, RangeExpectation expectation,
+RangeSink::RangeSink(const ReadDialect& dialect, Attempt& attempt, RangeExpectation expectation,
                      std::optional<ChecksumKind> checksum, Placement place)
     : dialect_(dialect),
       attempt_(attempt),
@@ -100,7 +100,7 @@ std::optional<Failure> RangeSink::CheckHead(const http::Response& head) const {
 }
 
 Status RangeSink::Begin(const http::Response& head) {
-  Dialect::Read<RangeHead> read = dialect_.ReadGet(expectation_.key, head);
+  ReadDialect::Read<RangeHead> read = dialect_.ReadGet({expectation_.key, attempt_.url}, head);
   if (read.failure) {
     return Refuse(*std::move(read.failure));
   }

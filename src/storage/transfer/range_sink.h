@@ -29,7 +29,7 @@ class RangeSink : public http::BodySink {
 
   /// `attempt` gets the refusal. Both outlive the sink. `checksum` is computed where the answer names none of another
   /// kind; nothing: none is.
-  RangeSink(const Dialect& dialect, Attempt& attempt, RangeExpectation expectation,
+  RangeSink(const ReadDialect& dialect, Attempt& attempt, RangeExpectation expectation,
             std::optional<ChecksumKind> checksum, Placement place);
 
   Status Begin(const http::Response& head) override;
@@ -46,7 +46,7 @@ class RangeSink : public http::BodySink {
   Status Refuse(Failure failure);
   std::optional<Failure> CheckHead(const http::Response& head) const;
 
-  const Dialect& dialect_;
+  const ReadDialect& dialect_;
   Attempt& attempt_;
   RangeExpectation expectation_;
   std::optional<ChecksumKind> checksum_;

@@ -17,16 +17,35 @@ bool IsRefusal(const CallResult& result) {
 
 Task<CallResult> HeadObject(const CallContext& context, const std::string& key, CancelFlag cancel,
                             std::optional<ObjectInfo>& info) {
-  const auto make = [&] { return context.dialect->Head(key); };
-  const auto take = [&](http::Response& response) {
-    Dialect::Read<ObjectInfo> read = context.dialect->ReadHead(key, response);
-    info = std::move(read.value);
-    return read.failure ? read.failure : FailureWithoutEtag(*info);
-  };
-  co_return co_await SendOne(context, "stat", key, make, take, {.cancel = cancel});
+  co_return co_await SendOne(context,
+                             HeadCall(context, "stat", key,
+                                      [&info](ObjectInfo told) {
+                                        info = std::move(told);
+                                        return FailureWithoutEtag(*info);
+                                      }),
+                             {.cancel = cancel});
 }
 
 }  // namespace
+
+std::unique_ptr<FunctionCall> HeadCall(const CallContext& context, std::string operation, const std::string& key,
+                                       std::function<std::optional<Failure>(ObjectInfo)> take,
+                                       FunctionCall::OnDone on_done) {
+  const ReadDialect& dialect = *context.dialect;
+  auto url = std::make_shared<std::string>();
+  return std::make_unique<FunctionCall>(
+      std::move(operation), key,
+      [&dialect, key, url] {
+        Outgoing outgoing = dialect.Head(key);
+        *url = outgoing.request.url;
+        return outgoing;
+      },
+      [&dialect, key, url, take = std::move(take)](http::Response& response) {
+        ReadDialect::Read<ObjectInfo> read = dialect.ReadHead({key, *url}, response);
+        return read.failure ? read.failure : take(std::move(read.value));
+      },
+      std::move(on_done));
+}
 
 Task<CallResult> SendOne(const CallContext& context, std::unique_ptr<FunctionCall> call, SingleCallOptions options) {
   CallGroup::Limits limits;

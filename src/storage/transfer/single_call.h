@@ -51,6 +51,11 @@ class FunctionCall : public StoreCall {
   std::function<bool(int)> is_answer_;
 };
 
+/// HEAD of an object; `take` gets what the answer says of it.
+std::unique_ptr<FunctionCall> HeadCall(const CallContext& context, std::string operation, const std::string& key,
+                                       std::function<std::optional<Failure>(ObjectInfo)> take,
+                                       FunctionCall::OnDone on_done = nullptr);
+
 /// Beyond what a call itself says.
 struct SingleCallOptions {
   CancelFlag cancel = nullptr;

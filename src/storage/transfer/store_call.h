@@ -25,7 +25,8 @@ struct CallContext {
   http::Client* client = nullptr;
   CallEngine* engine = nullptr;
   Signer* signer = nullptr;
-  const Dialect* dialect = nullptr;
+  const ReadDialect* dialect = nullptr;
+  const Dialect* writing = nullptr;  ///< the same; null where the store only reads
   const StoreOptions* options = nullptr;
   MemoryPool* memory = nullptr;
   RetryBudget* budget = nullptr;

@@ -19,10 +19,10 @@ bool HoldsSent(const UploadedPart& listed, const UploadedPart& sent) {
   return listed.etag == sent.etag;
 }
 
-int UploadParts::Add(int64_t bytes, Pieces pieces) {
-  entries_.push_back({std::move(pieces), std::nullopt, false});
+void UploadParts::Add(int number, int64_t bytes, Pieces pieces) {
+  entries_.resize(std::max(entries_.size(), static_cast<size_t>(number)));
+  entries_[static_cast<size_t>(number - 1)] = {std::move(pieces), std::nullopt, false};
   total_bytes_ += bytes;
-  return static_cast<int>(entries_.size());
 }
 
 void UploadParts::Set(UploadedPart part, bool recorded) {

@@ -18,8 +18,11 @@ bool HoldsSent(const UploadedPart& listed, const UploadedPart& sent);
 /// Parts in order of their numbers, from 1.
 class UploadParts {
  public:
-  /// A new part's number. `pieces` as long as its bytes can be sent again; empty where they cannot.
-  int Add(int64_t bytes, Pieces pieces);
+  /// The number behind the last part's.
+  int next() const { return static_cast<int>(entries_.size()) + 1; }
+  /// A new part; those before it may come later. `pieces` as long as its bytes can be sent again; empty where they
+  /// cannot.
+  void Add(int number, int64_t bytes, Pieces pieces);
   /// The store has taken it. `recorded`: it said its checksum, which is that of what was sent, if anything was.
   void Set(UploadedPart part, bool recorded);
 

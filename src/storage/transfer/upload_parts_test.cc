@@ -52,9 +52,12 @@ TEST(UploadPartsTest, WithoutOneOnlyItsEtagDoes) {
 
 TEST(UploadPartsTest, ReconcilingNamesWhatStandsAndTellsWhatIsUnproven) {
   UploadParts parts;
-  for (const char* text : {"one", "two", "three"}) {
-    parts.Set(Sent(parts.Add(static_cast<int64_t>(std::string_view(text).size()), {}), text), true);
+  // Parts may come in any order.
+  for (const auto& [number, text] : {std::pair(2, "two"), std::pair(3, "three"), std::pair(1, "one")}) {
+    parts.Add(number, static_cast<int64_t>(std::string_view(text).size()), {});
+    parts.Set(Sent(number, text), true);
   }
+  EXPECT_EQ(parts.next(), 4);
   std::map<int, UploadedPart> listed = {{1, Listed("one", ChecksumKind::kCrc64Nvme)},
                                         {2, Listed("owt", ChecksumKind::kCrc64Nvme)}};
   EXPECT_THAT(parts.Reconcile(listed), ElementsAre(2, 3));

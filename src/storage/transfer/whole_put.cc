@@ -21,7 +21,7 @@ WholePut::WholePut(const CallContext& context, std::string key, Pieces pieces, c
 std::unique_ptr<StoreCall> WholePut::MakeCall() {
   auto call = std::make_unique<PutCall>(
       "write", key_, pieces_, context_.dialect->traits().checksum, false,
-      [this](ChecksumSource& body) { return context_.dialect->Put(key_, body, options_, token_); },
+      [this](ChecksumSource& body) { return context_.writing->Put(key_, body, options_, token_); },
       [this](http::Response& response, const Checksum& sent) { return Take(response, sent); },
       [this](const CallResult& end) { result_ = end; });
   if (options_.journal != nullptr) {
@@ -31,7 +31,7 @@ std::unique_ptr<StoreCall> WholePut::MakeCall() {
 }
 
 std::optional<Failure> WholePut::Take(http::Response& response, const Checksum& sent) {
-  Dialect::Read<ObjectInfo> read = context_.dialect->ReadPut(key_, response);
+  Dialect::Read<ObjectInfo> read = context_.writing->ReadPut(key_, response);
   info_ = std::move(read.value);
   if (!read.failure) {
     read.failure = FailureWithoutEtag(info_);
