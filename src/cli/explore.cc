@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "base/text.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
+#include "cli/serve_options.h"
 #include "cli/verb.h"
 #include "explore/survey.h"
 #include "report/conditions.h"
@@ -26,6 +28,7 @@ struct ExploreVerbOptions {
   int retries = 0;
   bool again = false;
   bool dry_run = false;
+  bool serve = false;
   explore::Reuse reuse = explore::Reuse::kCommit;
 };
 
@@ -156,6 +159,10 @@ Status Run(const ExploreVerbOptions& options) {
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store));
   TellWhatDoesNotCount(space, store->url());
+  std::unique_ptr<serve::PageServer> server;
+  if (options.serve) {
+    ASSAY_ASSIGN_OR_RETURN(server, StartPageServer({.store_url = store->url(), .spaces = {space}}));
+  }
   explore::ExploreSummary summary;
   {
     LiveProgress progress;
@@ -165,6 +172,11 @@ Status Run(const ExploreVerbOptions& options) {
   fmt::print("{}: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n",
              report::Count(static_cast<size_t>(space.size()), "point"), summary.measured, summary.replayed,
              summary.invalid, summary.failed, summary.remaining, FormatSeconds(summary.seconds));
+  if (server && !summary.interrupted) {
+    std::fflush(stdout);
+    fmt::print(stderr, "still serving at {}; Ctrl-C ends it\n", server->url());
+    WaitForInterrupt();
+  }
   return SummaryStatus(summary);
 }
 
@@ -188,6 +200,7 @@ Action AddExplore(CLI::App& app) {
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   app.add_flag("--again", options->again, "Measure every point anew, whatever the store has");
+  app.add_flag("--serve", options->serve, "Show it to browsers while it goes on, and afterwards until Ctrl-C");
   app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured");
   AddReuseOption(app, options->reuse);
   AddStoreOption(app, options->store);

@@ -14,12 +14,10 @@ constexpr double kPlainLineSeconds = 1.0;
 
 }  // namespace
 
-LiveProgress::LiveProgress(double stop_after_seconds) : line_(stderr), stop_after_seconds_(stop_after_seconds) {}
+LiveProgress::LiveProgress(double stop_after_seconds) : line_(stderr), pace_(stop_after_seconds) {}
 
 void LiveProgress::Restart(double stop_after_seconds) {
-  stop_after_seconds_ = stop_after_seconds;
-  planned_steps_ = 0;
-  train_seconds_ = 0;
+  pace_ = explore::RunPace(stop_after_seconds);
   last_plain_line_ = -1;
 }
 
@@ -36,7 +34,7 @@ void LiveProgress::OnEvent(const job::Event& event) {
     line_.Update(
         fmt::format("{}loading on {} ({} threads, {})", prefix_, started->device, started->threads, started->isa));
   } else if (const auto* loaded = std::get_if<job::Loaded>(&event)) {
-    planned_steps_ = loaded->planned_steps;
+    pace_.OnLoaded(*loaded);
     const std::string rows = loaded->rows > 0 ? fmt::format(", {} rows", loaded->rows) : "";
     line_.Update(fmt::format("{}{}: {} of {} parameters train{}, loaded in {}", prefix_, loaded->model_type,
                              FormatCount(loaded->trainable_parameters), FormatCount(loaded->parameters), rows,
@@ -52,36 +50,24 @@ void LiveProgress::OnEvent(const job::Event& event) {
 }
 
 std::string LiveProgress::Rate(const job::Step& step) {
-  return step.real_tokens > 0
-             ? fmt::format("{} tokens/s", FormatNumber(static_cast<double>(step.real_tokens) / step.seconds))
-             : fmt::format("{} images/s", FormatNumber(static_cast<double>(step.samples) / step.seconds));
+  return fmt::format("{} {}", FormatNumber(explore::RateOf(step)), step.real_tokens > 0 ? "tokens/s" : "images/s");
 }
 
 void LiveProgress::OnStep(const job::Step& step) {
-  train_seconds_ += step.seconds;
-  const bool last = step.step == planned_steps_;
-  if (!IsTerminal(stderr) && !last && step.step != 1 && train_seconds_ - last_plain_line_ < kPlainLineSeconds) {
+  pace_.OnStep(step);
+  const bool last = step.step == pace_.planned_steps();
+  if (!IsTerminal(stderr) && !last && step.step != 1 && pace_.train_seconds() - last_plain_line_ < kPlainLineSeconds) {
     return;
   }
-  last_plain_line_ = train_seconds_;
+  last_plain_line_ = pace_.train_seconds();
   const int64_t peak = std::max({step.forward_peak_bytes, step.backward_peak_bytes, step.optimizer_peak_bytes});
   if (step.skipped) {
     line_.PrintAbove(fmt::format("{}step {} skipped: its gradients overflow at a loss scale of {}", prefix_, step.step,
                                  step.loss_scale));
   }
-  // Steps of warm-up come on top of the planned ones.
-  const int64_t total = std::max(planned_steps_, step.step);
-  line_.Update(fmt::format("{}step {}/{}  loss {:.4f}  {}  {}  {} left", prefix_, step.step, total, step.loss,
-                           Rate(step), FormatBytes(static_cast<double>(peak)), FormatSeconds(SecondsLeft(step))));
-}
-
-double LiveProgress::SecondsLeft(const job::Step& step) const {
-  const double per_step = train_seconds_ / static_cast<double>(step.step);
-  const double by_steps = per_step * static_cast<double>(std::max<int64_t>(planned_steps_ - step.step, 0));
-  if (stop_after_seconds_ <= 0) {
-    return by_steps;
-  }
-  return std::min(by_steps, std::max(stop_after_seconds_ - train_seconds_, 0.0));
+  line_.Update(fmt::format("{}step {}/{}  loss {:.4f}  {}  {}  {} left", prefix_, step.step, pace_.total_steps(),
+                           step.loss, Rate(step), FormatBytes(static_cast<double>(peak)),
+                           FormatSeconds(pace_.SecondsLeft())));
 }
 
 }  // namespace assay::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/terminal.h"
+#include "explore/run_pace.h"
 #include "job/event.h"
 
 namespace assay::cli {
@@ -27,13 +28,10 @@ class LiveProgress {
  private:
   void OnStep(const job::Step& step);
   static std::string Rate(const job::Step& step);
-  double SecondsLeft(const job::Step& step) const;
 
   StatusLine line_;
   std::string prefix_;
-  double stop_after_seconds_;
-  int64_t planned_steps_ = 0;
-  double train_seconds_ = 0;
+  explore::RunPace pace_;
   double last_plain_line_ = -1;
 };
 

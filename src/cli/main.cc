@@ -34,6 +34,7 @@ constexpr Verb kVerbs[] = {
     {"forget", "Remove measurements from a store", &AddForget},
     {"store", "Copy a store into another one, or into files and back", &AddStore},
     {"report", "Write what has been measured as one HTML file", &AddReport},
+    {"serve", "Show what has been measured, and what is being measured, to browsers", &AddServe},
     {"recommend", "Say which configuration is fastest within a memory cap", &AddRecommend},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
     {"models", "List the named models", &AddModels},

@@ -1,6 +1,5 @@
 // assay object serve: the embedded object server in the foreground.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -8,7 +7,6 @@
 #include <string>
 
 #include "base/json.h"
-#include "base/subprocess.h"
 #include "base/text.h"
 #include "cli/object_verb.h"
 #include "cli/options.h"
@@ -64,10 +62,7 @@ Status Run(const ServeVerbOptions& options) {
     fmt::print(stderr, "warning: {}\n", line);
   }
   PrintAddress(options, server->url());
-  while (!InterruptRequested()) {
-    constexpr useconds_t kPollMicroseconds = 50'000;
-    ::usleep(kPollMicroseconds);
-  }
+  WaitForInterrupt();
   server->Stop();
   return Status::Ok();
 }

@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cmath>
@@ -10,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/subprocess.h"
 #include "base/text.h"
 #include "samplestore/sample_store.h"
 
@@ -108,6 +110,13 @@ Status CheckRecorded(const explore::PointResult& result, const std::string& enti
                     entity_id, store.RefusedFile()));
   }
   return Status::Ok();
+}
+
+void WaitForInterrupt() {
+  while (!InterruptRequested()) {
+    constexpr useconds_t kPollMicroseconds = 50'000;
+    ::usleep(kPollMicroseconds);
+  }
 }
 
 }  // namespace assay::cli

@@ -51,6 +51,9 @@ void AddWritePlanOption(CLI::App& app, std::string& path);
 /// Writes `plan` to `path` and says how it is started.
 Status WritePlan(const job::Plan& plan, const std::string& path);
 
+/// Until Ctrl-C.
+void WaitForInterrupt();
+
 /// Where plans find models, data and caches.
 experiment::PlanContext DefaultPlanContext();
 

@@ -52,26 +52,6 @@ Status KeepSelected(const Selection& selection, std::vector<Measurement>& measur
   return KeepOnly("commit", given(selection.commit), /*whole=*/false, measurements);
 }
 
-/// Of a larger space nobody reads what is missing as a list.
-constexpr int64_t kLargestListedSpace = 20'000;
-
-void AddUnmeasured(const experiment::BoundSpace& space, Selected& selected) {
-  std::set<int64_t> measured;
-  for (const Measurement& measurement : selected.measurements) {
-    if (const auto index = space.IndexOf(measurement.parameterized_id, measurement.entity)) {
-      measured.insert(*index);
-    }
-  }
-  for (int64_t i = 0; space.size() <= kLargestListedSpace && i < space.size(); ++i) {
-    if (!measured.contains(i)) {
-      experiment::BoundPoint point = space.At(i);
-      selected.unmeasured.push_back({.experiment = std::string(point.experiment->id()),
-                                     .parameterized_id = std::move(point.parameterized_id),
-                                     .entity = std::move(point.entity)});
-    }
-  }
-}
-
 Result<Selected> SelectSpace(const Selection& selection, samplestore::SampleStore& store, bool with_series) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(selection.space));
   Selected selected;
@@ -80,7 +60,7 @@ Result<Selected> SelectSpace(const Selection& selection, samplestore::SampleStor
   selected.title = space.space().name.empty() ? selection.space : space.space().name;
   selected.description = space.space().description;
   ASSAY_RETURN_IF_ERROR(KeepSelected(selection, selected.measurements));
-  AddUnmeasured(space, selected);
+  selected.unmeasured = report::UnmeasuredPointsOf(explore::UnmeasuredOf(space, selected.measurements));
   return selected;
 }
 

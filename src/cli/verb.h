@@ -20,6 +20,7 @@ Action AddForget(CLI::App& app);
 Action AddOperations(CLI::App& app);
 Action AddStore(CLI::App& app);
 Action AddReport(CLI::App& app);
+Action AddServe(CLI::App& app);
 Action AddRecommend(CLI::App& app);
 Action AddExperiments(CLI::App& app);
 Action AddModels(CLI::App& app);

@@ -8,6 +8,7 @@
 
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "explore/live_writer.h"
 #include "measure/machine.h"
 
 namespace assay::explore {
@@ -45,7 +46,16 @@ Exploration::Exploration(const experiment::BoundSpace& space, samplestore::Sampl
 Result<ExploreSummary> Exploration::Run() {
   const double start = MonotonicSeconds();
   const std::string name = space_.space().name.empty() ? space_.space().source : space_.space().name;
-  ASSAY_RETURN_IF_ERROR(store_.StartOperation({summary_.operation_uid, "explore", name, UtcTimestamp(), "", ""}));
+  const std::string owner = samplestore::MakeClaimOwner();
+  ASSAY_RETURN_IF_ERROR(store_.StartOperation({.uid = summary_.operation_uid,
+                                               .kind = "explore",
+                                               .space = name,
+                                               .started_at = UtcTimestamp(),
+                                               .finished_at = "",
+                                               .exit_state = "",
+                                               .owner = owner}));
+  LiveWriter live(store_, summary_.operation_uid, owner, LiveState(space_, total(), options_.workers));
+  callbacks_ = live.Watching(callbacks_);
   std::vector<std::jthread> threads;
   for (int i = 1; i < options_.workers; ++i) {
     threads.emplace_back([this] { Work(); });

@@ -57,7 +57,7 @@ class Exploration {
   const experiment::BoundSpace& space_;
   samplestore::SampleStore& store_;
   ExploreOptions options_;
-  const ExploreCallbacks& callbacks_;
+  ExploreCallbacks callbacks_;
 
   mutable std::mutex callback_mutex_;  ///< held while a callback runs
   std::mutex mutex_;                   ///< guards all below

@@ -24,6 +24,7 @@ using samplestore::Outcome;
 using ::testing::ElementsAre;
 using testing::EndedRun;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class ExploreTest : public testing::ExploreFixture {
@@ -91,6 +92,35 @@ TEST_F(ExploreTest, MeasuresEveryPointOnceInTheSpacesOrder) {
   ASSERT_THAT(*measurements, SizeIs(4));
   EXPECT_EQ((*measurements)[0].entity.at("model_max_length"), space::Value(int64_t{64}));
   EXPECT_EQ((*measurements)[1].entity.at("batch_size"), space::Value(int64_t{2}));
+}
+
+TEST_F(ExploreTest, OthersSeeInTheStoreWhatIsDone) {
+  const auto reader = OpenStore();
+  const auto wait_for = [&](const std::string& text) {
+    for (int tries = 0; tries < 1000; ++tries) {
+      const auto rows = reader->ListProgress().value();
+      if (rows.size() == 1 && rows[0].state.find(text) != std::string::npos) {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  };
+  bool seen = true;
+  explore_.measure.runner = [&](const job::Plan&, const launch::LaunchOptions& launch) -> Result<job::RunRecord> {
+    job::Step step;
+    step.step = 7;
+    step.loss = 1.5;
+    step.seconds = 1;
+    launch.on_event(step);
+    seen = seen && wait_for(fmt::format("\"done\":{}", runs_.load())) && wait_for("\"step\":7");
+    ++runs_;
+    return testing::DoneRun();
+  };
+  Run(Space());
+  EXPECT_TRUE(seen);
+  EXPECT_EQ(runs_, 4);
+  EXPECT_THAT(reader->ListProgress().value(), IsEmpty()) << "nothing goes on any more";
 }
 
 TEST_F(ExploreTest, ASecondOperationLaunchesNothing) {

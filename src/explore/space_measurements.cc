@@ -1,5 +1,7 @@
 #include "explore/space_measurements.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +14,10 @@ namespace {
 
 using samplestore::Measurement;
 using samplestore::Outcome;
+using Points = std::map<int64_t, samplestore::MemoKey>;
+
+/// Of a larger space nobody reads what is missing as a list.
+constexpr int64_t kLargestListedSpace = 20'000;
 
 Status Interrupted() {
   return InterruptRequested() ? Status::Aborted("interrupted while the store was read") : Status::Ok();
@@ -56,15 +62,47 @@ void AddRuns(std::vector<Measurement>& runs, bool host_has_others, std::vector<M
   }
 }
 
+/// Each point looked up: for a space that is small beside what the store has of its experiments.
+Result<Points> LookUpPoints(const experiment::BoundSpace& space, samplestore::SampleStore& store) {
+  Points points;
+  for (int64_t index = 0; index < space.size(); ++index) {
+    ASSAY_RETURN_IF_ERROR(Interrupted());
+    const experiment::BoundPoint point = space.At(index);
+    const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
+    ASSAY_ASSIGN_OR_RETURN(
+        const auto rows,
+        store.ListRows({.parameterized_id = key.parameterized_id, .entity_id = key.entity_id, .limit = 1}, {}));
+    if (!rows.empty()) {
+      points.emplace(index, key);
+    }
+  }
+  return points;
+}
+
+/// Whether that is faster than to go through all measurements of the experiments.
+Result<bool> IsSmallBeside(const experiment::BoundSpace& space, samplestore::SampleStore& store) {
+  constexpr int64_t kRowsOfALookUp = 8;
+  int64_t rows = 0;
+  for (size_t i = 0; i < space.experiments().size(); ++i) {
+    ASSAY_ASSIGN_OR_RETURN(const int64_t count,
+                           store.Count({.parameterized_id = space.parameterized_id(static_cast<int64_t>(i))}));
+    rows += count;
+  }
+  return space.size() < rows / kRowsOfALookUp;
+}
+
 }  // namespace
 
-Result<std::map<int64_t, samplestore::MemoKey>> PointsInStore(const experiment::BoundSpace& space,
-                                                              samplestore::SampleStore& store) {
+Result<Points> PointsInStore(const experiment::BoundSpace& space, samplestore::SampleStore& store) {
+  ASSAY_ASSIGN_OR_RETURN(const bool is_small, IsSmallBeside(space, store));
+  if (is_small) {
+    return LookUpPoints(space, store);
+  }
   std::vector<std::string> names;
   for (const space::Property& property : space.space().properties) {
     names.push_back(property.identifier);
   }
-  std::map<int64_t, samplestore::MemoKey> points;
+  Points points;
   for (size_t i = 0; i < space.experiments().size(); ++i) {
     const std::string& id = space.parameterized_id(static_cast<int64_t>(i));
     ASSAY_ASSIGN_OR_RETURN(const auto rows, store.ListRows({.parameterized_id = id}, names));
@@ -83,6 +121,40 @@ Result<std::map<int64_t, samplestore::MemoKey>> PointsInStore(const experiment::
   return points;
 }
 
+std::vector<Measurement> RunsThatCount(std::vector<Measurement> runs) {
+  std::map<std::vector<std::string>, std::vector<Measurement>> made_alike;
+  std::set<std::string> hosts;
+  for (Measurement& run : runs) {
+    if (run.outcome != Outcome::kFailed) {
+      hosts.insert(Provenance(run, "host"));
+    }
+    std::vector<std::string> made_with = MadeWith(run);
+    made_alike[std::move(made_with)].push_back(std::move(run));
+  }
+  std::vector<Measurement> counted;
+  for (auto& [made, alike] : made_alike) {
+    AddRuns(alike, hosts.contains(made.front()), counted);
+  }
+  return counted;
+}
+
+std::vector<experiment::BoundPoint> UnmeasuredOf(const experiment::BoundSpace& space,
+                                                 std::span<const Measurement> measured) {
+  std::set<int64_t> known;
+  for (const Measurement& measurement : measured) {
+    if (const auto index = space.IndexOf(measurement.parameterized_id, measurement.entity)) {
+      known.insert(*index);
+    }
+  }
+  std::vector<experiment::BoundPoint> unmeasured;
+  for (int64_t i = 0; space.size() <= kLargestListedSpace && i < space.size(); ++i) {
+    if (!known.contains(i)) {
+      unmeasured.push_back(space.At(i));
+    }
+  }
+  return unmeasured;
+}
+
 Result<std::vector<Measurement>> MeasurementsOf(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                                                 bool with_series) {
   ASSAY_ASSIGN_OR_RETURN(const auto points, PointsInStore(space, store));
@@ -91,19 +163,7 @@ Result<std::vector<Measurement>> MeasurementsOf(const experiment::BoundSpace& sp
     ASSAY_RETURN_IF_ERROR(Interrupted());
     ASSAY_ASSIGN_OR_RETURN(
         auto runs, store.List({.parameterized_id = key.parameterized_id, .entity_id = key.entity_id}, with_series));
-    std::map<std::vector<std::string>, std::vector<Measurement>> made_alike;
-    std::set<std::string> hosts;
-    for (Measurement& run : runs) {
-      const std::string host = Provenance(run, "host");
-      if (run.outcome != Outcome::kFailed) {
-        hosts.insert(host);
-      }
-      std::vector<std::string> made_with = MadeWith(run);
-      made_alike[std::move(made_with)].push_back(std::move(run));
-    }
-    for (auto& [made, alike] : made_alike) {
-      AddRuns(alike, hosts.contains(made.front()), measurements);
-    }
+    std::ranges::move(RunsThatCount(std::move(runs)), std::back_inserter(measurements));
   }
   return measurements;
 }

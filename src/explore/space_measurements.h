@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -15,6 +16,14 @@ namespace assay::explore {
 /// has, so the space may have any number of points. kAborted when an interruption is requested.
 Result<std::map<int64_t, samplestore::MemoKey>> PointsInStore(const experiment::BoundSpace& space,
                                                               samplestore::SampleStore& store);
+
+/// Of the runs of one point, in the order of their arrival, those that count: see MeasurementsOf.
+std::vector<samplestore::Measurement> RunsThatCount(std::vector<samplestore::Measurement> runs);
+
+/// The points of `space`, by their place in it, that are not in `measured`: where the space is small enough that
+/// somebody reads them as a list.
+std::vector<experiment::BoundPoint> UnmeasuredOf(const experiment::BoundSpace& space,
+                                                 std::span<const samplestore::Measurement> measured);
 
 /// The measurements of the points of `space`, in the space's order. Of a point's runs on one host that agree in all
 /// that a replay compares (commit, libtorch, settings, contents): all valid ones, oldest first, where the newest that

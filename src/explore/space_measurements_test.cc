@@ -104,5 +104,18 @@ TEST_F(SpaceMeasurementsTest, AHugeSpaceIsAskedOfTheStore) {
   EXPECT_THAT(Uids(space), ElementsAre("middle", "last"));
 }
 
+TEST_F(SpaceMeasurementsTest, ASmallSpaceInALargeStoreSaysTheSame) {
+  const experiment::BoundSpace space = Space();
+  for (int i = 0; i < 60; ++i) {
+    Add(space.At(i % 3), fmt::format("run {}", i), "server", Outcome::kValid);
+  }
+  Add(Space("values: [128]").At(0), "of another", "server", Outcome::kValid);
+  const auto points = PointsInStore(space, *store_).value();
+  ASSERT_EQ(points.size(), 3);
+  EXPECT_EQ(points.at(2).entity_id, space.At(2).entity_id);
+  EXPECT_EQ(Uids(space).size(), 60);
+  EXPECT_EQ(UnmeasuredOf(space, MeasurementsOf(space, *store_, /*with_series=*/false).value()).size(), 1);
+}
+
 }  // namespace
 }  // namespace assay::explore

@@ -81,6 +81,7 @@ std::string RenderServedPage() {
   Markup html;
   html.Raw("<!DOCTYPE html>\n").Open("html", {{"lang", "en"}}).Open("head");
   WriteMeta(html, "assay");
+  html.Empty("link", {{"rel", "icon"}, {"href", "data:,"}});
   html.Empty("link", {{"rel", "stylesheet"}, {"href", "/assets/report.css"}});
   html.Open("script", {{"src", "/assets/report.js"}, {"defer", "defer"}}).Close().Close();
   html.Open("body", {{"data-api", "/api/v1/"}}).Open("main", {{"id", "static"}}).Element("h1", "assay");

@@ -102,7 +102,8 @@ std::vector<Metric> OtherMetrics(const ResultSet& results) {
   for (const Measurement& measurement : results.measurements()) {
     for (const auto& [property, value] : measurement.properties) {
       const auto unit = measurement.units.find(property);
-      if (measurement.outcome == Outcome::kValid && NumberOf(measurement, property) && property != "is_valid") {
+      const bool is_named = !property.empty() && property != "is_valid";
+      if (measurement.outcome == Outcome::kValid && NumberOf(measurement, property) && is_named) {
         unit_of.emplace(property, unit == measurement.units.end() ? "" : unit->second);
       }
     }
@@ -144,9 +145,20 @@ std::optional<double> NumberOf(const Declared& declared, const Measurement& meas
   return std::nullopt;
 }
 
+void CondenseSeries(Measurement& measurement) {
+  std::map<std::string, std::vector<double>> condensed;
+  for (const MetricSpec& spec : kMetricSpecs) {
+    if (const std::vector<double>& series = SeriesOf(measurement, spec.series); !series.empty()) {
+      condensed[std::string(spec.series)] = {spec.of_series(series)};
+    }
+  }
+  measurement.series = std::move(condensed);
+}
+
 const std::vector<double>& SeriesOf(const Measurement& measurement, std::string_view name) {
   static const std::vector<double> kNone;
-  const auto found = measurement.series.find(std::string(name));
+  // Most metrics have none, but somebody's measurement may have one without a name.
+  const auto found = name.empty() ? measurement.series.end() : measurement.series.find(std::string(name));
   return found == measurement.series.end() ? kNone : found->second;
 }
 
@@ -156,6 +168,9 @@ std::optional<double> Metric::ValueOf(const Measurement& measurement) const {
     return number ? std::optional(*number * ScaleOf(measurement)) : std::nullopt;
   }
   const MetricSpec* spec = SpecOf(kind);
+  if (spec == nullptr) {
+    return std::nullopt;
+  }
   const std::vector<double>& series = SeriesOf(measurement, spec->series);
   if (series.empty()) {
     return std::nullopt;

@@ -47,6 +47,9 @@ std::optional<double> NumberOf(const samplestore::Measurement& measurement, std:
 std::optional<double> NumberOf(const Declared& declared, const samplestore::Measurement& measurement,
                                experiment::Quantity quantity);
 
+/// Leaves of the series the single numbers that metrics may be computed from: the rest is for who looks at one run.
+void CondenseSeries(samplestore::Measurement& measurement);
+
 /// A series by name; empty when there is none.
 const std::vector<double>& SeriesOf(const samplestore::Measurement& measurement, std::string_view name);
 

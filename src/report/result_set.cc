@@ -98,6 +98,16 @@ bool Axis::IsNumeric() const {
   return std::ranges::all_of(values, [](const Value& value) { return TypeRank(value) == kNumber; });
 }
 
+std::vector<UnmeasuredPoint> UnmeasuredPointsOf(std::span<const experiment::BoundPoint> points) {
+  std::vector<UnmeasuredPoint> unmeasured;
+  for (const experiment::BoundPoint& point : points) {
+    unmeasured.push_back({.experiment = std::string(point.experiment->id()),
+                          .parameterized_id = point.parameterized_id,
+                          .entity = point.entity});
+  }
+  return unmeasured;
+}
+
 ResultSet::ResultSet(std::span<const Measurement> measurements, experiment::Experiments catalogue,
                      std::span<const UnmeasuredPoint> unmeasured)
     : measurements_(measurements), declared_(measurements, catalogue) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "experiment/catalogue.h"
+#include "experiment/point.h"
 #include "report/declared.h"
 #include "samplestore/measurement.h"
 #include "space/entity.h"
@@ -47,6 +48,8 @@ struct UnmeasuredPoint {
   std::string parameterized_id;
   space::Entity entity;
 };
+
+std::vector<UnmeasuredPoint> UnmeasuredPointsOf(std::span<const experiment::BoundPoint> points);
 
 /// A fixed property with its value, for people: "r (lora)" and "8".
 using NamedText = std::pair<std::string, std::string>;

@@ -105,6 +105,14 @@ struct OperationResult {
   bool replayed = false;
 };
 
+/// What an operation is doing now, for who looks on.
+struct Progress {
+  std::string operation_uid;
+  std::string owner;    ///< the process that runs it, as MakeClaimOwner names one
+  int64_t version = 0;  ///< grows with each change
+  std::string state;    ///< as its process wrote it
+};
+
 /// Safe to use from several threads and, on the same store, from several processes. Measurements are never changed.
 /// Errors are one line that names the store. What is done while a server cannot be reached waits for it (StoreOptions).
 class SampleStore {
@@ -113,6 +121,10 @@ class SampleStore {
 
   /// The URL it was opened with.
   virtual const std::string& url() const = 0;
+
+  /// An error where what it was opened on is not what stands at its URL now: a file that was replaced or removed, or
+  /// one that a newer program has changed. For who keeps a store open for long; costs a few microseconds.
+  virtual Status CheckSame() = 0;
 
   /// Adds `measurement`, whoever has claimed its key. A uid that is there already is an error. Whatever the error, the
   /// measurement goes, as a line of JSON, to RefusedFile().
@@ -166,6 +178,13 @@ class SampleStore {
   /// Notes that `operation_uid` produced (`replayed` false) or met (true) measurement `measurement_uid`.
   virtual Status NoteResult(std::string_view operation_uid, std::string_view measurement_uid, bool replayed) = 0;
   virtual Result<std::vector<Operation>> ListOperations() = 0;
+
+  /// Says what `operation_uid` is doing now, in place of what was said before. For its process alone.
+  virtual Status SetProgress(std::string_view operation_uid, std::string_view owner, std::string_view state) = 0;
+  /// Nothing more is said of it; fine where nothing was.
+  virtual Status EndProgress(std::string_view operation_uid) = 0;
+  /// Of all processes and machines, those left out that this machine knows to have ended.
+  virtual Result<std::vector<Progress>> ListProgress() = 0;
   /// Adds one of another store with its results; false: it is there already, and stays as it is.
   virtual Result<bool> AppendOperation(const Operation& operation, std::span<const OperationResult> results) = 0;
   /// The results of an operation whose number is larger than `after` (-1: all), at most `limit`, in their order.
@@ -183,6 +202,8 @@ struct StoreOptions {
   std::optional<LeaseClock> clock = {};
   /// How long to wait for a server that was reached before and went away.
   double longest_outage_seconds = 900;
+  /// How long to wait for another program that has the whole of a store's file for itself.
+  double longest_lock_seconds = 20;
   /// Told in one line when a server went away and when it is back; from any thread.
   std::function<void(std::string_view)> on_outage = {};
 };

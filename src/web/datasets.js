@@ -89,7 +89,8 @@ function ranked({ report, rows, chosen }) {
   const sign = chosen.y.better === "lower" ? 1 : -1;
   const groups = new Map();
   for (const i of rows) {
-    if (value[i] !== null) groups.set(report.group[i], [...(groups.get(report.group[i]) ?? []), i]);
+    if (value[i] === null) continue;
+    if (groups.has(report.group[i])) groups.get(report.group[i]).push(i); else groups.set(report.group[i], [i]);
   }
   const conditions = report.axes.filter(({ condition }) => condition);
   const shown = [...groups.values()].slice(0, MOST_GROUPS);

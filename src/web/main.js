@@ -2,7 +2,8 @@
 
 import { Chart } from "./chart.js";
 import { h, replace } from "./dom.js";
-import { embeddedSource } from "./source.js";
+import { Follower, inPlace } from "./live.js";
+import { embeddedSource, servedSource } from "./source.js";
 import { readFilter, Report, select, selectWithout } from "./report.js";
 import { state } from "./state.js";
 import { compare } from "./views/compare.js";
@@ -19,11 +20,23 @@ const VIEWS = [["overview", "Overview", overview], ["explore", "Explore", explor
 class Page {
   constructor(source, model) {
     this.source = source;
-    this.report = new Report(model);
     this.made = new Map();
     this.nav = h("nav", { "aria-label": "Views" });
     this.picked = h("div.picked", { hidden: true });
     this.body = h("div", { id: "body" });
+    this.head = h("header", {});
+    this.adopt(model);
+  }
+
+  /** Takes another model: its views are made anew. */
+  adopt(model) {
+    this.made.forEach((view) => {
+      view.charts.forEach((chart) => chart.finish());
+      view.finish?.();
+    });
+    this.made.clear();
+    this.report = new Report(model);
+    replace(this.head, header(model));
     this.select();
   }
 
@@ -49,8 +62,13 @@ class Page {
       .map((chart) => new Chart(this.report, { ...chart, id: `run_${chart.id}` }, context));
   }
 
-  runDetails(uid) {
-    return this.source.details(uid);
+  /** Null where they are not at hand, or cannot be read now. */
+  async runDetails(uid) {
+    try {
+      return await this.source.details(this.report, uid);
+    } catch {
+      return null;
+    }
   }
 
   viewOf(name) {
@@ -98,20 +116,19 @@ class Page {
   }
 }
 
+/** What stands above the views. */
 function header(model) {
   const facts = (list) => h("dl.facts", {}, list.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
-  return h("header", {}, h("h1", {}, model.title), model.description.split("\n").filter((line) => line.trim()).map((line) => h("p.lead", {}, line)),
+  return [h("h1", {}, model.title), model.description.split("\n").filter((line) => line.trim()).map((line) => h("p.lead", {}, line)),
     h("details.same", {}, h("summary", {}, model.facts.slice(0, 3).map(([, text]) => text).join(" · ")), facts(model.facts),
-      model.constants.length > 0 && [h("h2", {}, "The same in every configuration"), facts(model.constants)]));
+      model.constants.length > 0 && [h("h2", {}, "The same in every configuration"), facts(model.constants)])].flat();
 }
 
-/** Shows the page in place of what stands without script, of which the help stays. */
-function show(page) {
+/** Shows `parts` in place of what stands without script, of which the help stays. */
+function show(...parts) {
   const still = document.getElementById("static");
   const help = document.getElementById("help");
-  const app = h("main", { id: "app" }, header(page.report.model), page.nav, page.body, page.picked,
-    help && h("details.help", {}, h("summary", {}, "How to read this page"), help));
-  still.replaceWith(app);
+  still.replaceWith(h("main", { id: "app" }, ...parts, help && h("details.help", {}, h("summary", {}, "How to read this page"), help)));
 }
 
 function fail(error) {
@@ -120,19 +137,61 @@ function fail(error) {
   throw error;
 }
 
-async function start() {
+/** `pageOf()` may be null. */
+function listen(pageOf) {
+  addEventListener("beforeprint", () => pageOf()?.made.forEach((view) => view.element.isConnected && view.charts.forEach((chart) => chart.show())));
+  // What is drawn on canvases has its colours from when it was drawn.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => pageOf()?.forget("run"));
+}
+
+const ready = () => { document.documentElement.dataset.ready = String(Math.round(performance.now())); };
+
+async function startEmbedded() {
   const source = embeddedSource();
   const page = new Page(source, await source.model());
-  show(page);
+  show(page.head, page.nav, page.body, page.picked);
   page.draw();
   state.listen(() => {
     page.select();
     page.draw();
   });
-  addEventListener("beforeprint", () => page.made.forEach((view) => view.element.isConnected && view.charts.forEach((chart) => chart.show())));
-  // What is drawn on canvases has its colours from when it was drawn.
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.forget("run"));
-  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  listen(() => page);
+  ready();
 }
 
-start().catch(fail);
+/** A page that follows a store; before there is anything to show it says so. */
+async function startServed(api) {
+  const source = servedSource(api);
+  const host = h("div", { id: "host" });
+  let page = null;
+  const follower = new Follower(source, (model, text) => {
+    if (!model) {
+      page = null;
+      replace(host, h("h1", {}, "assay"), h("p.empty", {}, text));
+    } else if (page) {
+      inPlace(host, () => {
+        page.adopt(model);
+        page.draw();
+      });
+    } else {
+      page = new Page(source, model);
+      replace(host, page.head, page.nav, page.body, page.picked);
+      page.draw();
+    }
+    document.title = model?.title ?? "assay";
+  });
+  show(follower.element, host);
+  listen(() => page);
+  state.listen(() => {
+    if (follower.subject !== follower.asked) follower.refresh();
+    else if (page) {
+      page.select();
+      page.draw();
+    }
+  });
+  await follower.start();
+  ready();
+}
+
+const { api } = document.body.dataset;
+(api ? startServed(api) : startEmbedded()).catch(fail);

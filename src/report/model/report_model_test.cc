@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "report/metric.h"
 #include "report/model/parts.h"
 #include "report/testing/synthetic.h"
 
@@ -54,6 +55,27 @@ TEST(ReportModelTest, EveryEstimateHasItsNumberItsIntervalAndWhatTheyRestOn) {
   EXPECT_NEAR(throughput.at("error")[1].get<double>(), 1 / std::sqrt(3.0), 1e-6);
   EXPECT_EQ(throughput.at("freedom"), json({9, 2}));
   EXPECT_EQ(model.at("configurations").at("runs"), json({1, 3}));
+}
+
+TEST(ReportModelTest, WithoutTheSeriesOfRunsEverythingElseIsTheSame) {
+  std::vector<Measurement> measurements = DemoSpace();
+  for (Measurement& measurement : measurements) {
+    measurement.properties.erase("step_seconds_median");
+  }
+  measurements.push_back(MakeFailed({.batch_size = 16, .seed = 9}, "killed"));
+  json whole = ModelOf(measurements);
+  size_t values = 0;
+  for (Measurement& measurement : measurements) {
+    CondenseSeries(measurement);
+    for (const auto& [name, series] : measurement.series) {
+      values += series.size();
+    }
+  }
+  EXPECT_LE(values, 3 * measurements.size());
+  json condensed = ModelOf(measurements);
+  whole.erase("runs");
+  condensed.erase("runs");
+  EXPECT_EQ(condensed, whole);
 }
 
 TEST(ReportModelTest, AllFivesStatesOfAPointAreToldApart) {

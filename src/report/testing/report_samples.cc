@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "report/report_form.h"
 #include "report/results_table.h"
 #include "report/testing/synthetic.h"
@@ -125,7 +127,19 @@ Measurements Hostile() {
   measurements[2].properties["peak_tensor_bytes"] = INFINITY;
   measurements[3].properties = {{"is_valid", true}, {markup, 1.5}, {"__proto__", 2.5}, {"constructor", 1.0}};
   measurements[3].series["<b>"] = {1, 2, 3};
+  measurements[0].properties[""] = 4.5;
+  measurements[0].series[""] = {4, 5};
+  measurements[0].provenance[""] = "";
   return measurements;
+}
+
+/// As `assay store import` reads them.
+std::string JsonLines(const Measurements& measurements) {
+  std::string lines;
+  for (const samplestore::Measurement& measurement : measurements) {
+    lines += DumpJson(samplestore::ToJson(measurement)) + "\n";
+  }
+  return lines;
 }
 
 struct Sample {
@@ -173,7 +187,8 @@ int Main(const std::string& directory) {
                                      std::pair(base + ".parquet", RenderReport(input, Form::kParquet)),
                                      std::pair(base + ".report.csv", RenderReport(input, Form::kCsv)),
                                      std::pair(base + ".txt", RenderResultsTable(measurements)),
-                                     std::pair(base + ".csv", RenderResultsCsv(measurements))}) {
+                                     std::pair(base + ".csv", RenderResultsCsv(measurements)),
+                                     std::pair(base + ".jsonl", JsonLines(measurements))}) {
       if (const Status written = WriteFileAtomically(path, text); !written.ok()) {
         fmt::print(stderr, "report_samples: {}\n", written.message());
         return ExitCode(written);

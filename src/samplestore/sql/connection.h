@@ -66,6 +66,9 @@ class Connection {
   /// Within a transaction: nobody else's holds `name` until it ends, and what follows sees all that they did.
   virtual Status Lock(std::string_view name) = 0;
 
+  /// An error where a file was put in the place of the one that is open.
+  virtual Status CheckSame() { return Status::Ok(); }
+
   /// The store's clock, on which its leases are told.
   virtual Result<StoreTime> Now() = 0;
   /// The largest arrival up to which no measurement is on its way in: behind it one may still come in between.

@@ -14,6 +14,7 @@
 #include "base/file_descriptor.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "samplestore/sql/schema.h"
 
 namespace assay::samplestore {
 namespace {
@@ -33,6 +34,14 @@ SqlStore::SqlStore(std::string url, std::string refused, std::unique_ptr<Connect
       dictionary_(*connection_),
       writer_(*connection_, dictionary_),
       reader_(*connection_, dictionary_) {}
+
+Status SqlStore::CheckSame() {
+  return Try([&](Attempt) -> Status {
+    ASSAY_RETURN_IF_ERROR(connection_->CheckSame());
+    ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(*connection_));
+    return CheckNotNewer(*connection_, version);
+  });
+}
 
 Status SqlStore::Append(const Measurement& measurement) {
   return AppendClaimed(measurement, 0).status();

@@ -28,6 +28,7 @@ class SqlStore : public SampleStore {
   SqlStore(std::string url, std::string refused, std::unique_ptr<Connection> connection);
 
   const std::string& url() const override { return url_; }
+  Status CheckSame() override;
 
   Status Append(const Measurement& measurement) override;
   Result<int64_t> AppendNew(std::span<const Measurement> measurements) override;
@@ -54,6 +55,9 @@ class SqlStore : public SampleStore {
   Status FinishOperation(std::string_view uid, std::string_view exit_state) override;
   Status NoteResult(std::string_view operation_uid, std::string_view measurement_uid, bool replayed) override;
   Result<std::vector<Operation>> ListOperations() override;
+  Status SetProgress(std::string_view operation_uid, std::string_view owner, std::string_view state) override;
+  Status EndProgress(std::string_view operation_uid) override;
+  Result<std::vector<Progress>> ListProgress() override;
   Result<bool> AppendOperation(const Operation& operation, std::span<const OperationResult> results) override;
   Result<std::vector<OperationResult>> ListResults(std::string_view operation_uid, int64_t after,
                                                    int64_t limit) override;
@@ -108,6 +112,12 @@ class SqlStore : public SampleStore {
   Result<int64_t> NextResult(std::string_view operation_uid);
   Status NoteNumbered(std::string_view operation_uid, int64_t number, std::string_view measurement_uid, bool replayed);
 
+  Status MakeProgressTable();
+  Result<bool> HasProgressTable();
+  Status RemoveProgressOfTheGone();
+  Status RemoveProgress(std::string_view operation_uid);
+  Result<std::vector<Progress>> ReadProgress();
+
   Status LogRefused(const Measurement& measurement);
 
   std::mutex mutex_;
@@ -118,6 +128,7 @@ class SqlStore : public SampleStore {
   Writer writer_;
   Reader reader_;
   std::map<std::string, int64_t, std::less<>> next_result_;  ///< by operation: the number of its next result
+  bool has_progress_ = false;                                ///< the table is known to be there
 };
 
 }  // namespace assay::samplestore

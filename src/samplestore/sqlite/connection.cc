@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <limits>
 #include <utility>
 
 namespace assay::samplestore {
 namespace {
-
-constexpr int kBusyTimeoutMs = 20'000;
 
 struct ErrorAdvice {
   int code;
@@ -127,7 +126,7 @@ SqliteConnection::~SqliteConnection() {
 }
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const std::string& path, Access access,
-                                                                 LeaseClock clock) {
+                                                                 LeaseClock clock, double longest_lock_seconds) {
   std::unique_ptr<SqliteConnection> connection(new SqliteConnection(path, std::move(clock)));
   const int mode = access == Access::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   const std::string uri = FileUri(path, access == Access::kImmutable ? "immutable=1" : "");
@@ -136,12 +135,15 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const std::stri
   if (code != SQLITE_OK) {
     return SqliteStatus(code, sqlite3_errstr(code), path);
   }
-  sqlite3_busy_timeout(connection->handle_, kBusyTimeoutMs);
+  sqlite3_busy_timeout(connection->handle_, static_cast<int>(longest_lock_seconds * 1000));
+  connection->file_ = connection->LookAtFile();
   return connection;
 }
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::CopyOf(SqliteConnection& from) {
   std::unique_ptr<SqliteConnection> copy(new SqliteConnection(from.path_, from.clock_));
+  copy->is_copy_ = true;
+  copy->file_ = copy->LookAtFile();
   // A database without a name is a file that SQLite removes.
   int code = sqlite3_open_v2("", &copy->handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   if (code == SQLITE_OK) {
@@ -155,6 +157,36 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::CopyOf(SqliteConnect
     return SqliteStatus(code, sqlite3_errstr(code), from.path_);
   }
   return copy;
+}
+
+SqliteConnection::FileState SqliteConnection::LookAtFile() const {
+  struct stat status = {};
+  if (::stat(path_.c_str(), &status) != 0) {
+    return {};
+  }
+  FileState state{.device = status.st_dev, .inode = status.st_ino, .bytes = status.st_size};
+  if (is_copy_) {
+    // What is written goes into the log first.
+    struct stat log = {};
+    const timespec& last = ::stat((path_ + "-wal").c_str(), &log) == 0 ? log.st_mtim : status.st_mtim;
+    constexpr int64_t kNanoseconds = 1'000'000'000;
+    state.changed_ns = last.tv_sec * kNanoseconds + last.tv_nsec;
+  }
+  return state;
+}
+
+Status SqliteConnection::CheckSame() {
+  const FileState now = LookAtFile();
+  if (!now.IsSameFile(file_)) {
+    return now.inode == 0 ? Status::NotFound(fmt::format("store {} is not there any more: it was removed", path_))
+                          : Status::FailedPrecondition(fmt::format("store {} was replaced by another one", path_));
+  }
+  // To read the file's beginning would be surer, but whoever closes a file ends the locks of the process on it.
+  if (now.bytes < file_.bytes) {
+    return Status::FailedPrecondition(fmt::format("store {} became shorter: it was damaged or made anew", path_));
+  }
+  file_.bytes = now.bytes;
+  return Status::Ok();
 }
 
 SchemaWords SqliteConnection::words() const {

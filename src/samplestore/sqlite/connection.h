@@ -1,6 +1,7 @@
 // SQLite's C API as a Connection.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,7 +21,8 @@ class SqliteConnection : public Connection {
   enum class Access { kReadWrite, kReadOnly, kImmutable };
 
   static Result<std::unique_ptr<SqliteConnection>> Open(const std::string& path, Access access,
-                                                        LeaseClock clock = MachineLeaseClock());
+                                                        LeaseClock clock = MachineLeaseClock(),
+                                                        double longest_lock_seconds = 20);
   /// A copy of `from` that ends with this connection, in a file without a name.
   static Result<std::unique_ptr<SqliteConnection>> CopyOf(SqliteConnection& from);
   ~SqliteConnection() override;
@@ -32,15 +34,30 @@ class SqliteConnection : public Connection {
   Result<bool> TableExists(std::string_view table) override;
   Status Begin() override { return Execute("BEGIN IMMEDIATE"); }
   Status Lock(std::string_view) override { return Status::Ok(); }
+  Status CheckSame() override;
   Result<StoreTime> Now() override;
   Result<int64_t> Settled() override;
 
  private:
+  /// What is told of a file when it is opened, and compared later.
+  struct FileState {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    int64_t bytes = 0;
+    int64_t changed_ns = 0;  ///< 0 where the database itself is open, which sees what changes
+    bool IsSameFile(const FileState& other) const {
+      return device == other.device && inode == other.inode && changed_ns == other.changed_ns;
+    }
+  };
+  FileState LookAtFile() const;
+
   SqliteConnection(std::string path, LeaseClock clock) : path_(std::move(path)), clock_(std::move(clock)) {}
 
   std::string path_;
   LeaseClock clock_;
   sqlite3* handle_ = nullptr;
+  bool is_copy_ = false;
+  FileState file_;
   std::map<std::string, sqlite3_stmt*> cache_;
 };
 

@@ -70,7 +70,7 @@ Status MakeStore(SqliteConnection& connection) {
   return transaction.Commit();
 }
 
-Result<ConnectionPtr> OpenToWrite(const std::string& path, const LeaseClock& clock) {
+Result<ConnectionPtr> OpenToWrite(const std::string& path, const LeaseClock& clock, double longest_lock_seconds) {
   if (IsDirectory(path)) {
     return Status::InvalidArgument(
         fmt::format("store {} is a folder: name a file in it, such as {}/runs.db", path, path));
@@ -78,7 +78,8 @@ Result<ConnectionPtr> OpenToWrite(const std::string& path, const LeaseClock& clo
   if (!ParentOf(path).empty()) {
     ASSAY_RETURN_IF_ERROR(MakeDirectories(ParentOf(path)));
   }
-  ASSAY_ASSIGN_OR_RETURN(ConnectionPtr connection, SqliteConnection::Open(path, Access::kReadWrite, clock));
+  ASSAY_ASSIGN_OR_RETURN(ConnectionPtr connection,
+                         SqliteConnection::Open(path, Access::kReadWrite, clock, longest_lock_seconds));
   ASSAY_ASSIGN_OR_RETURN(const int64_t tables, connection->QueryInteger(kCountTables));
   if (tables == 0) {
     ASSAY_RETURN_IF_ERROR(SetUpWriting(*connection));
@@ -101,16 +102,17 @@ Result<int64_t> VersionToRead(SqliteConnection& connection) {
   return CheckedVersion(connection);
 }
 
-Result<ConnectionPtr> OpenToRead(const std::string& path, const LeaseClock& clock) {
+Result<ConnectionPtr> OpenToRead(const std::string& path, const LeaseClock& clock, double longest_lock_seconds) {
   if (!FileExists(path)) {
     return Status::NotFound(
         fmt::format("there is no store at {} (measure something first, or name another one)", path));
   }
-  ASSAY_ASSIGN_OR_RETURN(ConnectionPtr connection, SqliteConnection::Open(path, Access::kReadOnly, clock));
+  ASSAY_ASSIGN_OR_RETURN(ConnectionPtr connection,
+                         SqliteConnection::Open(path, Access::kReadOnly, clock, longest_lock_seconds));
   Result<int64_t> version = VersionToRead(*connection);
   if (version.status().code() == ErrorCode::kPermissionDenied) {
     // A reader of a WAL database makes a file beside it. Where it may not, nobody writes either.
-    ASSAY_ASSIGN_OR_RETURN(connection, SqliteConnection::Open(path, Access::kImmutable, clock));
+    ASSAY_ASSIGN_OR_RETURN(connection, SqliteConnection::Open(path, Access::kImmutable, clock, longest_lock_seconds));
     version = VersionToRead(*connection);
   }
   ASSAY_RETURN_IF_ERROR(version.status());
@@ -128,8 +130,9 @@ Result<ConnectionPtr> OpenToRead(const std::string& path, const LeaseClock& cloc
 Result<std::unique_ptr<SampleStore>> OpenSqliteStore(const std::string& url, const std::string& path,
                                                      StoreAccess access, const StoreOptions& options) {
   const LeaseClock clock = options.clock.value_or(MachineLeaseClock());
-  ASSAY_ASSIGN_OR_RETURN(ConnectionPtr connection,
-                         access == StoreAccess::kReadWrite ? OpenToWrite(path, clock) : OpenToRead(path, clock));
+  ASSAY_ASSIGN_OR_RETURN(ConnectionPtr connection, access == StoreAccess::kReadWrite
+                                                       ? OpenToWrite(path, clock, options.longest_lock_seconds)
+                                                       : OpenToRead(path, clock, options.longest_lock_seconds));
   return std::unique_ptr<SampleStore>(std::make_unique<SqlStore>(url, path + ".refused.jsonl", std::move(connection)));
 }
 

@@ -93,7 +93,7 @@ export function run(report, page) {
     const parts = page.partsOf(i);
     running.push(...parts);
     replace(body, head(report, i, uid, number),
-      !details && h("p.empty", {}, "The page holds the values and curves of the runs on the fronts and the fastest; those of this one are in the store: assay serve shows them."),
+      !details && h("p.empty", {}, page.source.live ? "The store did not give the values and curves of this run." : "The page holds the values and curves of the runs on the fronts and the fastest; those of this one are in the store: assay serve shows them."),
       h("div.charts", {}, running.map(({ element }) => element)), h("div.twin", {}, partsTables(report, i)), details && values(report, details));
   }
 

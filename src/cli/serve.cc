@@ -1,0 +1,68 @@
+// assay serve: the page of a report over a store, kept up to date, in the foreground.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/serve_options.h"
+#include "cli/verb.h"
+#include "serve/page_server.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int kServePort = 27729;  // "assay" on a telephone
+
+struct PageVerbOptions {
+  std::vector<std::string> spaces;
+  std::string store;
+  serve::PageServerOptions server{.port = kServePort};
+};
+
+Status Run(const PageVerbOptions& options) {
+  serve::PageServerOptions server = options.server;
+  server.store_url = options.store.empty() ? samplestore::DefaultStoreUrl() : options.store;
+  for (const std::string& path : options.spaces) {
+    ASSAY_ASSIGN_OR_RETURN(experiment::BoundSpace space, experiment::ReadBoundSpace(path));
+    server.spaces.push_back(std::move(space));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto running, StartPageServer(server));
+  WaitForInterrupt();
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<serve::PageServer>> StartPageServer(serve::PageServerOptions options) {
+  const bool opens_once = options.token_file.empty();
+  options.on_next_link = [](const std::string& link) { fmt::print(stderr, "another browser: {}\n", link); };
+  ASSAY_ASSIGN_OR_RETURN(auto server, serve::PageServer::Start(std::move(options)));
+  fmt::print(stderr, "serving at {}\nopen {}{}\n", server->url(),
+             opens_once ? server->StartLink() : server->url() + "/start/TOKEN",
+             opens_once ? "" : " with the token of the file");
+  return server;
+}
+
+Action AddServe(CLI::App& app) {
+  auto options = std::make_shared<PageVerbOptions>();
+  serve::PageServerOptions& server = options->server;
+  app.add_option("spaces", options->spaces, "Discovery spaces (YAML) to show, before what else the store has")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("SPACE.yaml");
+  AddStoreOption(app, options->store);
+  app.add_option("--port", server.port, "Port; 0: any free one")->check(WholeNumber(0, 65535))->capture_default_str();
+  app.add_option("--host", server.host, "Address to listen on; one that others can reach needs --token-file")
+      ->capture_default_str();
+  app.add_option("--name", server.names, "A further name by which browsers ask for this server; may be repeated")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("HOST");
+  app.add_option("--token-file", server.token_file,
+                 "A file that only its owner can read, with the token that opens the page as often as one likes")
+      ->type_name("FILE");
+  return [options] { return Run(*options); };
+}
+
+}  // namespace assay::cli

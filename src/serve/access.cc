@@ -1,0 +1,173 @@
+#include "serve/access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+
+namespace assay::serve {
+namespace {
+
+using http::RequestHead;
+using http::ServerResponse;
+
+constexpr std::string_view kStart = "/start/";
+
+/// In a time that does not tell how much of it agrees.
+bool AreEqual(std::string_view given, std::string_view secret) {
+  if (given.size() != secret.size()) {
+    return false;
+  }
+  unsigned char difference = 0;
+  for (size_t i = 0; i < secret.size(); ++i) {
+    difference |= static_cast<unsigned char>(given[i] ^ secret[i]);
+  }
+  return difference == 0;
+}
+
+/// With a token of its own a session outlives the server, as the token does.
+std::string SessionOf(const std::string& token) {
+  return token.empty() ? RandomUid() : Sha256Hex("assay session\n" + token);
+}
+
+std::string_view HeaderOf(const RequestHead& head, std::string_view name) {
+  return head.headers.Find(name).value_or("");
+}
+
+bool IsFromElsewhere(const RequestHead& head) {
+  const std::string_view site = HeaderOf(head, "Sec-Fetch-Site");
+  return !site.empty() && site != "same-origin" && site != "none";
+}
+
+ServerResponse StepThere() {
+  ServerResponse response;
+  response.status = 303;
+  response.headers.Add("Location", "/");
+  return response;
+}
+
+/// Where a link of another site was followed, the browser sends the cookie only with what a page of ours asks for next.
+ServerResponse StepInside() {
+  ServerResponse response;
+  response.headers.Add("Content-Type", "text/html; charset=utf-8");
+  response.body.push_back(
+      http::BodyPiece::Text("<!DOCTYPE html><title>assay</title><meta http-equiv=\"refresh\" content=\"0; url=/\"><a "
+                            "href=\"/\">assay</a>\n"));
+  return response;
+}
+
+bool IsDocument(const RequestHead& head) {
+  return head.path() == "/" || head.path().starts_with(kStart);
+}
+
+/// What a browser says of who made it ask; other programs say nothing.
+bool ComesFromElsewhere(const RequestHead& head) {
+  if (IsFromElsewhere(head)) {
+    const bool navigates =
+        HeaderOf(head, "Sec-Fetch-Mode") == "navigate" && HeaderOf(head, "Sec-Fetch-Dest") == "document";
+    return !navigates || !IsDocument(head);
+  }
+  const std::string_view origin = HeaderOf(head, "Origin");
+  return !origin.empty() && origin != fmt::format("http://{}", HeaderOf(head, "Host"));
+}
+
+ServerResponse Refuse(int status, std::string text) {
+  return http::TextResponse(status, std::move(text));
+}
+
+ServerResponse RefuseMethod(std::string_view allowed) {
+  ServerResponse response = Refuse(405, fmt::format("only {} is answered here", allowed));
+  response.headers.Add("Allow", allowed);
+  return response;
+}
+
+}  // namespace
+
+Access::Access(AccessOptions options)
+    : options_(std::move(options)),
+      session_(SessionOf(options_.token)),
+      link_token_(options_.token.empty() ? RandomUid() : options_.token) {}
+
+std::string Access::StartPath() const {
+  const std::lock_guard lock(mutex_);
+  return fmt::format("{}{}", kStart, link_token_);
+}
+
+std::string Access::CookieName() const {
+  return fmt::format("assay_{}", port_.load());
+}
+
+bool Access::KnowsHost(std::string_view host) const {
+  const std::string suffix = fmt::format(":{}", port_.load());
+  if (!host.ends_with(suffix)) {
+    return false;
+  }
+  host.remove_suffix(suffix.size());
+  return std::ranges::find(options_.hosts, Lower(host)) != options_.hosts.end();
+}
+
+bool Access::IsLetIn(const RequestHead& head) const {
+  const std::string cookie = CookieName() + "=";
+  for (const http::Header& header : head.headers.all()) {
+    if (Lower(header.name) != "cookie") {
+      continue;
+    }
+    for (const std::string& pair : Split(header.value, ';')) {
+      const std::string_view text = Trim(pair);
+      if (text.starts_with(cookie) && AreEqual(text.substr(cookie.size()), session_)) {
+        return true;
+      }
+    }
+  }
+  constexpr std::string_view kBearer = "Bearer ";
+  const std::string_view authorization = HeaderOf(head, "Authorization");
+  return !options_.token.empty() && authorization.starts_with(kBearer) &&
+         AreEqual(authorization.substr(kBearer.size()), options_.token);
+}
+
+ServerResponse Access::Begin(const RequestHead& head, std::string_view token) {
+  if (head.method != "GET") {
+    return RefuseMethod("GET");  // what only looks at a link must not use it up
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!AreEqual(token, link_token_)) {
+      return Refuse(403, "this link has been used, or was never one: open the last one that was printed");
+    }
+    if (options_.token.empty()) {
+      link_token_ = RandomUid();
+    }
+  }
+  if (options_.token.empty() && options_.on_next_link) {
+    options_.on_next_link(StartPath());
+  }
+  ServerResponse response = IsFromElsewhere(head) ? StepInside() : StepThere();
+  response.headers.Add("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", CookieName(), session_));
+  return response;
+}
+
+std::optional<ServerResponse> Access::Check(const RequestHead& head) {
+  if (head.method != "GET" && head.method != "HEAD") {
+    return RefuseMethod("GET, HEAD");
+  }
+  if (!KnowsHost(HeaderOf(head, "Host"))) {
+    return Refuse(403, "this server does not go by that name");
+  }
+  if (ComesFromElsewhere(head)) {
+    return Refuse(403, "pages of other sites get no answer");
+  }
+  if (head.path().starts_with(kStart)) {
+    return Begin(head, head.path().substr(kStart.size()));
+  }
+  if (!IsLetIn(head)) {
+    ServerResponse response = Refuse(401, "open the link that assay printed when it began to serve");
+    response.headers.Add("WWW-Authenticate", "Bearer");
+    return response;
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay::serve

@@ -1,0 +1,55 @@
+// Who may ask a server of pages for what: decided before anybody answers.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/server_parser.h"
+#include "http/server_response.h"
+
+namespace assay::serve {
+
+struct AccessOptions {
+  /// Names and addresses by which the server may be asked for, in lower case, without a port, IPv6 in brackets: what
+  /// else a browser was told to be this machine (DNS rebinding) is refused.
+  std::vector<std::string> hosts;
+  /// Opens the server as often as one likes. Empty: a link opens it once, and then there is another.
+  std::string token = {};
+  /// A link was used up, and this path is the next one. From a loop's thread.
+  std::function<void(const std::string& path)> on_next_link = {};
+};
+
+/// Lets in whoever has the cookie that a start link gives, or bears the token. Nothing but GET and HEAD; nothing that
+/// another site's page asks for, a navigation to the page apart. Thread-safe.
+class Access {
+ public:
+  explicit Access(AccessOptions options);
+
+  /// Once it is known, and before that nobody is let in: it stands in Host headers and in the cookie's name, since
+  /// cookies do not tell ports apart.
+  void SetPort(int port) { port_ = port; }
+  /// "/start/0123...": where a session begins.
+  std::string StartPath() const;
+
+  /// Nothing: the request may be answered. Else its answer.
+  std::optional<http::ServerResponse> Check(const http::RequestHead& head);
+
+ private:
+  bool KnowsHost(std::string_view host) const;
+  bool IsLetIn(const http::RequestHead& head) const;
+  std::string CookieName() const;
+  http::ServerResponse Begin(const http::RequestHead& head, std::string_view token);
+
+  const AccessOptions options_;
+  const std::string session_;  ///< the cookie's value
+  std::atomic<int> port_ = 0;
+  mutable std::mutex mutex_;
+  std::string link_token_;  ///< guarded by mutex_
+};
+
+}  // namespace assay::serve

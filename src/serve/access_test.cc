@@ -1,0 +1,163 @@
+#include "serve/access.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+namespace assay::serve {
+namespace {
+
+using http::RequestHead;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kPort = 4000;
+
+RequestHead Ask(const std::string& target, std::vector<http::Header> headers = {}, const std::string& method = "GET") {
+  RequestHead head;
+  head.method = method;
+  head.target = target;
+  head.headers.Add("Host", "127.0.0.1:4000");
+  for (const http::Header& header : headers) {
+    head.headers.Set(header.name, header.value);
+  }
+  return head;
+}
+
+class AccessTest : public ::testing::Test {
+ protected:
+  AccessTest() { access_.SetPort(kPort); }
+
+  /// 200 stands for what is let through.
+  int StatusOf(const RequestHead& head) {
+    const auto answer = access_.Check(head);
+    return answer ? answer->status : 200;
+  }
+  std::string Cookie() {
+    const auto answer = access_.Check(Ask(access_.StartPath()));
+    EXPECT_TRUE(answer);
+    const std::string text(answer->headers.Find("Set-Cookie").value_or(""));
+    return text.substr(0, text.find(';'));
+  }
+
+  std::vector<std::string> links_;
+  Access access_{{.hosts = {"127.0.0.1", "localhost", "[::1]"},
+                  .on_next_link = [this](const std::string& path) { links_.push_back(path); }}};
+};
+
+TEST_F(AccessTest, NobodyIsLetInWithoutACookie) {
+  EXPECT_EQ(StatusOf(Ask("/")), 401);
+  EXPECT_EQ(StatusOf(Ask("/api/v1/subjects")), 401);
+  EXPECT_EQ(StatusOf(Ask("/", {{"Cookie", "assay_4000="}})), 401);
+  EXPECT_EQ(StatusOf(Ask("/", {{"Cookie", "assay_4000=0123456789abcdef0123456789abcdef"}})), 401);
+  EXPECT_EQ(StatusOf(Ask("/", {{"Authorization", "Bearer "}})), 401);
+}
+
+TEST_F(AccessTest, ALinkOpensOnceAndThenThereIsAnother) {
+  const std::string path = access_.StartPath();
+  const auto answer = access_.Check(Ask(path));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 303);
+  EXPECT_EQ(answer->headers.Find("Location"), "/");
+  const std::string cookie(answer->headers.Find("Set-Cookie").value_or(""));
+  EXPECT_THAT(cookie, HasSubstr("; Path=/; HttpOnly; SameSite=Strict"));
+  EXPECT_EQ(StatusOf(Ask("/", {{"Cookie", "a=b; " + cookie.substr(0, cookie.find(';'))}})), 200);
+  EXPECT_EQ(StatusOf(Ask(path)), 403);
+  EXPECT_THAT(links_, ElementsAre(access_.StartPath()));
+  EXPECT_EQ(StatusOf(Ask(links_.front())), 303);
+}
+
+TEST_F(AccessTest, WhoOnlyLooksAtALinkDoesNotUseItUp) {
+  EXPECT_EQ(StatusOf(Ask(access_.StartPath(), {}, "HEAD")), 405);
+  EXPECT_EQ(StatusOf(Ask(access_.StartPath())), 303);
+}
+
+TEST_F(AccessTest, ALinkThatAnotherSiteHasLeadsInByAPageOfOurs) {
+  const auto answer = access_.Check(
+      Ask(access_.StartPath(),
+          {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}}));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_TRUE(answer->headers.Has("Set-Cookie"));
+}
+
+TEST_F(AccessTest, GuessesOfLinksAreRefused) {
+  const std::string path = access_.StartPath();
+  for (const std::string& guess : {std::string("/start/"), std::string("/start"), path + "0", path.substr(0, 20),
+                                   std::string("/start/../") + path}) {
+    EXPECT_GE(StatusOf(Ask(guess)), 401) << guess;
+  }
+  EXPECT_TRUE(links_.empty());
+}
+
+TEST_F(AccessTest, NothingButGetAndHead) {
+  const std::string cookie = Cookie();
+  for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "PROPFIND"}) {
+    const auto answer = access_.Check(Ask("/", {{"Cookie", cookie}}, method));
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 405) << method;
+    EXPECT_EQ(answer->headers.Find("Allow"), "GET, HEAD");
+  }
+  EXPECT_EQ(StatusOf(Ask("/", {{"Cookie", cookie}}, "HEAD")), 200);
+}
+
+TEST_F(AccessTest, OnlyKnownNamesOfTheHost) {
+  const std::string cookie = Cookie();
+  const auto status = [&](const std::string& host) { return StatusOf(Ask("/", {{"Cookie", cookie}, {"Host", host}})); };
+  for (const char* host : {"127.0.0.1:4000", "localhost:4000", "LocalHost:4000", "[::1]:4000"}) {
+    EXPECT_EQ(status(host), 200) << host;
+  }
+  for (const char* host :
+       {"evil.example:4000", "localhost", "localhost:4001", "localhost:4000.evil.example", "localhost.:4000",
+        "evil@localhost:4000", "127.0.0.1:4000, evil", "", ":4000", "2130706433:4000", "127.1:4000"}) {
+    EXPECT_EQ(status(host), 403) << host;
+  }
+}
+
+TEST_F(AccessTest, PagesOfOtherSitesGetNothing) {
+  const std::string cookie = Cookie();
+  const auto status = [&](const std::string& target, std::vector<http::Header> headers) {
+    headers.push_back({"Cookie", cookie});
+    return StatusOf(Ask(target, std::move(headers)));
+  };
+  EXPECT_EQ(status("/api/v1/subjects", {{"Sec-Fetch-Site", "same-origin"}}), 200);
+  EXPECT_EQ(status("/", {{"Sec-Fetch-Site", "none"}}), 200);
+  EXPECT_EQ(status("/api/v1/subjects", {{"Sec-Fetch-Site", "cross-site"}}), 403);
+  EXPECT_EQ(status("/assets/report.js", {{"Sec-Fetch-Site", "same-site"}}), 403);
+  const std::vector<http::Header> navigation = {
+      {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}};
+  EXPECT_EQ(status("/", navigation), 200);
+  EXPECT_EQ(status("/api/v1/subjects", navigation), 403);
+  EXPECT_EQ(
+      status("/", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "iframe"}}),
+      403);
+  EXPECT_EQ(status("/api/v1/subjects", {{"Origin", "http://evil.example"}}), 403);
+  EXPECT_EQ(status("/api/v1/subjects", {{"Origin", "null"}}), 403);
+  EXPECT_EQ(status("/api/v1/subjects", {{"Origin", "http://127.0.0.1:4000"}}), 200);
+}
+
+TEST_F(AccessTest, ATokenOfItsOwnOpensAsOftenAsOneLikesAndOutlivesTheServer) {
+  const std::string token = "0123456789abcdef0123456789abcdef";
+  Access access({.hosts = {"127.0.0.1"}, .token = token});
+  access.SetPort(kPort);
+  EXPECT_EQ(access.StartPath(), "/start/" + token);
+  std::string cookies[2];
+  for (std::string& cookie : cookies) {
+    const auto answer = access.Check(Ask(access.StartPath()));
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 303);
+    cookie = answer->headers.Find("Set-Cookie").value_or("");
+    cookie.resize(cookie.find(';'));
+    EXPECT_THAT(cookie, Not(HasSubstr(token)));
+  }
+  EXPECT_FALSE(access.Check(Ask("/", {{"Authorization", "Bearer " + token}})));
+  EXPECT_TRUE(access.Check(Ask("/", {{"Authorization", "Bearer " + token + "0"}})));
+  Access restarted({.hosts = {"127.0.0.1"}, .token = token});
+  restarted.SetPort(kPort);
+  EXPECT_FALSE(restarted.Check(Ask("/", {{"Cookie", cookies[1]}})));
+}
+
+}  // namespace
+}  // namespace assay::serve

@@ -1,0 +1,79 @@
+// What a store has, as the texts that pages ask for.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "experiment/point.h"
+#include "report/report_form.h"
+#include "samplestore/sample_store.h"
+#include "serve/model_versions.h"
+#include "serve/subject.h"
+
+namespace assay::serve {
+
+/// Follows a store: one that is replaced, locked, damaged, of a newer schema or away is a line for the reader, and is
+/// opened again until it can be read. Belongs to one thread.
+class Library {
+ public:
+  /// `spaces` must outlive the library.
+  Library(std::string store_url, std::span<const experiment::BoundSpace> spaces);
+
+  struct State {
+    std::string problem;   ///< why the store cannot be read; empty: it can
+    std::string contents;  ///< another text when there is something new in the store
+    bool operator==(const State&) const = default;
+  };
+  /// Looks whether something changed.
+  State Look();
+
+  /// Makes what a page asks for first, so that it is there when one does.
+  void Prepare();
+
+  /// {"subjects": [{"id", "title", "kind", "newest"}]}: spaces that were given, then experiments that the store has
+  /// measurements of, the last measured first.
+  Result<Text> Subjects();
+  /// ModelVersions::Since() of a subject, as the store is now.
+  Result<Text> Model(std::string_view subject, std::string_view base);
+  Result<Text> Report(std::string_view subject, report::Form form);
+  /// report::RunDetails().
+  Result<Text> Run(std::string_view uid);
+
+ private:
+  struct Shelf {
+    std::string id;
+    std::unique_ptr<Subject> subject;
+    ModelVersions versions;
+  };
+
+  /// The store, opened where it is not.
+  Result<samplestore::SampleStore*> Open();
+  /// Passes `status` on; after an error of the store it is opened anew.
+  Status Checked(Status status);
+  Result<nlohmann::json> ListSubjects();
+  Status Reread();
+  Status CheckNothingWasRemoved();
+  Result<Shelf*> Find(std::string_view subject);
+  Result<std::unique_ptr<Subject>> Make(std::string_view subject) const;
+
+  const std::string url_;
+  const std::span<const experiment::BoundSpace> spaces_;
+  std::unique_ptr<samplestore::SampleStore> store_;
+  std::string problem_;
+  int64_t generation_ = 0;  ///< how often what was read was thrown away
+  int64_t newest_ = 0;      ///< arrival
+  int64_t count_ = 0;
+  double counted_at_ = 0;
+  double counting_seconds_ = 0;
+  double opened_at_ = 0;
+  std::deque<Shelf> shelves_;  ///< of subjects that were asked for, the last one first
+};
+
+}  // namespace assay::serve

@@ -1,0 +1,81 @@
+#include "serve/live_thread.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/text.h"
+
+namespace assay::serve {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto kLivePause = std::chrono::milliseconds(150);
+constexpr auto kLivePauseAfterProblem = std::chrono::seconds(1);
+constexpr double kLongestLiveWaitSeconds = 2;
+/// Explorations give a sign of life every few seconds.
+constexpr double kSilentSeconds = 20;
+
+}  // namespace
+
+std::string LiveView::Take(const std::vector<samplestore::Progress>& rows, double now) {
+  json operations = json::array();
+  std::map<std::string, Heard> heard;
+  for (const samplestore::Progress& row : rows) {
+    const auto before = heard_.find(row.operation_uid);
+    const bool is_new = before == heard_.end() || before->second.version != row.version;
+    const Heard last = is_new ? Heard{.version = row.version, .at = now} : before->second;
+    heard[row.operation_uid] = last;
+    json state = json::parse(row.state, nullptr, /*allow_exceptions=*/false);
+    if (state.is_object()) {
+      operations.push_back(
+          {{"uid", row.operation_uid}, {"silent", now - last.at > kSilentSeconds}, {"state", std::move(state)}});
+    }
+  }
+  heard_ = std::move(heard);
+  return DumpJson({{"operations", std::move(operations)}});
+}
+
+LiveThread::LiveThread(std::string store_url, EventHub& hub)
+    : store_url_(std::move(store_url)), hub_(hub), thread_([this] { Run(); }) {}
+
+LiveThread::~LiveThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+Status LiveThread::Look() {
+  if (!store_) {
+    ASSAY_ASSIGN_OR_RETURN(store_, samplestore::OpenStore(store_url_, samplestore::StoreAccess::kReadOnly,
+                                                          {.longest_outage_seconds = kLongestLiveWaitSeconds,
+                                                           .longest_lock_seconds = kLongestLiveWaitSeconds}));
+  }
+  ASSAY_RETURN_IF_ERROR(store_->CheckSame());
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<samplestore::Progress> rows, store_->ListProgress());
+  hub_.Tell("live", view_.Take(rows, MonotonicSeconds()));
+  return Status::Ok();
+}
+
+void LiveThread::Run() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    lock.unlock();
+    const bool looked = Look().ok();
+    if (!looked) {
+      store_.reset();
+    }
+    lock.lock();
+    wake_.wait_for(lock,
+                   looked ? kLivePause : std::chrono::duration_cast<std::chrono::milliseconds>(kLivePauseAfterProblem),
+                   [this] { return stop_; });
+  }
+}
+
+}  // namespace assay::serve

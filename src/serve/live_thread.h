@@ -1,0 +1,52 @@
+// Follows what explorations write into the store while they go on.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "samplestore/sample_store.h"
+#include "serve/event_hub.h"
+
+namespace assay::serve {
+
+/// What is going on, as one JSON object for all that look on: {"operations": [{"uid", "silent", "state"}]}. `silent`:
+/// nothing was heard of it for longer than it is ever quiet. Not thread-safe.
+class LiveView {
+ public:
+  /// `now` in seconds.
+  std::string Take(const std::vector<samplestore::Progress>& rows, double now);
+
+ private:
+  struct Heard {
+    int64_t version = 0;
+    double at = 0;
+  };
+  std::map<std::string, Heard> heard_;  ///< by operation
+};
+
+/// Reads the store over a connection of its own, so that a step is seen at once whatever else is read, and tells `hub`
+/// of it as event "live". Problems of the store are told by who reads its measurements.
+class LiveThread {
+ public:
+  LiveThread(std::string store_url, EventHub& hub);
+  ~LiveThread();
+
+ private:
+  void Run();
+  Status Look();
+
+  const std::string store_url_;
+  EventHub& hub_;
+  LiveView view_;
+  std::unique_ptr<samplestore::SampleStore> store_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;   ///< guarded by mutex_
+  std::thread thread_;  ///< last: begins when all else stands
+};
+
+}  // namespace assay::serve

@@ -1,0 +1,156 @@
+#include "serve/page_server.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
+#include <optional>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "http/server.h"
+#include "serve/access.h"
+#include "serve/event_hub.h"
+#include "serve/library.h"
+#include "serve/live_thread.h"
+#include "serve/reader_thread.h"
+#include "serve/routes.h"
+
+namespace assay::serve {
+namespace {
+
+constexpr size_t kShortestToken = 32;
+constexpr int kLoops = 2;
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// As a Host header has it.
+std::string HostName(const std::string& host) {
+  return host.find(':') == std::string::npos ? Lower(host) : "[" + Lower(host) + "]";
+}
+
+std::string MachineName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, HOST_NAME_MAX) == 0 ? name : "localhost";
+}
+
+bool IsEveryAddress(const std::string& host) {
+  return host == "0.0.0.0" || host == "::";
+}
+
+std::vector<std::string> NamesOf(const PageServerOptions& options) {
+  std::vector<std::string> names = {HostName(options.host)};
+  if (IsEveryAddress(options.host)) {
+    names.push_back(HostName(MachineName()));
+  }
+  if (IsLoopback(options.host)) {
+    names.insert(names.end(), {"localhost", "127.0.0.1", "[::1]"});
+  }
+  for (const std::string& name : options.names) {
+    names.push_back(HostName(name));
+  }
+  return names;
+}
+
+Result<std::string> ReadToken(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const std::string token(Trim(text));
+  struct stat status = {};
+  constexpr unsigned kOthers = 0077;
+  if (::stat(path.c_str(), &status) == 0 && (status.st_mode & kOthers) != 0) {
+    return Status::InvalidArgument(
+        fmt::format("token file {} can be read by others: chmod 600 {} makes it yours", path, path));
+  }
+  const bool is_plain =
+      token.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") == std::string::npos;
+  if (token.size() < kShortestToken || !is_plain) {
+    return Status::InvalidArgument(
+        fmt::format("token file {} needs one word of at least {} letters, digits, '-' and '_': openssl rand -hex 16 "
+                    "makes one",
+                    path, kShortestToken));
+  }
+  return token;
+}
+
+/// That it is there and is one: later problems are told on the page.
+Status CheckStore(const std::string& url) {
+  return samplestore::OpenStore(url, samplestore::StoreAccess::kReadOnly).status();
+}
+
+}  // namespace
+
+struct PageServer::State {
+  State(PageServerOptions given, AccessOptions access_options)
+      : options(std::move(given)),
+        access(WithNextLink(std::move(access_options))),
+        library(options.store_url, options.spaces),
+        reader(std::in_place, library, hub),
+        live(std::in_place, options.store_url, hub),
+        routes(access, hub, *reader) {}
+  ~State() {
+    hub.Close();
+    server.reset();  // first: its loops ask the reader
+  }
+
+  AccessOptions WithNextLink(AccessOptions given) {
+    given.on_next_link = [this](const std::string& path) {
+      if (options.on_next_link) {
+        options.on_next_link(LinkTo(path));
+      }
+    };
+    return given;
+  }
+  std::string LinkTo(const std::string& path) const {
+    return IsEveryAddress(options.host) ? fmt::format("http://{}:{}{}", MachineName(), server->port(), path)
+                                        : server->url() + path;
+  }
+
+  const PageServerOptions options;
+  Access access;
+  EventHub hub;
+  Library library;
+  std::optional<ReaderThread> reader;
+  std::optional<LiveThread> live;
+  Routes routes;
+  std::unique_ptr<http::Server> server;
+};
+
+PageServer::PageServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PageServer::~PageServer() = default;
+
+Result<std::unique_ptr<PageServer>> PageServer::Start(PageServerOptions options) {
+  AccessOptions access{.hosts = NamesOf(options)};
+  if (!options.token_file.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(access.token, ReadToken(options.token_file));
+  } else if (!IsLoopback(options.host)) {
+    return Status::InvalidArgument(fmt::format(
+        "--host {} can be reached by others: add --token-file FILE, whose token opens the page", options.host));
+  }
+  ASSAY_RETURN_IF_ERROR(CheckStore(options.store_url));
+  http::ServerOptions server;
+  server.host = options.host;
+  server.port = options.port;
+  server.threads = kLoops;
+  auto state = std::make_unique<State>(std::move(options), std::move(access));
+  const auto handler = [state = state.get()](const http::RequestHead& head, std::string_view) {
+    return state->routes.Answer(head);
+  };
+  constexpr size_t kMostBodyBytes = 0;
+  ASSAY_ASSIGN_OR_RETURN(state->server, http::Server::Start(server, http::WholeBody(handler, kMostBodyBytes)));
+  state->access.SetPort(state->server->port());
+  return std::unique_ptr<PageServer>(new PageServer(std::move(state)));
+}
+
+const std::string& PageServer::url() const {
+  return state_->server->url();
+}
+
+std::string PageServer::StartLink() const {
+  return state_->LinkTo(state_->access.StartPath());
+}
+
+}  // namespace assay::serve

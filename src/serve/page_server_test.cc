@@ -1,0 +1,141 @@
+#include "serve/page_server.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "http/client.h"
+#include "report/testing/synthetic.h"
+#include "samplestore/sample_store.h"
+
+namespace assay::serve {
+namespace {
+
+using nlohmann::json;
+using report::testing::DemoSpace;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class PageServerTest : public ::testing::Test {
+ protected:
+  PageServerTest() : path_(folder_.path() + "/runs.db") {
+    auto store = samplestore::OpenStore(path_);
+    EXPECT_TRUE((*store)->AppendNew(DemoSpace()).ok());
+  }
+  void SetUp() override {
+    auto server = PageServer::Start({.store_url = path_});
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = *std::move(server);
+    const http::Response start = Get(server_->StartLink());
+    ASSERT_EQ(start.status, 303);
+    cookie_ = start.headers.Find("Set-Cookie").value();
+    cookie_.resize(cookie_.find(';'));
+  }
+  http::Response Get(const std::string& url, const std::string& method = "GET") {
+    http::Request request{.method = method, .url = url.starts_with("/") ? server_->url() + url : url};
+    if (!cookie_.empty()) {
+      request.headers.Add("Cookie", cookie_);
+    }
+    Result<http::Response> response = client_.Fetch(std::move(request));
+    EXPECT_TRUE(response.ok()) << response.status().message();
+    return response.ok() ? *std::move(response) : http::Response();
+  }
+  Status StartStatus(PageServerOptions options) {
+    options.store_url = path_;
+    return PageServer::Start(std::move(options)).status();
+  }
+
+  TemporaryDirectory folder_ = TemporaryDirectory::Create("serve").value();
+  const std::string path_;
+  std::unique_ptr<PageServer> server_;
+  std::string cookie_;
+  http::Client client_;
+};
+
+TEST_F(PageServerTest, ServesThePageAndWhatItIsMadeOf) {
+  const http::Response page = Get("/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, HasSubstr("data-api=\"/api/v1/\""));
+  const http::Response script = Get("/assets/report.js");
+  EXPECT_GT(script.body.size(), 100'000);
+  http::Request again{.url = server_->url() + "/assets/report.js"};
+  again.headers.Add("Cookie", cookie_);
+  again.headers.Add("If-None-Match", script.headers.Find("ETag").value());
+  EXPECT_EQ(client_.Fetch(std::move(again))->status, 304);
+  EXPECT_THAT(Get("/assets/report.css").headers.Find("Content-Type").value(), StartsWith("text/css"));
+  EXPECT_EQ(Get("/", "HEAD").status, 200);
+}
+
+TEST_F(PageServerTest, EveryAnswerIsStrict) {
+  const std::string subject = DemoSpace()[0].experiment;
+  for (const std::string& path :
+       {std::string("/"), std::string("/nowhere"), std::string("/api/v1/subjects"),
+        "/api/v1/subjects/" + subject + "/model", std::string("/api/v1/runs/none"), std::string("/assets/report.js")}) {
+    const http::Response response = Get(path);
+    const std::string policy(response.headers.Find("Content-Security-Policy").value_or(""));
+    EXPECT_THAT(policy, StartsWith("default-src 'none'; script-src 'self'; style-src 'self'")) << path;
+    EXPECT_THAT(policy, HasSubstr("require-trusted-types-for 'script'")) << path;
+    EXPECT_THAT(policy, Not(HasSubstr("unsafe"))) << path;
+    EXPECT_EQ(response.headers.Find("X-Content-Type-Options"), "nosniff") << path;
+    EXPECT_FALSE(response.headers.Has("Access-Control-Allow-Origin")) << path;
+  }
+}
+
+TEST_F(PageServerTest, AnswersWhatThePageAsksFor) {
+  const json subjects = json::parse(Get("/api/v1/subjects").body).at("subjects");
+  ASSERT_FALSE(subjects.empty());
+  const std::string base = "/api/v1/subjects/" + std::string(subjects[0].at("id"));
+  const json model = json::parse(Get(base + "/model").body);
+  EXPECT_EQ(model.at("parts").at("format"), "assay report");
+  const json same = json::parse(Get(base + "/model/since/" + std::string(model.at("version"))).body);
+  EXPECT_EQ(same.at("parts"), json::object());
+  const std::string uid = model.at("parts").at("runs").at("uid").at(0);
+  EXPECT_EQ(json::parse(Get("/api/v1/runs/" + uid).body).at("uid"), uid);
+  EXPECT_THAT(Get(base + "/report.csv").body, StartsWith("configuration,"));
+  EXPECT_THAT(Get(base + "/report.parquet").body, EndsWith("PAR1"));
+  for (const std::string& path : {base + "/report.html", base, base + "/model/x", base + "/model/since",
+                                  std::string("/api/v1/"), std::string("/api/v1/runs/a/b"), std::string("/api")}) {
+    EXPECT_EQ(Get(path).status, 404) << path;
+  }
+}
+
+TEST_F(PageServerTest, StrangersAreToldWhatToDo) {
+  cookie_.clear();
+  const http::Response page = Get("/");
+  EXPECT_EQ(page.status, 401);
+  EXPECT_THAT(page.body, HasSubstr("open the link"));
+  EXPECT_EQ(Get("/assets/report.js").status, 401);
+  EXPECT_EQ(Get("/api/v1/events").status, 401);
+}
+
+TEST_F(PageServerTest, AHostThatOthersReachNeedsAToken) {
+  EXPECT_THAT(StartStatus({.host = "0.0.0.0"}).message(), HasSubstr("add --token-file"));
+  const std::string file = folder_.path() + "/token";
+  ASSERT_TRUE(WriteFileAtomically(file, "short\n").ok());
+  ::chmod(file.c_str(), 0600);
+  EXPECT_THAT(StartStatus({.token_file = file}).message(), HasSubstr("at least 32"));
+  ASSERT_TRUE(WriteFileAtomically(file, std::string(32, 'a') + "\n").ok());
+  ::chmod(file.c_str(), 0644);
+  EXPECT_THAT(StartStatus({.token_file = file}).message(), HasSubstr("can be read by others"));
+  ::chmod(file.c_str(), 0600);
+  EXPECT_TRUE(StartStatus({.token_file = file}).ok());
+  EXPECT_EQ(StartStatus({.token_file = folder_.path() + "/none"}).code(), ErrorCode::kNotFound);
+}
+
+TEST_F(PageServerTest, APortInUseIsALine) {
+  const int port = std::stoi(server_->url().substr(server_->url().rfind(':') + 1));
+  const std::string message(StartStatus({.port = port}).message());
+  EXPECT_THAT(message, HasSubstr(std::to_string(port)));
+  EXPECT_THAT(message, HasSubstr("in use"));
+}
+
+TEST_F(PageServerTest, AStoreThatIsNoneIsALine) {
+  EXPECT_EQ(PageServer::Start({.store_url = folder_.path() + "/none.db"}).status().code(), ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace assay::serve

@@ -1,0 +1,96 @@
+#include "serve/reader_thread.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/json.h"
+#include "base/text.h"
+
+namespace assay::serve {
+namespace {
+
+constexpr double kLookSeconds = 0.25;
+constexpr double kBeatSeconds = 15;
+/// Who has to wait longer than for so many others is told to come again.
+constexpr size_t kMostAsked = 500;
+
+std::string TextEvent(const std::string& text) {
+  return DumpJson({{"text", text}});
+}
+
+}  // namespace
+
+ReaderThread::ReaderThread(Library& library, EventHub& hub)
+    : library_(library), hub_(hub), thread_([this] { Run(); }) {}
+
+ReaderThread::~ReaderThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+http::ServerResponse ReaderThread::Ask(Question question) {
+  auto deferred = std::make_shared<http::DeferredResponse>();
+  {
+    const std::lock_guard lock(mutex_);
+    if (asked_.size() >= kMostAsked) {
+      return http::TextResponse(503, "too many ask at once: try again");
+    }
+    asked_.push_back({.question = std::move(question), .response = deferred});
+  }
+  wake_.notify_all();
+  http::ServerResponse response;
+  response.deferred = std::move(deferred);
+  return response;
+}
+
+void ReaderThread::Look() {
+  const Library::State state = library_.Look();
+  hub_.Tell("problem", TextEvent(state.problem));
+  hub_.Tell("store", TextEvent(state.contents));
+}
+
+void ReaderThread::Answer(const Asked& asked) {
+  asked.response->Set(asked.question(library_));
+}
+
+void ReaderThread::Run() {
+  library_.Prepare();
+  double look_at = 0;
+  double beat_at = MonotonicSeconds() + kBeatSeconds;
+  while (true) {
+    std::optional<Asked> next;
+    {
+      std::unique_lock lock(mutex_);
+      const auto wait = std::chrono::duration<double>(std::max(0.0, look_at - MonotonicSeconds()));
+      wake_.wait_for(lock, wait, [this] { return stop_ || !asked_.empty(); });
+      if (stop_) {
+        return;
+      }
+      if (!asked_.empty()) {
+        next = std::move(asked_.front());
+        asked_.pop_front();
+      }
+    }
+    if (next) {
+      Answer(*next);
+    }
+    const double now = MonotonicSeconds();
+    if (now >= look_at) {
+      Look();
+      look_at = MonotonicSeconds() + kLookSeconds;
+    }
+    if (now >= beat_at) {
+      hub_.Beat();
+      beat_at = now + kBeatSeconds;
+    }
+  }
+}
+
+}  // namespace assay::serve

@@ -1,0 +1,48 @@
+// The one thread that reads a store for all who ask: neither they nor the loops of the server wait for one another.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "http/server_response.h"
+#include "serve/event_hub.h"
+#include "serve/library.h"
+
+namespace assay::serve {
+
+class ReaderThread {
+ public:
+  using Question = std::function<http::ServerResponse(Library&)>;
+
+  /// Looks at the store a few times a second and tells `hub` of what changed: events "store" and "problem". Both must
+  /// outlive it.
+  ReaderThread(Library& library, EventHub& hub);
+  ~ReaderThread();
+
+  /// A response that comes once the thread got to `question`.
+  http::ServerResponse Ask(Question question);
+
+ private:
+  struct Asked {
+    Question question;
+    std::shared_ptr<http::DeferredResponse> response;
+  };
+
+  void Run();
+  void Look();
+  void Answer(const Asked& asked);
+
+  Library& library_;
+  EventHub& hub_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Asked> asked_;  ///< guarded by mutex_
+  bool stop_ = false;        ///< guarded by mutex_
+  std::thread thread_;       ///< last: begins when all else stands
+};
+
+}  // namespace assay::serve

@@ -1,0 +1,60 @@
+"""`assay serve` for tests: a store of made-up measurements, and the program that serves it."""
+
+import http.client
+import os
+import pathlib
+import re
+import subprocess
+import urllib.parse
+
+BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
+
+
+def fill(store, measurements):
+    """Puts a file of measurements, as JSON lines, into a store."""
+    subprocess.run(
+        [BIN_DIR / "assay", "store", "import", measurements, "--store", store], check=True, capture_output=True
+    )
+
+
+class Served:
+    """A running server; `link` opens it once."""
+
+    def __init__(self, store, *arguments):
+        self.store = pathlib.Path(store)
+        self.attach([BIN_DIR / "assay", "serve", "--store", store, "--port", "0", *arguments])
+
+    def attach(self, command, **options):
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
+        self.url = self.line().split(" at ")[1]
+        self.link = re.search(r"http://\S+", self.line())[0]
+        self.port = urllib.parse.urlsplit(self.url).port
+
+    def line(self):
+        return self.process.stderr.readline().strip()
+
+    def next_link(self):
+        """The one that is printed when a link was used."""
+        return re.fullmatch(r"another browser: (http://\S+)", self.line())[1]
+
+    def ask(self, path, method="GET", host=None, **headers):
+        """Status, headers and body, without a browser's manners."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.putrequest(method, path, skip_host=True)
+        connection.putheader("Host", host or f"127.0.0.1:{self.port}")
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response.status, response.headers, body.decode()
+
+    def cookie(self):
+        """Uses up the link."""
+        _, headers, _ = self.ask(urllib.parse.urlsplit(self.link).path)
+        return headers["Set-Cookie"].partition(";")[0]
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(timeout=20) == 0, self.process.stderr.read()

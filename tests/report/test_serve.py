@@ -1,0 +1,290 @@
+"""`assay serve`: the page over a store, in Debian's Chromium and without manners."""
+
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+from page_server import BIN_DIR, Served, fill
+
+VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
+
+
+@pytest.fixture
+def serve(samples, tmp_path):
+    """Serves samples by name, each from a store of its own."""
+    running = []
+
+    def start(name, *arguments):
+        store = tmp_path / f"{name}.db"
+        fill(store, samples / f"{name}.jsonl")
+        running.append(Served(store, *arguments))
+        return running[-1]
+
+    yield start
+    for served in running:
+        if served.process.poll() is None:
+            served.stop()
+
+
+def notice(reader):
+    return reader.page.get_by_role("alert")
+
+
+def forgive(reader, *words):
+    """What a browser has to say of a server that has gone, or cannot answer."""
+    reader.messages[:] = [text for text in reader.messages if not any(word in text for word in words)]
+
+
+# The page
+
+
+@pytest.mark.parametrize("name", ["vit", "mixed", "hostile", "two_hosts"])
+def test_every_view_stands_and_no_name_becomes_markup(serve, read, name):
+    reader = read(serve(name).link)
+    for view in VIEWS:
+        reader.go(view)
+        reader.see_all()
+        assert reader.page.locator("nav [aria-current=page]").inner_text().lower() == view
+        assert len(reader.text("#body").strip()) > 20, view
+        assert reader.count("#app img, #app script, #app b") == 0
+        assert reader.page.title() != "owned"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing(serve, read, view):
+    reader = read(serve("vit").link)
+    reader.go(view)
+    reader.see_all()
+    found = reader.axe()
+    assert found == [], json.dumps(found, indent=1)
+
+
+def test_the_page_says_what_the_file_says(serve, read, samples):
+    served, file = read(serve("vit").link), read((samples / "vit.html").as_uri())
+    for reader in [served, file]:
+        reader.go("explore?f.a_plugin=gemini&f.a_batch_size=8")
+    assert served.rows() == file.rows() == 6
+    assert served.text("section.table tbody") == file.text("section.table tbody")
+    for reader in [served, file]:
+        reader.go("compare?by=a_plugin&a=torch_ddp&b=low_level_zero")
+    assert served.text("#body") == file.text("#body")
+
+
+def test_a_run_that_a_file_leaves_out_is_fetched(serve, read):
+    served = serve("ten_thousand")
+    reader = read(served.link)
+    uid = reader.page.evaluate("fetch('/api/v1/subjects').then((r) => r.json())")["subjects"][0]["id"]
+    model = reader.page.evaluate(f"fetch('/api/v1/subjects/{uid}/model').then((r) => r.json())")["parts"]
+    assert model["runs"]["detailed"] == 1 and "newest 5,000 measurements of" in model["description"]
+    valid = [uid for uid, outcome in zip(model["runs"]["uid"], model["runs"]["outcome"]) if outcome == "valid"]
+    reader.go(f"run?run={valid[-1]}")
+    values = reader.page.get_by_role("region", name="Values", exact=True)
+    values.wait_for()
+    assert "real_tokens_per_second" in values.inner_text()
+
+
+def test_a_phone_is_wide_enough_and_the_dark_is_dark(serve, read):
+    reader = read(serve("vit").link, width=390, dark=True)
+    for view in VIEWS:
+        reader.go(view)
+        reader.see_all()
+        assert reader.page.evaluate("document.documentElement.scrollWidth") <= 390, view
+    assert "rgb(17, 21, 26)" in reader.page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_what_is_shown_is_saved(serve, read):
+    reader = read(serve("mixed").link)
+    with reader.page.expect_download() as download:
+        reader.page.get_by_role("link", name="csv").click()
+    assert download.value.suggested_filename == "report.csv"
+    assert open(download.value.path()).read().startswith("configuration,state,")
+
+
+# What changes
+
+
+def test_new_measurements_show_by_themselves_and_leave_the_reader_where_they_are(serve, read, samples):
+    served = serve("one")
+    reader = read(served.link)
+    reader.go("explore?q=256")
+    reader.page.get_by_role("searchbox").focus()
+    assert reader.rows() == 0
+    fill(served.store, samples / "demo.jsonl")
+    reader.page.locator("section.table [role=status]").get_by_text("2 of 4").wait_for()
+    reader.settle()
+    assert reader.address == "#explore?q=256"
+    assert reader.page.evaluate("document.activeElement.type") == "search"
+
+
+def test_an_empty_store_says_so_until_something_is_measured(serve, read, samples, tmp_path):
+    served = serve("none")
+    reader = read(served.link)
+    assert "Nothing has been measured yet" in reader.text()
+    fill(served.store, samples / "demo.jsonl")
+    reader.page.locator("nav").wait_for()
+    reader.settle()
+    assert "Fastest" in reader.text()
+
+
+def test_what_is_shown_is_a_choice(serve, read, samples):
+    served = serve("vit")
+    fill(served.store, samples / "demo.jsonl")
+    reader = read(served.link)
+    shown = reader.page.get_by_label("shown")
+    for option in shown.locator("option").all():
+        shown.select_option(option.get_attribute("value"))
+        reader.page.get_by_role("heading", level=1, name=option.get_attribute("value")).wait_for()
+        reader.settle()
+    assert "subject=" in reader.address
+
+
+def test_a_space_shows_what_is_missing(serve, read):
+    reader = read(serve("none", "share/demo/space.yaml").link)
+    assert "not measured" in reader.text(".states")
+
+
+def test_a_store_that_goes_away_is_a_notice_and_no_empty_page(serve, read):
+    served = serve("mixed")
+    reader = read(served.link)
+    shutil.move(served.store, served.store.with_suffix(".away"))
+    notice(reader).get_by_text("is not there").wait_for()
+    assert "Fastest" in reader.text("#body")
+    shutil.move(served.store.with_suffix(".away"), served.store)
+    notice(reader).wait_for(state="hidden")
+    forgive(reader, "503")
+
+
+def test_a_replaced_store_is_read_anew(serve, read, samples, tmp_path):
+    served = serve("mixed")
+    reader = read(served.link)
+    other = tmp_path / "other.db"
+    fill(other, samples / "one.jsonl")
+    for end in ["-wal", "-shm"]:
+        served.store.with_name(served.store.name + end).unlink(missing_ok=True)
+    shutil.move(other, served.store)
+    reader.page.wait_for_function("() => /1 valid/.test(document.querySelector('.states').innerText)")
+    forgive(reader, "503")
+
+
+def test_a_locked_store_is_a_notice(serve, read):
+    served = serve("mixed")
+    reader = read(served.link)
+    reader.page.close()
+    served.stop()
+    other = sqlite3.connect(served.store, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    done = subprocess.run(
+        [BIN_DIR / "assay", "serve", "--store", served.store, "--port", "0"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and "is locked by another program" in done.stderr
+    assert done.stderr.count("\n") == 1
+    other.close()
+
+
+def test_a_newer_and_a_damaged_store_are_notices(serve, read):
+    for name, harm, words in [
+        (
+            "one",
+            lambda store: sqlite3.connect(store).executescript("UPDATE store_schema SET version = 99"),
+            "newer version",
+        ),
+        ("mixed", lambda store: store.write_bytes(b"x" * 1000), "store"),
+    ]:
+        served = serve(name)
+        reader = read(served.link)
+        harm(served.store)
+        notice(reader).get_by_text(words).wait_for()
+        assert "\n" not in notice(reader).inner_text()
+        assert len(reader.text("#body")) > 50
+        forgive(reader, "503")
+
+
+def test_a_server_that_ended_is_a_notice(serve, read):
+    served = serve("mixed")
+    reader = read(served.link)
+    served.stop()
+    notice(reader).get_by_text("The server does not answer").wait_for()
+    assert "Fastest" in reader.text("#body")
+    forgive(reader, "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
+
+
+# Who may ask for what
+
+
+def test_strangers_get_nothing(serve):
+    served = serve("one")
+    for path in [
+        "/",
+        "/assets/report.js",
+        "/api/v1/subjects",
+        "/api/v1/events",
+        "/../../etc/passwd",
+        "/start/" + "0" * 32,
+    ]:
+        status, headers, body = served.ask(path)
+        assert status in [401, 403], path
+        assert "Access-Control-Allow-Origin" not in headers
+        assert body.count("\n") == 1
+
+
+def test_a_link_opens_once(serve, read):
+    served = serve("one")
+    reader = read(served.link)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", reader.page.url.partition("#")[0])
+    assert reader.page.evaluate("document.cookie") == "", "scripts do not see the session"
+    status, _, _ = served.ask(served.link.removeprefix(served.url))
+    assert status == 403
+    another = served.next_link()
+    assert another != served.link
+    assert served.ask(another.removeprefix(served.url))[0] == 303
+
+
+def test_other_names_methods_and_sites_are_refused(serve):
+    served = serve("one")
+    cookie = served.cookie()
+    assert served.ask("/", Cookie=cookie)[0] == 200
+    for host in ["evil.example", f"evil.example:{served.port}", "127.0.0.1:1", f"127.0.0.1.nip.io:{served.port}"]:
+        assert served.ask("/", host=host, Cookie=cookie)[0] == 403, host
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"]:
+        status, headers, _ = served.ask("/api/v1/subjects", method=method, Cookie=cookie)
+        assert (status, headers["Allow"]) == (405, "GET, HEAD"), method
+    assert served.ask("/api/v1/subjects", Cookie=cookie, Sec_Fetch_Site="cross-site")[0] == 403
+    assert served.ask("/api/v1/subjects", Cookie=cookie, Origin="http://evil.example")[0] == 403
+
+
+def test_another_page_reads_nothing_even_with_the_cookie(serve, browser):
+    """A page of another origin in the same browser, as of another port of this machine."""
+    first, second = serve("one"), serve("mixed")
+    context = browser.new_context()
+    page = context.new_page()
+    for served in [first, second]:
+        page.goto(served.link)
+    answer = page.evaluate(
+        "(url) => fetch(url, {credentials: 'include', mode: 'no-cors'}).then((r) => r.type, () => 'refused')",
+        f"{first.url}/api/v1/subjects",
+    )
+    assert answer == "refused"
+    context.close()
+
+
+def test_mistakes_are_one_line(samples, tmp_path):
+    store = tmp_path / "a.db"
+    fill(store, samples / "one.jsonl")
+    served = Served(store)
+    for arguments, words in [
+        (["--port", str(served.port)], "in use"),
+        (["--port", "0", "--host", "0.0.0.0"], "--token-file"),
+        (["--port", "0", "--token-file", tmp_path / "none"], "none"),
+        (["--port", "0", "--store", tmp_path / "none.db"], "there is no store"),
+        (["--port", "0", tmp_path / "none.yaml"], "none.yaml"),
+    ]:
+        done = subprocess.run(
+            [BIN_DIR / "assay", "serve", "--store", store, *arguments], capture_output=True, text=True
+        )
+        assert done.returncode in [1, 2] and words in done.stderr, done.stderr
+        assert done.stderr.count("\n") == 1
+    served.stop()
