@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from page_server import BIN_DIR, Served
@@ -104,13 +105,13 @@ def explore(tmp_path):
 
 def serve_when_there(exploration):
     """A server in a process of its own, once there is a store to serve."""
-    for _ in range(500):
-        if exploration.store.exists():
-            done = subprocess.run([BIN_DIR / "assay", "operations", "--store", exploration.store], capture_output=True)
-            if done.returncode == 0 and b"explore" in done.stdout:
-                served = Served(exploration.store)
-                exploration.servers.append(served.process)
-                return served
+    for _ in range(600):
+        done = subprocess.run([BIN_DIR / "assay", "operations", "--store", exploration.store], capture_output=True)
+        if done.returncode == 0 and b"explore" in done.stdout:
+            served = Served(exploration.store)
+            exploration.servers.append(served.process)
+            return served
+        time.sleep(0.05)
     raise AssertionError("the exploration makes no store")
 
 

@@ -83,7 +83,7 @@ def test_a_run_that_a_file_leaves_out_is_fetched(serve, read):
     reader.go(f"run?run={valid[-1]}")
     values = reader.page.get_by_role("region", name="Values", exact=True)
     values.wait_for()
-    assert "real_tokens_per_second" in values.inner_text()
+    assert "images_per_second" in values.inner_text()
 
 
 def test_a_phone_is_wide_enough_and_the_dark_is_dark(serve, read):
