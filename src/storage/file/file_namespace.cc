@@ -63,6 +63,9 @@ std::string TargetOf(int folder, const std::string& name) {
 }
 
 bool HoldsFor(const WriteCondition& condition, int folder, const std::string& name) {
+  if (condition.kind == WriteCondition::Kind::kNone) {
+    return true;
+  }
   const auto status = Look(folder, name, Links::kSee);
   switch (condition.kind) {
     case WriteCondition::Kind::kNone:
@@ -170,7 +173,7 @@ Result<FileDescriptor> FileNamespace::MakeFolderOf(int root, const std::string& 
   return folder;
 }
 
-Result<FileNamespace::Outcome> FileNamespace::Publish(const StagedFile& staged, const std::string& key,
+Result<FileNamespace::Outcome> FileNamespace::Publish(StagedFile& staged, const std::string& key,
                                                       const WriteCondition& condition, bool durable) const {
   Changed changed;
   ASSAY_ASSIGN_OR_RETURN(Lock lock, Take());
@@ -185,7 +188,12 @@ Result<FileNamespace::Outcome> FileNamespace::Publish(const StagedFile& staged, 
   if (!HoldsFor(condition, folder.get(), target)) {
     return Outcome::kConditionFailed;
   }
-  const int error = GiveName(staged, folder.get(), target, condition.kind != WriteCondition::Kind::kAbsent);
+  const bool replace = condition.kind != WriteCondition::Kind::kAbsent;
+  int error = staged.is_named() ? GiveName(staged, folder.get(), target, replace) : staged.Link(folder.get(), target);
+  if (error == EEXIST && replace) {  // as a link never does
+    ASSAY_RETURN_IF_ERROR(staged.TakeName(root_, key));
+    error = GiveName(staged, folder.get(), target, replace);
+  }
   if (error == EEXIST) {
     return Outcome::kConditionFailed;
   }

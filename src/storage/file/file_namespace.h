@@ -39,7 +39,7 @@ class FileNamespace {
   /// is gone then. Makes the folders on the way; a file that stands where a folder must be moves aside, under its own
   /// key still. NotFound when there is no `staged`; InvalidArgument where a device, a pipe or a socket stands, which is
   /// left alone, and where a link to anything but a file stands on the way.
-  Result<Outcome> Publish(const StagedFile& staged, const std::string& key, const WriteCondition& condition,
+  Result<Outcome> Publish(StagedFile& staged, const std::string& key, const WriteCondition& condition,
                           bool durable) const;
 
   /// One status a key; folders that become empty go too. Fine for what does not exist.

@@ -20,6 +20,8 @@ namespace {
 
 // From this size on, space is reserved before bytes are written: a full disk is found at once.
 constexpr int64_t kReserveBytes = 1 << 20;
+// Up to this size a write is over so soon that nobody looks for it among the unfinished ones.
+constexpr int64_t kAtOnceBytes = 1 << 20;
 
 FileStoreOptions Settle(FileStoreOptions options) {
   while (options.root.size() > 1 && options.root.back() == '/') {
@@ -163,8 +165,11 @@ Result<ObjectInfo> FileStore::Write(const std::string& key, std::span<const Byte
 
 Result<ObjectInfo> FileStore::WriteWith(const std::string& key, std::span<const Bytes> buffers,
                                         const WriteOptions& options, int threads) const {
-  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, Stage(key, options));
-  ASSAY_RETURN_IF_ERROR(ReserveSpace(staged.fd(), TotalBytes(buffers), Uri(key)));
+  const int64_t bytes = TotalBytes(buffers);
+  ASSAY_RETURN_IF_ERROR(CheckStaging(key, options));
+  ASSAY_ASSIGN_OR_RETURN(StagedFile staged, bytes <= kAtOnceBytes ? StagedFile::CreateUnnamed(options_.root, key)
+                                                                  : StagedFile::Create(options_.root, key));
+  ASSAY_RETURN_IF_ERROR(ReserveSpace(staged.fd(), bytes, Uri(key)));
   const FileTransfer transfer = {
       .fd = staged.fd(), .uri = Uri(key), .threads = threads, .cancel = options.cancel, .progress = &options.progress};
   ASSAY_ASSIGN_OR_RETURN(const uint32_t crc, WriteBuffers(transfer, 0, buffers));
@@ -180,9 +185,13 @@ Result<ObjectInfo> FileStore::WriteWith(const std::string& key, std::span<const 
   return Finish(staged, key, checksum, options);
 }
 
-Result<StagedFile> FileStore::Stage(const std::string& key, const WriteOptions& options) const {
+Status FileStore::CheckStaging(const std::string& key, const WriteOptions& options) const {
   ASSAY_RETURN_IF_ERROR(CheckFileKey(key, Uri(key)));
-  ASSAY_RETURN_IF_ERROR(names_.CheckCondition(key, options.condition));
+  return names_.CheckCondition(key, options.condition);
+}
+
+Result<StagedFile> FileStore::Stage(const std::string& key, const WriteOptions& options) const {
+  ASSAY_RETURN_IF_ERROR(CheckStaging(key, options));
   return StagedFile::Create(options_.root, key);
 }
 
@@ -312,8 +321,7 @@ Result<ObjectInfo> FileStore::WriteInPlace(const std::string& key, int64_t size,
 
 Result<ObjectInfo> FileStore::WriteInPlaceAgain(const std::string& key, int64_t size, const std::string& id,
                                                 const WriteOptions& options, const Fill& fill) const {
-  ASSAY_RETURN_IF_ERROR(CheckFileKey(key, Uri(key)));
-  ASSAY_RETURN_IF_ERROR(names_.CheckCondition(key, options.condition));
+  ASSAY_RETURN_IF_ERROR(CheckStaging(key, options));
   ASSAY_ASSIGN_OR_RETURN(StagedFile staged, StagedFile::Reopen(options_.root, key, id));
   struct stat status;
   if (::fstat(staged.fd(), &status) != 0 || (status.st_size > size && ::ftruncate(staged.fd(), size) != 0)) {

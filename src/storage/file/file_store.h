@@ -91,6 +91,7 @@ class FileStore final : public ObjectStore {
                                    const WriteOptions& options, const Fill& fill) const;
   /// An upload for `key`, whose condition can be held to.
   Result<StagedFile> Stage(const std::string& key, const WriteOptions& options) const;
+  Status CheckStaging(const std::string& key, const WriteOptions& options) const;
   /// Records the attributes of a staged file that is written to its end, syncs and publishes it.
   Result<ObjectInfo> Finish(StagedFile& staged, const std::string& key, std::optional<Checksum> checksum,
                             const WriteOptions& options) const;

@@ -1,5 +1,6 @@
 #include "storage/file/file_store.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -157,9 +158,12 @@ TEST_F(FileStoreLinks, AWriteReplacesALinkToAFileAndNotTheFile) {
 
 TEST_F(FileStoreLinks, UnfinishedUploadsDoNotGoThroughThem) {
   std::filesystem::create_directory_symlink(outside(), root() + "/.assay");
-  const auto written = Put("key", "x");
+  const auto written = Put("key", std::string(2 << 20, 'x'));
   ASSERT_FALSE(written.ok());
   EXPECT_THAT(written.status().message(), HasSubstr(".assay is no folder or a symbolic link"));
+  ASSERT_TRUE(Put("small", "x").ok()) << "it has no name before its own";
+  EXPECT_FALSE(Put("small", "y").ok()) << "what replaces another has";
+  EXPECT_EQ(Get("small"), "x");
   {
     const FileStore other({root()});
   }
@@ -251,6 +255,23 @@ TEST_F(FileStoreTest, LeavesNoFoldersBehind) {
     const FileStore other({root()});
   }
   EXPECT_TRUE(std::filesystem::is_empty(root()));
+}
+
+TEST_F(FileStoreTest, ASmallWriteNeedsNoFolderOfUploads) {
+  if (!FileDescriptor(::open(root().c_str(), O_TMPFILE | O_RDWR, 0600)).valid()) {
+    GTEST_SKIP() << "this file system has no files without a name";
+  }
+  ASSERT_TRUE(Put("a/small", std::string(1 << 20, 'x')).ok());
+  EXPECT_FALSE(FileExists(root() + "/.assay"));
+  ASSERT_TRUE(Put("a/small", "y").ok());
+  EXPECT_EQ(Get("a/small"), "y");
+  EXPECT_THAT(*store_.ListUploads(""), IsEmpty());
+  WriteOptions absent;
+  absent.condition.kind = WriteCondition::Kind::kAbsent;
+  const Bytes content = AsBytes("z");
+  EXPECT_EQ(store_.Write("a/small", std::span(&content, 1), absent).status().code(), ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(Get("a/small"), "y");
+  EXPECT_THAT(Keys(), ElementsAre("a/small"));
 }
 
 TEST_F(FileStoreTest, SaysThatTheDiskIsFull) {

@@ -1,7 +1,9 @@
 // An object of a file store as memory: for copies that need no buffer between.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,7 +16,8 @@
 namespace assay::storage {
 
 /// A mapped range of a file, unmapped with its owner. What is mapped for reading is guarded (truncation_guard.h): pages
-/// that another program cuts off read as zeros.
+/// that another program cuts off read as zeros. Of small files that are to be read the bytes are copied: to map and
+/// unmap them takes longer.
 class FileMapping {
  public:
   enum class Access { kRead, kWrite };
@@ -22,7 +25,7 @@ class FileMapping {
   /// The first `bytes` of `fd`, which may be closed afterwards. `uri` is for the error.
   static Result<FileMapping> Make(int fd, int64_t bytes, Access access, const std::string& uri);
   FileMapping(FileMapping&& other) noexcept
-      : memory_(std::exchange(other.memory_, {})), guard_(std::move(other.guard_)) {}
+      : memory_(std::exchange(other.memory_, {})), guard_(std::move(other.guard_)), copy_(std::move(other.copy_)) {}
   FileMapping& operator=(FileMapping&&) = delete;
   ~FileMapping();
 
@@ -31,8 +34,11 @@ class FileMapping {
  private:
   explicit FileMapping(MutableBytes memory, std::optional<TruncationGuard> guard = std::nullopt)
       : memory_(memory), guard_(std::move(guard)) {}
+  static Result<FileMapping> Copy(int fd, int64_t bytes, const std::string& uri);
+
   MutableBytes memory_;
   std::optional<TruncationGuard> guard_;
+  std::unique_ptr<std::byte[]> copy_;  // null: mapped
 };
 
 /// One version of an object, mapped for reading. What is read is of that version when CheckUnchanged() says so

@@ -1,7 +1,9 @@
 #include "storage/file/staged_file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,6 +24,7 @@ constexpr std::string_view kKeySuffix = ".key";
 constexpr std::string_view kNotesSuffix = ".notes";
 
 constexpr const char* kUploads = "uploads";
+constexpr char kOwnDescriptors[] = "/proc/self/fd/";
 
 std::string KeyLinkOf(const std::string& name) {
   return name + std::string(kKeySuffix);
@@ -113,6 +116,31 @@ Result<StagedFile> StagedFile::Create(const std::string& root, const std::string
   return Open(root, key, RandomUid(), O_EXCL);
 }
 
+Result<StagedFile> StagedFile::CreateUnnamed(const std::string& root, const std::string& key) {
+  static const bool can_link = ::access(kOwnDescriptors, X_OK) == 0;
+  const FileDescriptor top = can_link ? OpenRoot(root) : FileDescriptor();
+  FileDescriptor fd;
+  if (top.valid()) {
+    fd.Reset(RetryOnSignal([&] { return ::openat(top.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666); }));
+  }
+  return fd.valid() ? Result<StagedFile>(StagedFile(std::move(fd), FileDescriptor(), "")) : Create(root, key);
+}
+
+int StagedFile::Link(int folder, const std::string& name) const {
+  const std::string own = kOwnDescriptors + std::to_string(fd_.get());
+  return ::linkat(AT_FDCWD, own.c_str(), folder, name.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+Status StagedFile::TakeName(const std::string& root, const std::string& key) {
+  const std::string name = RandomUid();
+  ASSAY_ASSIGN_OR_RETURN(folder_, MakeInStaging(root, [&](int made) {
+                           const bool linked = ::symlinkat(key.c_str(), made, KeyLinkOf(name).c_str()) == 0;
+                           return linked ? Link(made, name) : errno;
+                         }));
+  name_ = name;
+  return Status::Ok();
+}
+
 Result<StagedFile> StagedFile::Reopen(const std::string& root, const std::string& key, const std::string& id) {
   return Open(root, key, id, 0);
 }
@@ -141,7 +169,9 @@ StagedFile::~StagedFile() {
 void StagedFile::Discard() {
   if (fd_.valid()) {
     fd_.Reset();
-    RemoveBoth(folder_.get(), name_);
+    if (is_named()) {
+      RemoveBoth(folder_.get(), name_);
+    }
   }
 }
 

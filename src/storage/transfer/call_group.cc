@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <limits>
+#include <random>
 
 #include "base/text.h"
 
@@ -58,8 +60,18 @@ double DeadlineOf(const StoreOptions& options) {
   return options.deadline_seconds > 0 ? MonotonicSeconds() + options.deadline_seconds : 0;
 }
 
+namespace {
+
+/// One that no group had before: to ask the machine for each costs more than many a request.
+uint64_t NextSeed() {
+  static std::atomic<uint64_t> next = uint64_t{std::random_device()()} << 32;
+  return next.fetch_add(1);
+}
+
+}  // namespace
+
 CallGroup::CallGroup(const CallContext& context, Limits limits)
-    : context_(context), limits_(limits), random_(std::random_device()()) {
+    : context_(context), limits_(limits), random_(NextSeed()) {
   limits_.priority = std::min(limits_.priority, CallEngine::kSinglePriority);
   if (limits_.deadline == 0) {
     limits_.deadline = DeadlineOf(*context_.options);
