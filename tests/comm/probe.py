@@ -31,9 +31,10 @@ def environment(rank, size, port, **more):
     }
 
 
-def start(mode, backend, rank, size, port, **more):
+def start(mode, backend, rank, size, port, *, within=(), **more):
+    """`within`: a command that the probe runs under."""
     return subprocess.Popen(
-        [PROBE, mode, backend],
+        [*within, PROBE, mode, backend],
         env=environment(rank, size, port, **more),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -34,6 +34,14 @@ std::string describe(const Announcement& announcement) {
   return announcement.root < 0 ? text : fmt::format("{} from rank {}", text, announcement.root);
 }
 
+void check_same_run(const Announcement& own, const Announcement& other, int rank) {
+  if (own.run != other.run) {
+    throw CommError(fmt::format(
+        "where rank {} was, a rank of another run answers: rank {} has ended, and its port was given to that one", rank,
+        rank));
+  }
+}
+
 std::string describe_mismatch(std::string_view group, int a_rank, const Announcement& a, int b_rank,
                               const Announcement& b) {
   return fmt::format("the ranks do not call the same in collective {}{}{}: rank {} calls {}, rank {} calls {}",

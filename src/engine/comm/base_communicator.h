@@ -35,6 +35,8 @@ class BaseCommunicator : public Communicator {
   /// for themselves again. On the thread that calls them.
   void take_steps_of(const Call* call) { step_of_ = call; }
 
+  void give_up(const std::string& /*line*/) override {}
+
   /// This rank goes on no more: whoever waits for its messages shall see that none will come.
   virtual void close_connections() {}
 

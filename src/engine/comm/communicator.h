@@ -71,7 +71,7 @@ class Communicator {
   /// full[r * n, (r + 1) * n) = shard of rank r, n elements each. `shard` may be this rank's part of `full`.
   virtual WorkPtr all_gather(const at::Tensor& full, const at::Tensor& shard, std::string_view label) = 0;
   /// shard = this rank's part of the reduction of `full` over ranks. `full` is used as scratch: undefined afterwards.
-  /// `shard` may be this rank's part of `full`. 16-bit sums are made in float32 and rounded once.
+  /// `shard` may be this rank's part of `full`. 16-bit sums are made in float32 and rounded once, but for NCCL's.
   virtual WorkPtr reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOp op,
                                  std::string_view label) = 0;
   /// In place, the same bits on every rank. 16-bit sums as in reduce_scatter().
@@ -88,6 +88,10 @@ class Communicator {
   /// ranks of this group call it together, each with the members of the group that it shall be in. `name` ("data",
   /// "shard") stands in the errors of the new group, which must not outlive this one.
   virtual std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) = 0;
+
+  /// This rank cannot go on: the calls of all ranks of the job, those under way too, end with `line`, which names it
+  /// and says why. Of the group of all ranks. Safe beside calls of other threads. Over NCCL nobody is told.
+  virtual void give_up(const std::string& line) = 0;
 
   virtual std::vector<CollectiveStats> stats() const = 0;
   virtual void reset_stats() = 0;

@@ -57,8 +57,7 @@ std::unique_ptr<Communicator> connect_over_cpu(const RankEnvironment& environmen
     backend = choose(*hosts, environment.world_size);
   }
   if (backend == "gloo") {
-    return connect_gloo(make_gloo_job(rendezvous->store(), environment.rank, hosts, options, rendezvous),
-                        environment.rank, environment.world_size);
+    return connect_gloo(make_gloo_job(rendezvous, hosts, options), environment.rank, environment.world_size);
   }
   if (backend == "shm+gloo") {
     return connect_hierarchical(rendezvous, hosts, options);

@@ -6,11 +6,14 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
 
 #include "base/text.h"
 #include "engine/comm/gloo/gloo_communicator.h"
 #include "engine/comm/hierarchy/hierarchical_communicator.h"
+#include "engine/comm/host_map.h"
+#include "engine/comm/shm/shared_segment.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
 #include "engine/kernels/memory.h"
@@ -219,6 +222,60 @@ TEST(FailuresTest, OverGlooMessagesMayBeWaitedForInAnyOrder) {
     EXPECT_EQ(small.sum().item<float>(), 3);
     EXPECT_EQ(large.sum().item<float>(), 2 << 16);
   });
+}
+
+/// Rank 1 gives up while the others wait for it, with patience that no test has.
+void expect_told(const Group& group) {
+  const auto texts = messages(run_ranks_to_end(group, [](Communicator& rank) {
+    rank.barrier("start");
+    if (rank.rank() == 1) {
+      rank.give_up("rank 1 failed: its disk is full");
+    }
+    rank.all_reduce(at::zeros({1 << 16}, at::kFloat), ReduceOp::kSum, "blocks.3")->wait();
+  }));
+  EXPECT_THAT(texts, Each("rank 1 failed: its disk is full"));
+}
+
+TEST(FailuresTest, WhoGivesUpTellsTheOthersWhy) {
+  const CommOptions patient = {.deadline_seconds = 600, .arena_bytes = 16 << 20};
+  expect_told(make_thread_group(3, patient));
+  expect_told(make_gloo_thread_group(3, patient));
+  expect_told(make_hierarchical_thread_group({0, 0, 1, 1}, patient));
+}
+
+TEST(FailuresTest, ASegmentIsNotTakenForAnotherThatIsInItsPlace) {
+  const FileDescriptor segment = create_segment("assay-test", 4096);
+  const FileDescriptor other = create_segment("assay-test", 4096);
+  SegmentAddress address = address_of(segment);
+  EXPECT_TRUE(open_segment(address, "rank 2").valid());
+  address.fd = other.get();
+  try {
+    (void)open_segment(address, "rank 2");
+    ADD_FAILURE() << "the other segment was taken";
+  } catch (const CommError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 2 (process "), HasSubstr("has ended while the ranks met")));
+  }
+}
+
+TEST(FailuresTest, OverGlooARankOfAnotherRunIsNotMet) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  const auto hosts = std::make_shared<HostMap>(std::vector<HostIdentity>(2, {.local_world_size = 2}));
+  std::vector<std::string> texts(2);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      try {
+        const auto run = static_cast<uint64_t>(4711 + rank);
+        connect_gloo(make_gloo_job(store, rank, hosts, kOptions, run), rank, 2);
+      } catch (const CommError& error) {
+        texts[static_cast<size_t>(rank)] = error.what();
+      }
+    });
+  }
+  for (std::thread& rank : ranks) {
+    rank.join();
+  }
+  EXPECT_THAT(texts, Each(HasSubstr("a rank of another run answers")));
 }
 
 /// A rank that is gone before others make a group with it.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <random>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -31,6 +32,10 @@ std::chrono::milliseconds milliseconds(double seconds) {
 void silence_library() {
   FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
+
+/// What stands under a rank's key begins with one of these: what it gave, or how long the others waited for it in vain.
+constexpr char kHere = '+';
+constexpr char kGivenUp = '-';
 
 using TcpStore = c10::intrusive_ptr<c10d::TCPStore>;
 
@@ -74,6 +79,7 @@ Rendezvous::Rendezvous(const RankEnvironment& environment, const CommOptions& op
     agree("world size", std::to_string(environment.world_size), "WORLD_SIZE");
     agree("job", environment.job, "the job's id");
     register_rank();
+    agree_on_run();
   } catch (const c10::Error& error) {
     throw CommError(fmt::format("rank {} cannot use the meeting place {}: {}", environment.rank, place(),
                                 error.what_without_backtrace()));
@@ -137,44 +143,83 @@ void Rendezvous::register_rank() {
   }
 }
 
+void Rendezvous::agree_on_run() {
+  std::random_device random;
+  const uint64_t own = uint64_t{random()} << 32 | random();
+  run_ = std::stoull(store_->compareSet("run", "", std::to_string(own)));
+}
+
+/// Unless the others have given this rank up.
+void Rendezvous::put(const std::string& key, const std::string& value) {
+  const std::string given = kHere + value;
+  if (const std::string found = store_->compareSet(key, "", given); found != given) {
+    throw CommError(fmt::format("rank {} came to {} too late: the others had waited {} for it, and given up",
+                                environment_.rank, place(), found.substr(1)));
+  }
+  store_->set(key, given);  // compareSet() wakes nobody who waits for the key
+}
+
+/// Whoever still waits for them finds this mark.
+void Rendezvous::give_up_missing(const std::vector<std::string>& keys) {
+  const std::string mark = kGivenUp + FormatSeconds(start_seconds_);
+  for (const std::string& key : keys) {
+    if (store_->compareSet(key, "", mark) == mark) {
+      store_->set(key, mark);
+    }
+  }
+}
+
 std::vector<std::string> Rendezvous::exchange(std::string_view key, const std::string& own) {
   std::vector<std::string> keys;
   for (int rank = 0; rank < environment_.world_size; ++rank) {
     keys.push_back(fmt::format("{} of {}", key, rank));
   }
-  try {
-    store_->set(keys[static_cast<size_t>(environment_.rank)], own);
-    store_->wait(keys, milliseconds(start_seconds_));
-    std::vector<std::string> all;
-    for (const std::string& each : keys) {
-      all.push_back(store_->get_to_str(each));
-    }
-    return all;
-  } catch (const c10::Error& error) {
-    throw CommError(why_incomplete(keys, error));
-  }
-}
-
-std::string Rendezvous::why_incomplete(const std::vector<std::string>& keys, const c10::Error& error) {
+  std::vector<std::string> all;
   std::vector<int> missing;
+  std::string waited;
   try {
+    put(keys[static_cast<size_t>(environment_.rank)], own);
+    try {
+      store_->wait(keys, milliseconds(start_seconds_));
+    } catch (const c10::Error&) {
+      give_up_missing(keys);
+    }
     for (int rank = 0; rank < environment_.world_size; ++rank) {
-      if (!store_->check({keys[static_cast<size_t>(rank)]})) {
+      const std::string value = store_->get_to_str(keys[static_cast<size_t>(rank)]);
+      if (value.front() == kGivenUp) {
         missing.push_back(rank);
+        waited = value.substr(1);
       }
+      all.push_back(value.substr(1));
     }
   } catch (const c10::Error&) {
-    return fmt::format("rank {} lost the meeting place {} (rank 0 or its machine has ended)", environment_.rank,
-                       place());
+    throw CommError(
+        fmt::format("rank {} lost the meeting place {} (rank 0 or its machine has ended)", environment_.rank, place()));
   }
-  if (missing.empty()) {
-    return fmt::format("rank {} cannot use the meeting place {}: {}", environment_.rank, place(),
-                       error.what_without_backtrace());
+  if (!missing.empty()) {
+    stay_until_known(key, environment_.world_size - static_cast<int>(missing.size()));
+    throw CommError(fmt::format(
+        "{} did not come to {} within {} (is every machine up, and started with this MASTER_ADDR and MASTER_PORT?)",
+        describe_ranks(missing), place(), waited));
   }
-  return fmt::format(
-      "{} did not come to {} within {}: rank {} waited (is every machine up, and started with this "
-      "MASTER_ADDR and MASTER_PORT?)",
-      describe_ranks(missing), place(), FormatSeconds(start_seconds_), environment_.rank);
+  return all;
+}
+
+/// The store goes with the rank that serves it, so that one stays until all who came know.
+void Rendezvous::stay_until_known(std::string_view key, int came) {
+  const std::string counter = fmt::format("who knows of {}", key);
+  const bool serves = environment_.rank == 0 && !environment_.store_is_served;
+  constexpr double kPatienceSeconds = 5;
+  const double start = MonotonicSeconds();
+  try {
+    int64_t know = store_->add(counter, 1);
+    while (serves && know < came && MonotonicSeconds() - start < kPatienceSeconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      know = store_->add(counter, 0);
+    }
+  } catch (const c10::Error&) {
+    return;  // whoever serves the store has gone before this rank could say so
+  }
 }
 
 }  // namespace assay::engine

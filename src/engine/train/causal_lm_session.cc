@@ -226,14 +226,18 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
       open_and_foretell(plan, environment.local_world_size, device, events, session);
   SetMemoryBudget(plan.memory_budget_bytes, device);
   read_model(plan, environment, device, session);
-  if (session.world == nullptr) {
-    make_room_for_mapped_weights(plan.memory_budget_bytes, device);
-  }
-  const int64_t untouched_bytes = make_updates(plan, policy, session);
-  if (session.world != nullptr) {
-    // Of the file only what the engine has left where it was is still mapped.
-    make_room_for_mapped_weights(plan.memory_budget_bytes, device);
-  }
+  int64_t untouched_bytes = 0;
+  const auto preparing = [] { return std::string("the making of gradients and states"); };
+  tell_of_failure(session.world.get(), preparing, [&] {
+    if (session.world == nullptr) {
+      make_room_for_mapped_weights(plan.memory_budget_bytes, device);
+    }
+    untouched_bytes = make_updates(plan, policy, session);
+    if (session.world != nullptr) {
+      // Of the file only what the engine has left where it was is still mapped.
+      make_room_for_mapped_weights(plan.memory_budget_bytes, device);
+    }
+  });
   const StepRoom room{.device = device,
                       .untouched_bytes = untouched_bytes,
                       .local_ranks = environment.local_world_size * plan.number_nodes,

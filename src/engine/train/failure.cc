@@ -9,6 +9,7 @@
 #include <new>
 
 #include "base/text.h"
+#include "engine/comm/communicator.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
@@ -79,6 +80,12 @@ job::Ended describe_failure(std::exception_ptr exception, std::string_view where
     return from_status(error.status(), where);
   } catch (const CannotFit& error) {
     return ended(job::EndKind::kOutOfMemory, error.what());
+  } catch (const CommError& error) {
+    // Of whichever rank it is: where its memory was out, that is why all end.
+    const std::string line = first_line(error.what());
+    const bool of_memory = mentions_exhausted_memory(line);
+    return ended(of_memory ? job::EndKind::kOutOfMemory : job::EndKind::kError,
+                 fmt::format("{} failed: {}", where, line));
   } catch (const Diverged& error) {
     return ended(job::EndKind::kDiverged, first_line(error.what()));
   } catch (const c10::OutOfMemoryError& error) {

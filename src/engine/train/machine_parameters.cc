@@ -99,7 +99,7 @@ class SegmentMeeting {
       return machine_;
     }
     const SegmentAddress address = address_of(*segment);
-    return fmt::format("{}{} {}", machine_, address.pid, address.fd);
+    return fmt::format("{}{} {} {}", machine_, address.pid, address.fd, address.inode);
   }
 
   /// Of the ranks that met, which of those on this machine this one is, and how many they are: what launchers say of
@@ -123,7 +123,9 @@ class SegmentMeeting {
           count, rank_));
     }
     const std::vector<std::string> parts = Split(found->substr(machine_.size()), ' ');
-    return open_segment({.pid = std::stoll(parts.at(0)), .fd = std::stoll(parts.at(1))});
+    return open_segment(
+        {.pid = std::stoll(parts.at(0)), .fd = std::stoll(parts.at(1)), .inode = std::stoll(parts.at(2))},
+        fmt::format("rank {}", found - offers.begin()));
   }
 
  private:

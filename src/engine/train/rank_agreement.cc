@@ -200,4 +200,21 @@ void do_on_all_ranks(Communicator* world, c10::Device device, const std::string&
   }
 }
 
+void tell_of_failure(Communicator* world, const std::function<std::string()>& where,
+                     const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const CommError&) {
+    throw;
+  } catch (const CannotFit&) {
+    throw;
+  } catch (const std::exception&) {
+    const job::Ended ended = describe_failure(std::current_exception(), where());
+    if (world != nullptr && (ended.kind == job::EndKind::kOutOfMemory || ended.kind == job::EndKind::kError)) {
+      world->give_up(fmt::format("rank {} failed: {}", world->rank(), ended.reason));
+    }
+    throw;
+  }
+}
+
 }  // namespace assay::engine

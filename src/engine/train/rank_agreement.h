@@ -25,4 +25,9 @@ void check_same_run(const job::VitPlan& plan, Communicator* world, c10::Device d
 void do_on_all_ranks(Communicator* world, c10::Device device, const std::string& what,
                      const std::function<void()>& work);
 
+/// Runs `work`. Where memory or anything else fails on this rank alone, the ranks of `world` (null: there is one) end
+/// with its reason instead of missing it in their next collective. `where` tells what this rank is doing. What ends
+/// all ranks alike (a wrong plan, a loss that is not finite) they find out by themselves. Throws what `work` does.
+void tell_of_failure(Communicator* world, const std::function<std::string()>& where, const std::function<void()>& work);
+
 }  // namespace assay::engine

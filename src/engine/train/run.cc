@@ -18,6 +18,7 @@
 #include "engine/train/loop.h"
 #include "engine/train/phase_meter.h"
 #include "engine/train/plan_check.h"
+#include "engine/train/rank_agreement.h"
 #include "engine/train/rank_reporter.h"
 #include "engine/train/rank_setup.h"
 #include "engine/train/rank_trace.h"
@@ -78,12 +79,17 @@ class Run {
     prepare();
     open_trace();
     const std::unique_ptr<Training> training = load();
-    const LoopResult result = train(*training);
-    ended.stopped_by = result.stopped_by;
-    ended.train_runtime = result.train_runtime;
-    ended.warmup_steps = result.warmup.steps;
-    ended.warmup_seconds = result.warmup.seconds;
-    save(*training);
+    Communicator* const world = training->groups() == nullptr ? nullptr : &training->groups()->world();
+    tell_of_failure(
+        world, [this] { return meter_.where(); },
+        [&] {
+          const LoopResult result = train(*training);
+          ended.stopped_by = result.stopped_by;
+          ended.train_runtime = result.train_runtime;
+          ended.warmup_steps = result.warmup.steps;
+          ended.warmup_seconds = result.warmup.seconds;
+          save(*training);
+        });
     if (trace_) {
       trace_->finish();
     }

@@ -116,7 +116,8 @@ VitSession load_vit_session(const job::VitPlan& plan, const RankEnvironment& env
   session.model().set_checkpointed_layers(session.checkpointed_layers);
   session.planned_steps =
       plan.max_steps > 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
-  make_engine(plan, policy, session);
+  const auto preparing = [] { return std::string("the making of gradients and states"); };
+  tell_of_failure(session.world.get(), preparing, [&] { make_engine(plan, policy, session); });
   return session;
 }
 

@@ -38,6 +38,24 @@ int64_t message_bytes(const Call& call) {
   return by_parts ? static_cast<int64_t>(call.shard.nbytes()) : call.bytes();
 }
 
+bool is_small(const Call& call) {
+  return message_bytes(call) <= kPayloadBytes;
+}
+
+/// Of the part of a large buffer that each of `ranks` combines, or has.
+int64_t part_elements(const Call& call, int ranks) {
+  const bool whole = call.kind == CallKind::kBroadcast || call.kind == CallKind::kAllReduce;
+  return whole ? (call.full.numel() + ranks - 1) / ranks : call.shard.numel();
+}
+
+int64_t tile_elements(const Call& call, int ranks) {
+  const auto element = static_cast<int64_t>(call.full.element_size());
+  const int64_t part = part_elements(call, ranks);
+  const int64_t bytes = std::min(std::clamp(part * element / kOverlappingTiles, kTileBytes, kLargeTileBytes),
+                                 std::max(kTilesBytes / ranks, kLeastTileBytes));
+  return std::min(bytes / element, part);
+}
+
 Reduction reduction_of(const Call& call, const std::vector<const void*>& sources, void** destination) {
   const auto count = static_cast<int>(sources.size());
   return {.sources = sources.data(),
@@ -83,16 +101,33 @@ struct GlooCollectives::Exchange {
   bool takes_results(int rank) const { return gathers && rank != root; }
 };
 
-GlooCollectives::GlooCollectives(GlooBackend gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks,
-                                 std::string name)
-    : gloo_(std::move(gloo)), waits_(waits), rank_(rank), world_ranks_(std::move(world_ranks)), name_(std::move(name)) {
+GlooCollectives::GlooCollectives(GlooBackend gloo, MessageWaits& waits, uint64_t run, int rank,
+                                 std::vector<int> world_ranks, std::string name)
+    : gloo_(std::move(gloo)),
+      waits_(waits),
+      run_(run),
+      rank_(rank),
+      world_ranks_(std::move(world_ranks)),
+      name_(std::move(name)) {
+  static_assert(sizeof(Announcement) < kGreetingBytes);
   sent_ = at::zeros({size(), kGreetingBytes}, at::kByte);
   received_ = at::zeros({size(), kGreetingBytes}, at::kByte);
   staging_ = at::empty({0}, at::kByte);
 }
 
+int64_t GlooCollectives::greeting_bytes(int ranks) {
+  return 2 * ranks * kGreetingBytes;
+}
+
+int64_t GlooCollectives::staging_bytes(const Call& call, int ranks) {
+  const bool stages = call.reduces() && !is_small(call);
+  return stages
+             ? (kTilesAhead + 1) * ranks * tile_elements(call, ranks) * static_cast<int64_t>(call.full.element_size())
+             : 0;
+}
+
 void GlooCollectives::run(const Call& call) {
-  const bool small = message_bytes(call) <= kPayloadBytes;
+  const bool small = is_small(call);
   greet(call, small);
   check_same();
   if (small) {
@@ -102,7 +137,8 @@ void GlooCollectives::run(const Call& call) {
 }
 
 void GlooCollectives::greet(const Call& call, bool small) {
-  const Announcement own = announcement_of(call);
+  Announcement own = announcement_of(call);
+  own.run = run_;
   Works works;
   for (int step = 1; step < size(); ++step) {
     const int from = (rank_ + size() - step) % size();
@@ -139,6 +175,10 @@ void GlooCollectives::check_same() const {
     std::memcpy(&announcement, received_[rank].data_ptr(), sizeof(announcement));
     return announcement;
   };
+  const Announcement own = announced(rank_);
+  for (int rank = 0; rank < size(); ++rank) {
+    check_same_run(own, announced(rank), world_ranks_[static_cast<size_t>(rank)]);
+  }
   const Announcement first = announced(0);
   for (int rank = 1; rank < size(); ++rank) {
     if (const Announcement other = announced(rank); !same_call(first, other)) {
@@ -180,19 +220,14 @@ void GlooCollectives::take_payloads(const Call& call) {
 
 GlooCollectives::Exchange GlooCollectives::exchange_of(const Call& call) const {
   const bool broadcasts = call.kind == CallKind::kBroadcast;
-  const bool whole = broadcasts || call.kind == CallKind::kAllReduce;
-  const Parts parts{.full = call.full,
-                    .length = whole ? (call.full.numel() + size() - 1) / size() : call.shard.numel()};
-  const int64_t part_bytes = parts.length * static_cast<int64_t>(call.full.element_size());
-  const int64_t tile_bytes = std::min(std::clamp(part_bytes / kOverlappingTiles, kTileBytes, kLargeTileBytes),
-                                      std::max(kTilesBytes / size(), kLeastTileBytes));
+  const Parts parts{.full = call.full, .length = part_elements(call, size())};
   return {.call = call,
           .parts = parts,
           .own = call.kind == CallKind::kReduceScatter ? call.shard : parts.of(rank_),
           .reduces = call.reduces(),
           .gathers = call.kind != CallKind::kReduceScatter,
           .root = broadcasts ? std::optional(call.peer) : std::nullopt,
-          .tile = std::min(tile_bytes / static_cast<int64_t>(call.full.element_size()), parts.length)};
+          .tile = tile_elements(call, size())};
 }
 
 /// Contributions to a tile are sent kTilesAhead before they are combined, and its result as long before it must be
@@ -227,8 +262,7 @@ at::Tensor GlooCollectives::place_of_contribution(const Exchange& exchange, int6
     return part_of_tile(exchange.own, exchange.tile, tile);
   }
   const auto tile_bytes = exchange.tile * static_cast<int64_t>(exchange.call.full.element_size());
-  const int64_t needed = (kTilesAhead + 1) * size() * tile_bytes;
-  if (staging_.numel() < needed) {
+  if (const int64_t needed = staging_bytes(exchange.call, size()); staging_.numel() < needed) {
     staging_ = at::empty({needed}, at::kByte);
   }
   const int64_t bytes = static_cast<int64_t>(part_of_tile(exchange.parts.of(rank_), exchange.tile, tile).nbytes());

@@ -29,8 +29,13 @@ struct Parts {
 /// to lie in the processor's cache all the way.
 class GlooCollectives {
  public:
-  /// `world_ranks` and `name` are for errors. `waits` must live as long.
-  GlooCollectives(GlooBackend gloo, MessageWaits& waits, int rank, std::vector<int> world_ranks, std::string name);
+  /// `run`: Rendezvous::run(). `world_ranks` and `name` are for errors. `waits` must live as long.
+  GlooCollectives(GlooBackend gloo, MessageWaits& waits, uint64_t run, int rank, std::vector<int> world_ranks,
+                  std::string name);
+
+  /// What a rank of `ranks` keeps for the messages of all collectives, and beyond for those of `call`.
+  static int64_t greeting_bytes(int ranks);
+  static int64_t staging_bytes(const Call& call, int ranks);
 
   /// Throws CommError when the ranks call different things, PeerFailure, and what c10d throws.
   void run(const Call& call);
@@ -60,6 +65,7 @@ class GlooCollectives {
 
   GlooBackend gloo_;
   MessageWaits& waits_;
+  const uint64_t run_;
   const int rank_;
   std::vector<int> world_ranks_;
   std::string name_;

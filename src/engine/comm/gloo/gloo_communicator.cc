@@ -3,6 +3,8 @@
 #include <ATen/Functions.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "engine/comm/gloo/gloo_collectives.h"
+#include "engine/comm/own_address.h"
 #include "engine/comm/sequencer.h"
 
 namespace assay::engine {
@@ -31,20 +34,28 @@ std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-/// Waits for all members.
+/// Waits for all members, which are on their way: not as long as for machines that may be given out one by one.
 c10::intrusive_ptr<Gloo> make_gloo(const GlooJob& job, const GlooMembers& members) {
-  const std::chrono::milliseconds start = to_milliseconds(job.options.start_seconds);
-  const bool one_system = job.losses->hosts().one_system();
-  auto options = one_system ? Gloo::Options::create(start) : Gloo::Options::create_default(start);
-  if (one_system) {
-    options->devices.push_back(Gloo::createDeviceForHostname("127.0.0.1"));
+  constexpr double kLeastSeconds = 10;
+  const std::chrono::milliseconds start = to_milliseconds(std::max(job.options.deadline_seconds, kLeastSeconds));
+  auto options = Gloo::Options::create(start);
+  if (const char* network = std::getenv("GLOO_SOCKET_IFNAME"); network != nullptr) {
+    options->devices.push_back(Gloo::createDeviceForInterface(network));
+  } else {
+    // The name that a machine has for itself often stands for a loopback address, which c10d would take.
+    const std::string address = job.losses->hosts().one_system() ? "127.0.0.1" : job.address;
+    options->devices.push_back(address.empty() ? Gloo::createDefaultDevice() : Gloo::createDeviceForHostname(address));
   }
   const auto store = c10::make_intrusive<c10d::PrefixStore>(members.key, job.store);
   try {
     return c10::make_intrusive<Gloo>(store, members.rank, members.size(), options);
   } catch (const std::exception& error) {
-    throw CommError(fmt::format("rank {} does not reach the other ranks over gloo: {}",
-                                members.world_ranks[static_cast<size_t>(members.rank)], error.what()));
+    job.losses->report();
+    throw CommError(job.losses->find(
+        {.members = members.world_ranks,
+         .suspects = members.world_ranks,
+         .where = members.name.empty() ? "the making of connections" : "the making of group " + members.name,
+         .reason = error.what()}));
   }
 }
 
@@ -56,12 +67,16 @@ class GlooCommunicator final : public BaseCommunicator {
         members_(std::move(members)),
         execution_(execution),
         gloo_(make_gloo(*job_, members_)),
-        collectives_(gloo_, *job_->waits, members_.rank, members_.world_ranks, members_.name),
+        collectives_(gloo_, *job_->waits, job_->run, members_.rank, members_.world_ranks, members_.name),
         sequencer_(execution != Execution::kCaller) {}
 
   std::string_view backend() const override { return "gloo"; }
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
   void close_connections() override { close_all_connections(*gloo_, rank(), size()); }
+  void give_up(const std::string& line) override {
+    keep_failure(job_->losses->publish(line));
+    close_connections();
+  }
 
   /// The declarations we build against are not gloo's own: see that they fit before anything depends on them.
   void verify() {
@@ -109,7 +124,7 @@ class GlooCommunicator::Message final : public Work {
  public:
   Message(GlooCommunicator& owner, Call call) : owner_(owner), call_(std::move(call)) {
     owner_.guard(call_, [&] {
-      const Announcement own = announcement_of(call_);
+      const Announcement own = own_announcement();
       announcement_ = at::empty({static_cast<int64_t>(sizeof(own))}, at::kByte);
       std::memcpy(announcement_.data_ptr(), &own, sizeof(own));
       works_.push_back(start(announcement_, /*is_payload=*/false));
@@ -146,6 +161,11 @@ class GlooCommunicator::Message final : public Work {
 
  private:
   bool sends() const { return call_.kind == CallKind::kSend; }
+  Announcement own_announcement() const {
+    Announcement own = announcement_of(call_);
+    own.run = owner_.job_->run;
+    return own;
+  }
   void wait_for(const GlooWork& work) { owner_.job_->waits->wait(owner_.gloo_, call_.peer, *work); }
 
   /// Each message has tags of its own, so that they are told apart in whatever order they are waited for.
@@ -157,9 +177,10 @@ class GlooCommunicator::Message final : public Work {
   }
 
   void check_announced() const {
-    const Announcement own = announcement_of(call_);
+    const Announcement own = own_announcement();
     Announcement announced;
     std::memcpy(&announced, announcement_.data_ptr(), sizeof(announced));
+    check_same_run(own, announced, owner_.members_.world_ranks[static_cast<size_t>(call_.peer)]);
     if (announced.elements != own.elements || announced.dtype != own.dtype) {
       const auto rank_of = [&](int rank) { return owner_.members_.world_ranks[static_cast<size_t>(rank)]; };
       throw CommError(fmt::format("message {} from rank {} to rank {}: the one calls {}, the other {}", call_.number,
@@ -233,6 +254,16 @@ std::unique_ptr<Communicator> GlooCommunicator::split(const std::vector<int>& me
   return as_split(join_gloo(job_, std::move(group), execution_));
 }
 
+GlooJob job_of(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<const HostMap> hosts,
+               const CommOptions& options, uint64_t run) {
+  auto losses = std::make_shared<LossBoard>(store, rank, std::move(hosts));
+  return {.store = std::move(store),
+          .losses = std::move(losses),
+          .waits = std::make_shared<MessageWaits>(to_milliseconds(options.deadline_seconds)),
+          .options = options,
+          .run = run};
+}
+
 std::vector<int> all_ranks(int size) {
   std::vector<int> ranks(static_cast<size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -272,14 +303,17 @@ std::unique_ptr<Communicator> connect_gloo(std::shared_ptr<const GlooJob> job, i
 
 std::shared_ptr<const GlooJob> make_gloo_job(c10::intrusive_ptr<c10d::Store> store, int rank,
                                              std::shared_ptr<const HostMap> hosts, const CommOptions& options,
-                                             std::shared_ptr<const void> place) {
-  auto losses = std::make_shared<LossBoard>(store, rank, std::move(hosts));
-  return std::make_shared<GlooJob>(
-      GlooJob{.store = std::move(store),
-              .losses = std::move(losses),
-              .waits = std::make_shared<MessageWaits>(to_milliseconds(options.deadline_seconds)),
-              .place = std::move(place),
-              .options = options});
+                                             uint64_t run) {
+  return std::make_shared<GlooJob>(job_of(std::move(store), rank, std::move(hosts), options, run));
+}
+
+std::shared_ptr<const GlooJob> make_gloo_job(const std::shared_ptr<Rendezvous>& rendezvous,
+                                             std::shared_ptr<const HostMap> hosts, const CommOptions& options) {
+  const RankEnvironment& environment = rendezvous->environment();
+  GlooJob job = job_of(rendezvous->store(), environment.rank, std::move(hosts), options, rendezvous->run());
+  job.address = own_address_towards(environment.address, environment.port);
+  job.place = rendezvous;
+  return std::make_shared<GlooJob>(std::move(job));
 }
 
 std::vector<std::unique_ptr<Communicator>> make_gloo_thread_group(int size, const CommOptions& options) {

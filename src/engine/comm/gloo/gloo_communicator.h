@@ -12,6 +12,7 @@
 #include "engine/comm/comm_options.h"
 #include "engine/comm/gloo/connections.h"
 #include "engine/comm/lost_ranks.h"
+#include "engine/comm/rendezvous.h"
 
 namespace assay::engine {
 
@@ -20,13 +21,19 @@ struct GlooJob {
   c10::intrusive_ptr<c10d::Store> store;
   std::shared_ptr<const LossBoard> losses;
   std::shared_ptr<MessageWaits> waits;
-  std::shared_ptr<const void> place;  ///< where the ranks met, kept while the store is needed; may be null
   CommOptions options;
+  uint64_t run = 0;                        ///< Rendezvous::run()
+  std::string address = "";                ///< of this machine towards the others; where there are others
+  std::shared_ptr<const void> place = {};  ///< where the ranks met, kept while the store is needed
 };
 
+/// Of ranks within one process.
 std::shared_ptr<const GlooJob> make_gloo_job(c10::intrusive_ptr<c10d::Store> store, int rank,
                                              std::shared_ptr<const HostMap> hosts, const CommOptions& options,
-                                             std::shared_ptr<const void> place = nullptr);
+                                             uint64_t run = 0);
+/// Of the ranks that meet there.
+std::shared_ptr<const GlooJob> make_gloo_job(const std::shared_ptr<Rendezvous>& rendezvous,
+                                             std::shared_ptr<const HostMap> hosts, const CommOptions& options);
 
 /// One rank's side of a group.
 struct GlooMembers {

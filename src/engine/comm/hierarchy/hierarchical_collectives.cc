@@ -210,7 +210,7 @@ void HierarchicalCollectives::reduce_scatter_rounded(const Call& call) {
     const int64_t length = std::min(most, part - begin);
     const at::Tensor wide = intra_.allocate(ranks_ * length, at::kFloat);
     wide.view({ranks_, length}).copy_(call.full.view({ranks_, part}).narrow(1, begin, length));
-    const at::Tensor sums = at::empty({length}, at::kFloat);
+    const at::Tensor sums = at::empty({length}, call.full.options().dtype(at::kFloat));
     reduce_scatter_regular(sums, wide, call.op);
     call.shard.narrow(0, begin, length).copy_(sums);
   }

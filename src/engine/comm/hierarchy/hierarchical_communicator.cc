@@ -60,6 +60,7 @@ class HierarchicalCommunicator final : public BaseCommunicator {
   }
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
   void close_connections() override;
+  void give_up(const std::string& line) override;
 
  protected:
   WorkPtr start(Call call) override;
@@ -192,17 +193,18 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
                                    .where = seat_.members.where(call),
                                    .reason = error.what()}));
   } catch (const CommError& error) {
-    seat_.intra->abandon(error);
-    const std::string line = seat_.gloo->losses->publish(error.what());
-    close_connections();
-    fail(line);
+    give_up(error.what());
+    throw CommError(failure());
   } catch (const c10::OutOfMemoryError& error) {
-    const std::string line = seat_.members.failed_line(call, error.what_without_backtrace());
-    seat_.intra->abandon(CommError(line));
-    keep_failure(seat_.gloo->losses->publish(line));
-    close_connections();
+    give_up(seat_.members.failed_line(call, error.what_without_backtrace()));
     throw;
   }
+}
+
+void HierarchicalCommunicator::give_up(const std::string& line) {
+  seat_.intra->abandon(CommError(line));
+  keep_failure(seat_.gloo->losses->publish(line));
+  close_connections();
 }
 
 void HierarchicalCommunicator::close_connections() {
@@ -304,7 +306,7 @@ CommOptions options_within(CommOptions options) {
 std::unique_ptr<Communicator> connect_hierarchical(std::shared_ptr<Rendezvous> rendezvous,
                                                    std::shared_ptr<const HostMap> hosts, const CommOptions& options) {
   const RankEnvironment& environment = rendezvous->environment();
-  auto gloo = make_gloo_job(rendezvous->store(), environment.rank, hosts, options, rendezvous);
+  auto gloo = make_gloo_job(rendezvous, hosts, options);
   auto machine = connect_machine(*rendezvous, *hosts, options_within(options), outside_of(*gloo));
   return join_all(environment.rank, environment.world_size, std::move(machine), std::move(gloo));
 }

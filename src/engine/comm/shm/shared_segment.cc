@@ -21,6 +21,18 @@ namespace {
                   attempt, std::strerror(errno)));
 }
 
+struct stat status_of(const FileDescriptor& segment) {
+  struct stat status{};
+  if (::fstat(segment.get(), &status) != 0) {
+    fail("cannot look at shared memory");
+  }
+  return status;
+}
+
+int64_t inode_of(const FileDescriptor& segment) {
+  return static_cast<int64_t>(status_of(segment).st_ino);
+}
+
 }  // namespace
 
 FileDescriptor create_segment(const char* name, size_t bytes) {
@@ -32,24 +44,23 @@ FileDescriptor create_segment(const char* name, size_t bytes) {
 }
 
 SegmentAddress address_of(const FileDescriptor& segment) {
-  return {::getpid(), segment.get()};
+  return {.pid = ::getpid(), .fd = segment.get(), .inode = inode_of(segment)};
 }
 
-FileDescriptor open_segment(const SegmentAddress& address) {
+FileDescriptor open_segment(const SegmentAddress& address, const std::string& owner) {
   const std::string path = fmt::format("/proc/{}/fd/{}", address.pid, address.fd);
   FileDescriptor segment = OpenFile(path.c_str(), O_RDWR);
+  if (segment.valid() ? inode_of(segment) != address.inode : errno == ENOENT) {
+    throw CommError(fmt::format("{} (process {}) has ended while the ranks met", owner, address.pid));
+  }
   if (!segment.valid()) {
-    fail(fmt::format("cannot open the shared memory of process {}", address.pid));
+    fail(fmt::format("cannot open the shared memory of {} (process {})", owner, address.pid));
   }
   return segment;
 }
 
 SharedMapping::SharedMapping(const FileDescriptor& segment) {
-  struct stat status{};
-  if (::fstat(segment.get(), &status) != 0) {
-    fail("cannot tell the size of shared memory");
-  }
-  const auto size = static_cast<size_t>(status.st_size);
+  const auto size = static_cast<size_t>(status_of(segment).st_size);
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment.get(), 0);
   if (memory == MAP_FAILED) {
     fail(fmt::format("cannot map {} bytes of shared memory", size));

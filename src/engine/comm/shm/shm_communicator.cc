@@ -72,6 +72,10 @@ class ShmCommunicator final : public ShmGroup {
   std::unique_ptr<ShmGroup> split_for(const std::vector<int>& members, std::string_view name,
                                       Execution execution) override;
   void abandon(const CommError& error) override { meeting_.record(error); }
+  void give_up(const std::string& line) override {
+    const auto& publish = seat_.job->outside.publish;
+    meeting_.record(CommError(publish ? publish(line) : line));
+  }
 
  protected:
   WorkPtr start(Call call) override {
@@ -138,7 +142,9 @@ std::unique_ptr<ShmGroup> ShmCommunicator::split_for(const std::vector<int>& mem
     }
     seat.machine_ranks.push_back(meeting_.machine_rank(member));
   }
-  seat.control = SharedMapping(open_segment(offers[static_cast<size_t>(members.front())].control));
+  const int first = members.front();
+  seat.control = SharedMapping(
+      open_segment(offers[static_cast<size_t>(first)].control, fmt::format("rank {}", meeting_.job_rank(first))));
   barrier(kLabel);
   return as_split<ShmGroup>(std::make_unique<ShmCommunicator>(std::move(seat)));
 }
@@ -167,9 +173,10 @@ std::unique_ptr<ShmGroup> connect_shm(int rank, const std::vector<ShmAddresses>&
     const ShmAddresses& addresses = all[static_cast<size_t>(peer)];
     pids.push_back(static_cast<pid_t>(addresses.pid));
     job_ranks.push_back(static_cast<int>(addresses.job_rank));
-    arenas->peers.push_back(peer == rank ? SharedMapping() : SharedMapping(open_segment(addresses.arena)));
+    const std::string owner = fmt::format("rank {}", addresses.job_rank);
+    arenas->peers.push_back(peer == rank ? SharedMapping() : SharedMapping(open_segment(addresses.arena, owner)));
   }
-  SharedMapping control(open_segment(all.front().control));
+  SharedMapping control(open_segment(all.front().control, fmt::format("rank {}", all.front().job_rank)));
   FailureRecord* failure = &ControlBlock(control.bytes(), size).failure();
   std::vector<int> machine_ranks(static_cast<size_t>(size));
   std::iota(machine_ranks.begin(), machine_ranks.end(), 0);
