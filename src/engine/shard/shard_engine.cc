@@ -288,7 +288,9 @@ void ShardEngine::check_same_use(const std::vector<bool>& used) {
     held_by_all.push_back(used[place]);
   }
   const auto hash = static_cast<double>(std::hash<std::vector<bool>>()(held_by_all) & kExactInDouble);
-  pending_use_ = at::tensor({hash, -hash}, at::kDouble).to(context_.device);
+  pending_use_ = at::empty({2}, at::TensorOptions(at::kDouble).device(context_.device));
+  pending_use_.narrow(0, 0, 1).fill_(hash);  // a copy from the host would wait for backward
+  pending_use_.narrow(0, 1, 1).fill_(-hash);
   for (Communicator* group : {ranks.shard, ranks.replicate}) {
     if (group != nullptr && group->size() > 1) {
       group->all_reduce(pending_use_, ReduceOp::kMax, "parameters in use")->wait();

@@ -10,6 +10,7 @@
 
 #include "engine/model/random_normal.h"
 #include "engine/model/status_error.h"
+#include "engine/train/device.h"
 
 namespace assay::engine {
 namespace {
@@ -41,14 +42,13 @@ void PackedRows::append(const data::TokenRowView& row) {
   longest_row = std::max(longest_row, length);
 }
 
-/// A GPU copies out of pinned memory by itself, while the host packs the next tensor.
 template <typename T>
 at::Tensor tensor_of(const std::vector<T>& values, c10::Device device) {
   const auto options =
       at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value).pinned_memory(device.is_cuda() && !values.empty());
   at::Tensor host = at::empty({static_cast<int64_t>(values.size())}, options);
   std::copy(values.begin(), values.end(), host.template mutable_data_ptr<T>());
-  return host.to(device, /*non_blocking=*/true);
+  return to_device(host, device);
 }
 
 std::string name_of(const data::TokenRowView& row) {

@@ -1,5 +1,7 @@
 #include "engine/train/causal_lm_task.h"
 
+#include <utility>
+
 namespace assay::engine {
 namespace {
 
@@ -16,9 +18,9 @@ void count(const TokenWindow& window, bool forward_only, job::Step& event) {
 
 }  // namespace
 
-bool CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) {
+TaskStep CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) {
   TokenWindow window;
-  meter.measure("data", use.data, [&] { window = batches_.window(step, model_.vocab_size(), device_); });
+  meter.measure_ahead("data", use.data, [&] { window = batches_.window(step, model_.vocab_size(), device_); });
   const bool trains = window.supervised_tokens > 0;
   const bool always_backward = trains && updater.takes_every_batch();
   // Stages go forward only for what comes back.
@@ -26,18 +28,23 @@ bool CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, Step
   if (counts_) {
     count(window, runs && !always_backward, event);
   }
-  const double sum = runs ? run(window, updater, always_backward, meter, use) : 0;
-  event.loss = trains && counts_ ? sum / static_cast<double>(window.supervised_tokens) : 0;
-  return trains;
+  std::vector<at::Tensor> losses;
+  if (runs) {
+    losses = run(window, updater, always_backward, meter, use);
+  }
+  if (!trains || !counts_) {
+    return {.updates = trains};
+  }
+  return {.losses = std::move(losses), .divisor = static_cast<double>(window.supervised_tokens)};
 }
 
-/// Returns the sum of the losses where this stage ends the model.
-double CausalLmTask::run(const TokenWindow& window, Updater& updater, bool always_backward, PhaseMeter& meter,
-                         StepUse& use) {
+/// Returns the losses where this stage ends the model.
+std::vector<at::Tensor> CausalLmTask::run(const TokenWindow& window, Updater& updater, bool always_backward,
+                                          PhaseMeter& meter, StepUse& use) {
   const double factor = updater.loss_scale() / static_cast<double>(window.supervised_tokens);
   const auto batch_at = [&](int64_t micro) -> const PackedBatch& { return window.batches[static_cast<size_t>(micro)]; };
   const auto micro_batches = static_cast<int64_t>(window.batches.size());
-  double sum = 0;
+  std::vector<at::Tensor> losses;
   const auto go_back = [&](int64_t micro, const at::Tensor& output, const at::Tensor& gradient) {
     const bool last = micro + 1 == micro_batches;
     if (gradient.defined()) {
@@ -45,7 +52,9 @@ double CausalLmTask::run(const TokenWindow& window, Updater& updater, bool alway
     } else if (batch_at(micro).supervised() > 0 || always_backward) {
       updater.backward(output, factor, last);
     }
-    sum += model_.ends_model() ? output.item<double>() : 0;
+    if (model_.ends_model()) {
+      losses.push_back(output.detach());
+    }
   };
   pipeline_.train({.micro_batches = micro_batches,
                    .tokens = [&](int64_t micro) { return batch_at(micro).tokens(); },
@@ -56,7 +65,7 @@ double CausalLmTask::run(const TokenWindow& window, Updater& updater, bool alway
                        },
                    .backward = go_back},
                   meter, use);
-  return sum;
+  return losses;
 }
 
 }  // namespace assay::engine

@@ -17,10 +17,11 @@ class CausalLmTask : public Task {
   CausalLmTask(CausalLM& model, Pipeline& pipeline, TokenBatches& batches, c10::Device device, bool counts)
       : model_(model), pipeline_(pipeline), batches_(batches), device_(device), counts_(counts) {}
 
-  bool train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
+  TaskStep train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
 
  private:
-  double run(const TokenWindow& window, Updater& updater, bool always_backward, PhaseMeter& meter, StepUse& use);
+  std::vector<at::Tensor> run(const TokenWindow& window, Updater& updater, bool always_backward, PhaseMeter& meter,
+                              StepUse& use);
 
   CausalLM& model_;
   Pipeline& pipeline_;

@@ -1,5 +1,6 @@
 #include "engine/train/device.h"
 
+#include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -31,6 +32,11 @@ void use_device(c10::Device device) {
   if (device.has_index()) {
     c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   }
+}
+
+at::Tensor to_device(const at::Tensor& host, c10::Device device) {
+  const bool pins = device.is_cuda() && host.numel() > 0 && !host.is_pinned();
+  return (pins ? host.pin_memory() : host).to(device, /*non_blocking=*/true);
 }
 
 c10::ScalarType parse_dtype(std::string_view name) {

@@ -1,6 +1,7 @@
 // Where and with what a run computes.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
@@ -22,5 +23,8 @@ c10::ScalarType parse_dtype(std::string_view name);
 
 /// Uses `threads` CPU threads; 0 leaves all that the process may use. Throws StatusError on a negative number.
 void set_threads(int64_t threads);
+
+/// `host` on `device`, which copies it by itself out of pinned memory: neither waits for the other.
+at::Tensor to_device(const at::Tensor& host, c10::Device device);
 
 }  // namespace assay::engine

@@ -121,14 +121,15 @@ class RankOfMesh {
     HybridCourse course;
     for (int64_t step = 0; step < steps; ++step) {
       StepUse use;
-      const double loss = pipeline_->train(
+      const std::vector<at::Tensor> losses = pipeline_->train(
           *engine_,
           [&](int64_t micro) {
             return images_of(step, groups_.data_rank() * plan_.batch_size + micro * images, images);
           },
           micro_batches, images, /*no_sync=*/true, meter_, use);
       engine_->step(kLearningRate, kMaxNorm);
-      course.losses.push_back(sum(counts() ? loss : 0.0) / static_cast<double>(groups_.data_ranks()));
+      const double loss = counts() ? at::stack(losses).mean().item<double>() : 0;
+      course.losses.push_back(sum(loss) / static_cast<double>(groups_.data_ranks()));
       course.norms.push_back(engine_->last_step().gradient_norm);
       course.skipped.push_back(engine_->last_step().skipped);
     }

@@ -1,9 +1,11 @@
 #include "engine/train/loop.h"
 
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/text.h"
 #include "engine/train/failure.h"
@@ -18,6 +20,15 @@ void put(const StepUse& use, job::Step& event) {
   event.forward_peak_bytes = use.forward.peak_bytes;
   event.backward_peak_bytes = use.backward.peak_bytes;
   event.optimizer_peak_bytes = use.optimizer.peak_bytes;
+}
+
+double sum_on_host(const std::vector<at::Tensor>& losses) {
+  if (losses.empty()) {
+    return 0;
+  }
+  const at::Tensor host = at::stack(losses).to(at::kCPU).to(at::kDouble);
+  const auto* first = host.const_data_ptr<double>();
+  return std::accumulate(first, first + host.numel(), 0.0);
 }
 
 /// Warm-up ends when the last steps took about the same time.
@@ -107,10 +118,17 @@ class Loop {
   StepReport train(job::Step& event, StepUse& use) {
     StepReport report;
     event.loss_scale = parts_.updater.loss_scale();
-    if (parts_.task.train(step_, parts_.updater, parts_.meter, use, event)) {
-      parts_.meter.measure("optimizer step", use.optimizer,
-                           [&] { report = parts_.updater.step(event.learning_rate, options_.max_grad_norm); });
+    const TaskStep made = parts_.task.train(step_, parts_.updater, parts_.meter, use, event);
+    if (made.updates) {
+      parts_.meter.measure_ahead("optimizer step", use.optimizer,
+                                 [&] { parts_.updater.step(event.learning_rate, options_.max_grad_norm); });
     }
+    // Until here the host has waited for nothing: the device goes through the step without a gap.
+    parts_.meter.settle();
+    if (made.updates) {
+      report = parts_.updater.report();
+    }
+    event.loss = sum_on_host(made.losses) / made.divisor;
     event.grad_norm = report.gradient_norm;
     event.skipped = report.skipped;
     return report;

@@ -1,10 +1,17 @@
 #include "engine/train/loop.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/files.h"
 #include "engine/train/causal_lm_task.h"
@@ -77,6 +84,9 @@ struct LoopSetting {
 
 class LoopTest : public testing::Test {
  protected:
+  /// Of the next train().
+  std::unique_ptr<DeviceClock> clock_;
+
   /// Trains `model` by SGD at rate 0.5 for `steps` steps and returns their events.
   std::vector<job::Step> train(const std::vector<data::TokenRow>& rows, const LoopSetting& setting, int64_t steps,
                                LossScaler* scaler = nullptr) {
@@ -95,7 +105,7 @@ class LoopTest : public testing::Test {
     const auto updater = make_local_updater(*optimizer, trainable, scaler);
     const auto schedule = Schedule::create(schedule_, 0.5, 0, steps);
     StopRule stop({.last_step = steps, .last_step_is_max_steps = true});
-    PhaseMeter meter(c10::kCPU);
+    PhaseMeter meter(c10::kCPU, std::move(clock_));
     recorder_.events.clear();
     result_ = run_loop(setting.loop, {.task = task,
                                       .updater = *updater,
@@ -239,6 +249,46 @@ TEST_F(LoopTest, ALossThatIsNoNumberStopsTheTrainingAndIsNamed) {
       EXPECT_THAT(error.what(), testing::StartsWith("the loss of step 1 is nan: training stopped"));
     }
   }
+}
+
+/// A device that tells when the host waits for it.
+class WaitedForClock : public DeviceClock {
+ public:
+  explicit WaitedForClock(std::vector<std::string>& log) : log_(log) {}
+
+  size_t mark() override { return marks_++; }
+  std::vector<double> settle() override {
+    log_.emplace_back("settle");
+    return std::vector<double>(std::exchange(marks_, 0));
+  }
+
+ private:
+  std::vector<std::string>& log_;
+  size_t marks_ = 0;
+};
+
+TEST_F(LoopTest, TheHostReadsNothingOfAStepBeforeAllOfItIsLaunched) {
+  static thread_local std::vector<std::string>* reads = nullptr;
+  std::vector<std::string> log;
+  reads = &log;
+  const auto note_read = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+    const std::string_view name = call.name();
+    if (reads != nullptr && (name == "aten::item" || name == "aten::_local_scalar_dense" || name == "aten::nonzero")) {
+      reads->emplace_back("read");
+    }
+    return nullptr;
+  };
+  const at::CallbackHandle hook = at::addThreadLocalCallback(at::RecordFunctionCallback(note_read));
+  LossScaler scaler({.initial = 1024});
+  for (LossScaler* with : {static_cast<LossScaler*>(nullptr), &scaler}) {
+    log.clear();
+    clock_ = std::make_unique<WaitedForClock>(log);
+    train({kLong, kShort}, {.batches = {.batch_size = 1, .accumulation_steps = 2}}, 1, with);
+    ASSERT_THAT(log, testing::SizeIs(testing::Gt(1u))) << "the hook notes what is read of the step's outcome";
+    EXPECT_EQ(log.front(), "settle");
+    EXPECT_EQ(std::ranges::count(log, "settle"), 1);
+  }
+  at::removeCallback(hook);
 }
 
 TEST_F(LoopTest, CutsRowsToTheMaximumLength) {

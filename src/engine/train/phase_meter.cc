@@ -56,10 +56,41 @@ void PhaseMeter::end(double start, PhaseUse& use) {
   }
   const double now = MonotonicSeconds();
   use.seconds += now - start;
-  use.waited_seconds += waited_ ? waited_() - waited_before_ : 0;
-  use.peak_bytes = std::max(use.peak_bytes, peak_bytes_now(device_));
+  add_host_use(use);
   if (trace_ != nullptr) {
     trace_->add(phase_, "phase", start, now);
+  }
+}
+
+/// What the host knows of a phase without the device.
+void PhaseMeter::add_host_use(PhaseUse& use) {
+  use.waited_seconds += waited_ ? waited_() - waited_before_ : 0;
+  use.peak_bytes = std::max(use.peak_bytes, peak_bytes_now(device_));
+}
+
+size_t PhaseMeter::begin_ahead() {
+  const double now = begin();
+  ahead_since_ = ahead_.empty() ? now : ahead_since_;
+  return clock_->mark();
+}
+
+void PhaseMeter::end_ahead(size_t first_mark, PhaseUse& use) {
+  ahead_.push_back({phase_, &use, first_mark, clock_->mark()});
+  add_host_use(use);
+}
+
+void PhaseMeter::settle() {
+  if (ahead_.empty()) {
+    return;
+  }
+  const std::vector<double> seconds = clock_->settle();
+  for (const Ahead& ahead : std::exchange(ahead_, {})) {
+    const double start = seconds[ahead.first_mark];
+    const double end = seconds[ahead.last_mark];
+    ahead.use->seconds += end - start;
+    if (trace_ != nullptr) {
+      trace_->add(ahead.phase, "phase", ahead_since_ + start, ahead_since_ + end);
+    }
   }
 }
 

@@ -62,13 +62,13 @@ void Pipeline::train(const PipelineWork& work, PhaseMeter& meter, StepUse& use) 
   for (const PipelineTurn& turn : one_forward_one_backward(stage(), stages(), work.micro_batches)) {
     const int64_t micro = turn.micro_batch;
     if (turn.kind == PipelineTurn::Kind::kBackward) {
-      meter.measure("backward", use.backward, [&] { run_backward(work, micro); });
+      meter.measure_ahead("backward", use.backward, [&] { run_backward(work, micro); });
       continue;
     }
     if (work.load) {
       work.load(micro);
     }
-    meter.measure("forward", use.forward, [&] { run_forward(work, micro); });
+    meter.measure_ahead("forward", use.forward, [&] { run_forward(work, micro); });
   }
   wait_for_sends();
 }

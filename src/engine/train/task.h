@@ -1,7 +1,10 @@
 // What a model brings to the training loop: how a step's micro-batches become losses and gradients.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <vector>
 
 #include "engine/train/phase_meter.h"
 #include "engine/train/updater.h"
@@ -18,15 +21,23 @@ struct StepUse {
   PhaseUse optimizer;
 };
 
+/// What a rank did of a step. Its losses are on the device, which may not have made them yet.
+struct TaskStep {
+  /// False, on all ranks alike: nothing in the step bears loss, and there is nothing to update.
+  bool updates = true;
+  std::vector<at::Tensor> losses = {};  ///< scalars of one dtype
+  double divisor = 1;                   ///< of their sum, which is this rank's share of the step's loss then
+};
+
 /// One rank's part of a training. Not safe to use from two threads.
 class Task {
  public:
   virtual ~Task() = default;
 
-  /// Runs forward and backward of this rank's part of step `step` and adds its gradients to those of `updater`.
-  /// event.loss becomes this rank's share of the step's loss, event's counts those of its rows: both are summed over
-  /// all ranks. False, on all ranks alike: nothing in the step bears loss, and there is nothing to update.
-  virtual bool train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) = 0;
+  /// Runs forward and backward of this rank's part of step `step` and adds its gradients to those of `updater`. Returns
+  /// this rank's share of the step's loss; event's counts become those of its rows: both are summed over all ranks.
+  /// Does not wait for a device: `use` is complete after meter.settle().
+  virtual TaskStep train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) = 0;
 
   /// Called after each step: `counted` of those that count were made.
   virtual void step_over(int64_t /*step*/, int64_t /*counted*/, PhaseMeter& /*meter*/) {}

@@ -3,6 +3,8 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <utility>
+
 #include "engine/kernels/gradient_rule.h"
 
 namespace assay::engine {
@@ -29,19 +31,21 @@ class LocalUpdater : public Updater {
     torch::autograd::backward({output}, {gradient});
   }
 
-  StepReport step(double learning_rate, double max_norm) override {
-    StepReport report{.loss_scale = loss_scale()};
-    const GradientRule rule{.scale = 1.0 / report.loss_scale,
-                            .max_norm = max_norm,
-                            .skip_non_finite = true,
-                            .stats = gradient_stats(gradients())};
-    optimizer_.step(learning_rate, rule);
+  void step(double learning_rate, double max_norm) override {
+    stats_ = gradient_stats(gradients());
+    optimizer_.step(learning_rate,
+                    {.scale = 1.0 / loss_scale(), .max_norm = max_norm, .skip_non_finite = true, .stats = stats_});
     for (const at::Tensor& parameter : trainable_) {
       parameter.mutable_grad().reset();
     }
-    report.gradient_norm = gradient_norm(rule.stats, rule.scale);
+  }
+
+  StepReport report() override {
+    StepReport report{.loss_scale = loss_scale()};
+    const at::Tensor stats = std::exchange(stats_, {}).cpu();
+    report.gradient_norm = gradient_norm(stats, 1.0 / report.loss_scale);
     if (scaler_ != nullptr) {
-      report.skipped = has_non_finite(rule.stats);
+      report.skipped = has_non_finite(stats);
       scaler_->update(report.skipped);
       report.exhausted = scaler_->exhausted();
       if (report.skipped) {
@@ -65,6 +69,7 @@ class LocalUpdater : public Updater {
   Optimizer& optimizer_;
   const std::vector<at::Tensor>& trainable_;
   LossScaler* scaler_;
+  at::Tensor stats_;  ///< of the gradients of the last step(), until its report
 };
 
 class ShardedUpdater : public Updater {
@@ -85,8 +90,9 @@ class ShardedUpdater : public Updater {
     engine_.backward_from(output, gradient, last, no_sync_);
   }
 
-  StepReport step(double learning_rate, double max_norm) override {
-    engine_.step(learning_rate, max_norm);
+  void step(double learning_rate, double max_norm) override { engine_.step(learning_rate, max_norm); }
+
+  StepReport report() override {
     StepReport report = engine_.last_step();
     report.skipped = report.skipped && scales();
     return report;

@@ -30,9 +30,12 @@ class Updater {
   virtual void backward(const at::Tensor& loss, double gradient, bool last) = 0;
   /// The same of `output`, which other ranks go on with: its gradient is `gradient`.
   virtual void backward_from(const at::Tensor& output, const at::Tensor& gradient, bool last) = 0;
-  /// Clips, updates and drops the gradients, unless they are not finite: then it only drops them. `skipped` only where
-  /// a loss scale may cure that.
-  virtual StepReport step(double learning_rate, double max_norm) = 0;
+  /// Clips, updates and drops the gradients, unless they are not finite: then it only drops them. Does not wait for a
+  /// device.
+  virtual void step(double learning_rate, double max_norm) = 0;
+  /// What came of the last step(), once after each; waits for the device. `skipped` only where a loss scale may cure
+  /// that.
+  virtual StepReport report() = 0;
   /// Forgets how much memory the updates took at most.
   virtual void reset_peak() {}
 };

@@ -11,10 +11,10 @@ VitPipeline::VitPipeline(Vit& model, Communicator* stages, Communicator* back)
                  .ranks = stages,
                  .back = back}) {}
 
-double VitPipeline::train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches, int64_t images,
-                          bool no_sync, PhaseMeter& meter, StepUse& use) {
+std::vector<at::Tensor> VitPipeline::train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches,
+                                           int64_t images, bool no_sync, PhaseMeter& meter, StepUse& use) {
   ImageBatch batch;
-  double loss_sum = 0;
+  std::vector<at::Tensor> losses;
   const PipelineWork work{.micro_batches = micro_batches,
                           .load = [&](int64_t micro) { batch = batch_of(micro); },
                           .tokens = [&](int64_t) { return images * model_.config().tokens(); },
@@ -26,7 +26,7 @@ double VitPipeline::train(ShardEngine& engine, const BatchSource& batch_of, int6
                                   return output;
                                 }
                                 const at::Tensor loss = Vit::loss_of(output, batch.labels_B);
-                                loss_sum += loss.item<double>();
+                                losses.push_back(loss.detach());
                                 return loss / static_cast<double>(micro_batches);
                               },
                           .backward =
@@ -36,7 +36,7 @@ double VitPipeline::train(ShardEngine& engine, const BatchSource& batch_of, int6
                                                    : engine.backward(output, last, no_sync);
                               }};
   pipeline_.train(work, meter, use);
-  return loss_sum / static_cast<double>(micro_batches);
+  return losses;
 }
 
 at::Tensor VitPipeline::logits(const at::Tensor& pixels_BCHW, int64_t images) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "engine/model/vit.h"
 #include "engine/shard/shard_engine.h"
@@ -23,9 +24,9 @@ class VitPipeline {
   VitPipeline(Vit& model, Communicator* stages, Communicator* back);
 
   /// Adds the gradients of `micro_batches` batches of `images` to those in `engine`, which reduces them with the last
-  /// one, or with each unless `no_sync`. Returns the mean loss where the stage ends the model, else 0.
-  double train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches, int64_t images, bool no_sync,
-               PhaseMeter& meter, StepUse& use);
+  /// one, or with each unless `no_sync`. Returns the losses where the stage ends the model, else none.
+  std::vector<at::Tensor> train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches, int64_t images,
+                                bool no_sync, PhaseMeter& meter, StepUse& use);
 
   /// Logits of `images` where the stage ends the model, else undefined; `pixels` count where it begins it.
   at::Tensor logits(const at::Tensor& pixels_BCHW, int64_t images);

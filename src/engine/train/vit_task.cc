@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
+#include "engine/train/device.h"
 #include "engine/train/loop.h"
 
 namespace assay::engine {
@@ -15,9 +17,9 @@ namespace assay::engine {
 ImageBatch VitTask::batch_of(int64_t step, int64_t micro, PhaseMeter& meter, StepUse& use) {
   ImageBatch batch;
   const bool pixels = session_.model().begins_model();
-  meter.measure("data", use.data, [&] { batch = session_.batches->micro_batch(step, micro, pixels); });
-  meter.measure("transfer", use.transfer, [&] {
-    batch = {pixels ? batch.pixels_BCHW.to(device_) : batch.pixels_BCHW, batch.labels_B.to(device_)};
+  meter.measure_ahead("data", use.data, [&] { batch = session_.batches->micro_batch(step, micro, pixels); });
+  meter.measure_ahead("transfer", use.transfer, [&] {
+    batch = {pixels ? to_device(batch.pixels_BCHW, device_) : batch.pixels_BCHW, to_device(batch.labels_B, device_)};
   });
   return batch;
 }
@@ -28,16 +30,16 @@ bool VitTask::counts_loss() {
   return session_.model().ends_model() && (tensor == nullptr || tensor->rank() == 0);
 }
 
-bool VitTask::train(int64_t step, Updater&, PhaseMeter& meter, StepUse& use, job::Step& event) {
+TaskStep VitTask::train(int64_t step, Updater&, PhaseMeter& meter, StepUse& use, job::Step& event) {
   const int64_t micro_batches = job::MicroBatches(plan_);
-  const double loss = session_.pipeline->train(
+  std::vector<at::Tensor> losses = session_.pipeline->train(
       *session_.engine, [&](int64_t micro) { return batch_of(step, micro, meter, use); }, micro_batches,
       plan_.batch_size / micro_batches, reduces_once(plan_), meter, use);
-  if (counts_loss()) {
-    event.loss = loss / static_cast<double>(session_.groups->data_ranks());
-    event.samples = plan_.batch_size;
+  if (!counts_loss()) {
+    return {};
   }
-  return true;
+  event.samples = plan_.batch_size;
+  return {.losses = std::move(losses), .divisor = static_cast<double>(micro_batches * session_.groups->data_ranks())};
 }
 
 void VitTask::step_over(int64_t step, int64_t counted, PhaseMeter& meter) {

@@ -17,7 +17,7 @@ class VitTask : public Task {
   VitTask(const job::VitPlan& plan, VitSession& session, EventWriter& events, c10::Device device)
       : plan_(plan), session_(session), events_(events), device_(device) {}
 
-  bool train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
+  TaskStep train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
   void step_over(int64_t step, int64_t counted, PhaseMeter& meter) override;
 
  private:
