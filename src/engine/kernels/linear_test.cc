@@ -1,6 +1,7 @@
 // Linear layers, plain and with a low-rank update, against plain libtorch in float64.
 #include <ATen/Parallel.h>
 
+#include "engine/kernels/memory.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/test_support.h"
 
@@ -145,13 +146,46 @@ TEST(LoraLinear, DropsByItsMaskForwardAndBackward) {
   testing::for_each_isa([] {
     at::Tensor x = at::ones({100, kWidth}).to(at::kBFloat16).set_requires_grad(true);
     const at::Tensor eye = at::eye(kWidth);
-    const at::Tensor mask = dropout_mask({at::arange(100), 1, 0.25, 0, kWidth});
+    const DropoutDraw draw{at::arange(100), 1, 0.25, 0, kWidth};
     const at::Tensor y =
-        lora_linear(x, at::zeros({kWidth, kWidth}, at::kBFloat16), std::nullopt, {eye, eye, 1.0, 0.25, mask});
-    EXPECT_TRUE(y.detach().equal((mask / 0.75).to(at::kBFloat16)));
+        lora_linear(x, at::zeros({kWidth, kWidth}, at::kBFloat16), std::nullopt, {eye, eye, 1.0, 0.25, draw});
+    EXPECT_TRUE(y.detach().equal((dropout_mask(draw) / 0.75).to(at::kBFloat16)));
     y.sum().backward();
     EXPECT_TRUE(x.grad().equal(y.detach()));
   });
+}
+
+/// Features [5, 69) of a wider layer, as a tensor rank has them: backward draws what forward drew, for A too.
+TEST(LoraLinear, DrawsTheSameMaskAgainInBackward) {
+  const Tensors inputs = {random({9, 64}), random({20, 64}, 2), random({4, 64}, 3), random({20, 4}, 4)};
+  const DropoutDraw draw{at::arange(9) * 77, 0x9d2c5680fedcba98U, 0.4, 5, 64};
+  const at::Tensor factors = dropout_mask(draw) / 0.6;
+  const auto ours = [&](const Tensors& in) -> Tensors {
+    return {lora_linear(in[0], in[1], std::nullopt, {in[2], in[3], 0.5, 0.4, draw})};
+  };
+  const auto plain = [&](const Tensors& in) -> Tensors {
+    return {in[0].mm(in[1].t()) + (in[0] * factors).mm(in[2].t()).mm(in[3].t()) * 0.5};
+  };
+  const Tensors got = testing::run(ours, inputs, {true, true, true, true}, at::kFloat);
+  const Tensors want = testing::run(plain, inputs, {true, true, true, true}, at::kFloat);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_LT(relative_error(got[i], want[i]), 1e-5) << i;
+  }
+}
+
+TEST(LoraLinear, KeepsNoMask) {
+  InstallCountingAllocator();
+  const at::Tensor x = random({4096, 64}).set_requires_grad(true);
+  const at::Tensor a = random({2, 64}).set_requires_grad(true);
+  const at::Tensor b = random({8, 2}).set_requires_grad(true);
+  const auto kept = [&](const std::optional<DropoutDraw>& draw) {
+    const int64_t before = LiveTensorBytes();
+    const at::Tensor y = lora_linear(x, random({8, 64}), std::nullopt, {a, b, 1.0, 0.5, draw});
+    return LiveTensorBytes() - before;
+  };
+  const DropoutDraw draw{at::arange(4096), 1, 0.5, 0, 64};
+  EXPECT_EQ(kept(draw), kept(std::nullopt));
 }
 
 TEST(LoraLinear, ThreadsAgree) {

@@ -124,13 +124,14 @@ at::Tensor dropout_mask(const DropoutDraw& draw);
 
 /// A frozen or trainable linear layer with a low-rank update, as one operation:
 /// x W^T + b + scale * dropout(x) A^T B^T. A and B may be float32 beside a 16-bit x (peft's default); the update is
-/// then accumulated in float32 and rounded once. `again`, `output` and `packed` as in linear().
+/// then accumulated in float32 and rounded once. Backward draws the mask of dropout once more: it is not kept. `again`,
+/// `output` and `packed` as in linear().
 struct LoraTensors {
   at::Tensor a_rI;
   at::Tensor b_Or;
   double scale = 1.0;
-  double dropout = 0.0;                 ///< chance of the mask: what it keeps is divided by 1 - dropout
-  std::optional<at::Tensor> mask_TI{};  ///< of x, from dropout_mask(); without one nothing is dropped
+  double dropout = 0.0;                ///< of the layer, whether it drops now or not
+  std::optional<DropoutDraw> drops{};  ///< of x: what is kept is divided by 1 - chance; without it nothing is dropped
 };
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                        const LoraTensors& lora, const RecomputePtr& again = {}, Output output = Output::kComputed,

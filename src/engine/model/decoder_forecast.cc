@@ -9,16 +9,26 @@ namespace {
 
 constexpr int64_t kStatistic = sizeof(float);
 
-/// What a layer's adapters keep for each token: their thin products, and dropout's mask.
+/// What a layer's adapters keep for each token: their thin products.
 int64_t adapter_bytes(const DecoderLayer& layer) {
   int64_t bytes = 0;
   for (const Linear* linear : layer.linears()) {
     if (linear->lora) {
       bytes += linear->lora->a_rI.size(0) * static_cast<int64_t>(sizeof(float));
-      bytes += linear->training && linear->lora->dropout > 0 ? linear->lora->a_rI.size(1) : 0;
     }
   }
   return bytes;
+}
+
+/// The largest mask of its adapters' dropout.
+int64_t mask_bytes(const DecoderLayer& layer, int64_t tokens) {
+  int64_t most = 0;
+  for (const Linear* linear : layer.linears()) {
+    if (linear->lora && linear->training && linear->lora->dropout > 0) {
+      most = std::max(most, tokens * linear->lora->a_rI.size(1));
+    }
+  }
+  return most;
 }
 
 /// The float32 copies of its largest product, where products of 16 bits go through float32.
@@ -81,7 +91,7 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_tra
   cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (weight.is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
   cost.working_bytes = tokens * element * 4 * (layers.front().gate_proj.weight_OI.size(0) + config.hidden_size) +
-                       copy_bytes(layers.front(), tokens);
+                       copy_bytes(layers.front(), tokens) + mask_bytes(*first, tokens);
   return cost;
 }
 

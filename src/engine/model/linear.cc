@@ -15,11 +15,11 @@ at::Tensor Linear::forward(const Recomputable& x_TI, Output output, const Dropou
   LoraTensors active = *lora;
   if (training && lora->dropout > 0.0) {
     const int64_t features = x_TI.value.size(1);
-    active.mask_TI = dropout_mask({.keys_T = place.keys_T,
-                                   .stream = stream_key(0, path),
-                                   .chance = lora->dropout,
-                                   .first_feature = place.part * features,
-                                   .features = features});
+    active.drops = {.keys_T = place.keys_T,
+                    .stream = stream_key(0, path),
+                    .chance = lora->dropout,
+                    .first_feature = place.part * features,
+                    .features = features};
   }
   return engine::lora_linear(x_TI.value, weight_OI, bias_O, active, x_TI.again, output, packed);
 }
