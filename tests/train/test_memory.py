@@ -93,6 +93,10 @@ def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
         ("hybrid_parallel", 4, {"knobs": {"pp_size": 2, "tp_size": 2, "microbatches": 2}, "dtype": "float32"}),
         ("hybrid_parallel", 4, {"knobs": {"pp_size": 4, "microbatches": 4}, "gradient_checkpointing": "2"}),
         ("HYBRID_SHARD", 4, {"knobs": {"prefetch": 1, "shard_ranks": 2}}),
+        ("torch_ddp", 2, {"number_nodes": 2, "dtype": "float32"}),
+        ("torch_ddp", 4, {"number_nodes": 2}),
+        ("FULL_SHARD", 4, {"number_nodes": 2, "knobs": {"prefetch": 1}}),
+        ("HYBRID_SHARD", 4, {"number_nodes": 2, "knobs": {"prefetch": 1}}),
     ],
 )
 def test_the_peaks_of_ranks_are_foretold(plugin, ranks, fields, tmp_path):

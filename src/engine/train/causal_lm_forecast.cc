@@ -118,8 +118,13 @@ class Rehearsal {
 
  private:
   void join_nobody() {
-    world_ = make_fake_communicator(
-        {.rank = static_cast<int>(stage_ * plan_.knobs.tp_size), .size = static_cast<int>(plan_.number_ranks)});
+    FakeOptions ranks{.rank = static_cast<int>(stage_ * plan_.knobs.tp_size),
+                      .size = static_cast<int>(plan_.number_ranks),
+                      .device = c10::kMeta};
+    for (int64_t rank = 0; rank < plan_.number_ranks; ++rank) {
+      ranks.machine_of.push_back(static_cast<int>(rank / local_ranks_));
+    }
+    world_ = make_fake_communicator(ranks);
     groups_ = std::make_unique<StrategyGroups>(plan_, policy_of(plan_), *world_, local_ranks_);
   }
 
@@ -232,7 +237,7 @@ class Rehearsal {
 
   /// Where ranks share memory, the tile of each group that figures (losses, norms) go over: they are private buffers.
   int64_t staging_bytes(bool of_steps) const {
-    if (groups_ == nullptr || local_ranks_ != plan_.number_ranks) {
+    if (groups_ == nullptr) {
       return 0;
     }
     int64_t bytes = 0;
@@ -243,7 +248,7 @@ class Rehearsal {
     }
     for (Communicator* group : users) {
       const bool used = of_steps || (group == world_.get() && groups_->splits_world());
-      bytes += used && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;
+      bytes += used && group != nullptr && ranks_on_own_machine(*group) > 1 ? kShmStagingBytes : 0;
     }
     return bytes;
   }
