@@ -7,6 +7,13 @@
 #include "base/json.h"
 
 namespace assay::experiment {
+
+// Each in its file.
+const Experiment& FinetuneFullBenchmark();
+const Experiment& FinetuneFullStability();
+const Experiment& FinetuneLoraBenchmark();
+const Experiment& VitPluginBenchmark();
+
 namespace {
 
 using Declare = const Experiment& (*)();

@@ -15,10 +15,4 @@ const std::vector<const Experiment*>& AllExperiments();
 /// The experiment of `catalogue` named `id`, or kNotFound with the nearest id and the command that lists them.
 Result<const Experiment*> FindExperiment(std::string_view id, Experiments catalogue = AllExperiments());
 
-// Each stands in a file of its own and has a row in the table of catalogue.cc.
-const Experiment& FinetuneFullBenchmark();
-const Experiment& FinetuneLoraBenchmark();
-const Experiment& FinetuneFullStability();
-const Experiment& VitPluginBenchmark();
-
 }  // namespace assay::experiment

@@ -60,6 +60,12 @@ constexpr char kVitTargets[] =
     "parameters peak_tensor_bytes plan_seconds predicted_peak_bytes reduce_scatter_bus_gb_per_s skipped_steps "
     "step_seconds_mad step_seconds_median step_seconds_p90 throughput time_for_steps training_steps warmup_steps";
 
+constexpr char kVitBenchmark[] = "vit_plugin_benchmark-v1.0.0";
+
+const Experiment& Named(const char* id) {
+  return **FindExperiment(id);
+}
+
 /// Required ones by their name, optional ones with their default, in alphabetical order.
 std::vector<std::string> PropertiesOf(const Experiment& experiment) {
   std::vector<std::string> names;
@@ -81,32 +87,32 @@ std::vector<std::string> TargetsOf(const Experiment& experiment) {
 
 TEST(NamesTest, PropertiesWithTheirDefaultsStayAsStoresHaveThem) {
   std::vector<std::string> lora = Split(kFineTuning, ' ');
-  EXPECT_EQ(PropertiesOf(FinetuneFullBenchmark()), lora);
+  EXPECT_EQ(PropertiesOf(Named(testing::kFull)), lora);
   std::ranges::copy(Split(kOfLora, ' '), std::back_inserter(lora));
   std::ranges::sort(lora);
-  EXPECT_EQ(PropertiesOf(FinetuneLoraBenchmark()), lora);
-  EXPECT_EQ(PropertiesOf(VitPluginBenchmark()), Split(kVit, ' '));
+  EXPECT_EQ(PropertiesOf(Named(testing::kLora)), lora);
+  EXPECT_EQ(PropertiesOf(Named(kVitBenchmark)), Split(kVit, ' '));
 }
 
 TEST(NamesTest, TargetsStayAsStoresHaveThem) {
-  EXPECT_EQ(TargetsOf(FinetuneFullBenchmark()), Split(kFineTuningTargets, ' '));
-  EXPECT_EQ(TargetsOf(FinetuneLoraBenchmark()), Split(kFineTuningTargets, ' '));
-  EXPECT_EQ(TargetsOf(VitPluginBenchmark()), Split(kVitTargets, ' '));
+  EXPECT_EQ(TargetsOf(Named(testing::kFull)), Split(kFineTuningTargets, ' '));
+  EXPECT_EQ(TargetsOf(Named(testing::kLora)), Split(kFineTuningTargets, ' '));
+  EXPECT_EQ(TargetsOf(Named(kVitBenchmark)), Split(kVitTargets, ' '));
 }
 
 TEST(NamesTest, IdsOfPointsStayAsStoresHaveThem) {
-  const auto lora = BindPoint(FinetuneLoraBenchmark(), {{"model_name", "smollm2-135m"},
-                                                        {"model_max_length", "512"},
-                                                        {"batch_size", "4"},
-                                                        {"number_gpus", "0"},
-                                                        {"r", "8"},
-                                                        {"stop_after_seconds", "2.5"},
-                                                        {"flash_attn", "False"},
-                                                        {"optim", "adamw_torch"}});
+  const auto lora = BindPoint(Named(testing::kLora), {{"model_name", "smollm2-135m"},
+                                                      {"model_max_length", "512"},
+                                                      {"batch_size", "4"},
+                                                      {"number_gpus", "0"},
+                                                      {"r", "8"},
+                                                      {"stop_after_seconds", "2.5"},
+                                                      {"flash_attn", "False"},
+                                                      {"optim", "adamw_torch"}});
   ASSERT_TRUE(lora.ok()) << lora.status().message();
   EXPECT_EQ(lora->entity_id, "batch_size.4-model_max_length.512-model_name.smollm2-135m-number_gpus.0");
   EXPECT_EQ(lora->parameterized_id, "finetune_lora_benchmark-v1.0.0-flash_attn.False-r.8-stop_after_seconds.2.5");
-  const auto vit = BindPoint(VitPluginBenchmark(), {{"plugin", "low_level_zero"},
+  const auto vit = BindPoint(Named(kVitBenchmark), {{"plugin", "low_level_zero"},
                                                     {"batch_size", "8"},
                                                     {"model_name", "google/vit-base-patch16-224"},
                                                     {"number_gpus", "0"},

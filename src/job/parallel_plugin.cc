@@ -45,20 +45,24 @@ const std::vector<std::string_view> kShardKnobs = {
 const std::vector<std::string_view> kHybridShardKnobs = {
     "overlap", "no_sync", "prefetch", "offload_optim_frac", "offload_param_frac", "shard_ranks", "communication_dtype"};
 
-const std::array<PluginInfo, 10> kPlugins = {{
+constexpr Strategy kDataParallel = {.name = "torch_ddp", .small_first_bucket = true};
+constexpr Strategy kZero1 = {
+    .name = "low_level_zero", .split = SplitOver::kAll, .accumulate_whole = true, .colossal_scaler = true};
+
+const std::vector<PluginInfo> kPlugins = {
     {.name = "torch_ddp",
      .title = "Torch DDP",
      .description = "every rank has everything; gradients are averaged in buckets",
      .precision = "fp32",
      .knobs = kDdpKnobs,
-     .strategies = {"torch_ddp"}},
+     .strategies = {kDataParallel}},
     {.name = "torch_ddp_fp16",
      .title = "Torch DDP FP16",
      .description = "Torch DDP under fp16 autocast with a loss scaler",
      .precision = "amp_fp16",
      .loss_scale = 65536,
      .knobs = kDdpKnobs,
-     .strategies = {"torch_ddp_fp16"}},
+     .strategies = {{.name = "torch_ddp_fp16", .small_first_bucket = true}}},
     {.name = "low_level_zero",
      .title = "Low Level Zero",
      .description = "16-bit weights; fp32 weights and moments sharded (ZeRO 1 or 2)",
@@ -66,7 +70,7 @@ const std::array<PluginInfo, 10> kPlugins = {{
      .loss_scale = 32,
      .knobs = {"zero_stage", "overlap", "no_sync", "offload_optim_frac", "communication_dtype"},
      .defaults = LowLevelZeroDefaults(),
-     .strategies = {"low_level_zero", "low_level_zero_2"},
+     .strategies = {kZero1, {.name = "low_level_zero_2", .split = SplitOver::kAll, .colossal_scaler = true}},
      .least_stage = 1},
     {.name = "gemini",
      .title = "Gemini",
@@ -76,8 +80,19 @@ const std::array<PluginInfo, 10> kPlugins = {{
      .knobs = {"overlap", "prefetch", "min_chunk_size_m", "search_range_m", "hidden_dim", "shard_param_frac",
                "offload_optim_frac", "offload_param_frac", "placement", "communication_dtype"},
      .defaults = GeminiDefaults(),
-     .strategies = {"gemini"},
-     .auto_strategy = "gemini_auto"},
+     .strategies = {{.name = "gemini",
+                     .split = SplitOver::kAll,
+                     .keep_weights = false,
+                     .reshard_after_forward = true,
+                     .chunks = true,
+                     .colossal_scaler = true}},
+     .auto_strategy = Strategy{.name = "gemini_auto",
+                               .split = SplitOver::kAll,
+                               .keep_weights = false,
+                               .reshard_after_forward = true,
+                               .chunks = true,
+                               .within_budget = true,
+                               .colossal_scaler = true}},
     {.name = "hybrid_parallel",
      .title = "Hybrid Parallel",
      .description = "tensor, pipeline and data ranks",
@@ -85,7 +100,7 @@ const std::array<PluginInfo, 10> kPlugins = {{
      .knobs = {"zero_stage", "bucket_mib", "overlap", "tp_size", "sequence_parallel", "pp_size", "microbatches",
                "communication_dtype"},
      .defaults = HybridParallelDefaults(),
-     .strategies = {"torch_ddp", "low_level_zero"}},
+     .strategies = {kDataParallel, kZero1}},
     {.name = "FULL_SHARD",
      .title = "FSDP FULL_SHARD",
      .description = "parameters, gradients and states sharded; gathered for forward and again for backward",
@@ -93,7 +108,8 @@ const std::array<PluginInfo, 10> kPlugins = {{
      .loss_scale = 65536,
      .knobs = kShardKnobs,
      .defaults = ShardDefaults(),
-     .strategies = {"FULL_SHARD"}},
+     .strategies =
+         {{.name = "FULL_SHARD", .split = SplitOver::kAll, .keep_weights = false, .reshard_after_forward = true}}},
     {.name = "SHARD_GRAD_OP",
      .title = "FSDP SHARD_GRAD_OP",
      .description = "as FULL_SHARD, but parameters stay gathered from forward to backward",
@@ -101,14 +117,14 @@ const std::array<PluginInfo, 10> kPlugins = {{
      .loss_scale = 65536,
      .knobs = kShardKnobs,
      .defaults = ShardDefaults(),
-     .strategies = {"SHARD_GRAD_OP"}},
+     .strategies = {{.name = "SHARD_GRAD_OP", .split = SplitOver::kAll, .keep_weights = false}}},
     {.name = "NO_SHARD",
      .title = "FSDP NO_SHARD",
      .description = "nothing sharded; gradients averaged unit by unit",
      .precision = "fp32",
      .loss_scale = 65536,
      .knobs = kDdpKnobs,
-     .strategies = {"NO_SHARD"}},
+     .strategies = {{.name = "NO_SHARD", .keep_weights = false}}},
     {.name = "HYBRID_SHARD",
      .title = "FSDP HYBRID_SHARD",
      .description = "FULL_SHARD within a group of ranks, gradients averaged between the groups",
@@ -116,7 +132,8 @@ const std::array<PluginInfo, 10> kPlugins = {{
      .loss_scale = 65536,
      .knobs = kHybridShardKnobs,
      .defaults = ShardDefaults(),
-     .strategies = {"HYBRID_SHARD"}},
+     .strategies =
+         {{.name = "HYBRID_SHARD", .split = SplitOver::kGroup, .keep_weights = false, .reshard_after_forward = true}}},
     {.name = "_HYBRID_SHARD_ZERO2",
      .title = "FSDP _HYBRID_SHARD_ZERO2",
      .description = "SHARD_GRAD_OP within a group of ranks, gradients averaged between the groups",
@@ -124,8 +141,8 @@ const std::array<PluginInfo, 10> kPlugins = {{
      .loss_scale = 65536,
      .knobs = kHybridShardKnobs,
      .defaults = ShardDefaults(),
-     .strategies = {"_HYBRID_SHARD_ZERO2"}},
-}};
+     .strategies = {{.name = "_HYBRID_SHARD_ZERO2", .split = SplitOver::kGroup, .keep_weights = false}}},
+};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kKnobDescriptions = {{
     {"zero_stage",
@@ -335,16 +352,15 @@ bool Reads(const PluginInfo& plugin, std::string_view knob) {
   return std::ranges::find(plugin.knobs, knob) != plugin.knobs.end();
 }
 
-std::string_view StrategyOf(const PluginInfo& plugin, const PluginKnobs& knobs) {
-  if (knobs.placement == "auto") {
-    return plugin.auto_strategy;
+const Strategy& StrategyOf(const PluginInfo& plugin, const PluginKnobs& knobs) {
+  if (knobs.placement == "auto" && plugin.auto_strategy) {
+    return *plugin.auto_strategy;
   }
   return plugin.strategies.at(static_cast<size_t>(knobs.zero_stage - plugin.least_stage));
 }
 
 bool GathersWeights(const PluginInfo& plugin, const PluginKnobs& knobs) {
-  // Where gradients lie in buckets every rank has the weights, but for what stages of ZeRO shard.
-  return !Reads(plugin, "bucket_mib") || knobs.zero_stage > 0;
+  return StrategyOf(plugin, knobs).split != SplitOver::kNobody;
 }
 
 Status CheckKnobs(const PluginInfo& plugin, const PluginKnobs& knobs, int64_t ranks) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +65,27 @@ void VisitKnobs(Knobs& knobs, const Visitor& visit) {
 /// What the knob of that name does, for people, on one line; empty when there is no such knob.
 std::string_view DescribeKnob(std::string_view name);
 
+/// Over which data ranks gradients, optimiser states and (unless kept whole) weights are split; the others hold copies.
+enum class SplitOver {
+  kNobody,  ///< every rank has everything (data parallel)
+  kAll,     ///< all ranks
+  kGroup,   ///< a group of ranks that lie close together; between the groups gradients are averaged
+};
+
+/// How data ranks share a model: what the engine does otherwise than data parallel training (engine/shard/policy.h says
+/// what each setting is).
+struct Strategy {
+  std::string_view name;
+  SplitOver split = SplitOver::kNobody;
+  bool keep_weights = true;
+  bool reshard_after_forward = false;
+  bool accumulate_whole = false;
+  bool chunks = false;
+  bool within_budget = false;       ///< weights and states come and go as the memory cap allows
+  bool small_first_bucket = false;  ///< of gradients, as torch's DDP has it
+  bool colossal_scaler = false;     ///< of losses; else torch.amp's
+};
+
 /// One row of the table of plugins.
 struct PluginInfo {
   std::string_view name;
@@ -73,11 +95,10 @@ struct PluginInfo {
   double loss_scale = 1;                ///< the first one, in precisions that scale; it is then adapted
   std::vector<std::string_view> knobs;  ///< names of the knobs that it reads
   PluginKnobs defaults = {};            ///< of these knobs
-  /// What the engine has for it (engine/shard/policy.h): one, or one for each value of zero_stage from `least_stage`
-  /// on.
-  std::vector<std::string_view> strategies;
+  /// One, or one for each value of zero_stage from `least_stage` on. Plugins may share them.
+  std::vector<Strategy> strategies;
   int64_t least_stage = 0;
-  std::string_view auto_strategy = {};  ///< with placement auto
+  std::optional<Strategy> auto_strategy = {};  ///< with placement auto
 };
 
 /// All plugins, in the order of the benchmark's table.
@@ -93,8 +114,8 @@ std::string DescribePlugin(const PluginInfo& plugin);
 /// Whether it reads the knob of that name.
 bool Reads(const PluginInfo& plugin, std::string_view knob);
 
-/// The engine's strategy for it with knobs that CheckKnobs() has passed.
-std::string_view StrategyOf(const PluginInfo& plugin, const PluginKnobs& knobs);
+/// Its strategy with knobs that CheckKnobs() has passed.
+const Strategy& StrategyOf(const PluginInfo& plugin, const PluginKnobs& knobs);
 
 /// Whether ranks send each other weights, which may then travel in 8 bits.
 bool GathersWeights(const PluginInfo& plugin, const PluginKnobs& knobs);

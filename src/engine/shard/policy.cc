@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::engine {
@@ -15,62 +17,87 @@ namespace {
 constexpr double kTorchFirstBucketMib = 1;
 constexpr double kBenchmarkLossScale = 32;  // ColossalAI's ViT benchmark: initial_scale=2**5
 
-ShardPolicy data_parallel() {
-  ShardPolicy policy;
-  policy.first_bucket_mib = kTorchFirstBucketMib;
-  return policy;
-}
-
 /// torch.amp.GradScaler scales in fp16 DDP; ColossalAI's scaler waits for a second overflow.
 LossScaleOptions colossal_scale() {
   return {
       .initial = kBenchmarkLossScale, .growth_interval = 1000, .hysteresis = 2, .minimum = 1, .maximum = 4294967296};
 }
 
-ShardPolicy low_level_zero(bool accumulate_whole) {
-  ShardPolicy policy;
-  policy.split = SplitOver::kAll;
-  policy.accumulate_whole = accumulate_whole;
-  policy.loss_scale = colossal_scale();
-  return with_precision(policy, "fp16");
+ChunkSearch chunk_search_of(const job::PluginKnobs& knobs) {
+  constexpr double kMebi = 1 << 20;
+  ChunkSearch search{.min_elements = std::llround(knobs.min_chunk_size_m * kMebi),
+                     .range = std::llround(knobs.search_range_m * kMebi)};
+  search.step = knobs.hidden_dim > 0 ? knobs.hidden_dim : search.step;
+  return search;
 }
 
-ShardPolicy fully_sharded(SplitOver split, bool reshard_after_forward) {
+/// "float8" is what weights travel as, any other name what gradients do.
+void set_communication_dtype(std::string_view name, ShardPolicy& policy) {
+  constexpr std::array<std::pair<std::string_view, at::ScalarType>, 3> kDtypes = {
+      {{"float32", at::kFloat}, {"bfloat16", at::kBFloat16}, {"float16", at::kHalf}}};
+  policy.gather_float8 = policy.gather_float8 || name == "float8";
+  const auto* found = std::ranges::find(kDtypes, name, &std::pair<std::string_view, at::ScalarType>::first);
+  policy.reduce_dtype = found == kDtypes.end() ? policy.reduce_dtype : found->second;
+}
+
+ShardPolicy base_policy(const job::Strategy& strategy) {
   ShardPolicy policy;
-  policy.split = split;
-  policy.keep_weights = false;
-  policy.reshard_after_forward = reshard_after_forward;
-  policy.prefetch = 1;
+  policy.split = strategy.split;
+  policy.keep_weights = strategy.keep_weights;
+  policy.reshard_after_forward = strategy.reshard_after_forward;
+  policy.accumulate_whole = strategy.accumulate_whole;
+  policy.placement = strategy.within_budget ? WeightPlacement::kBudget : WeightPlacement::kFixed;
+  if (strategy.small_first_bucket) {
+    policy.first_bucket_mib = kTorchFirstBucketMib;
+  }
+  if (strategy.colossal_scaler) {
+    policy.loss_scale = colossal_scale();
+  }
   return policy;
 }
 
-ShardPolicy gemini(WeightPlacement placement) {
-  ShardPolicy policy = fully_sharded(SplitOver::kAll, true);
-  policy.prefetch = 0;
-  policy.chunks.emplace();
-  policy.placement = placement;
-  (placement == WeightPlacement::kFixed ? policy.offload_optim_frac : policy.yielding_optim_frac) = 1;
-  policy.loss_scale = colossal_scale();
-  return with_precision(policy, "fp16");
+std::vector<ShardStrategy> strategies_of_plugins() {
+  std::vector<ShardStrategy> all;
+  const auto add = [&](const job::PluginInfo& plugin, const job::PluginKnobs& knobs) {
+    const std::string_view name = job::StrategyOf(plugin, knobs).name;
+    if (std::ranges::find(all, name, &ShardStrategy::name) == all.end()) {
+      all.push_back({name, policy_of(plugin, knobs, plugin.precision)});
+    }
+  };
+  for (const job::PluginInfo& plugin : job::Plugins()) {
+    job::PluginKnobs knobs = plugin.defaults;
+    for (size_t stage = 0; stage < plugin.strategies.size(); ++stage) {
+      knobs.zero_stage = plugin.least_stage + static_cast<int64_t>(stage);
+      add(plugin, knobs);
+    }
+    if (plugin.auto_strategy) {
+      knobs.placement = "auto";
+      add(plugin, knobs);
+    }
+  }
+  return all;
 }
 
 }  // namespace
 
+ShardPolicy policy_of(const job::PluginInfo& plugin, const job::PluginKnobs& knobs, std::string_view precision) {
+  const job::Strategy& strategy = job::StrategyOf(plugin, knobs);
+  ShardPolicy policy = with_precision(base_policy(strategy), precision);
+  policy.bucket_mib = knobs.bucket_mib;
+  policy.overlap = knobs.overlap;
+  policy.prefetch = knobs.prefetch;
+  if (strategy.chunks) {
+    policy.chunks = chunk_search_of(knobs);
+  }
+  policy.keep_gathered_frac = 1.0 - knobs.shard_param_frac;
+  (strategy.within_budget ? policy.yielding_optim_frac : policy.offload_optim_frac) = knobs.offload_optim_frac;
+  policy.offload_param_frac = knobs.offload_param_frac;
+  set_communication_dtype(knobs.communication_dtype, policy);
+  return policy;
+}
+
 std::span<const ShardStrategy> shard_strategies() {
-  static const std::vector<ShardStrategy> strategies = {
-      {"torch_ddp", data_parallel()},
-      {"torch_ddp_fp16", with_precision(data_parallel(), "amp_fp16")},
-      {"torch_ddp_bf16", with_precision(data_parallel(), "amp_bf16")},
-      {"low_level_zero", low_level_zero(true)},
-      {"low_level_zero_2", low_level_zero(false)},
-      {"gemini", gemini(WeightPlacement::kFixed)},
-      {"gemini_auto", gemini(WeightPlacement::kBudget)},
-      {"FULL_SHARD", fully_sharded(SplitOver::kAll, true)},
-      {"SHARD_GRAD_OP", fully_sharded(SplitOver::kAll, false)},
-      {"NO_SHARD", fully_sharded(SplitOver::kNobody, false)},
-      {"HYBRID_SHARD", fully_sharded(SplitOver::kGroup, true)},
-      {"_HYBRID_SHARD_ZERO2", fully_sharded(SplitOver::kGroup, false)},
-  };
+  static const std::vector<ShardStrategy> strategies = strategies_of_plugins();
   return strategies;
 }
 

@@ -1,4 +1,4 @@
-// What a parallel strategy is: one row of settings of the sharding engine.
+// What a parallel strategy is: settings of the sharding engine, made of a row of job/parallel_plugin.h.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -10,15 +10,11 @@
 
 #include "engine/optim/loss_scaler.h"
 #include "engine/shard/chunk_search.h"
+#include "job/parallel_plugin.h"
 
 namespace assay::engine {
 
-/// Over which ranks gradients, optimiser states and (unless kept whole) weights are split; the others hold copies.
-enum class SplitOver {
-  kNobody,  ///< every rank has everything (data parallel)
-  kAll,     ///< all ranks
-  kGroup,   ///< a group of ranks that lie close together; between the groups gradients are averaged
-};
+using job::SplitOver;
 
 /// How gathered weights come and go.
 enum class WeightPlacement {
@@ -67,14 +63,16 @@ struct ShardPolicy {
   double yielding_optim_frac = 0;
 };
 
+/// The plugin's settings in `precision`, with knobs that job::CheckKnobs() has passed.
+ShardPolicy policy_of(const job::PluginInfo& plugin, const job::PluginKnobs& knobs, std::string_view precision);
+
 /// A strategy by name.
 struct ShardStrategy {
   std::string_view name;
   ShardPolicy policy;
 };
 
-/// "torch_ddp", "torch_ddp_fp16", "torch_ddp_bf16", "low_level_zero", "low_level_zero_2", "gemini", "gemini_auto", and
-/// torch's FSDP strategies by their names; each in its own default precision.
+/// Those of all plugins, each once, with the precision and knobs that the first plugin that has it has by default.
 std::span<const ShardStrategy> shard_strategies();
 
 /// The row of that name; throws std::invalid_argument with one line that lists the names.

@@ -1,7 +1,6 @@
 #include "engine/train/strategy.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -13,14 +12,6 @@
 namespace assay::engine {
 namespace {
 
-void set_communication_dtype(const std::string& name, ShardPolicy& policy) {
-  if (name == "float8") {
-    policy.gather_float8 = true;
-  } else if (!name.empty()) {
-    policy.reduce_dtype = parse_dtype(name);
-  }
-}
-
 /// Data ranks lie along the axis over which the policy splits, or along both where it splits over groups.
 MeshShape mesh_of(const job::ParallelPlan& plan, SplitOver split, int ranks, int64_t ranks_of_machine) {
   MeshShape shape{.pipeline = static_cast<int>(plan.knobs.pp_size), .tensor = static_cast<int>(plan.knobs.tp_size)};
@@ -31,39 +22,14 @@ MeshShape mesh_of(const job::ParallelPlan& plan, SplitOver split, int ranks, int
   return value_or_throw(resolve_mesh(shape, ranks));
 }
 
-/// Of a policy that has chunks.
-ChunkSearch chunk_search_of(const job::PluginKnobs& knobs) {
-  constexpr double kMebi = 1 << 20;
-  ChunkSearch search{.min_elements = std::llround(knobs.min_chunk_size_m * kMebi),
-                     .range = std::llround(knobs.search_range_m * kMebi)};
-  search.step = knobs.hidden_dim > 0 ? knobs.hidden_dim : search.step;
-  return search;
-}
-
-/// The plugin's settings in `precision`, with the plan's knobs.
-ShardPolicy plugin_policy(const job::ParallelPlan& plan, std::string_view precision) {
-  const job::PluginKnobs& knobs = plan.knobs;
-  const job::PluginInfo& plugin = *value_or_throw(job::FindPlugin(plan.plugin));
-  ShardPolicy policy = with_precision(shard_policy(job::StrategyOf(plugin, knobs)), precision);
-  policy.bucket_mib = knobs.bucket_mib;
-  policy.overlap = knobs.overlap;
-  policy.prefetch = knobs.prefetch;
-  if (policy.chunks) {
-    policy.chunks = chunk_search_of(knobs);
-  }
-  policy.keep_gathered_frac = 1.0 - knobs.shard_param_frac;
-  const bool automatic = policy.placement == WeightPlacement::kBudget;
-  policy.offload_optim_frac = automatic ? 0 : knobs.offload_optim_frac;
-  policy.yielding_optim_frac = automatic ? knobs.offload_optim_frac : 0;
-  policy.offload_param_frac = knobs.offload_param_frac;
-  set_communication_dtype(knobs.communication_dtype, policy);
-  return policy;
+ShardPolicy policy_of_plugin(const job::ParallelPlan& plan, std::string_view precision) {
+  return policy_of(*value_or_throw(job::FindPlugin(plan.plugin)), plan.knobs, precision);
 }
 
 }  // namespace
 
 ShardPolicy policy_of(const job::VitPlan& plan) {
-  ShardPolicy policy = plugin_policy(plan, plan.precision);
+  ShardPolicy policy = policy_of_plugin(plan, plan.precision);
   policy.memory_cap_bytes = plan.memory_budget_bytes;
   policy.loss_scale.initial = plan.loss_scale;
   policy.several_backwards = job::MicroBatches(plan) > 1;
@@ -71,7 +37,7 @@ ShardPolicy policy_of(const job::VitPlan& plan) {
 }
 
 ShardPolicy policy_of(const job::TunePlan& plan) {
-  ShardPolicy policy = plugin_policy(plan, "fp32");
+  ShardPolicy policy = policy_of_plugin(plan, "fp32");
   policy.float32_master = plan.dtype == "float16";
   policy.memory_cap_bytes = plan.memory_budget_bytes;
   policy.several_backwards = plan.gradient_accumulation_steps * job::MicroBatches(plan) > 1;

@@ -1,25 +1,17 @@
 #include "engine/train/strategy.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+
+#include "base/files.h"
 
 namespace assay::engine {
 namespace {
-
-TEST(Strategy, PluginsNameThoseOfTheEngine) {
-  for (const job::PluginInfo& plugin : job::Plugins()) {
-    for (const std::string_view strategy : plugin.strategies) {
-      EXPECT_NO_THROW(shard_policy(strategy)) << plugin.name;
-    }
-    if (job::Reads(plugin, "placement")) {
-      job::PluginKnobs knobs = plugin.defaults;
-      knobs.placement = "auto";
-      EXPECT_EQ(shard_policy(job::StrategyOf(plugin, knobs)).placement, WeightPlacement::kBudget);
-    }
-  }
-}
 
 /// By what tells strategies apart that give the same losses.
 TEST(Strategy, PluginsAreWhatTheirNamesSay) {
@@ -50,11 +42,73 @@ TEST(Strategy, PluginsAreWhatTheirNamesSay) {
     ASSERT_NE(plugin, job::Plugins().end()) << row.plugin;
     job::PluginKnobs knobs = plugin->defaults;
     knobs.zero_stage = row.zero_stage;
-    const ShardPolicy& policy = shard_policy(job::StrategyOf(*plugin, knobs));
+    const ShardPolicy policy = policy_of(*plugin, knobs, plugin->precision);
     EXPECT_EQ(policy.split, row.split) << row.plugin << row.zero_stage;
     EXPECT_EQ(policy.keep_weights, row.keep_weights) << row.plugin << row.zero_stage;
     EXPECT_EQ(policy.accumulate_whole, row.accumulate_whole) << row.plugin << row.zero_stage;
     EXPECT_EQ(policy.reshard_after_forward, row.reshard_after_forward) << row.plugin << row.zero_stage;
+  }
+}
+
+std::string split_over(const ShardPolicy& policy) {
+  if (policy.split == SplitOver::kNobody) {
+    return "nobody";
+  }
+  const bool group = policy.split == SplitOver::kGroup;
+  return group ? "a group; copies between groups" : policy.chunks ? "all ranks, in chunks" : "all ranks";
+}
+
+std::string whole_weights(const ShardPolicy& policy) {
+  if (policy.placement == WeightPlacement::kBudget) {
+    return "as the memory cap allows";
+  }
+  if (policy.keep_weights || policy.split == SplitOver::kNobody) {
+    return "kept";
+  }
+  return policy.chunks                  ? "kept by fraction"
+         : policy.reshard_after_forward ? "gathered by each unit"
+                                        : "gathered once a step";
+}
+
+std::string given_up(const ShardPolicy& policy) {
+  const bool budget = policy.placement == WeightPlacement::kBudget;
+  return budget ? "when room is needed, farthest next use first" : policy.reshard_after_forward ? "yes" : "no";
+}
+
+std::string gradients(const ShardPolicy& policy) {
+  if (policy.split == SplitOver::kNobody) {
+    return fmt::format("all-reduced in {} MiB buckets{}", policy.bucket_mib,
+                       policy.first_bucket_mib ? fmt::format(", the first of {}", *policy.first_bucket_mib) : "");
+  }
+  const bool group = policy.split == SplitOver::kGroup;
+  return group                     ? "reduce-scattered within, all-reduced between groups"
+         : policy.accumulate_whole ? "added up whole, reduce-scattered once a step"
+                                   : "reduce-scattered each backward";
+}
+
+std::string states(const ShardPolicy& policy) {
+  if (policy.split == SplitOver::kNobody) {
+    return "whole";
+  }
+  const std::string shard = policy.split == SplitOver::kGroup ? "shard of the group" : "shard";
+  return shard + (policy.yielding_optim_frac > 0  ? ", in host memory until the cap has room"
+                  : policy.offload_optim_frac > 0 ? ", in host memory by fraction"
+                                                  : "");
+}
+
+/// In bytes of the parameters, at the most.
+int sent_a_step(const ShardPolicy& policy) {
+  return policy.keep_weights || !policy.reshard_after_forward ? 2 : 3;
+}
+
+TEST(Strategy, TheTableOfThePageSaysWhatTheSettingsAre) {
+  const Result<std::string> page = ReadFile(ASSAY_SOURCE_DIR "/docs/sharding.md");
+  ASSERT_TRUE(page.ok());
+  for (const auto& [name, policy] : shard_strategies()) {
+    const std::string row =
+        fmt::format("\n| `{}` | {} | {} | {} | {} | {} | {} |\n", name, split_over(policy), whole_weights(policy),
+                    given_up(policy), gradients(policy), states(policy), sent_a_step(policy));
+    EXPECT_THAT(*page, testing::HasSubstr(row));
   }
 }
 

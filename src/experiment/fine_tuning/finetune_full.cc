@@ -1,5 +1,4 @@
 // finetune_full_benchmark-v1.0.0: how fast full fine-tuning is, and what it uses.
-#include "experiment/catalogue.h"
 #include "experiment/fine_tuning/fine_tuning.h"
 
 namespace assay::experiment {

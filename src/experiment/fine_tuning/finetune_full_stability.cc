@@ -1,7 +1,6 @@
 // finetune_full_stability-v1.0.0: how often a short full fine-tune ends well.
 #include <algorithm>
 
-#include "experiment/catalogue.h"
 #include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/property_spec.h"
 #include "measure/statistics.h"

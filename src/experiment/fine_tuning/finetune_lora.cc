@@ -1,7 +1,6 @@
 // finetune_lora_benchmark-v1.0.0: how fast LoRA fine-tuning is, and what it uses.
 #include "base/text.h"
 #include "data/model_catalogue.h"
-#include "experiment/catalogue.h"
 #include "experiment/fine_tuning/fine_tuning.h"
 
 namespace assay::experiment {

@@ -59,7 +59,7 @@ TEST(FineTuningRulesTest, WhatRanksCannotDoIsRefusedWithItsReason) {
   }
   const space::Entity sgd =
       testing::CompletePoint(testing::kFull, {{"number_ranks", int64_t{2}}, {"optim", text("sgd")}});
-  EXPECT_THAT(FinetuneFullBenchmark().Check(sgd).reason, HasSubstr("not supported over ranks"));
+  EXPECT_THAT((*FindExperiment(testing::kFull))->Check(sgd).reason, HasSubstr("not supported over ranks"));
 }
 
 TEST(FineTuningRulesTest, AGpuHasAName) {

@@ -1,7 +1,5 @@
 #include "experiment/vit_plugin/vit_plugin.h"
 
-#include "experiment/catalogue.h"
-
 namespace assay::experiment {
 
 VitPluginExperiment::VitPluginExperiment()
