@@ -81,7 +81,7 @@ TEST(EventTest, BadLinesAreErrorsThatSayWhat) {
 }
 
 TEST(EventTest, KeysOfLaterVersionsAreIgnored) {
-  EXPECT_TRUE(EventFromJsonLine(R"({"event":"saved","path":"x","bytes":5})").ok());
+  EXPECT_TRUE(EventFromJsonLine(R"({"event":"saved","path":"x","seconds":0.5,"bytes":5})").ok());
 }
 
 }  // namespace
