@@ -6,12 +6,17 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "cli/launcher_options.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
+#include "cli/search_options.h"
 #include "cli/serve_options.h"
 #include "cli/verb.h"
+#include "explore/expected_time.h"
 #include "explore/survey.h"
 #include "report/conditions.h"
 #include "report/format.h"
@@ -22,7 +27,7 @@ namespace {
 struct ExploreVerbOptions {
   std::string space;
   std::string store;
-  int workers = 1;
+  int workers = 0;  ///< 0: as many as the launcher has room for
   int64_t max_points = -1;
   int repeats = 1;
   int retries = 0;
@@ -30,6 +35,8 @@ struct ExploreVerbOptions {
   bool dry_run = false;
   bool serve = false;
   explore::Reuse reuse = explore::Reuse::kCommit;
+  launch::LauncherSettings launcher;
+  SearchOptions search;
 };
 
 double NumberOr(const space::Entity& values, const std::string& name, double fallback) {
@@ -66,7 +73,7 @@ std::string DescribeResult(const explore::PointDone& done) {
              : text;
 }
 
-explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress) {
+explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress, BestSeen& best) {
   explore::ExploreCallbacks callbacks;
   const auto follow = [&progress](const explore::PointStart& start, std::string_view phase) {
     progress.SetPrefix(fmt::format("[{}/{}] ", start.number, start.total));
@@ -79,7 +86,10 @@ explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress) {
     follow(start, "waiting: another process measures");
   };
   callbacks.on_event = [&progress](int64_t, const job::Event& event) { progress.OnEvent(event); };
-  callbacks.on_done = [&progress](const explore::PointDone& done) { progress.Print(DescribeResult(done)); };
+  callbacks.on_done = [&progress, &best](const explore::PointDone& done) {
+    progress.Print(DescribeResult(done));
+    best.Add(done.result->measurement);
+  };
   return callbacks;
 }
 
@@ -124,6 +134,13 @@ Result<std::unique_ptr<samplestore::SampleStore>> OpenToLook(const std::string& 
                                                        : std::move(store);
 }
 
+std::string ExpectedText(const explore::ExpectedTime& expected, int64_t points) {
+  return fmt::format("about {} of training one after the other: {} a point is the median of {}\n",
+                     FormatSeconds(expected.point_seconds * static_cast<double>(points)),
+                     FormatSeconds(expected.point_seconds),
+                     report::Count(static_cast<size_t>(expected.measurements), "measurement"));
+}
+
 Status DryRun(const experiment::BoundSpace& space, const std::string& store_url,
               const explore::ExploreOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(store_url));
@@ -134,9 +151,11 @@ Status DryRun(const experiment::BoundSpace& space, const std::string& store_url,
     }
   };
   ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey, explore::SurveySpace(space, *store, options, print));
-  fmt::print("{}: {} would be measured, {} replayed, {} are forbidden by a rule{}\n",
+  ASSAY_ASSIGN_OR_RETURN(const auto expected, explore::ExpectTime(space, *store));
+  fmt::print("{}: {} would be measured, {} replayed, {} are forbidden by a rule{}\n{}",
              report::Count(static_cast<size_t>(space.size()), "point"), survey.missing, survey.replayed,
-             survey.forbidden, survey.not_looked_at > 0 ? fmt::format(", {} not looked at", survey.not_looked_at) : "");
+             survey.forbidden, survey.not_looked_at > 0 ? fmt::format(", {} not looked at", survey.not_looked_at) : "",
+             expected && survey.missing > 0 ? ExpectedText(*expected, survey.missing) : std::string());
   return Status::Ok();
 }
 
@@ -159,19 +178,27 @@ Status Run(const ExploreVerbOptions& options) {
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store));
   TellWhatDoesNotCount(space, store->url());
+  explore::ExploreOptions explore = ExploreOptionsOf(options);
+  ASSAY_RETURN_IF_ERROR(UseSearch(options.search, space, explore));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Goal> goals, GoalsOf(options.search, space));
+  ASSAY_ASSIGN_OR_RETURN(const int slots, UseLauncher(options.launcher, explore.measure));
+  explore.workers = options.workers > 0 ? options.workers : slots;
   std::unique_ptr<serve::PageServer> server;
   if (options.serve) {
     ASSAY_ASSIGN_OR_RETURN(server, StartPageServer({.store_url = store->url(), .spaces = {space}}));
   }
   explore::ExploreSummary summary;
+  BestSeen best(std::move(goals));
   {
     LiveProgress progress;
-    const auto callbacks = MakeCallbacks(progress);
-    ASSAY_ASSIGN_OR_RETURN(summary, explore::Explore(space, *store, ExploreOptionsOf(options), callbacks));
+    const auto callbacks = MakeCallbacks(progress, best);
+    ASSAY_ASSIGN_OR_RETURN(summary, explore::Explore(space, *store, explore, callbacks));
   }
   fmt::print("{}: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n",
              report::Count(static_cast<size_t>(space.size()), "point"), summary.measured, summary.replayed,
              summary.invalid, summary.failed, summary.remaining, FormatSeconds(summary.seconds));
+  fmt::print("{}{}", summary.settled ? "ended early: nothing better came\n" : "",
+             explore.sampler ? best.Text() : std::string());
   if (server && !summary.interrupted) {
     std::fflush(stdout);
     fmt::print(stderr, "still serving at {}; Ctrl-C ends it\n", server->url());
@@ -185,9 +212,9 @@ Status Run(const ExploreVerbOptions& options) {
 Action AddExplore(CLI::App& app) {
   auto options = std::make_shared<ExploreVerbOptions>();
   app.add_option("space", options->space, "Discovery space (YAML)")->required()->type_name("SPACE.yaml");
-  app.add_option("--workers", options->workers, "Points at once; more than one shares the machine among them")
-      ->check(WholeNumber(1, 1024))
-      ->capture_default_str();
+  app.add_option("--workers", options->workers,
+                 "Points at once; more than one shares this machine among them [1, or what a cluster has room for]")
+      ->check(WholeNumber(1, 1024));
   app.add_option("--max-points", options->max_points,
                  "Measure at most so many points now, those included that a rule forbids; -1: all")
       ->check(WholeNumber(-1))
@@ -203,6 +230,8 @@ Action AddExplore(CLI::App& app) {
   app.add_flag("--serve", options->serve, "Show it to browsers while it goes on, and afterwards until Ctrl-C");
   app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured");
   AddReuseOption(app, options->reuse);
+  AddSearchOptions(app, options->search);
+  AddLauncherOptions(app, options->launcher);
   AddStoreOption(app, options->store);
   return [options] { return Run(*options); };
 }

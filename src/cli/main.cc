@@ -36,6 +36,7 @@ constexpr Verb kVerbs[] = {
     {"report", "Write what has been measured as one HTML file", &AddReport},
     {"serve", "Show what has been measured, and what is being measured, to browsers", &AddServe},
     {"recommend", "Say which configuration is fastest within a memory cap", &AddRecommend},
+    {"compare", "Say what became faster or slower between two stores, commits or machines", &AddCompare},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
     {"models", "List the named models", &AddModels},
     {"datasets", "List the data sets that have a name", &AddDatasets},

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/launcher_options.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
 #include "cli/verb.h"
@@ -28,6 +29,7 @@ struct RunOptions {
   std::string trace_dir;
   bool again = false;
   explore::Reuse reuse = explore::Reuse::kCommit;
+  launch::LauncherSettings launcher;
 };
 
 Result<std::map<std::string, std::string>> ParseProperties(const std::vector<std::string>& pairs) {
@@ -98,6 +100,7 @@ Status Run(const RunOptions& options) {
   measure.context.trace_dir = options.trace_dir;
   measure.reuse = options.reuse;
   measure.replay = !options.again && options.trace_dir.empty();
+  ASSAY_RETURN_IF_ERROR(UseLauncher(options.launcher, measure).status());
   measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
   measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
   ASSAY_ASSIGN_OR_RETURN(const explore::PointResult result, explore::MeasurePoint(point, *store, measure));
@@ -120,6 +123,7 @@ Action AddRun(CLI::App& app) {
       ->take_all();
   app.add_flag("--again", options->again, "Measure again although the store has this point");
   AddReuseOption(app, options->reuse);
+  AddLauncherOptions(app, options->launcher);
   app.add_option("--trace", options->trace_dir,
                  "Measure the point, again if need be, and write what every rank did when to DIR/trace.json, for "
                  "Chrome's trace viewer (experiments over ranks)")

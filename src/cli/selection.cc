@@ -65,9 +65,11 @@ Result<Selected> SelectSpace(const Selection& selection, samplestore::SampleStor
 }
 
 Result<Selected> SelectExperiment(const Selection& selection, samplestore::SampleStore& store, bool with_series) {
-  ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(selection.experiment));
   samplestore::MeasurementFilter filter;
-  filter.experiment = experiment->id();
+  if (!selection.experiment.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const experiment::Experiment* experiment, experiment::FindExperiment(selection.experiment));
+    filter.experiment = experiment->id();
+  }
   Selected selected;
   ASSAY_ASSIGN_OR_RETURN(selected.measurements, store.List(filter, with_series));
   selected.title = selection.experiment;
@@ -89,7 +91,7 @@ void AddSelectionOptions(CLI::App& app, Selection& selection) {
 }
 
 Result<Selected> Select(const Selection& selection, bool with_series) {
-  if (selection.space.empty() && selection.experiment.empty()) {
+  if (selection.space.empty() && selection.experiment.empty() && !selection.all) {
     return Status::InvalidArgument("say what to show: a SPACE.yaml, or --experiment ID");
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(selection.store, samplestore::StoreAccess::kReadOnly));

@@ -15,6 +15,7 @@ namespace assay::cli {
 struct Selection {
   std::string space;       ///< path of a YAML file, or empty
   std::string experiment;  ///< id, or empty: all
+  bool all = false;        ///< with neither of them: all that the store has
   std::string store;
   std::string host;                   ///< only what was measured on it; empty: all
   std::vector<std::string> machines;  ///< only what machines of these kinds measured; empty: all

@@ -12,7 +12,7 @@
 #include "cli/tune_kinds.h"
 #include "cli/tune_result.h"
 #include "data/vision_models.h"
-#include "launch/local_launcher.h"
+#include "launch/launchers.h"
 
 namespace assay::cli {
 namespace {
@@ -46,7 +46,8 @@ Status Train(const TuneOptions& options, Plan plan) {
     }
     launch::LaunchOptions launch;
     launch.on_event = [&progress](const job::Event& event) { progress.OnEvent(event); };
-    ASSAY_ASSIGN_OR_RETURN(record, launch::RunWorker(plan, launch));
+    ASSAY_ASSIGN_OR_RETURN(const auto launcher, launch::OpenLauncher(options.launcher));
+    ASSAY_ASSIGN_OR_RETURN(record, launcher->Run(plan, launch));
   }
   ASSAY_RETURN_IF_ERROR(CompleteSaved(plan, record));
   if (options.output == "json") {

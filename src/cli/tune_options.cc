@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/launcher_options.h"
 #include "cli/options.h"
 
 namespace assay::cli {
@@ -96,6 +97,7 @@ void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
                               ->check(WholeNumber(1, kMostMib));
   app.add_flag("--trace", options.trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
   AddWritePlanOption(app, options.write_plan);
+  AddLauncherOptions(app, options.launcher);
   AddOutputOption(app, options.output, {"table", "json"});
 }
 

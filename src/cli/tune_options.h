@@ -10,6 +10,7 @@
 #include "cli/verb.h"
 #include "data/prepare.h"
 #include "job/plan.h"
+#include "launch/launchers.h"
 
 namespace assay::cli {
 
@@ -40,6 +41,7 @@ struct TuneOptions {
   const CLI::Option* max_shard_mib = nullptr;
   job::ParallelPlan parallel;
   GivenKnobs knobs;
+  launch::LauncherSettings launcher;
   /// Sets what was given of the fields that plans of all kinds have; each kind keeps its defaults of the others.
   std::vector<std::function<void(job::TrainingPlan&)>> given;
   LanguageOptions language;

@@ -22,6 +22,7 @@ Action AddStore(CLI::App& app);
 Action AddReport(CLI::App& app);
 Action AddServe(CLI::App& app);
 Action AddRecommend(CLI::App& app);
+Action AddCompare(CLI::App& app);
 Action AddExperiments(CLI::App& app);
 Action AddModels(CLI::App& app);
 Action AddDatasets(CLI::App& app);

@@ -59,10 +59,14 @@ struct TargetSpec {
 
 /// Where a plan may read and keep files.
 struct PlanContext {
-  std::string share_dir = {};  ///< read-only data of the project; empty: ShareDirectory()
-  std::string cache_dir = {};  ///< tokenised data sets and file hashes; empty: UserCacheDirectory()
-  int64_t threads = 0;         ///< CPU threads a worker may use; 0: all
-  std::string trace_dir = {};  ///< where the run's trace is written; empty: none
+  std::string share_dir = {};    ///< read-only data of the project; empty: ShareDirectory()
+  std::string cache_dir = {};    ///< tokenised data sets and file hashes; empty: UserCacheDirectory()
+  int64_t threads = 0;           ///< CPU threads a worker may use; 0: all
+  std::string trace_dir = {};    ///< where the run's trace is written; empty: none
+  std::string elsewhere = {};    ///< a name of the machines where workers run, which are not this one; empty: here
+  int64_t threads_per_rank = 0;  ///< that a launcher sets aside elsewhere
+
+  bool runs_here() const { return elsewhere.empty(); }
 
   /// The folders with their defaults.
   std::string ShareFolder() const;

@@ -29,8 +29,8 @@ std::string RanksAgainstGpus(const space::Entity& point) {
                            ranks, gpus);
 }
 
-Status CheckVisibleGpus(int64_t gpus) {
-  if (gpus == 0) {
+Status CheckVisibleGpus(int64_t gpus, const PlanContext& context) {
+  if (gpus == 0 || !context.runs_here()) {
     return Status::Ok();
   }
   const auto nvml = measure::Nvml::Load();
@@ -44,12 +44,18 @@ Status CheckVisibleGpus(int64_t gpus) {
   return Status::Ok();
 }
 
-Status CheckRanksFitHere(const job::Plan& plan) {
+Status CheckRanksFitHere(const job::Plan& plan, const PlanContext& context) {
+  if (!context.runs_here()) {
+    return Status::Ok();
+  }
   const Status status = job::CheckRanksFit(plan);
   return status.ok() ? status : Status::FailedPrecondition(status.message());
 }
 
 int64_t ThreadsOfRank(int64_t threads, int64_t ranks, const PlanContext& context) {
+  if (threads == 0 && context.threads_per_rank > 0) {
+    return context.threads_per_rank;
+  }
   if (threads > 0 || context.threads == 0) {
     return threads;
   }

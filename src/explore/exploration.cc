@@ -16,6 +16,7 @@ namespace {
 
 constexpr auto kBusyPause = std::chrono::milliseconds(200);
 constexpr int kUserMistake = 2;
+constexpr int kMostMoves = 3;  // of a point whose machine was lost, to others
 
 int64_t Finished(const ExploreSummary& summary) {
   return summary.measured + summary.invalid + summary.failed + summary.replayed;
@@ -26,11 +27,12 @@ int64_t Finished(const ExploreSummary& summary) {
 ExploreOptions Completed(ExploreOptions options) {
   options.workers = std::max(1, options.workers);
   options.repeats = std::max(1, options.repeats);
-  options.measure.points_at_once = options.workers;
+  const bool shared = options.measure.context.runs_here();  // by points at once
+  options.measure.points_at_once = shared ? options.workers : 1;
   if (!options.measure.host) {
     options.measure.host = std::make_shared<const Host>(Host::Look(/*look_for_gpus=*/true));
   }
-  if (options.workers > 1 && options.measure.context.threads == 0) {
+  if (shared && options.workers > 1 && options.measure.context.threads == 0) {
     options.measure.context.threads = std::max<int64_t>(1, measure::UsableCores() / options.workers);
   }
   return options;
@@ -53,7 +55,8 @@ Result<ExploreSummary> Exploration::Run() {
                                                .started_at = UtcTimestamp(),
                                                .finished_at = "",
                                                .exit_state = "",
-                                               .owner = owner}));
+                                               .owner = owner,
+                                               .details = options_.details}));
   LiveWriter live(store_, summary_.operation_uid, owner, LiveState(space_, total(), options_.workers));
   callbacks_ = live.Watching(callbacks_);
   std::vector<std::jthread> threads;
@@ -89,12 +92,14 @@ void Exploration::Work() {
 
 std::optional<Exploration::Task> Exploration::NextTask() {
   const std::lock_guard lock(mutex_);
-  if (InterruptRequested() || !error_.ok() || !summary_.stopped_by.ok() || limit_reached_) {
+  if (InterruptRequested() || !error_.ok() || !summary_.stopped_by.ok() || limit_reached_ || summary_.settled) {
     return std::nullopt;
   }
   if (next_task_ < total()) {
     const int64_t number = next_task_++;
-    return Task{.index = number % space_.size(), .round = number / space_.size()};
+    if (const std::optional<int64_t> index = IndexOf(number)) {
+      return Task{.index = *index, .number = number, .round = number / round_size()};
+    }
   }
   if (deferred_.empty()) {
     return std::nullopt;
@@ -102,6 +107,42 @@ std::optional<Exploration::Task> Exploration::NextTask() {
   const Task task = deferred_.front();
   deferred_.pop_front();
   return task;
+}
+
+int64_t Exploration::round_size() const {
+  return options_.budget < 0 ? space_.size() : std::min(options_.budget, space_.size());
+}
+
+std::optional<int64_t> Exploration::IndexOf(int64_t number) {
+  if (!options_.sampler) {
+    return number % round_size();
+  }
+  if (number < round_size()) {
+    const std::optional<int64_t> index = options_.sampler->Next();
+    if (index) {
+      given_.push_back(*index);
+    }
+    return index;
+  }
+  return given_[static_cast<size_t>(number % round_size())];
+}
+
+void Exploration::TellSampler(const Task& task, const PointResult& result) {
+  if (!options_.sampler || task.round > 0) {
+    return;
+  }
+  const bool valid = result.measurement.outcome == samplestore::Outcome::kValid && options_.objectives;
+  const std::vector<double> objectives = valid ? options_.objectives(result.measurement) : std::vector<double>();
+  options_.sampler->Tell(task.index, objectives);
+  const auto as_good = [&](const std::vector<double>& other) {
+    return std::ranges::equal(other, objectives, [](double a, double b) { return a <= b; });
+  };
+  const bool gain = !objectives.empty() && std::ranges::none_of(best_, as_good);
+  if (gain) {
+    best_.push_back(objectives);
+  }
+  without_gain_ = gain ? 0 : without_gain_ + 1;
+  summary_.settled = options_.patience >= 0 && without_gain_ >= options_.patience;
 }
 
 Status Exploration::Handle(const Task& task) {
@@ -144,23 +185,28 @@ Status Exploration::Measure(const Task& task, const experiment::BoundPoint& poin
 Result<PointResult> Exploration::MeasureWithRetries(const experiment::BoundPoint& point,
                                                     const MeasureOptions& options) {
   Result<PointResult> result = MeasurePoint(point, store_, options);
-  for (int retry = 0; retry < options_.retries; ++retry) {
+  int retries = options_.retries;
+  int moves = kMostMoves;
+  while (true) {
     const bool failed = result.ok() && result->source == Source::kMeasured &&
                         result->measurement.outcome == samplestore::Outcome::kFailed;
     // A mistake of the user's does not go away by itself.
     if (!failed || ExitCode(result->cause) == kUserMistake || InterruptRequested()) {
-      break;
+      return result;
+    }
+    int& left = result->machine_lost ? moves : retries;
+    if (left-- == 0) {
+      return result;
     }
     result = MeasurePoint(point, store_, options);
   }
-  return result;
 }
 
 void Exploration::Tell(const std::function<void(const PointStart&)>& callback, const Task& task,
                        const experiment::BoundPoint& point) const {
   if (callback) {
     const std::lock_guard lock(callback_mutex_);
-    callback({task.index, task.round * space_.size() + task.index + 1, total(), &point});
+    callback({task.index, task.number + 1, total(), &point});
   }
 }
 
@@ -203,6 +249,7 @@ void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, 
   {
     const std::lock_guard lock(mutex_);
     Count(result);
+    TellSampler(task, result);
     done = {task.index, Finished(summary_), total(), &point, &result};
   }
   if (callbacks_.on_done) {
@@ -257,7 +304,7 @@ bool Exploration::AnyPointHasItsInputs() const {
 
 void Exploration::Defer(const Task& task) {
   const std::lock_guard lock(mutex_);
-  deferred_.push_back({.index = task.index, .round = task.round, .again = true});
+  deferred_.push_back({.index = task.index, .number = task.number, .round = task.round, .again = true});
 }
 
 void Exploration::StopWith(const Status& status) {

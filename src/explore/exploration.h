@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "explore/explore.h"
 
@@ -26,6 +27,7 @@ class Exploration {
   /// What a thread does next.
   struct Task {
     int64_t index = 0;
+    int64_t number = 0;  ///< of all that are looked at in all rounds, from 0
     int64_t round = 0;   ///< of the repeats, from 0
     bool again = false;  ///< somebody else was measuring it when it was looked at before
   };
@@ -33,7 +35,13 @@ class Exploration {
   void Work();
   /// Nothing: there is nothing left, or the operation ends.
   std::optional<Task> NextTask();
-  int64_t total() const { return space_.size() * options_.repeats; }
+  int64_t total() const { return round_size() * options_.repeats; }
+  /// Points that are looked at in each of the repeats.
+  int64_t round_size() const;
+  /// The point that is looked at as number `number` of all rounds; nothing: the sampler has no more.
+  std::optional<int64_t> IndexOf(int64_t number);
+  /// Tells the sampler, and finds out whether that is enough.
+  void TellSampler(const Task& task, const PointResult& result);
   Status Handle(const Task& task);
   Status Measure(const Task& task, const experiment::BoundPoint& point);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
@@ -62,6 +70,9 @@ class Exploration {
   mutable std::mutex callback_mutex_;  ///< held while a callback runs
   std::mutex mutex_;                   ///< guards all below
   int64_t next_task_ = 0;
+  std::vector<int64_t> given_;             ///< by the sampler, in its order
+  std::vector<std::vector<double>> best_;  ///< objectives of which none is better in all
+  int64_t without_gain_ = 0;               ///< points since the last that was better
   std::deque<Task> deferred_;  ///< of points that somebody else was measuring, or that max_points did not allow yet
   int64_t reserved_ = 0;       ///< measurements made or being made
   bool limit_reached_ = false;

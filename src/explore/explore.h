@@ -3,24 +3,33 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "experiment/point.h"
 #include "explore/measure_point.h"
+#include "explore/search/sampler.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::explore {
 
 struct ExploreOptions {
   MeasureOptions measure = {};
-  int workers = 1;          ///< points at once; more than one shares the machine, so timings are less honest
+  int workers = 1;  ///< points at once; more than one shares the machine where they run here: timings are less honest
   int64_t max_points = -1;  ///< points to measure now, replays not counted, forbidden ones are; -1: all
-  int retries = 0;          ///< of a failed point, within this operation
+  int retries = 0;  ///< of a failed point, within this operation; one whose machine was lost moves without counting
   /// Valid measurements that each point shall have. They are made in turns, A B C A B C, so that what the machine does
   /// meanwhile meets all points alike; what the store has already counts. Invalid points are not repeated.
   int repeats = 1;
+  int64_t budget = -1;  ///< points to look at, whether they are measured or replayed; -1: all
+  /// Chooses the points, in which order; empty: in the space's. It is told of every point that was looked at.
+  std::shared_ptr<Sampler> sampler = {};
+  /// What the sampler is told of a valid measurement: numbers of which smaller ones are better.
+  std::function<std::vector<double>(const samplestore::Measurement&)> objectives = {};
+  int64_t patience = -1;     ///< ends after so many points of which none was better than all before; -1: never
+  std::string details = {};  ///< kept with the operation, as JSON
 };
 
 /// A point that will be measured, for a progress display.
@@ -54,6 +63,7 @@ struct ExploreSummary {
   int64_t replayed = 0;
   int64_t remaining = 0;  ///< not looked at: max_points was reached, or interrupted
   double seconds = 0;
+  bool settled = false;  ///< `patience` points brought nothing better
   bool interrupted = false;
   Status stopped_by;  ///< not ok: a mistake of the user's that every further point would meet too
   std::string operation_uid;

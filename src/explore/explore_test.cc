@@ -12,6 +12,7 @@
 
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "explore/search/samplers.h"
 #include "explore/space_measurements.h"
 #include "explore/survey.h"
 #include "explore/testing.h"
@@ -170,6 +171,49 @@ TEST_F(ExploreTest, RetriesFailedPointsWhenAsked) {
   explore_.retries = 1;
   EXPECT_EQ(Run(Space()).measured, 4);
   EXPECT_EQ(runs_, 8);
+}
+
+TEST_F(ExploreTest, APointWhoseMachineWasLostMovesToAnother) {
+  Answer([this](const job::TunePlan&) {
+    return runs_ < 3 ? EndedRun(job::RunEnd::kLost, "machine node1 was lost") : testing::DoneRun();
+  });
+  EXPECT_EQ(Run(Space()).measured, 4);
+  EXPECT_EQ(runs_, 6);
+  Answer([](const job::TunePlan&) { return EndedRun(job::RunEnd::kLost, "machine node1 was lost"); });
+  explore_.measure.replay = false;
+  explore_.max_points = 1;
+  runs_ = 0;
+  EXPECT_EQ(Run(Space()).failed, 1);
+  EXPECT_EQ(runs_, 4) << "there is an end to it";
+}
+
+TEST_F(ExploreTest, ASamplerChoosesAndIsTold) {
+  struct Backwards : Sampler {
+    std::optional<int64_t> Next() override { return next >= 0 ? std::optional(next--) : std::nullopt; }
+    void Tell(int64_t position, const std::vector<double>& objectives) override {
+      told.emplace_back(position, objectives);
+    }
+    int64_t next = 3;
+    std::vector<std::pair<int64_t, std::vector<double>>> told;
+  };
+  const auto sampler = std::make_shared<Backwards>();
+  explore_.sampler = sampler;
+  explore_.budget = 3;
+  explore_.objectives = [this](const samplestore::Measurement&) { return std::vector{static_cast<double>(runs_)}; };
+  const ExploreSummary summary = Run(Space());
+  EXPECT_EQ(summary.measured, 3);
+  EXPECT_EQ(summary.remaining, 0);
+  EXPECT_EQ(sampler->told, (decltype(sampler->told){{3, {1}}, {2, {2}}, {1, {3}}}));
+}
+
+TEST_F(ExploreTest, EndsWhenNothingBetterComes) {
+  explore_.sampler = MakeSampler("sequential", Grid(Space()), 4, 1).value();
+  explore_.objectives = [this](const samplestore::Measurement&) { return std::vector{static_cast<double>(runs_)}; };
+  explore_.patience = 2;
+  const ExploreSummary summary = Run(Space());
+  EXPECT_TRUE(summary.settled);
+  EXPECT_EQ(summary.measured, 3);
+  EXPECT_EQ(summary.remaining, 1);
 }
 
 TEST_F(ExploreTest, AMistakeOfEveryPointStopsEarly) {

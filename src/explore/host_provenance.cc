@@ -1,18 +1,15 @@
 #include "explore/host_provenance.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
-#include "launch/local_launcher.h"
-#include "measure/machine.h"
+#include "launch/node_facts.h"
 #include "measure/nvml.h"
 #include "samplestore/dependencies.h"
-#include "version.h"
 
 extern char** environ;
 
@@ -42,27 +39,6 @@ constexpr std::string_view kSettingPrefixes[] = {"ASSAY_COMM_",
                                                  "PYTORCH_",
                                                  "TORCH_"};
 
-std::string VisibleGpuNames(const measure::Nvml* nvml) {
-  std::vector<std::string> names;
-  if (nvml != nullptr) {
-    for (const int index : measure::VisibleGpus(nvml->gpus())) {
-      names.push_back(nvml->gpus()[static_cast<size_t>(index)].name);
-    }
-  }
-  return Join(names, ", ");
-}
-
-/// Two builds with uncommitted changes are two programs.
-std::string Commit() {
-  const std::string commit = kCommit;
-  struct stat worker = {};
-  const Result<std::string> path = launch::FindWorker();
-  if (!commit.ends_with("-dirty") || !path.ok() || ::stat(path->c_str(), &worker) != 0) {
-    return commit;
-  }
-  return fmt::format("{}-{:x}{:08x}", commit, worker.st_mtim.tv_sec, worker.st_mtim.tv_nsec);
-}
-
 ProvenanceMap WithKind(ProvenanceMap provenance) {
   provenance[samplestore::kMachine] = samplestore::MachineKind(provenance);
   return provenance;
@@ -70,34 +46,17 @@ ProvenanceMap WithKind(ProvenanceMap provenance) {
 
 }  // namespace
 
-std::string CoresText(const measure::MachineInfo& machine) {
-  const bool part_of_a_core = machine.cpu_quota > 0 && machine.cpu_quota < static_cast<double>(machine.usable_cores);
-  return part_of_a_core ? fmt::format("{}", machine.cpu_quota) : std::to_string(machine.usable_cores);
-}
-
 Host Host::Look(bool look_for_gpus) {
   const auto nvml = look_for_gpus ? measure::Nvml::Load() : nullptr;
-  const measure::MachineInfo machine = measure::DescribeMachine(nvml.get());
-  const int64_t memory = machine.memory_limit_bytes > 0 ? machine.memory_limit_bytes : machine.memory_bytes;
-  ProvenanceMap provenance = {
-      {"host", machine.hostname},
-      {"os", machine.os},
-      {"kernel", machine.kernel},
-      {"cpu", machine.cpu_model},
-      {"cpu_features", measure::DescribeIsa(machine.isa)},
-      {"cores", CoresText(machine)},
-      {"memory", FormatBytes(static_cast<double>(memory))},
-      {"version", kVersion},
-      {samplestore::kCommit, Commit()},
-      {samplestore::kLibtorch, kTorchVersion},
-  };
+  return Of(launch::DescribeNode(nvml.get()));
+}
+
+Host Host::Of(ProvenanceMap facts) {
   Host host;
-  host.without_gpus_ = WithKind(provenance);
-  if (const std::string gpus = VisibleGpuNames(nvml.get()); !gpus.empty()) {
-    provenance["gpu"] = gpus;
-    provenance["gpu_driver"] = machine.gpu_driver;
-  }
-  host.with_gpus_ = WithKind(std::move(provenance));
+  host.with_gpus_ = WithKind(facts);
+  facts.erase("gpu");
+  facts.erase("gpu_driver");
+  host.without_gpus_ = WithKind(std::move(facts));
   return host;
 }
 
@@ -120,7 +79,7 @@ std::string DescribeSettings(int64_t threads, int points_at_once) {
 }
 
 ProvenanceMap WorkerProvenance(const job::RunRecord& record) {
-  ProvenanceMap provenance;
+  ProvenanceMap provenance = record.machine.empty() ? ProvenanceMap() : WithKind(record.machine);
   if (const auto* started = job::FindEvent<job::Started>(record)) {
     provenance["device"] = started->device;
     provenance["threads"] = std::to_string(started->threads);

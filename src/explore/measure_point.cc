@@ -11,6 +11,7 @@
 #include "explore/claim_heartbeat.h"
 #include "explore/reference_run.h"
 #include "explore/run_evidence.h"
+#include "launch/local_launcher.h"
 #include "launch/product_ceilings.h"
 #include "samplestore/dependencies.h"
 #include "space/number.h"
@@ -198,6 +199,7 @@ class PointRun {
     } else {
       AddProvenance({{"stderr", record.stderr_tail}});
       Fail(launch::EndStatus(record));
+      result_.machine_lost = record.end == job::RunEnd::kLost;
     }
     return false;
   }

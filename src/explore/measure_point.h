@@ -16,13 +16,14 @@
 #include "job/event.h"
 #include "job/plan.h"
 #include "job/run_record.h"
-#include "launch/local_launcher.h"
+#include "launch/launcher.h"
 #include "samplestore/measurement.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::explore {
 
-/// Carries out a plan. The default is launch::RunWorker; tests put a function of their own here.
+/// Carries out a plan: a launcher's Run. The default is launch::RunWorker, this machine; tests put a function of their
+/// own here.
 using Runner = std::function<Result<job::RunRecord>(const job::Plan&, const launch::LaunchOptions&)>;
 
 struct MeasureOptions {
@@ -53,6 +54,7 @@ struct PointResult {
   samplestore::Measurement measurement;
   /// Set when the failure is the user's mistake (a missing model folder, a bad data file): its exit code is 2.
   Status cause;
+  bool machine_lost = false;  ///< it failed because a machine was lost where it ran: elsewhere it may not
 };
 
 /// What holds here of all that `options.reuse` compares.

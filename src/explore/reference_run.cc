@@ -4,7 +4,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "launch/local_launcher.h"
+#include "launch/launcher.h"
 
 namespace assay::explore {
 namespace {

@@ -23,11 +23,12 @@ enum class RunEnd {
   kKilled,       ///< a signal ended it
   kVanished,     ///< it exited without saying why
   kInterrupted,  ///< the user pressed Ctrl-C; we stopped it
+  kLost,         ///< the machine where it ran, or the way to it, was lost: it may run elsewhere
 };
 
 inline std::string_view ToString(RunEnd end) {
-  constexpr std::string_view kNames[] = {"done",  "out of memory", "invalid",  "diverged",
-                                         "error", "killed",        "vanished", "interrupted"};
+  constexpr std::string_view kNames[] = {"done",   "out of memory", "invalid",     "diverged", "error",
+                                         "killed", "vanished",      "interrupted", "lost"};
   return kNames[static_cast<int>(end)];
 }
 
@@ -48,6 +49,8 @@ struct RunRecord {
   double overhead_seconds = 0;  ///< wall time that was neither load nor training
   /// Time in which the worker or its controller was stopped or frozen, or the machine suspended; 0: none was seen.
   double stood_still_seconds = 0;
+  /// What rank 0's machine says of itself where that may not be the controller's: host, cpu, memory, ...
+  std::map<std::string, std::string> machine;
   double cpu_wait_seconds = 0;  ///< that a rank's main thread was ready to run, but had no processor: the longest
 };
 

@@ -98,6 +98,9 @@ void Classify(const EndFacts& facts, job::RunRecord& record) {
   if (ended != nullptr) {
     return ClassifyEnded(*ended, facts.process, record);
   }
+  if (!facts.lost.empty()) {
+    return Set(record, job::RunEnd::kLost, fmt::format("{} ({})", facts.lost, Progress(record)));
+  }
   if (!facts.process.exited) {
     return ClassifySignal(facts, record);
   }

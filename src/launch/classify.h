@@ -14,6 +14,7 @@ struct EndFacts {
   ProcessEnd process;
   bool interrupted = false;  ///< the user asked us to stop
   MemoryEvidence memory = {};
+  std::string lost = {};  ///< why nobody saw the process end; empty: `process` is its end
 };
 
 /// Sets `end`, `reason` and `signal` of `record` from `facts`, its events and its stderr tail.

@@ -64,6 +64,12 @@ TEST(ClassifyTest, TakesTheWorkersWord) {
   }
 }
 
+TEST(ClassifyTest, AnEndThatNobodySawIsLost) {
+  const auto record = Classified({.lost = "machine node1 was lost: no route"}, {job::Started{}, StepNumber(2)});
+  EXPECT_EQ(record.end, job::RunEnd::kLost);
+  EXPECT_EQ(record.reason, "machine node1 was lost: no route (after step 2)");
+}
+
 TEST(ClassifyTest, DoneNeedsExitCodeZero) {
   const auto record = Classified({.process = Exited(134)}, {EndedWith(job::EndKind::kDone, "")});
   EXPECT_EQ(record.end, job::RunEnd::kError);

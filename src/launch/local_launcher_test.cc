@@ -17,6 +17,8 @@
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "launch/node_run.h"
+#include "launch/worker_program.h"
 
 namespace assay::launch {
 namespace {
@@ -253,13 +255,13 @@ TEST_F(LocalLauncherTest, ARunThatRanHasNotStoodStill) {
 
 TEST(GpusOfTest, OnlyThoseThatTheRanksUse) {
   const std::vector<measure::GpuInfo> gpus = {{.index = 0}, {.index = 1}, {.index = 2}};
-  job::VitPlan plan;
-  plan.number_ranks = 2;
   unsetenv("CUDA_VISIBLE_DEVICES");
-  EXPECT_THAT(GpusOf(job::TunePlan{}, gpus), testing::ElementsAre(0));
-  EXPECT_THAT(GpusOf(plan, gpus), testing::ElementsAre(0, 1));
+  EXPECT_THAT(GpusOf(0, 1, gpus), testing::ElementsAre(0));
+  EXPECT_THAT(GpusOf(0, 2, gpus), testing::ElementsAre(0, 1));
+  EXPECT_THAT(GpusOf(1, 1, gpus), testing::ElementsAre(1));
+  EXPECT_THAT(GpusOf(3, 1, gpus), testing::IsEmpty());
   setenv("CUDA_VISIBLE_DEVICES", "2", 1);
-  EXPECT_THAT(GpusOf(plan, gpus), testing::ElementsAre(2));
+  EXPECT_THAT(GpusOf(0, 2, gpus), testing::ElementsAre(2));
   unsetenv("CUDA_VISIBLE_DEVICES");
 }
 

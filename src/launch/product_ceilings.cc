@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "job/lifeline.h"
-#include "launch/local_launcher.h"
+#include "launch/worker_program.h"
 
 namespace assay::launch {
 

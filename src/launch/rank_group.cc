@@ -88,15 +88,12 @@ void RankGroup::EndOthers(std::unique_lock<std::mutex>& lock, const Patience& pa
   }
 }
 
-int RankGroup::FirstToFail() const {
-  int first = -1;
-  for (int rank = 0; rank < size(); ++rank) {
-    const RankProcess& process = *ranks_[static_cast<size_t>(rank)];
-    if (!process.succeeded() && (first < 0 || process.end_time() < ranks_[static_cast<size_t>(first)]->end_time())) {
-      first = rank;
-    }
+std::vector<RankReport> RankGroup::TakeReports() {
+  std::vector<RankReport> reports;
+  for (const auto& rank : ranks_) {
+    reports.push_back(rank->TakeReport());
   }
-  return first;
+  return reports;
 }
 
 }  // namespace assay::launch

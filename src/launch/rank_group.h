@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "launch/node_report.h"
 #include "launch/rank_process.h"
 
 namespace assay::launch {
@@ -34,11 +35,9 @@ class RankGroup {
   /// Sends `signal` to every rank that still runs. From any thread, once Start has returned.
   void Kill(int signal);
 
-  int size() const { return static_cast<int>(ranks_.size()); }
-  RankProcess& rank(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
   std::vector<pid_t> pids() const;
-  /// The rank that failed first; -1: none did.
-  int FirstToFail() const;
+  /// What was seen of each rank; after Wait, once.
+  std::vector<RankReport> TakeReports();
 
  private:
   Status WaitFor(RankProcess& rank, const Patience& patience);

@@ -33,11 +33,11 @@ Status RankProcess::Start(SubprocessOptions child, Callbacks callbacks, double c
 }
 
 Status RankProcess::Wait(double grace_seconds) {
-  ASSAY_ASSIGN_OR_RETURN(end_, process_->Wait(grace_seconds));
-  end_time_ = end_time_ > 0 ? end_time_ : MonotonicSeconds();
-  record_.max_rss_bytes = end_.max_rss_bytes;
-  record_.cpu_seconds = end_.cpu_seconds;
-  record_.stderr_tail = tail_.Text();
+  ASSAY_ASSIGN_OR_RETURN(report_.end, process_->Wait(grace_seconds));
+  report_.end_time = report_.end_time > 0 ? report_.end_time : MonotonicSeconds() - clock_start_;
+  report_.record.max_rss_bytes = report_.end.max_rss_bytes;
+  report_.record.cpu_seconds = report_.end.cpu_seconds;
+  report_.record.stderr_tail = tail_.Text();
   return Status::Ok();
 }
 
@@ -50,11 +50,12 @@ void RankProcess::TakeLine(std::string_view line) {
   if (callbacks_.on_event) {
     callbacks_.on_event(*event);
   }
+  const double now = MonotonicSeconds() - clock_start_;
   if (std::holds_alternative<job::Ended>(*event)) {
-    end_time_ = MonotonicSeconds();
+    report_.end_time = now;
   }
-  record_.events.push_back(*std::move(event));
-  record_.event_seconds.push_back(MonotonicSeconds() - clock_start_);
+  report_.record.events.push_back(*std::move(event));
+  report_.record.event_seconds.push_back(now);
 }
 
 }  // namespace assay::launch

@@ -7,10 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "base/subprocess.h"
-#include "job/run_record.h"
+#include "launch/node_report.h"
 
 namespace assay::launch {
 
@@ -39,23 +40,18 @@ class RankProcess {
   void Kill(int signal) { process_->Kill(signal); }
 
   pid_t pid() const { return process_->pid(); }
-  /// Events, use of resources and stderr so far; the end is not classified.
-  job::RunRecord& record() { return record_; }
-  const ProcessEnd& end() const { return end_; }
-  /// Whether it carried out its plan.
-  bool succeeded() const { return end_.exited && end_.exit_code == 0; }
-  /// When it said that it had ended, or else was reaped.
-  double end_time() const { return end_time_; }
+  /// Whether it carried out its plan; after Wait.
+  bool succeeded() const { return report_.succeeded(); }
+  /// Events, use of resources, stderr and end; after Wait, once.
+  RankReport TakeReport() { return std::move(report_); }
 
  private:
   void TakeLine(std::string_view line);
 
   Callbacks callbacks_;
   double clock_start_ = 0;
-  double end_time_ = 0;
   Tail tail_;
-  job::RunRecord record_;
-  ProcessEnd end_;
+  RankReport report_;
   std::optional<Subprocess> process_;
 };
 

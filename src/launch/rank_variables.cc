@@ -33,7 +33,7 @@ std::map<std::string, std::string> RankVariables(const MeetingPlace& place, int 
           {"GROUP_RANK", std::to_string(rank / local_ranks)},
           {"WORLD_SIZE", std::to_string(ranks)},
           {"LOCAL_WORLD_SIZE", std::to_string(local_ranks)},
-          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_ADDR", place.host},
           {"MASTER_PORT", std::to_string(place.port)},
           {"TORCHELASTIC_RUN_ID", place.job},
           {"TORCHELASTIC_RESTART_COUNT", "0"},

@@ -8,10 +8,11 @@
 
 namespace assay::launch {
 
-/// Where the ranks of one job on this machine meet.
+/// Where the ranks of one job meet.
 struct MeetingPlace {
   int port = 0;
   std::string job;  ///< random: a rank of another job is refused there
+  std::string host = "127.0.0.1";
 };
 
 /// A free TCP port of the loopback interface, and a new job.

@@ -15,12 +15,12 @@
 #include "engine/comm/rank_environment.h"
 #include "engine/kernels/ceilings.h"
 #include "engine/kernels/memory.h"
-#include "engine/train/controller_watch.h"
 #include "engine/train/device.h"
 #include "engine/train/event_writer.h"
 #include "engine/train/failure.h"
 #include "engine/train/run.h"
 #include "engine/train/termination.h"
+#include "job/controller_watch.h"
 #include "job/plan.h"
 #include "version.h"
 
@@ -59,7 +59,7 @@ int take_standard_output() {
   std::signal(SIGPIPE, SIG_IGN);
   EventWriter events(take_standard_output());
   TerminationWatcher termination(events);
-  end_with_controller();
+  job::EndWithController();
   job::Ended ended;
   try {
     if (Result<job::Plan> plan = read_plan(plan_path); plan.ok()) {
@@ -97,7 +97,7 @@ nlohmann::json ceilings_json() {
 }
 
 int print_ceilings() {
-  end_with_controller();
+  job::EndWithController();
   try {
     std::puts(DumpJson(ceilings_json()).c_str());
     return 0;

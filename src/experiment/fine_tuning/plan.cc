@@ -36,12 +36,12 @@ std::string PlainName(std::string name) {
   return name;
 }
 
-Status CheckGpu(const space::Entity& point) {
+Status CheckGpu(const space::Entity& point, const PlanContext& context) {
   const int64_t gpus = IntegerOf(point, "number_gpus");
-  if (gpus == 0) {
+  if (gpus == 0 || !context.runs_here()) {
     return Status::Ok();
   }
-  ASSAY_RETURN_IF_ERROR(CheckVisibleGpus(gpus));
+  ASSAY_RETURN_IF_ERROR(CheckVisibleGpus(gpus, context));
   const auto nvml = measure::Nvml::Load();
   const std::vector<int> visible = measure::VisibleGpus(nvml->gpus());
   for (int64_t i = 0; i < gpus; ++i) {
@@ -88,7 +88,7 @@ Status FineTuningExperiment::CheckInputs(const space::Entity& point, const PlanC
   ASSAY_RETURN_IF_ERROR(TrainingOf(point, context).status());
   ASSAY_RETURN_IF_ERROR(data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()).status());
   ASSAY_RETURN_IF_ERROR(CheckDataset(TextOf(point, "dataset_id"), context.ShareFolder()));
-  return CheckGpu(point);
+  return CheckGpu(point, context);
 }
 
 Result<std::map<std::string, std::string>> FineTuningExperiment::Contents(const space::Entity& point,
@@ -122,7 +122,7 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   tune.model_dir = model.dir;
   ASSAY_RETURN_IF_ERROR(CheckWrapped(point, model.family));
-  ASSAY_RETURN_IF_ERROR(CheckRanksFitHere(tune));
+  ASSAY_RETURN_IF_ERROR(CheckRanksFitHere(tune, context));
 
   const data::DataSpec spec = DataOf(point, model, context);
   ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
@@ -141,8 +141,10 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
     plan.provenance["trace"] = tune.trace_dir + "/trace.json";
   }
   plan.seconds = MonotonicSeconds() - start;
-  // By the machine's size: what is free at the moment says nothing about the point.
-  ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context, measure::FindMemoryRoom().total_bytes));
+  if (context.runs_here()) {
+    // By the machine's size: what is free at the moment says nothing about the point.
+    ASSAY_RETURN_IF_ERROR(CheckModelFits(point, tune, context, measure::FindMemoryRoom().total_bytes));
+  }
   plan.work = std::move(tune);
   return plan;
 }

@@ -16,11 +16,11 @@ Result<data::VisionModelRef> ImageModel(const space::Entity& point, const PlanCo
 }
 
 /// kFailedPrecondition where this model cannot be divided as the point asks for, or this machine not so often.
-Status CheckDivides(const job::VitPlan& plan, const data::VitShape& shape) {
+Status CheckDivides(const job::VitPlan& plan, const data::VitShape& shape, const PlanContext& context) {
   const Status status = job::CheckModelDivides(plan, {.attention_heads = shape.num_attention_heads,
                                                       .intermediate_features = shape.intermediate_size,
                                                       .layers = shape.num_hidden_layers});
-  return status.ok() ? CheckRanksFitHere(plan) : Status::FailedPrecondition(status.message());
+  return status.ok() ? CheckRanksFitHere(plan, context) : Status::FailedPrecondition(status.message());
 }
 
 /// What the gate holds a plugin against: the same training on the same images by one rank, in fp32. One rank, since
@@ -56,7 +56,7 @@ CeilingNeed CeilingOf(const job::VitPlan& plan, const PlanContext& context) {
           .threads = on_gpu ? 0 : plan.threads * plan.number_ranks,
           .devices = on_gpu ? plan.number_ranks : 1,
           .on_gpu = on_gpu,
-          .cache_dir = context.CacheFolder() + "/ceilings"};
+          .cache_dir = context.CacheFolder() + "/ceilings" + (context.runs_here() ? "" : "/" + context.elsewhere)};
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ CeilingNeed CeilingOf(const job::VitPlan& plan, const PlanContext& context) {
 Status VitPluginExperiment::CheckInputs(const space::Entity& point, const PlanContext& context) const {
   ASSAY_RETURN_IF_ERROR(CheckSupported(*this, point));
   ASSAY_RETURN_IF_ERROR(ImageModel(point, context).status());
-  return CheckVisibleGpus(IntegerOf(point, "number_gpus"));
+  return CheckVisibleGpus(IntegerOf(point, "number_gpus"), context);
 }
 
 Result<std::map<std::string, std::string>> VitPluginExperiment::Contents(const space::Entity& point,
@@ -79,7 +79,7 @@ Result<RunPlan> VitPluginExperiment::Plan(const space::Entity& point, const Plan
   ASSAY_RETURN_IF_ERROR(CheckInputs(point, context));
   ASSAY_ASSIGN_OR_RETURN(job::VitPlan vit, VitPlanOf(point));
   ASSAY_ASSIGN_OR_RETURN(const data::VisionModelRef model, ImageModel(point, context));
-  ASSAY_RETURN_IF_ERROR(CheckDivides(vit, model.shape));
+  ASSAY_RETURN_IF_ERROR(CheckDivides(vit, model.shape, context));
   vit.model_dir = model.dir;
   vit.trace_dir = context.trace_dir;
   vit.threads = ThreadsOfRank(vit.threads, vit.number_ranks, context);

@@ -1,4 +1,4 @@
-#include "engine/train/controller_watch.h"
+#include "job/controller_watch.h"
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -11,10 +11,10 @@
 #include "base/status.h"
 #include "job/lifeline.h"
 
-namespace assay::engine {
+namespace assay::job {
 
-void end_with_controller() {
-  if (std::getenv(job::kLifelineVariable) == nullptr) {
+void EndWithController() {
+  if (std::getenv(kLifelineVariable) == nullptr) {
     return;
   }
   // The signal comes when the thread that started us ends, which is also when the controller does. One that ended
@@ -30,4 +30,4 @@ void end_with_controller() {
   }).detach();
 }
 
-}  // namespace assay::engine
+}  // namespace assay::job

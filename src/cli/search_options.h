@@ -1,0 +1,59 @@
+// The options that say which points of a space are looked at, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/verb.h"
+#include "experiment/point.h"
+#include "explore/explore.h"
+#include "samplestore/measurement.h"
+
+namespace assay::cli {
+
+struct SearchOptions {
+  std::string sampler = "sequential";
+  std::vector<std::string> metrics;  ///< NAME, NAME:max or NAME:min
+  int64_t budget = -1;
+  int64_t patience = -1;
+  uint64_t seed = 1;
+};
+
+/// --sampler, --metric, --budget, --patience, --seed. `options` outlives `app`.
+void AddSearchOptions(CLI::App& app, SearchOptions& options);
+
+/// A quantity that is looked for, and which way.
+struct Goal {
+  std::string target;  ///< target property
+  std::string unit;
+  bool maximize = true;
+};
+
+/// The metrics as the experiments of `space` have them; without one their throughput. kInvalidArgument names what there
+/// is.
+Result<std::vector<Goal>> GoalsOf(const SearchOptions& options, const experiment::BoundSpace& space);
+
+/// The best of each goal among points that were looked at.
+class BestSeen {
+ public:
+  explicit BestSeen(std::vector<Goal> goals) : goals_(std::move(goals)), best_(goals_.size()) {}
+  void Add(const samplestore::Measurement& measurement);
+  /// "best dataset_tokens_per_second: 1,234 tokens/s at ENTITY", a line for each goal that has one.
+  std::string Text() const;
+
+ private:
+  struct Best {
+    double value = 0;
+    std::string entity_id;  ///< empty: none yet
+  };
+  std::vector<Goal> goals_;
+  std::vector<Best> best_;
+};
+
+/// Sets the sampler and what it is told.
+Status UseSearch(const SearchOptions& options, const experiment::BoundSpace& space, explore::ExploreOptions& explore);
+
+}  // namespace assay::cli

@@ -1,0 +1,44 @@
+#include "launch/worker_program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/files.h"
+
+namespace assay::launch {
+
+namespace {
+
+std::string BesideUs(const char* name) {
+  const std::string own = ExecutablePath();
+  return own.substr(0, own.rfind('/') + 1) + name;
+}
+
+bool MayBeRun(const std::string& path) {
+  return access(path.c_str(), X_OK) == 0 && !IsDirectory(path);
+}
+
+}  // namespace
+
+Result<std::string> FindAgent() {
+  std::string path = BesideUs("assay-agent");
+  return MayBeRun(path) ? Result<std::string>(std::move(path))
+                        : Status::NotFound(
+                              fmt::format("cannot start an agent: there is no program {} (build or install it)", path));
+}
+
+Result<std::string> FindWorker() {
+  const char* named = std::getenv("ASSAY_WORKER");
+  const std::string path = named != nullptr && *named != '\0' ? named : BesideUs("assay-worker");
+  if (MayBeRun(path)) {
+    return path;
+  }
+  return Status::NotFound(
+      fmt::format("cannot start a worker: {} is {} (build or install assay-worker beside assay, or name it with "
+                  "ASSAY_WORKER)",
+                  path, FileExists(path) || IsDirectory(path) ? "no program that may be run" : "not there"));
+}
+
+}  // namespace assay::launch

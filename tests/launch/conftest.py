@@ -1,0 +1,14 @@
+"""Runs `assay` as tests/cli does, whose fixtures these are."""
+
+import importlib.util
+import pathlib
+import sys
+
+TESTS = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS / "support"))
+
+_spec = importlib.util.spec_from_file_location("cli_fixtures", TESTS / "cli" / "conftest.py")
+cli = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(cli)
+
+assay, model, rows, space, quick_worker = cli.assay, cli.model, cli.rows, cli.space, cli.quick_worker

@@ -1,0 +1,49 @@
+"""What tests of every launcher share: a space that is explored, what is measured of it, and who still runs."""
+
+import json
+import pathlib
+import time
+
+
+def run_space(assay, space, store, ranks, *options, wait=True):
+    """Explores `space` over `ranks` ranks a point."""
+    text = space.read_text()
+    if ranks > 1 and "number_ranks" not in text:
+        domain = f"  - {{ identifier: number_ranks, propertyDomain: {{ values: [{ranks}] }} }}\n"
+        text = text.replace("values: [1, 2]", f"values: [{ranks}, {2 * ranks}]")  # rows that ranks share evenly
+        space.write_text(text.replace("experiments:\n", domain + "experiments:\n"))
+    arguments = ["explore", space, "--store", store, *options]
+    return assay.ok(*arguments) if wait else assay.start(*arguments)
+
+
+def measurements(assay, space, store):
+    out = assay.ok("results", space, "--store", store, "--output", "json")
+    return json.loads(out)
+
+
+def measurement(assay, space, store):
+    (only,) = measurements(assay, space, store)
+    return only
+
+
+def wait_until(condition, seconds=180):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+def workers_of(assay):
+    """Processes of workers that have the home of this test in their environment."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().split(b"\0")[0]
+            if (
+                command.endswith(b"assay-worker")
+                and f"HOME={assay.home}\0".encode() in (entry / "environ").read_bytes()
+            ):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
