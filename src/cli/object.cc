@@ -23,6 +23,7 @@ constexpr ObjectVerb kObjectVerbs[] = {
     {"cp", "Copy objects and folders from anywhere to anywhere", &AddObjectCp},
     {"sync", "Make a folder hold what another one does, copying what differs", &AddObjectSync},
     {"rm", "Remove an object, or all under a prefix", &AddObjectRm},
+    {"du", "Count objects and bytes, below each prefix", &AddObjectDu},
     {"cat", "Print an object, or a range of it", &AddObjectCat},
     {"presign", "Make a URL that lets its holder read or write an object", &AddObjectPresign},
     {"uploads", "List or abort unfinished uploads", &AddObjectUploads},

@@ -28,6 +28,8 @@ struct LsOptions {
   bool recursive = false;
   bool human = false;
   bool summarize = false;
+  bool unordered = false;
+  int64_t limit = 0;
   std::string output;
 };
 
@@ -116,7 +118,8 @@ Status Run(const LsOptions& options) {
   storage::ListOptions list;
   list.prefix = place.key;
   list.delimiter = options.recursive ? "" : "/";
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
+  const storage::ParallelListOptions parallel = {.ordered = !options.unordered, .most_objects = options.limit};
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, parallel, [&](storage::ListPage page) {
     return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("list", place.uri) : lister.Take(page);
   }));
   return lister.Finish();
@@ -129,6 +132,10 @@ Action AddObjectLs(CLI::App& app) {
   app.add_option("uri", options->uri, "s3://bucket/prefix, gs://, oci://bucket@namespace/, a path")->required();
   app.add_flag("-r,--recursive", options->recursive, "All objects under the prefix, not one level");
   app.add_flag("--human-readable", options->human, "Sizes as 1.50 GiB");
+  app.add_flag("--unordered", options->unordered, "Print names as they are listed: faster in large buckets");
+  app.add_option("--limit", options->limit, "End after so many names; 0: all")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
   app.add_flag("--summarize", options->summarize, "Count and total size at the end");
   AddOutputOption(app, options->output, {"text", "json"});
   options->store.AddTo(app);

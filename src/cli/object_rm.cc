@@ -74,7 +74,7 @@ Status RemoveTree(const RmOptions& options, const ObjectPlace& place, RmReport& 
   storage::ListOptions list;
   list.prefix = AsFolder(place.key);
   std::vector<std::string> keys;
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, {.ordered = false}, [&](storage::ListPage page) {
     for (storage::ObjectInfo& info : page.objects) {
       keys.push_back(std::move(info.key));
     }

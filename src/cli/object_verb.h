@@ -11,6 +11,7 @@ Action AddObjectGet(CLI::App& app);
 Action AddObjectPut(CLI::App& app);
 Action AddObjectCp(CLI::App& app);
 Action AddObjectSync(CLI::App& app);
+Action AddObjectDu(CLI::App& app);
 Action AddObjectRm(CLI::App& app);
 Action AddObjectCat(CLI::App& app);
 Action AddObjectPresign(CLI::App& app);

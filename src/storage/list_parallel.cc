@@ -90,12 +90,12 @@ class ParallelListing {
     Learn(first);
   }
 
-  Status Run(int workers, const std::function<Status(ListPage)>& sink) {
+  Status Run(int workers, bool ordered, const std::function<Status(ListPage)>& sink) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < workers; ++i) {
       threads.emplace_back([this] { Work(); });
     }
-    const Status status = Deliver(sink);
+    const Status status = Deliver(ordered, sink);
     {
       const std::lock_guard lock(mutex_);
       stopped_ = true;
@@ -105,20 +105,24 @@ class ParallelListing {
   }
 
  private:
-  // Hands over pages in order until the last range is through.
-  Status Deliver(const std::function<Status(ListPage)>& sink) {
+  // Hands over pages until the last range is through.
+  Status Deliver(bool ordered, const std::function<Status(ListPage)>& sink) {
     std::unique_lock lock(mutex_);
     while (!ranges_.empty()) {
-      Range& front = ranges_.front();
-      changed_.wait(lock, [&] { return !front.pages.empty() || !front.more || !error_.ok(); });
+      auto next = ranges_.begin();
+      changed_.wait(lock, [&] {
+        const auto has_news = [](const Range& range) { return !range.pages.empty() || !range.more; };
+        next = ordered ? ranges_.begin() : std::find_if(ranges_.begin(), ranges_.end(), has_news);
+        return !error_.ok() || (next != ranges_.end() && has_news(*next));
+      });
       ASSAY_RETURN_IF_ERROR(error_);
-      if (front.pages.empty()) {
-        ranges_.pop_front();
+      if (next->pages.empty()) {
+        ranges_.erase(next);
         changed_.notify_all();
         continue;
       }
-      ListPage page = std::move(front.pages.front());
-      front.pages.pop_front();
+      ListPage page = std::move(next->pages.front());
+      next->pages.pop_front();
       --waiting_;
       changed_.notify_all();
       lock.unlock();
@@ -339,9 +343,24 @@ std::optional<std::string> KeyBetween(const std::string& low, const std::string&
   return between ? std::optional(std::move(middle)) : std::nullopt;
 }
 
-Status ListInParallel(ObjectStore& store, const ListOptions& options, int workers,
-                      const std::function<Status(ListPage page)>& sink) {
-  if (!options.delimiter.empty() || workers <= 1) {
+namespace {
+
+// Leaves the first `most` names of both kinds, in the order of all.
+void CutPage(int64_t most, ListPage& page) {
+  while (std::ssize(page.objects) + std::ssize(page.prefixes) > most) {
+    const bool object_is_last =
+        page.prefixes.empty() || (!page.objects.empty() && page.objects.back().key > page.prefixes.back());
+    if (object_is_last) {
+      page.objects.pop_back();
+    } else {
+      page.prefixes.pop_back();
+    }
+  }
+}
+
+Status ListAll(ObjectStore& store, const ListOptions& options, const ParallelListOptions& parallel,
+               const std::function<Status(ListPage page)>& sink) {
+  if (!options.delimiter.empty() || parallel.workers <= 1) {
     return ListInOrder(store, options, sink);
   }
   ASSAY_ASSIGN_OR_RETURN(ListPage first, store.List(options));
@@ -350,7 +369,28 @@ Status ListInParallel(ObjectStore& store, const ListOptions& options, int worker
   }
   ParallelListing listing(store, options, first);
   ASSAY_RETURN_IF_ERROR(sink(std::move(first)));
-  return listing.Run(workers, sink);
+  return listing.Run(parallel.workers, parallel.ordered, sink);
+}
+
+}  // namespace
+
+Status ListInParallel(ObjectStore& store, const ListOptions& options, const ParallelListOptions& parallel,
+                      const std::function<Status(ListPage page)>& sink) {
+  if (parallel.most_objects <= 0) {
+    return ListAll(store, options, parallel, sink);
+  }
+  ListOptions ask = options;
+  ask.max_keys = static_cast<int>(std::min<int64_t>(ask.max_keys, parallel.most_objects));
+  int64_t left = parallel.most_objects;
+  bool enough = false;
+  const Status status = ListAll(store, ask, parallel, [&](ListPage page) {
+    CutPage(left, page);
+    left -= std::ssize(page.objects) + std::ssize(page.prefixes);
+    ASSAY_RETURN_IF_ERROR(sink(std::move(page)));
+    enough = left <= 0;
+    return enough ? Status::Aborted("") : Status::Ok();  // which ends the listing
+  });
+  return enough ? Status::Ok() : status;
 }
 
 }  // namespace assay::storage

@@ -170,5 +170,67 @@ TEST(ListInParallel, EndsOnTheFirstError) {
   EXPECT_EQ(ListInParallel(store, {.max_keys = 10}, 4, refuse).code(), ErrorCode::kAborted);
 }
 
+// Knows the largest page that was asked for.
+class CountingLists final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<ListPage> List(const ListOptions& options) override {
+    largest_page = std::max(largest_page.load(), options.max_keys);
+    return ForwardingStore::List(options);
+  }
+  std::atomic<int> largest_page = 0;
+};
+
+TEST(ListInParallel, WithoutAnOrderGivesEveryKeyOnce) {
+  const auto store = std::make_shared<MemoryStore>("m");
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20'000; ++i) {
+    expected.push_back("folder/" + std::to_string(1'000'000 + i));
+    ASSERT_TRUE(store->Write(expected.back(), {}, {}).ok());
+  }
+  std::vector<std::string> keys;
+  ListOptions list;
+  list.prefix = "folder/";
+  list.max_keys = 100;
+  const Status status = ListInParallel(*store, list, ParallelListOptions{.ordered = false}, [&](ListPage page) {
+    for (const ObjectInfo& info : page.objects) {
+      keys.push_back(info.key);
+    }
+    return Status::Ok();
+  });
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(keys, expected);
+}
+
+TEST(ListInParallel, EndsAfterAsManyAsWereAskedFor) {
+  const auto inner = std::make_shared<MemoryStore>("m");
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(inner->Write("k" + std::to_string(10'000 + i), {}, {}).ok());
+  }
+  for (const bool ordered : {true, false}) {
+    for (const int64_t most : {1, 7, 999, 1000, 1001, 2500, 5000, 6000}) {
+      CountingLists store(inner);
+      int64_t given = 0;
+      const ParallelListOptions parallel = {.ordered = ordered, .most_objects = most};
+      const Status status = ListInParallel(store, {}, parallel, [&](ListPage page) {
+        given += std::ssize(page.objects);
+        return Status::Ok();
+      });
+      EXPECT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(given, std::min<int64_t>(most, 5000));
+      EXPECT_LE(store.largest_page, most);
+    }
+  }
+}
+
+TEST(ListInParallel, AnErrorOfTheSinkIsNotTakenForItsEnd) {
+  MemoryStore store("m");
+  ASSERT_TRUE(store.Write("k", {}, {}).ok());
+  const Status status = ListInParallel(store, {}, ParallelListOptions{.most_objects = 2},
+                                       [](const ListPage&) { return Status::Aborted("interrupted"); });
+  EXPECT_EQ(status.code(), ErrorCode::kAborted);
+}
+
 }  // namespace
 }  // namespace assay::storage

@@ -308,7 +308,8 @@ def test_faulty_server_ends_right(serve, make_cli, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "verb", ["ls", "stat", "get", "put", "cp", "rm", "cat", "presign", "uploads", "verify", "bench"]
+    "verb",
+    ["ls", "stat", "get", "put", "cp", "sync", "rm", "cat", "du", "presign", "uploads", "verify", "bench"],
 )
 def test_every_verb_explains_itself(cli, verb):
     text = cli.run(verb, "--help").stdout.decode()
