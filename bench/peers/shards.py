@@ -1,4 +1,4 @@
-"""mosaicml-streaming's half of bench/run_shards.py: one piece of work, one line of JSON."""
+"""mosaicml-streaming's half of bench/run_shards.py: pieces of work in, a line of JSON each, what they took out."""
 
 import argparse
 import json
@@ -15,17 +15,17 @@ from streaming import MDSWriter, StreamingDataset
 def convert(arguments):
     """Seconds of a conversion of JSONL by MDSWriter, as its documentation writes one."""
     columns = json.loads(arguments.columns)
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     with MDSWriter(out=arguments.out, columns=columns, compression=arguments.compression or None) as writer:
         with open(arguments.data) as rows:
             for line in rows:
                 writer.write(json.loads(line))
-    return {"seconds": time.perf_counter() - begin}
+    return {"seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - cpu}
 
 
 def stream(arguments):
     """Seconds of each shuffled pass, from the data set's making on."""
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     dataset = StreamingDataset(
         remote=arguments.data, local=arguments.out, shuffle=True, batch_size=8, validate_hash=arguments.hash or None
     )
@@ -38,8 +38,9 @@ def stream(arguments):
             samples += 1
             if samples == arguments.samples:
                 break
-        passes.append({"seconds": time.perf_counter() - begin, "samples": samples})
-        begin = time.perf_counter()
+        spent = {"seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - cpu}
+        passes.append({"samples": samples} | spent)
+        begin, cpu = time.perf_counter(), time.process_time()
     return {"passes": passes, "first_sample_seconds": first}
 
 
@@ -53,9 +54,11 @@ def main():
     parser.add_argument("--hash")
     parser.add_argument("--passes", type=int, default=2)
     parser.add_argument("--samples", type=int, help="end a pass behind so many")
-    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(json.dumps((convert if arguments.work == "convert" else stream)(arguments)))
+    works = {"convert": convert, "stream": stream}
+    for line in sys.stdin:
+        arguments = parser.parse_args(json.loads(line))
+        print(json.dumps(works[arguments.work](arguments)), flush=True)
 
 
 main()

@@ -225,3 +225,24 @@ def test_kills_leave_nothing_that_looks_whole(cli, tmp_path):
     assert kills > 0
     assert cli.json("verify", tmp_path / "set")["whole"]
     assert files_of(tmp_path / "set") == files_of(tmp_path / "whole")
+
+
+def test_folders_of_images_are_rows(cli, real, tmp_path):
+    images = {"cats/a.jpg": b"\xff\xd8jpeg", "cats/deep/b.JPEG": b"\xff\xd8more", "dogs/c.jpg": b"\xff\xd8dog"}
+    for name, content in images.items():
+        (tmp_path / "images" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "images" / name).write_bytes(content)
+    (tmp_path / "images" / "cats" / "rows.jsonl").write_text("{}\n")  # nobody's
+    rows = [
+        {"image": base64.b64encode(content).decode(), "label": int(name.startswith("dogs")), "name": name}
+        for name, content in sorted(images.items())
+    ]
+    columns = {"image": "jpeg", "label": "int", "name": "str"}
+    source = write_rows(tmp_path / "rows.jsonl", rows)
+    theirs = real({"write": source, "out": str(tmp_path / "theirs"), "columns": columns, "size_limit": 1 << 26})
+    cli.run("convert", tmp_path / "images", tmp_path / "set", "--from", "images")
+    assert files_of(tmp_path / "set") == theirs[0]["files"]
+    assert "there is nothing to convert" in cli.refused("convert", tmp_path / "images" / "dogs", tmp_path / "no")
+    assert "is in no folder of a class" in cli.refused(
+        "convert", tmp_path / "images" / "dogs", tmp_path / "no", "--from", "images"
+    )

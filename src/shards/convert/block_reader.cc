@@ -75,6 +75,9 @@ size_t BlockReader::EndOfRecords(size_t within) const {
   if (source_->format == RowFormat::kJsonLines) {
     return is_rest ? window.size() : window.rfind('\n') + 1;
   }
+  if (source_->format == RowFormat::kImages) {
+    return is_rest ? window.size() : 0;
+  }
   size_t end = 0;
   while (const auto next = CsvRecordEnd(window.substr(end), SeparatorOf(source_->format), is_rest)) {
     end += *next;

@@ -143,6 +143,9 @@ class Conversion {
 
   /// The columns of the first source that has rows.
   Result<std::vector<Column>> Infer() {
+    if (sources_.front().format == RowFormat::kImages) {
+      return ColumnsOfImages(sources_);
+    }
     BlockWalk walk(sources_, heads_, transfers_, StartOf());
     ASSAY_ASSIGN_OR_RETURN(const auto first, walk.Next());
     if (!first) {
@@ -256,7 +259,9 @@ class Conversion {
   Status GiveShard(ShardBuilder& builder, ShardOutput& output) {
     ASSAY_ASSIGN_OR_RETURN(BuiltShard shard, builder.Take());
     ++next_shard_;
-    return output.Give(std::move(shard), position_);
+    ASSAY_RETURN_IF_ERROR(output.Give(std::move(shard), position_));
+    builder.Reuse(output.TakeSpare());
+    return Status::Ok();
   }
 
   /// Shards and notes of a conversion whose rows cannot be taken.

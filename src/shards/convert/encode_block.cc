@@ -18,6 +18,11 @@
 namespace assay::shards {
 namespace {
 
+/// What there is of an image.
+constexpr char kImageColumn[] = "image";
+constexpr char kLabelColumn[] = "label";
+constexpr char kNameColumn[] = "name";
+
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsBlank(std::string_view line) {
@@ -100,6 +105,9 @@ std::vector<int64_t> PlacesOf(const std::vector<Column>& columns, const std::vec
 }  // namespace
 
 Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& transfers) {
+  if (source.format == RowFormat::kImages) {
+    return SourceHead{.names = {kImageColumn, kLabelColumn, kNameColumn}};
+  }
   ASSAY_ASSIGN_OR_RETURN(BlockReader reader, BlockReader::Open(source, transfers, 0));
   ASSAY_ASSIGN_OR_RETURN(const std::optional<RowBlock> block, reader.Next());
   SourceHead head;
@@ -137,7 +145,7 @@ Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head)
                                                schema_->columns[static_cast<size_t>(missing - places.begin())].name,
                                                Join(head.names, ", ")));
   }
-  if (strict_ && head.names.size() > places.size()) {
+  if (strict_ && source.format != RowFormat::kImages && head.names.size() > places.size()) {
     const auto extra = std::ranges::find_if(head.names, [&](const std::string& name) {
       return std::ranges::find(schema_->columns, name, &Column::name) == schema_->columns.end();
     });
@@ -217,11 +225,29 @@ void BlockEncoder::EncodeCsv(const SourceFile& source, const SourceHead& head, c
   }
 }
 
+void BlockEncoder::EncodeImage(const SourceFile& source, const RowBlock& block, EncodedBlock& out) const {
+  Row row(schema_->columns.size());
+  for (size_t i = 0; i < row.size(); ++i) {
+    const std::string& name = schema_->columns[i].name;
+    if (name == kImageColumn) {
+      row[i].SetText(FieldKind::kBytes, block.text);
+    } else if (name == kLabelColumn) {
+      row[i].SetInteger(source.label);
+    } else {
+      row[i].SetText(FieldKind::kText, source.name);
+    }
+  }
+  out.line_count = 1;
+  Take(row, block.text.size(), out);
+}
+
 EncodedBlock BlockEncoder::Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const {
   EncodedBlock out;
   out.samples.reserve(block.text.size());
   if (source.format == RowFormat::kJsonLines) {
     EncodeJsonLines(block, out);
+  } else if (source.format == RowFormat::kImages) {
+    EncodeImage(source, block, out);
   } else {
     EncodeCsv(source, head, block, out);
   }

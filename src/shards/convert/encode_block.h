@@ -16,7 +16,7 @@ namespace assay::shards {
 
 /// What stands before the rows of a source.
 struct SourceHead {
-  std::vector<std::string> names{};  ///< of CSV: of its fields, in their order
+  std::vector<std::string> names{};  ///< of CSV and images: of its fields, in their order
   int64_t bytes = 0;                 ///< where its rows begin
   int64_t lines = 0;
 };
@@ -41,13 +41,14 @@ class BlockEncoder {
   /// `strict`: a row with a field that is no column is an error.
   BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict) : schema_(std::move(schema)), strict_(strict) {}
 
-  /// Fails where a column is none of the names of a source of CSV.
+  /// Fails where a column is none of the names of a source of CSV or images.
   Status CheckHead(const SourceFile& source, const SourceHead& head) const;
   EncodedBlock Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const;
 
  private:
   void EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const;
   void EncodeCsv(const SourceFile& source, const SourceHead& head, const RowBlock& block, EncodedBlock& out) const;
+  void EncodeImage(const SourceFile& source, const RowBlock& block, EncodedBlock& out) const;
   /// Appends `row`; false where it cannot be taken.
   bool Take(const Row& row, size_t end, EncodedBlock& out) const;
 

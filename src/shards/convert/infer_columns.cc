@@ -174,6 +174,13 @@ std::vector<Column> SeeCsv(const SourceFile& source, const SourceHead& head, std
 
 }  // namespace
 
+std::vector<Column> ColumnsOfImages(std::span<const SourceFile> sources) {
+  const std::string_view first = ImageEncodingOf(sources.front().info.key);
+  const bool alike = std::ranges::all_of(
+      sources, [first](const SourceFile& source) { return ImageEncodingOf(source.info.key) == first; });
+  return *ParseColumns(fmt::format("image:{},label:int,name:str", alike ? first : "bytes"));
+}
+
 Result<std::vector<Column>> InferColumns(const SourceFile& source, const SourceHead& head, const RowBlock& block) {
   if (source.format != RowFormat::kJsonLines) {
     return SeeCsv(source, head, block.text);

@@ -1,6 +1,7 @@
 // Columns and their encodings out of the first rows.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -17,5 +18,8 @@ inline constexpr int kInferredRows = 1000;
 /// - CSV: where every field is such a number int or float64, else str.
 /// An error names the line: of a row that is not JSON, and of one whose column holds another kind of value than before.
 Result<std::vector<Column>> InferColumns(const SourceFile& source, const SourceHead& head, const RowBlock& block);
+
+/// Of images, by the endings of their files: image as jpeg or png, or bytes where there are both; label and name.
+std::vector<Column> ColumnsOfImages(std::span<const SourceFile> sources);
 
 }  // namespace assay::shards

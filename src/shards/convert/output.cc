@@ -102,6 +102,7 @@ Status ShardOutput::EndWrite() {
                       .proof = std::move(shard->finished.proof),
                       .records = std::move(shard->finished.records),
                       .next = shard->next});
+  spare_ = std::move(shard->built.samples);
   shard->built = {};
   shard->finished = {};
   shard->journal = FormatJournalEntry(written_.back());

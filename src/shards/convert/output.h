@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/job_pool.h"
@@ -26,6 +28,8 @@ class ShardOutput {
 
   /// Waits where too many are under way. `next` is where the rows behind it begin.
   Status Give(BuiltShard shard, const RowPosition& next);
+  /// Memory of a shard that was written; empty: there is none.
+  std::string TakeSpare() { return std::exchange(spare_, std::string()); }
   /// All stand, those before among them.
   Result<std::vector<WrittenShard>> Finish();
 
@@ -51,6 +55,7 @@ class ShardOutput {
   InOrder<Finished> finishing_;
   std::deque<std::shared_ptr<Shard>> writing_;
   std::deque<std::shared_ptr<Shard>> noting_;
+  std::string spare_;
   std::vector<WrittenShard> written_;
 };
 

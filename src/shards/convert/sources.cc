@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -20,12 +21,14 @@ struct FormatName {
   RowFormat format;
 };
 
-constexpr FormatName kNames[] = {{"jsonl", RowFormat::kJsonLines}, {"csv", RowFormat::kCsv}, {"tsv", RowFormat::kTsv}};
-constexpr FormatName kEndings[] = {{".jsonl", RowFormat::kJsonLines},
-                                   {".ndjson", RowFormat::kJsonLines},
-                                   {".json", RowFormat::kJsonLines},
-                                   {".csv", RowFormat::kCsv},
-                                   {".tsv", RowFormat::kTsv}};
+constexpr FormatName kNames[] = {{"jsonl", RowFormat::kJsonLines},
+                                 {"csv", RowFormat::kCsv},
+                                 {"tsv", RowFormat::kTsv},
+                                 {"images", RowFormat::kImages}};
+constexpr FormatName kEndings[] = {{".jsonl", RowFormat::kJsonLines}, {".ndjson", RowFormat::kJsonLines},
+                                   {".json", RowFormat::kJsonLines},  {".csv", RowFormat::kCsv},
+                                   {".tsv", RowFormat::kTsv},         {".jpg", RowFormat::kImages},
+                                   {".jpeg", RowFormat::kImages},     {".png", RowFormat::kImages}};
 
 constexpr std::string_view kWildcards = "*?[";
 
@@ -49,9 +52,13 @@ Result<std::vector<storage::ObjectInfo>> ListBelow(const SourcePattern& pattern,
   return found;
 }
 
-Result<std::vector<storage::ObjectInfo>> FindOne(const SourcePattern& pattern, storage::CancelFlag cancel) {
+Result<std::vector<storage::ObjectInfo>> FindOne(const SourcePattern& pattern, bool images,
+                                                 storage::CancelFlag cancel) {
   const size_t wildcard = pattern.key.find_first_of(kWildcards);
-  const auto has_format = [](const std::string& key) { return RowFormatOf(key).has_value(); };
+  const auto has_format = [images](const std::string& key) {
+    const std::optional<RowFormat> format = RowFormatOf(key);
+    return format && (*format == RowFormat::kImages) == images;
+  };
   if (wildcard != std::string::npos) {
     return ListBelow(pattern, pattern.key.substr(0, wildcard), cancel, [&](const std::string& key) {
       return ::fnmatch(pattern.key.c_str(), key.c_str(), FNM_PATHNAME) == 0;
@@ -68,7 +75,40 @@ Result<std::vector<storage::ObjectInfo>> FindOne(const SourcePattern& pattern, s
   return ListBelow(pattern, pattern.key + "/", cancel, has_format);
 }
 
+/// The part of a key behind the folder that a pattern names.
+std::string NameBelow(const std::string& pattern, const std::string& key) {
+  const std::string_view folder = std::string_view(pattern).substr(0, pattern.find_first_of(kWildcards));
+  std::string_view name = key;
+  name.remove_prefix(key.starts_with(folder) ? folder.size() : 0);
+  name.remove_prefix(name.starts_with('/') ? 1 : 0);
+  return std::string(name);
+}
+
+/// Numbers the folders that images lie in, by name.
+Status LabelImages(std::vector<SourceFile>& sources) {
+  std::set<std::string> classes;
+  const auto class_of = [](const SourceFile& source) { return source.name.substr(0, source.name.find('/')); };
+  for (const SourceFile& source : sources) {
+    if (source.info.size == 0) {
+      return Status::InvalidArgument(fmt::format("{} is empty", source.uri()));
+    }
+    if (source.name.find('/') == std::string::npos) {
+      return Status::InvalidArgument(
+          fmt::format("{} is in no folder of a class: name the folder that holds those of the classes", source.uri()));
+    }
+    classes.insert(class_of(source));
+  }
+  for (SourceFile& source : sources) {
+    source.label = std::distance(classes.begin(), classes.find(class_of(source)));
+  }
+  return Status::Ok();
+}
+
 }  // namespace
+
+std::string_view ImageEncodingOf(std::string_view file_name) {
+  return Lower(file_name).ends_with(".png") ? "png" : "jpeg";
+}
 
 std::string_view NameOf(RowFormat format) {
   return std::ranges::find(kNames, format, &FormatName::format)->name;
@@ -102,7 +142,8 @@ Result<std::vector<SourceFile>> FindSources(std::span<const SourcePattern> patte
   std::vector<SourceFile> sources;
   std::set<std::string> seen;
   for (const SourcePattern& pattern : patterns) {
-    ASSAY_ASSIGN_OR_RETURN(std::vector<storage::ObjectInfo> found, FindOne(pattern, cancel));
+    const bool images = format == RowFormat::kImages;
+    ASSAY_ASSIGN_OR_RETURN(std::vector<storage::ObjectInfo> found, FindOne(pattern, images, cancel));
     if (found.empty()) {
       return Status::NotFound(fmt::format("there is nothing to convert at {}", pattern.store->Uri(pattern.key)));
     }
@@ -117,7 +158,11 @@ Result<std::vector<SourceFile>> FindSources(std::span<const SourcePattern> patte
         return Status::InvalidArgument(fmt::format("{} is named twice", uri));
       }
       sources.push_back({pattern.store, std::move(info), *of_file});
+      sources.back().name = NameBelow(pattern.key, sources.back().info.key);
     }
+  }
+  if (format == RowFormat::kImages) {
+    ASSAY_RETURN_IF_ERROR(LabelImages(sources));
   }
   return sources;
 }

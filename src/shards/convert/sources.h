@@ -18,23 +18,28 @@ enum class RowFormat : uint8_t {
   kJsonLines,  ///< an object a line
   kCsv,        ///< RFC 4180, names in the first record
   kTsv,        ///< likewise, tabs between
+  kImages,     ///< a file a row, in a folder for each class
 };
 
 std::string_view NameOf(RowFormat format);
-/// Of "jsonl", "csv" or "tsv".
+/// Of "jsonl", "csv", "tsv" or "images".
 Result<RowFormat> ParseRowFormat(std::string_view name);
 std::vector<std::string> RowFormatNames();
 /// Between fields: of kCsv and kTsv.
 inline char SeparatorOf(RowFormat format) {
   return format == RowFormat::kTsv ? '\t' : ',';
 }
-/// By a file's ending (.jsonl, .ndjson, .json, .csv, .tsv); nothing for others.
+/// By a file's ending (.jsonl, .ndjson, .json, .csv, .tsv; .jpg, .jpeg, .png); nothing for others.
 std::optional<RowFormat> RowFormatOf(std::string_view file_name);
+/// How a file of images is encoded: "jpeg" or "png", by its ending.
+std::string_view ImageEncodingOf(std::string_view file_name);
 
 struct SourceFile {
   std::shared_ptr<storage::ObjectStore> store{};
   storage::ObjectInfo info{};  ///< its key, size and etag
   RowFormat format = RowFormat::kJsonLines;
+  std::string name{};  ///< of images: below the folder that was named
+  int64_t label = 0;   ///< of images: which of the class folders, sorted by name, it is in
 
   std::string uri() const { return store->Uri(info.key); }
 };
@@ -47,7 +52,8 @@ struct SourcePattern {
 };
 
 /// The files that the patterns name, each pattern's sorted by name. `format` is that of all of them, or else their
-/// endings say it. Refuses a pattern that names nothing, and a file that comes twice.
+/// endings say it: images are taken only where they are asked for. Refuses a pattern that names nothing, a file that
+/// comes twice, and an image that is empty or in no class folder.
 Result<std::vector<SourceFile>> FindSources(std::span<const SourcePattern> patterns, std::optional<RowFormat> format,
                                             storage::CancelFlag cancel);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -48,6 +49,10 @@ Status CheckFile(const Dataset& dataset, const FileEntry& file, const uint32_t* 
 Result<Blob> Decompressed(const Compression& compression, const FileEntry& raw, bool packed, Blob stored) {
   if (!packed) {
     return stored;
+  }
+  if (raw.bytes > UINT32_MAX) {
+    return Status::InvalidArgument(
+        fmt::format("{} is to have {} bytes: more than a shard can", raw.basename, raw.bytes));
   }
   NewBlob out = NewBlob::Of(static_cast<size_t>(raw.bytes));
   ASSAY_RETURN_IF_ERROR(Decompress(compression, stored.bytes, out.memory));

@@ -96,6 +96,17 @@ TEST_F(DatasetTest, AnIndexThatIsNotTheManifestsIsRefused) {
   EXPECT_THAT(OpenDataset(place_).status().message(), HasSubstr("index.json does not fit"));
 }
 
+TEST_F(DatasetTest, ASizeThatNoShardHasIsNotAllocated) {
+  std::string text = FormatIndex(index_);
+  text.replace(text.find("\"zip_data\": null"), 16,
+               "\"zip_data\": {\"basename\": \"x\", \"bytes\": 999999999999999, \"hashes\": {}}");
+  text.replace(text.find("\"compression\": null"), 19, "\"compression\": \"zstd\"");
+  place_.prefix = "lying/";
+  Put(kIndexName, text);
+  const Dataset dataset = *OpenDataset(place_);
+  EXPECT_THAT(LoadShard(dataset, 0).status().message(), HasSubstr("999999999999999 bytes: more than a shard can"));
+}
+
 TEST_F(DatasetTest, WhatIsNotThereIsSaid) {
   place_.prefix = "other/";
   EXPECT_EQ(OpenDataset(place_).status().code(), ErrorCode::kNotFound);

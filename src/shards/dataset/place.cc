@@ -9,6 +9,9 @@
 namespace assay::shards {
 namespace {
 
+/// Offsets of shards reach 4 GiB; what does not compress may take a little more.
+constexpr int64_t kMostBytes = int64_t{5} << 30;
+
 storage::ReadOptions ReadOptionsOf(const DatasetPlace& place) {
   storage::ReadOptions options;
   options.cancel = place.cancel;
@@ -65,6 +68,10 @@ Result<Blob> ReadBlob(const DatasetPlace& place, std::string_view name, int64_t 
     ASSAY_ASSIGN_OR_RETURN(Blob blob, MapFile(*files, place.Key(name)));
     const auto has = static_cast<int64_t>(blob.bytes.size());
     return has == bytes ? Result<Blob>(std::move(blob)) : WrongSize(place, name, has, bytes);
+  }
+  if (bytes > kMostBytes) {
+    return Status::InvalidArgument(
+        fmt::format("{} is to have {} bytes: more than a shard can", place.Uri(name), bytes));
   }
   NewBlob read = NewBlob::Of(static_cast<size_t>(bytes));
   const storage::ReadPiece piece = {.offset = 0, .memory = read.memory};

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "shards/format/digest.h"
 #include "shards/format/shard_layout.h"
 #include "shards/format/tar.h"
@@ -14,6 +16,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
+/// Of a shard, before its samples are there.
+constexpr int64_t kMostReserved = int64_t{1} << 30;
 constexpr std::string_view kRawDigest = "xxh3_128";
 
 Bytes BytesOf(std::string_view text) {
@@ -108,7 +112,18 @@ Result<FinishedShard> FinishShard(const BuiltShard& shard) {
 }
 
 ShardBuilder::ShardBuilder(std::shared_ptr<const ShardSchema> schema, int64_t number)
-    : schema_(std::move(schema)), schema_text_(FormatSchema(*schema_)), number_(number) {}
+    : schema_(std::move(schema)), schema_text_(FormatSchema(*schema_)), number_(number), samples_(NewBuffer()) {}
+
+std::string ShardBuilder::NewBuffer() {
+  const auto wanted = static_cast<size_t>(std::min(schema_->size_limit.value_or(0), kMostReserved));
+  std::string buffer = std::exchange(spare_, std::string());
+  buffer.clear();
+  if (buffer.capacity() < wanted) {
+    buffer = std::string();
+    ReserveInHugePages(buffer, wanted);
+  }
+  return buffer;
+}
 
 bool ShardBuilder::IsFullFor(size_t bytes) const {
   if (!schema_->size_limit || records_.empty()) {
@@ -152,9 +167,7 @@ Result<BuiltShard> ShardBuilder::Take() {
     case ShardFormat::kLitdata:
       return Status::Unsupported("chunks of litdata are not written");
   }
-  const size_t capacity = samples_.capacity();
-  shard.samples = std::exchange(samples_, std::string());
-  samples_.reserve(schema_->size_limit ? static_cast<size_t>(*schema_->size_limit) : capacity);
+  shard.samples = std::exchange(samples_, NewBuffer());
   shard.records = std::exchange(records_, {});
   return shard;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -54,11 +55,17 @@ class ShardBuilder {
   int64_t samples() const { return static_cast<int64_t>(records_.size()); }
   /// The shard of what was added since the last call; the next has the next number.
   Result<BuiltShard> Take();
+  /// Memory of a shard that is written, for one to come.
+  void Reuse(std::string buffer) { spare_ = std::move(buffer); }
 
  private:
+  /// An empty buffer with room for a shard.
+  std::string NewBuffer();
+
   const std::shared_ptr<const ShardSchema> schema_;
   const std::string schema_text_;
   int64_t number_;
+  std::string spare_;
   std::string samples_;
   std::vector<SampleRecord> records_;
 };

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/huge_pages.h"
 #include "shards/order/generator.h"
 #include "shards/order/shard_spans.h"
 #include "shards/order/shuffle_algorithms.h"
@@ -19,7 +20,11 @@ struct Placed {
 /// what is held is a block and not an epoch. Equal places keep the order in which they came.
 class PlaceSorter {
  public:
-  explicit PlaceSorter(std::vector<uint32_t>& out) : out_(out) {}
+  /// `most` are held at a time, as a rule.
+  PlaceSorter(std::vector<uint32_t>& out, size_t most) : out_(out) {
+    ReserveInHugePages(held_, most);
+    ReserveInHugePages(sorted_, most);
+  }
 
   void Add(double place, uint32_t sample) { held_.push_back({place, sample}); }
 
@@ -93,7 +98,7 @@ class NodeShuffle {
 
   void Append(std::span<const SampleSpan> spans, std::vector<uint32_t>& out) {
     ShuffleWithin(spans);
-    PlaceSorter sorter(out);
+    PlaceSorter sorter(out, std::min(samples_.size(), 2 * static_cast<size_t>(bound_)));
     const double widest = static_cast<double>(bound_) / 2;
     size_t offset = 0;
     for (const SampleSpan& span : spans) {
@@ -107,6 +112,8 @@ class NodeShuffle {
  private:
   void ShuffleWithin(std::span<const SampleSpan> spans) {
     samples_.clear();
+    ReserveInHugePages(samples_, std::accumulate(spans.begin(), spans.end(), size_t{0},
+                                                 [](size_t sum, const SampleSpan& span) { return sum + span.size(); }));
     for (const SampleSpan& span : spans) {
       const size_t begin = samples_.size();
       samples_.resize(begin + span.size());
@@ -138,7 +145,7 @@ class NodeShuffle {
 std::vector<uint32_t> ShufflePy1e(const ShuffleTask& task) {
   DealtSpans dealt = DealSpans(task);
   std::vector<uint32_t> ids;
-  ids.reserve(static_cast<size_t>(dealt.samples));
+  ReserveInHugePages(ids, static_cast<size_t>(dealt.samples));
   NodeShuffle shuffle(task, dealt.epoch);
   for (const std::vector<SampleSpan>& node : dealt.nodes) {
     shuffle.Append(node, ids);
