@@ -102,6 +102,7 @@ void StoreFlags::AddTo(CLI::App& app) {
   Add(app, "--proxy", "URL of a proxy", &StoreOptions::proxy, "URL");
   AddBytes(app, "--part-size", "Bytes of a part [8MiB, more for large objects]", &StoreOptions::part_bytes);
   Add(app, "--connections", "Requests at a time [32]", &StoreOptions::connections, "N");
+  Add(app, "--io-threads", "Threads that move bytes [2]", &StoreOptions::io_threads, "N");
   AddBytes(app, "--memory-budget", "For parts and buffers [256MiB]", &StoreOptions::memory_budget_bytes);
   AddBytes(app, "--bandwidth", "Bytes a second at most", &StoreOptions::bandwidth_bytes_per_s);
   Add(app, "--connect-timeout", "Seconds [10]", &StoreOptions::connect_timeout_seconds, "S");

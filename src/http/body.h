@@ -15,7 +15,7 @@ namespace assay::http {
 /// Sees the bytes of a body in order, each once, while they are in cache: for checksums and progress.
 using ChunkHook = std::function<void(std::span<const std::byte>)>;
 
-/// Takes the body of a 2xx answer, piece by piece, on the client's I/O thread. An answer of any other status goes to
+/// Takes the body of a 2xx answer, piece by piece, on an I/O thread of the client. An answer of any other status goes to
 /// Response::body instead, and the sink is not called. Once the transfer's callback has run it is not touched again.
 class BodySink {
  public:

@@ -1,4 +1,4 @@
-// HTTP client: libcurl's multi interface on one I/O thread, kept connections, bodies to and from the caller's memory.
+// HTTP client: libcurl's multi interface on a few I/O threads, kept connections, bodies to and from the caller's memory.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ namespace assay::http {
 
 struct ClientOptions {
   int max_connections = 64;  ///< transfers in progress; those beyond wait their turn
+  int io_threads = 0;        ///< each with connections of its own; 0: as many as kDefaultIoThreads, if there are cores
   double connect_timeout_seconds = 10;
   /// No byte moved for so long, or of an answer's body less than kMinBytesPerSecond; whole seconds; 0: for ever.
   double stall_timeout_seconds = 20;
@@ -27,6 +28,8 @@ struct ClientOptions {
   std::string user_agent = "assay";
 };
 
+inline constexpr int kDefaultIoThreads = 2;
+inline constexpr int kMaxIoThreads = 64;
 /// The slowest that a body may come.
 inline constexpr double kMinBytesPerSecond = 1024;
 /// Of a 2xx answer that is kept in Response::body. The longest pages of lists that stores answer with have a quarter.
@@ -74,14 +77,14 @@ struct Outcome {
 
 using TransferId = uint64_t;
 
-/// All members may be called from any thread; Start and Cancel also from a callback. The I/O thread starts with the
-/// first transfer. A request with a flaw (FlawOf()) is never sent. HTTP/1.1 only, no redirects followed, nothing added
+/// All members may be called from any thread; Start and Cancel also from a callback. A transfer goes to the I/O thread
+/// that has the fewest, the first of those; each starts with its first. A request with a flaw (FlawOf()) is never sent. HTTP/1.1 only, no redirects followed, nothing added
 /// to the request but Host, User-Agent and Content-Length. A request on a kept connection that ends before a byte of
 /// the answer is sent again on another by libcurl: a server may have carried it out twice, and the answer is the
 /// second's.
 class Client {
  public:
-  /// Runs on the I/O thread, once an transfer; must not block.
+  /// Runs on an I/O thread, once a transfer; must not block.
   using Callback = std::function<void(Outcome)>;
 
   explicit Client(ClientOptions options = {});
@@ -103,8 +106,8 @@ class Client {
   const ClientOptions& options() const;
 
  private:
-  class Loop;
-  std::unique_ptr<Loop> loop_;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace assay::http

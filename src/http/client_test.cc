@@ -6,7 +6,10 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/text.h"
@@ -304,9 +307,50 @@ TEST_F(ClientTest, ManyAtATime) {
   EXPECT_LE(server_->stats().connections_accepted, 8);
 }
 
+TEST_F(ClientTest, ThreadsHaveConnectionsOfTheirOwn) {
+  StartServer();
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::atomic<int> cancelled = 0;
+  {
+    Client client({.max_connections = 5, .io_threads = 3});
+    for (int i = 0; i < 6; ++i) {  // one more than there are connections
+      client.Start(Get("/slow"), [&](const Outcome& outcome) {
+        const std::lock_guard lock(mutex);
+        threads.insert(std::this_thread::get_id());
+        cancelled += outcome.error == TransportError::kCancelled;
+      });
+    }
+    while (server_->stats().connections_accepted < 5) {
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_EQ(threads.size(), 3U);
+  EXPECT_EQ(cancelled, 6);
+  EXPECT_EQ(server_->stats().connections_accepted, 5);
+}
+
+TEST_F(ClientTest, WhatACallbackStartsWhileTheClientEndsIsCancelledToo) {
+  StartServer();
+  std::atomic<int> cancelled = 0;
+  {
+    Client client({.io_threads = 2});
+    for (int i = 0; i < 2; ++i) {
+      client.Start(Get("/slow"), [&](const Outcome&) {
+        for (int other = 0; other < 2; ++other) {
+          client.Start(Get("/slow"), [&](const Outcome& outcome) {
+            cancelled += outcome.error == TransportError::kCancelled;
+          });
+        }
+      });
+    }
+  }
+  EXPECT_EQ(cancelled, 4);
+}
+
 TEST_F(ClientTest, BandwidthIsCapped) {
   StartServer();
-  Client client({.bandwidth_bytes_per_s = 4 << 20});
+  Client client({.io_threads = 2, .bandwidth_bytes_per_s = 4 << 20});
   const std::string body(1 << 20, 'b');
   Transfer transfer = Get("/");
   transfer.request.method = "PUT";

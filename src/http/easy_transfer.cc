@@ -34,13 +34,13 @@ std::span<const std::byte> AsBytes(const char* data, size_t size) {
 
 }  // namespace
 
-EasyTransfer::EasyTransfer(const ClientOptions& options, TokenBucket& bucket, Received& received)
-    : options_(options),
-      bucket_(bucket),
-      received_(received),
+EasyTransfer::EasyTransfer(Shared& shared)
+    : options_(shared.options),
+      bucket_(shared.bucket),
+      received_(shared.received),
       handle_(curl_easy_init()),
-      direct_(!options.proxy.empty()),
-      trickle_(options.stall_timeout_seconds, SlowestRate(options), received) {
+      direct_(!options_.proxy.empty()),
+      trickle_(options_.stall_timeout_seconds, SlowestRate(options_), received_) {
   SetFixedOptions();
 }
 
@@ -87,10 +87,10 @@ void EasyTransfer::SetFixedOptions() {
   set(CURLOPT_SEEKDATA, static_cast<void*>(this));
 }
 
-void EasyTransfer::Begin(TransferId id, Transfer transfer, Client::Callback callback) {
-  id_ = id;
-  transfer_ = std::move(transfer);
-  callback_ = std::move(callback);
+void EasyTransfer::Begin(Job job) {
+  id_ = job.id;
+  transfer_ = std::move(job.transfer);
+  callback_ = std::move(job.callback);
   response_ = {};
   sink_status_ = {};
   sink_begun_ = false;
@@ -317,9 +317,8 @@ Outcome EasyTransfer::Finish(CURLcode code) {
 }
 
 Outcome EasyTransfer::FinishCancelled() {
-  Outcome outcome = Measure();
-  outcome.error = TransportError::kCancelled;
-  outcome.detail = "the request was given up";
+  Outcome outcome = CancelledOutcome();
+  outcome.response = Measure().response;
   transfer_ = {};
   spans_.reset();
   return outcome;

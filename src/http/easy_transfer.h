@@ -7,22 +7,20 @@
 #include <string>
 #include <string_view>
 
-#include "http/client.h"
 #include "http/direct_sender.h"
-#include "http/token_bucket.h"
-#include "http/trickle_watch.h"
+#include "http/engine.h"
 
 namespace assay::http {
 
 /// Belongs to the I/O thread. Options that never change are set once; an transfer sets only its own.
 class EasyTransfer {
  public:
-  EasyTransfer(const ClientOptions& options, TokenBucket& bucket, Received& received);
+  explicit EasyTransfer(Shared& shared);
   ~EasyTransfer();
   EasyTransfer(const EasyTransfer&) = delete;
   EasyTransfer& operator=(const EasyTransfer&) = delete;
 
-  void Begin(TransferId id, Transfer transfer, Client::Callback callback);
+  void Begin(Job job);
   /// What became of the transfer, from libcurl's verdict. The handle must be out of the multi handle.
   Outcome Finish(CURLcode code);
   /// Likewise, for an transfer that was given up.

@@ -1,22 +1,22 @@
 // A body that comes so slowly that it is as good as stalled.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace assay::http {
 
-/// What the transfers of a client have received, and how many there are.
+/// What the transfers of a client have received, and how many there are. Any thread may change it.
 struct Received {
-  uint64_t bytes = 0;
-  size_t transfers = 1;
+  std::atomic<uint64_t> bytes = 0;
+  std::atomic<size_t> transfers = 0;
 };
 
 /// Holds the bytes of an answer's body against a rate, over one window after the other from the first byte on. Where
 /// all transfers together keep to the rate, each may be slower that has its part of what came: many share a slow line.
-/// Blanks
-/// before anything else are no progress but a sign of life: stores send them while they put an object together
+/// Blanks before anything else are no progress but a sign of life: stores send them while they put an object together
 /// (CompleteMultipartUpload), and they may go on for longer.
 class TrickleWatch {
  public:

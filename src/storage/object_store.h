@@ -228,8 +228,8 @@ class ObjectStore {
   virtual Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                                   const ReadOptions& options) = 0;
   /// The whole object, whatever its size, in memory from `allocate(size)`: called once, before the bytes come. Remote
-  /// stores call it on their I/O thread, where all their transfers wait for it: it must be quick (take address space,
-  /// not touch it) and must not use the store.
+  /// stores call it on an I/O thread, whose transfers wait for it, and may call those of other reads meanwhile: it must
+  /// be quick (take address space, not touch it) and must not use the store.
   virtual Result<ObjectInfo> ReadWhole(const std::string& key,
                                        const std::function<MutableBytes(int64_t size)>& allocate,
                                        const ReadOptions& options) = 0;

@@ -46,6 +46,8 @@ constexpr OptionRow kOptions[] = {
      BytesOption{&StoreOptions::part_bytes}},
     {{"connections", "ASSAY_STORAGE_CONNECTIONS", "requests at a time; 0: chosen by the documented rule"},
      &StoreOptions::connections},
+    {{"io_threads", "ASSAY_STORAGE_IO_THREADS", "threads that move bytes; 0: two, on one core one"},
+     &StoreOptions::io_threads},
     {{"memory_budget_bytes", "ASSAY_STORAGE_MEMORY_BUDGET_BYTES", "memory for parts and buffers (256 MiB)"},
      BytesOption{&StoreOptions::memory_budget_bytes}},
     {{"bandwidth_bytes_per_s", "ASSAY_STORAGE_BANDWIDTH_BYTES_PER_S", "bytes a second at most; 0: no limit"},

@@ -24,7 +24,7 @@ class ChecksumSource : public http::BodySource {
   void Skip(size_t count) override;
   void Rewind() override;
 
-  /// Asked before the last bytes are given: false refuses them. Called on the client's I/O thread.
+  /// Asked before the last bytes are given: false refuses them. Called on an I/O thread of the client.
   using Guard = std::function<bool()>;
   void set_guard(Guard guard) { guard_ = std::move(guard); }
 

@@ -22,7 +22,7 @@ class PutCall : public StoreCall {
   PutCall(std::string operation, std::string key, std::vector<Bytes> pieces, ChecksumKind kind, bool may_reissue,
           Make make, Take take, OnDone on_done);
 
-  /// Asked before the last bytes are sent; an error ends the call. Called on the client's I/O thread.
+  /// Asked before the last bytes are sent; an error ends the call. Called on an I/O thread of the client.
   void set_guard(std::function<Status()> guard) { guard_ = std::move(guard); }
 
   std::string operation() const override { return operation_; }

@@ -29,7 +29,7 @@ class RangeReader {
   ~RangeReader();
 
   Task<Result<ObjectInfo>> ReadPieces(std::span<const ReadPiece> pieces);
-  /// `allocate` is called once, on the client's I/O thread. `first_bytes`: of the first range; 0: those of a part.
+  /// `allocate` is called once, on an I/O thread of the client. `first_bytes`: of the first range; 0: those of a part.
   Task<Result<ObjectInfo>> ReadWhole(const std::function<MutableBytes(int64_t size)>& allocate,
                                      int64_t first_bytes = 0);
 
