@@ -18,7 +18,7 @@ def serve(bin_dir, *arguments):
     )
     try:
         line = process.stdout.readline()
-        match = re.search(r"http://\S+", line)
+        match = re.search(r"https?://\S+", line)
         if match is None:
             raise RuntimeError(f"the object server did not start: {line}")
         yield match.group()

@@ -77,6 +77,10 @@ Action AddObjectServe(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--port", serve.port, "Port; 0: any free one")->check(WholeNumber(0, 65535))->capture_default_str();
   app.add_option("--host", serve.host, "Address to listen on")->capture_default_str();
+  auto* certificate = app.add_option("--tls-cert", serve.tls_certificate_file, "PEM: https with these certificates");
+  auto* key = app.add_option("--tls-key", serve.tls_key_file, "PEM: the key of the first of them");
+  certificate->needs(key);
+  key->needs(certificate);
   app.add_option("--dialect", options->dialects, "Protocols, comma separated: s3, gcs, oci")
       ->type_name("A,B")
       ->capture_default_str();

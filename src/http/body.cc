@@ -13,10 +13,18 @@ Status MemorySink::Consume(std::span<const std::byte> chunk) {
     return Status::Io(fmt::format("more than the {} bytes that were asked for came back", memory_.size()));
   }
   std::memcpy(memory_.data() + received_, chunk.data(), chunk.size());
-  received_ += chunk.size();
+  return Filled(chunk.size());
+}
+
+std::span<std::byte> MemorySink::Memory(size_t most) {
+  return memory_.subspan(received_, std::min(most, memory_.size() - received_));
+}
+
+Status MemorySink::Filled(size_t count) {
   if (hook_) {
-    hook_(chunk);
+    hook_(memory_.subspan(received_, count));
   }
+  received_ += count;
   return Status::Ok();
 }
 

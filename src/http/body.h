@@ -15,14 +15,19 @@ namespace assay::http {
 /// Sees the bytes of a body in order, each once, while they are in cache: for checksums and progress.
 using ChunkHook = std::function<void(std::span<const std::byte>)>;
 
-/// Takes the body of a 2xx answer, piece by piece, on an I/O thread of the client. An answer of any other status goes to
-/// Response::body instead, and the sink is not called. Once the transfer's callback has run it is not touched again.
+/// Takes the body of a 2xx answer, piece by piece, on an I/O thread of the client. An answer of any other status goes
+/// to Response::body instead, and the sink is not called. Once the transfer's callback has run it is not touched again.
 class BodySink {
  public:
   virtual ~BodySink() = default;
   /// The headers are there, no byte of the body is. An error ends the transfer with TransportError::kRejected.
   virtual Status Begin(const Response& head) { return Status::Ok(); }
   virtual Status Consume(std::span<const std::byte> chunk) = 0;
+  /// After Begin(): memory where the next bytes of the body belong, `most` at most, which may be received there and
+  /// told with Filled() in place of Consume(). Empty: there is none, or not for the next byte.
+  virtual std::span<std::byte> Memory(size_t most) { return {}; }
+  /// The first `count` bytes of what Memory() gave last have come.
+  virtual Status Filled(size_t count) { return Status::Ok(); }
   /// The answer is complete. Called even for an empty body.
   virtual Status End() { return Status::Ok(); }
 };
@@ -35,6 +40,8 @@ class MemorySink : public BodySink {
       : memory_(memory), hook_(std::move(hook)) {}
 
   Status Consume(std::span<const std::byte> chunk) override;
+  std::span<std::byte> Memory(size_t most) override;
+  Status Filled(size_t count) override;
   Status End() override;
   int64_t received() const { return static_cast<int64_t>(received_); }
 

@@ -1,6 +1,7 @@
 #include "http/client.h"
 
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +15,8 @@
 #include "http/curl_engine.h"
 #include "http/engine.h"
 #include "http/io_thread.h"
+#include "http/proxy.h"
+#include "http/wire/wire_engine.h"
 
 namespace assay::http {
 namespace {
@@ -24,34 +27,47 @@ int ThreadsOf(const ClientOptions& options) {
   return std::clamp(wanted, 1, std::min(kMaxIoThreads, std::max(1, options.max_connections)));
 }
 
-/// An I/O thread and how much it has to do.
-struct Worker {
-  std::unique_ptr<IoThread> thread;
-  std::atomic<int> transfers = 0;  ///< whose callbacks have not run
-};
-
 }  // namespace
 
 struct Client::Parts {
+  /// An I/O thread and how much it has to do.
+  struct Worker {
+    std::unique_ptr<IoThread> thread;
+    std::atomic<int> transfers = 0;  ///< whose callbacks have not run
+  };
+
   explicit Parts(ClientOptions all);
   ~Parts();
 
   Worker& WorkerOf(TransferId id) { return workers[id % workers.size()]; }
-  /// Which thread gets the next transfer.
-  size_t LeastBusy() const;
+  /// Whether a transfer to `url` is for connections of our own.
+  bool IsOwn(std::string_view url) const;
+  /// Which thread gets a transfer.
+  size_t LeastBusy(bool own) const;
 
   const ClientOptions options;
+  const bool own_http;
+  const bool own_https;
   Shared shared;
+  AddressBook addresses;
+  TlsContext tls;
   std::atomic<uint64_t> started = 0;
-  std::vector<Worker> workers;
+  std::vector<Worker> workers;  ///< those of our own connections, then as many of libcurl's
 };
 
-Client::Parts::Parts(ClientOptions all) : options(std::move(all)), shared(options), workers(ThreadsOf(options)) {
-  const size_t count = workers.size();
+Client::Parts::Parts(ClientOptions all)
+    : options(std::move(all)),
+      own_http(options.carrier == Carrier::kDirect && !MayBeProxied(options, "http")),
+      own_https(options.carrier == Carrier::kDirect && !MayBeProxied(options, "https")),
+      shared(options),
+      tls(options),
+      workers(2 * static_cast<size_t>(ThreadsOf(options))) {
+  const size_t count = workers.size() / 2;
   const auto connections = static_cast<size_t>(std::max(1, options.max_connections));
   for (size_t i = 0; i < count; ++i) {
     const auto share = static_cast<int>((connections + count - 1 - i) / count);
-    workers[i].thread = std::make_unique<IoThread>(std::make_unique<CurlEngine>(shared, share), share);
+    workers[i].thread = std::make_unique<IoThread>(std::make_unique<WireEngine>(shared, addresses, tls, share), share);
+    workers[count + i].thread = std::make_unique<IoThread>(std::make_unique<CurlEngine>(shared, share), share);
   }
 }
 
@@ -62,9 +78,17 @@ Client::Parts::~Parts() {
   }
 }
 
-size_t Client::Parts::LeastBusy() const {
+bool Client::Parts::IsOwn(std::string_view url) const {
+  constexpr std::string_view kTls = "https:";
+  const bool tls = url.size() > kTls.size() && ::strncasecmp(url.data(), kTls.data(), kTls.size()) == 0;
+  return tls ? own_https : own_http;
+}
+
+size_t Client::Parts::LeastBusy(bool own) const {
+  const auto count = static_cast<ptrdiff_t>(workers.size() / 2);
+  const auto first = workers.begin() + (own ? 0 : count);
   const auto busy = [](const Worker& worker) { return worker.transfers.load(std::memory_order_relaxed); };
-  return static_cast<size_t>(std::ranges::min_element(workers, {}, busy) - workers.begin());
+  return static_cast<size_t>(std::ranges::min_element(first, first + count, {}, busy) - workers.begin());
 }
 
 Client::Client(ClientOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {}
@@ -76,8 +100,8 @@ const ClientOptions& Client::options() const {
 }
 
 TransferId Client::Start(Transfer transfer, Callback callback) {
-  const size_t index = parts_->LeastBusy();
-  Worker& worker = parts_->workers[index];
+  const size_t index = parts_->LeastBusy(parts_->IsOwn(transfer.request.url));
+  Parts::Worker& worker = parts_->workers[index];
   ++worker.transfers;
   Job job;
   job.id = ++parts_->started * parts_->workers.size() + index;

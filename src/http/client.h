@@ -1,4 +1,4 @@
-// HTTP client: libcurl's multi interface on a few I/O threads, kept connections, bodies to and from the caller's memory.
+// HTTP client: a few I/O threads, kept connections, bodies received where they belong and sent from where they lie.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,16 @@
 
 namespace assay::http {
 
+/// Who moves the bytes.
+enum class Carrier {
+  kDirect,   ///< connections of our own; libcurl where a proxy may be in between
+  kLibcurl,  ///< for all
+};
+
 struct ClientOptions {
   int max_connections = 64;  ///< transfers in progress; those beyond wait their turn
-  int io_threads = 0;        ///< each with connections of its own; 0: as many as kDefaultIoThreads, if there are cores
+  Carrier carrier = Carrier::kDirect;
+  int io_threads = 0;  ///< each with connections of its own; 0: as many as kDefaultIoThreads, if there are cores
   double connect_timeout_seconds = 10;
   /// No byte moved for so long, or of an answer's body less than kMinBytesPerSecond; whole seconds; 0: for ever.
   double stall_timeout_seconds = 20;
@@ -78,10 +85,10 @@ struct Outcome {
 using TransferId = uint64_t;
 
 /// All members may be called from any thread; Start and Cancel also from a callback. A transfer goes to the I/O thread
-/// that has the fewest, the first of those; each starts with its first. A request with a flaw (FlawOf()) is never sent. HTTP/1.1 only, no redirects followed, nothing added
-/// to the request but Host, User-Agent and Content-Length. A request on a kept connection that ends before a byte of
-/// the answer is sent again on another by libcurl: a server may have carried it out twice, and the answer is the
-/// second's.
+/// that has the fewest, the first of those; each starts with its first. A request with a flaw (FlawOf()) is never sent.
+/// HTTP/1.1 only, no redirects followed, nothing added to the request but Host, User-Agent and Content-Length. A
+/// request on a kept connection that ends before a byte of the answer is sent again on another: a server may have
+/// carried it out twice, and the answer is the second's.
 class Client {
  public:
   /// Runs on an I/O thread, once a transfer; must not block.

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/file_descriptor.h"
 
@@ -21,11 +20,6 @@ constexpr size_t kMinPieceBytes = 32 << 10;
 constexpr size_t kCarriedBytes = 4 << 10;
 constexpr unsigned kFirstOtherVersion = 0x080700;
 
-bool EnvironmentNamesProxy() {
-  return std::ranges::any_of(std::initializer_list<const char*>{"http_proxy", "all_proxy", "ALL_PROXY"},
-                             [](const char* name) { return std::getenv(name) != nullptr; });
-}
-
 int LocalPort(int socket) {
   sockaddr_in6 address = {};  // of either family: the port is in the same place
   socklen_t size = sizeof(address);
@@ -37,8 +31,7 @@ int LocalPort(int socket) {
 }  // namespace
 
 DirectSender::DirectSender(bool proxied)
-    : possible_(!proxied && !EnvironmentNamesProxy() &&
-                curl_version_info(CURLVERSION_NOW)->version_num < kFirstOtherVersion) {}
+    : possible_(!proxied && curl_version_info(CURLVERSION_NOW)->version_num < kFirstOtherVersion) {}
 
 void DirectSender::Begin(std::string_view url) {
   plain_ = possible_ && url.starts_with("http://");

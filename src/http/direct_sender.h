@@ -17,7 +17,7 @@ namespace assay::http {
 /// here and the body goes through libcurl as usual. Belongs to the I/O thread.
 class DirectSender {
  public:
-  /// `proxied`: the options name a proxy. The environment is looked at too.
+  /// `proxied`: plain requests may go through a proxy.
   explicit DirectSender(bool proxied);
 
   /// A transfer begins: its socket is not known yet.

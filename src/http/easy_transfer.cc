@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "http/proxy.h"
 
 namespace assay::http {
 namespace {
@@ -22,12 +23,6 @@ long Milliseconds(double seconds) {
   return seconds <= 0 ? 0 : std::max(1L, static_cast<long>(seconds * 1000));
 }
 
-/// Nothing is faster than a cap lets it be.
-double SlowestRate(const ClientOptions& options) {
-  const double half = static_cast<double>(options.bandwidth_bytes_per_s) / 2;
-  return options.bandwidth_bytes_per_s > 0 ? std::min(half, kMinBytesPerSecond) : kMinBytesPerSecond;
-}
-
 std::span<const std::byte> AsBytes(const char* data, size_t size) {
   return {reinterpret_cast<const std::byte*>(data), size};
 }
@@ -37,10 +32,9 @@ std::span<const std::byte> AsBytes(const char* data, size_t size) {
 EasyTransfer::EasyTransfer(Shared& shared)
     : options_(shared.options),
       bucket_(shared.bucket),
-      received_(shared.received),
       handle_(curl_easy_init()),
-      direct_(!options_.proxy.empty()),
-      trickle_(options_.stall_timeout_seconds, SlowestRate(options_), received_) {
+      direct_(MayBeProxied(options_, "http")),
+      answer_(shared) {
   SetFixedOptions();
 }
 
@@ -91,14 +85,7 @@ void EasyTransfer::Begin(Job job) {
   id_ = job.id;
   transfer_ = std::move(job.transfer);
   callback_ = std::move(job.callback);
-  response_ = {};
-  sink_status_ = {};
-  sink_begun_ = false;
-  given_up_ = TransportError::kNone;
-  given_up_detail_.clear();
-  read_enough_ = false;
-  header_bytes_ = 0;
-  trickle_.Begin();
+  answer_.Begin(transfer_.sink);
   paused_since_ = 0;
   error_text_[0] = '\0';
   direct_.Begin(transfer_.request.url);
@@ -152,38 +139,23 @@ size_t EasyTransfer::OnHeader(char* data, size_t size, size_t count, void* self)
   return static_cast<EasyTransfer*>(self)->TakeHeaderLine({data, size * count}) ? size * count : CURL_WRITEFUNC_ERROR;
 }
 
-bool EasyTransfer::GiveUp(TransportError error, std::string detail) {
-  given_up_ = error;
-  given_up_detail_ = std::move(detail);
-  return false;
-}
-
 bool EasyTransfer::TakeHeaderLine(std::string_view line) {
-  header_bytes_ += static_cast<int64_t>(line.size());
-  if (header_bytes_ > kMaxHeaderBytes) {
-    return GiveUp(TransportError::kTooLarge, fmt::format("more than {} KiB of headers", kMaxHeaderBytes >> 10));
+  if (!answer_.CountHeader(line.size(), MonotonicSeconds())) {
+    return false;
   }
   line = Trim(line);
   if (line.starts_with("HTTP/")) {
-    // An interim answer (100) or a proxy's came before this one.
-    response_ = {};
+    int status = 0;
     const std::string_view code = Trim(line.substr(std::min(line.find(' '), line.size())));
-    std::from_chars(code.data(), code.data() + code.size(), response_.status);
+    std::from_chars(code.data(), code.data() + code.size(), status);
+    answer_.BeginHead(status);
     return true;
   }
   const size_t colon = line.find(':');
   if (colon != std::string_view::npos) {
-    response_.headers.Add(line.substr(0, colon), Trim(line.substr(colon + 1)));
+    answer_.AddHeader(line.substr(0, colon), Trim(line.substr(colon + 1)));
   }
   return true;
-}
-
-bool EasyTransfer::BeginSink() {
-  if (!sink_begun_) {
-    sink_begun_ = true;
-    sink_status_ = transfer_.sink->Begin(response_);
-  }
-  return sink_status_.ok();
 }
 
 bool EasyTransfer::MustPause() {
@@ -202,39 +174,7 @@ size_t EasyTransfer::OnBody(char* data, size_t size, size_t count, void* self) {
     return CURL_WRITEFUNC_PAUSE;
   }
   transfer->bucket_.Take(static_cast<int64_t>(bytes));
-  return transfer->TakeBody(AsBytes(data, bytes)) ? bytes : CURL_WRITEFUNC_ERROR;
-}
-
-bool EasyTransfer::TakeBody(std::span<const std::byte> chunk) {
-  response_.body_bytes += static_cast<int64_t>(chunk.size());
-  received_.bytes += chunk.size();
-  if (!trickle_.Take(chunk, MonotonicSeconds())) {
-    return GiveUp(TransportError::kStall, fmt::format("less than {} bytes a second of the answer came for {} seconds",
-                                                      kMinBytesPerSecond, options_.stall_timeout_seconds));
-  }
-  if (transfer_.sink == nullptr || response_.status / 100 != 2) {
-    return KeepBody(chunk);
-  }
-  if (!BeginSink()) {
-    return false;
-  }
-  sink_status_ = transfer_.sink->Consume(chunk);
-  return sink_status_.ok();
-}
-
-bool EasyTransfer::KeepBody(std::span<const std::byte> chunk) {
-  const bool succeeded = response_.status / 100 == 2;
-  const auto room = static_cast<size_t>((succeeded ? kMaxKeptBytes : kMaxErrorBytes)) - response_.body.size();
-  const size_t kept = std::min(room, chunk.size());
-  response_.body.append(reinterpret_cast<const char*>(chunk.data()), kept);
-  if (kept == chunk.size()) {
-    return true;
-  }
-  if (succeeded) {
-    return GiveUp(TransportError::kTooLarge, fmt::format("its body has more than {} MiB", kMaxKeptBytes >> 20));
-  }
-  read_enough_ = true;
-  return false;
+  return transfer->answer_.TakeBody(AsBytes(data, bytes), MonotonicSeconds()) ? bytes : CURL_WRITEFUNC_ERROR;
 }
 
 size_t EasyTransfer::OnRead(char* data, size_t size, size_t count, void* self) {
@@ -281,30 +221,29 @@ Outcome EasyTransfer::Measure() {
   curl_easy_getinfo(handle_, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
   curl_easy_getinfo(handle_, CURLINFO_TOTAL_TIME_T, &total_us);
   curl_easy_getinfo(handle_, CURLINFO_NUM_CONNECTS, &connects);
-  response_.first_byte_seconds = static_cast<double>(first_byte_us) * 1e-6;
-  response_.total_seconds = static_cast<double>(total_us) * 1e-6;
-  response_.new_connection = connects > 0;
-  outcome.response = std::move(response_);
+  Response& response = answer_.response();
+  response.first_byte_seconds = static_cast<double>(first_byte_us) * 1e-6;
+  response.total_seconds = static_cast<double>(total_us) * 1e-6;
+  response.new_connection = connects > 0;
+  outcome.response = std::move(response);
   return outcome;
 }
 
 Outcome EasyTransfer::Finish(CURLcode code) {
-  if (read_enough_) {
+  if (answer_.read_enough()) {
     code = CURLE_OK;  // the connection is gone, the answer is there
   }
-  if (code == CURLE_OK && transfer_.sink != nullptr && response_.status / 100 == 2 && BeginSink()) {
-    sink_status_ = transfer_.sink->End();
+  if (code == CURLE_OK) {
+    answer_.End();
   }
+  // With TLS a connection stands once both have greeted.
+  const bool tls = transfer_.request.url.starts_with("https:");
   curl_off_t connected_us = 0;
-  curl_easy_getinfo(handle_, CURLINFO_CONNECT_TIME_T, &connected_us);
+  curl_easy_getinfo(handle_, tls ? CURLINFO_APPCONNECT_TIME_T : CURLINFO_CONNECT_TIME_T, &connected_us);
   Outcome outcome = Measure();
   outcome.error = ClassifyCurlError(code, connected_us > 0, error_text_);
-  if (given_up_ != TransportError::kNone) {
-    outcome.error = given_up_;
-    outcome.detail = std::move(given_up_detail_);
-  } else if (!sink_status_.ok()) {
-    outcome.error = TransportError::kRejected;
-    outcome.detail = sink_status_.message();
+  if (answer_.Conclude(outcome)) {
+    // It says why itself.
   } else if (outcome.error == TransportError::kProxy) {
     // libcurl's words hold the whole address, with the password that may be in it.
     outcome.detail = "its address has a scheme or a form that is not known";

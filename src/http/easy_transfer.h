@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "http/answer.h"
 #include "http/direct_sender.h"
 #include "http/engine.h"
 
@@ -49,18 +50,11 @@ class EasyTransfer {
   void SetHeaders();
   void AddHeader(std::string_view line);
   bool TakeHeaderLine(std::string_view line);
-  bool TakeBody(std::span<const std::byte> chunk);
-  bool KeepBody(std::span<const std::byte> chunk);
-  /// Ends the transfer for a reason of ours; false, for what libcurl calls.
-  bool GiveUp(TransportError error, std::string detail);
-  /// Tells the sink of the headers, once; false when it refused.
-  bool BeginSink();
   bool MustPause();
   Outcome Measure();
 
   const ClientOptions& options_;
   TokenBucket& bucket_;
-  Received& received_;
   CURL* handle_;
   char error_text_[CURL_ERROR_SIZE] = {};
 
@@ -71,14 +65,7 @@ class EasyTransfer {
   BodySource* source_ = nullptr;
   DirectSender direct_;
   curl_slist* header_list_ = nullptr;
-  Response response_;
-  Status sink_status_;
-  bool sink_begun_ = false;
-  TransportError given_up_ = TransportError::kNone;
-  std::string given_up_detail_;
-  bool read_enough_ = false;  ///< of an error's text
-  int64_t header_bytes_ = 0;
-  TrickleWatch trickle_;
+  Answer answer_;
   double paused_since_ = 0;
 };
 

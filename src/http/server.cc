@@ -82,9 +82,9 @@ void RaiseDescriptorLimit() {
   }
 }
 
-std::string UrlOf(const std::string& host, int port) {
+std::string UrlOf(std::string_view scheme, const std::string& host, int port) {
   const bool ipv6 = host.find(':') != std::string::npos;
-  return "http://" + (ipv6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
+  return std::string(scheme) + "://" + (ipv6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
 }
 
 Result<FileDescriptor> Listen(const std::string& host, int port) {
@@ -180,7 +180,12 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Exch
   ASSAY_ASSIGN_OR_RETURN(state->listener, Listen(options.host, options.port));
   RaiseDescriptorLimit();
   state->port = PortOf(state->listener.get());
-  state->url = UrlOf(options.host, state->port);
+  const bool tls = !options.tls_certificate_file.empty() || !options.tls_key_file.empty();
+  if (tls) {
+    ASSAY_ASSIGN_OR_RETURN(state->shared.tls,
+                           TlsServerContext::Make(options.tls_certificate_file, options.tls_key_file));
+  }
+  state->url = UrlOf(tls ? "https" : "http", options.host, state->port);
   state->shared.options = options;
   state->shared.factory = std::move(factory);
   if (options.network.total_bytes_per_s > 0) {

@@ -62,6 +62,9 @@ struct ServerOptions {
   int max_connections = 8192;        ///< those beyond wait in the kernel until one ends
   ParserLimits limits;
   NetworkLimits network;
+  /// PEM: a chain of certificates and its key. Empty: plain http.
+  std::string tls_certificate_file{};
+  std::string tls_key_file{};
 };
 
 /// Counters since the start. Written by the loops, read by anyone.

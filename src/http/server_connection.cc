@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "http/server_loop.h"
@@ -28,8 +27,10 @@ std::unique_ptr<Pacer> MakePacer(double bytes_per_s) {
 
 ServerConnection::ServerConnection(uint64_t id, FileDescriptor socket, ServerLoop& loop)
     : id_(id),
-      socket_(std::move(socket)),
+      channel_(loop.shared().tls ? loop.shared().tls->Wrap(std::move(socket))
+                                 : std::make_unique<PlainChannel>(std::move(socket))),
       loop_(loop),
+      state_(loop.shared().tls ? State::kGreeting : State::kHead),
       active_at_(loop.now()),
       parser_(loop.shared().options.limits),
       upload_pacer_(MakePacer(loop.shared().options.network.connection_bytes_per_s)),
@@ -62,6 +63,8 @@ void ServerConnection::OnTimer() {
     Send();
   } else if ((state_ == State::kStalled || state_ == State::kLingering) && loop_.now() >= wake_at_) {
     Close();
+  } else if ((state_ == State::kHead || state_ == State::kBody) && channel_->holds_received()) {
+    Receive();
   }
   UpdateInterest();
 }
@@ -108,7 +111,7 @@ void ServerConnection::Close() {
   response_.reset();
   exchange_.reset();
   sender_.Clear();
-  socket_.Reset();
+  channel_.reset();
   state_ = State::kClosed;
 }
 
@@ -117,7 +120,7 @@ void ServerConnection::UpdateInterest() {
     return;
   }
   uint32_t wanted = 0;
-  if (state_ == State::kHead || state_ == State::kBody) {
+  if (state_ == State::kGreeting || state_ == State::kHead || state_ == State::kBody) {
     wanted = read_again_at_ > loop_.now() ? 0U : EPOLLIN;
   } else if (state_ == State::kLingering) {
     wanted = EPOLLIN;
@@ -135,14 +138,29 @@ void ServerConnection::UpdateInterest() {
 
 /// Never more than what is still to come, so that the end of a body is not waited for in vain.
 void ServerConnection::UpdateLowWater() {
-  const bool large = state_ == State::kBody && body_.announced_bytes() >= kLowWaterBytes;
+  // By TLS a part may have been taken from the socket that is not told yet.
+  const int64_t held = loop_.shared().tls ? kLowWaterBytes : 0;
+  const bool large = state_ == State::kBody && body_.announced_bytes() >= kLowWaterBytes + held;
   const int wanted = large ? kLowWaterBytes : 1;
-  if (wanted != low_water_ && ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)) == 0) {
+  if (wanted != low_water_ && ::setsockopt(channel_->socket(), SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)) == 0) {
     low_water_ = wanted;
   }
 }
 
+void ServerConnection::Greet() {
+  const Channel::Step step = channel_->Greet();
+  if (step.outcome == Channel::Outcome::kMoved) {
+    active_at_ = loop_.now();
+    state_ = State::kHead;
+  } else if (step.outcome != Channel::Outcome::kWantRead && step.outcome != Channel::Outcome::kWantWrite) {
+    Close();
+  }
+}
+
 void ServerConnection::Receive() {
+  if (state_ == State::kGreeting) {
+    Greet();
+  }
   int64_t budget = kMaxReceiveBytes;
   while (budget > 0 && (state_ == State::kHead || state_ == State::kBody) && read_again_at_ <= loop_.now()) {
     const int64_t count = ReceiveOnce();
@@ -150,6 +168,9 @@ void ServerConnection::Receive() {
       return;
     }
     budget -= count;
+  }
+  if (budget <= 0 && state_ != State::kClosed && channel_->holds_received()) {
+    loop_.WakeAt(loop_.now(), id_);
   }
   if (state_ == State::kLingering) {
     DropReceived();
@@ -159,36 +180,37 @@ void ServerConnection::Receive() {
 int64_t ServerConnection::ReceiveOnce() {
   if (state_ == State::kBody) {
     if (const std::span<std::byte> memory = body_.DirectMemory(); !memory.empty()) {
-      const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), memory.data(), memory.size(), 0); });
-      if (!OnReceived(count)) {
+      const Channel::Step step = channel_->Receive(memory);
+      if (!OnReceived(step)) {
         return 0;
       }
-      body_.Received(static_cast<size_t>(count));
+      body_.Received(step.bytes);
       if (body_.state() == BodyReceiver::State::kDone) {
         FinishRequest();
       }
-      return count;
+      return static_cast<int64_t>(step.bytes);
     }
   }
   const std::span<char> scratch = loop_.scratch();
   const size_t most = state_ == State::kHead ? kHeadReadBytes : scratch.size();
-  const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), scratch.data(), most, 0); });
-  if (!OnReceived(count)) {
+  const Channel::Step step = channel_->Receive(std::as_writable_bytes(scratch.first(most)));
+  if (!OnReceived(step)) {
     return 0;
   }
-  Process({scratch.data(), static_cast<size_t>(count)});
-  return count;
+  Process({scratch.data(), step.bytes});
+  return static_cast<int64_t>(step.bytes);
 }
 
 /// False when nothing came: the socket is empty, or closed.
-bool ServerConnection::OnReceived(ssize_t count) {
-  if (count > 0) {
+bool ServerConnection::OnReceived(const Channel::Step& step) {
+  if (step.outcome == Channel::Outcome::kMoved) {
+    const auto count = static_cast<int64_t>(step.bytes);
     active_at_ = loop_.now();
     loop_.shared().stats.bytes_received.fetch_add(count, std::memory_order_relaxed);
     PaceReading(count);
     return true;
   }
-  if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
+  if (step.outcome != Channel::Outcome::kWantRead && step.outcome != Channel::Outcome::kWantWrite) {
     Close();
   }
   return false;
@@ -259,7 +281,8 @@ void ServerConnection::BeginRequest() {
   state_ = State::kBody;
   if (expect_continue) {
     constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (::send(socket_.get(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL) < 0) {
+    const std::span<const std::byte> text = std::as_bytes(std::span(kContinue));
+    if (channel_->Send(std::span(&text, 1), false).outcome != Channel::Outcome::kMoved) {
       Close();
     }
   }
@@ -354,7 +377,7 @@ void ServerConnection::SendFromStream() {
 
 void ServerConnection::Send() {
   const int64_t before = sender_.total_sent();
-  const ResponseSender::Outcome outcome = sender_.Send(socket_.get(), loop_.now());
+  const ResponseSender::Outcome outcome = sender_.Send(*channel_, loop_.now());
   const int64_t sent = sender_.total_sent() - before;
   loop_.shared().stats.bytes_sent.fetch_add(sent, std::memory_order_relaxed);
   active_at_ = sent > 0 ? loop_.now() : active_at_;
@@ -385,7 +408,7 @@ void ServerConnection::EndResponse() {
   }
   if (response.cut == CutKind::kReset) {
     const linger reset = {.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    ::setsockopt(channel_->socket(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     return Close();
   }
   if (response.cut == CutKind::kStall) {
@@ -398,6 +421,9 @@ void ServerConnection::EndResponse() {
 
 void ServerConnection::NextRequest() {
   state_ = State::kHead;
+  if (channel_->holds_received()) {
+    loop_.WakeAt(loop_.now(), id_);
+  }
   if (!unread_.empty()) {
     const std::string bytes = std::exchange(unread_, {});
     Process(bytes);
@@ -407,7 +433,7 @@ void ServerConnection::NextRequest() {
 /// Closing with unread bytes would reset the connection, and the client might lose the answer: so the end is announced
 /// and what still comes is dropped for a while.
 void ServerConnection::Linger() {
-  ::shutdown(socket_.get(), SHUT_WR);
+  channel_->HangUp();
   unread_.clear();
   state_ = State::kLingering;
   wake_at_ = loop_.now() + kLingerSeconds;
@@ -416,8 +442,8 @@ void ServerConnection::Linger() {
 
 void ServerConnection::DropReceived() {
   const std::span<char> scratch = loop_.scratch();
-  const ssize_t count = RetryOnSignal([&] { return ::recv(socket_.get(), scratch.data(), scratch.size(), 0); });
-  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
+  const Channel::Step step = channel_->Receive(std::as_writable_bytes(scratch));
+  if (step.outcome != Channel::Outcome::kMoved && step.outcome != Channel::Outcome::kWantRead) {
     Close();
   }
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/file_descriptor.h"
+#include "http/channel.h"
 #include "http/server.h"
 #include "http/server_body.h"
 #include "http/server_pacer.h"
@@ -31,7 +32,7 @@ class ServerConnection {
   void OnWoken();
 
   uint64_t id() const { return id_; }
-  int socket() const { return socket_.get(); }
+  int socket() const { return channel_->socket(); }
   bool closed() const { return state_ == State::kClosed; }
   /// True when the client has kept us waiting since before `time`.
   bool WaitingSince(double time) const;
@@ -42,12 +43,13 @@ class ServerConnection {
   void Close();
 
  private:
-  enum class State { kHead, kBody, kDeferred, kDelay, kSending, kStreaming, kStalled, kLingering, kClosed };
+  enum class State { kGreeting, kHead, kBody, kDeferred, kDelay, kSending, kStreaming, kStalled, kLingering, kClosed };
 
   void Receive();
   /// How many bytes; 0: no more now.
   int64_t ReceiveOnce();
-  bool OnReceived(ssize_t count);
+  void Greet();
+  bool OnReceived(const Channel::Step& step);
   void PaceReading(int64_t bytes);
   void Process(std::string_view bytes);
   size_t ProcessHead(std::string_view bytes);
@@ -61,7 +63,6 @@ class ServerConnection {
   void SendFromStream();
   void Send();
   void EndResponse();
-  void CutConnection();
   void NextRequest();
   void Linger();
   void DropReceived();
@@ -69,9 +70,9 @@ class ServerConnection {
   void UpdateLowWater();
 
   const uint64_t id_;
-  FileDescriptor socket_;
+  std::unique_ptr<Channel> channel_;  ///< null: closed
   ServerLoop& loop_;
-  State state_ = State::kHead;
+  State state_;
   double active_at_;
   double head_at_ = 0;        ///< the first byte of the head that is being read
   double wake_at_ = 0;        ///< of the state: end of a delay, of a pace, of a stall

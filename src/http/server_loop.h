@@ -16,6 +16,7 @@
 #include "http/server.h"
 #include "http/server_connection.h"
 #include "http/server_pacer.h"
+#include "http/tls_channel.h"
 
 namespace assay::http {
 
@@ -27,6 +28,7 @@ struct ServerShared {
   ServerStats stats;
   std::unique_ptr<Pacer> upload_pacer;
   std::unique_ptr<Pacer> download_pacer;
+  std::unique_ptr<TlsServerContext> tls;  ///< null: plain http
 };
 
 class ServerLoop {

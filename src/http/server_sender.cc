@@ -1,15 +1,8 @@
 #include "http/server_sender.h"
 
-#include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <limits>
 #include <utility>
-
-#include "base/file_descriptor.h"
 
 namespace assay::http {
 namespace {
@@ -40,7 +33,7 @@ int64_t ResponseSender::body_sent() const {
   return std::max<int64_t>(0, response_sent_ - head_bytes_);
 }
 
-ResponseSender::Outcome ResponseSender::Send(int socket, double now) {
+ResponseSender::Outcome ResponseSender::Send(Channel& channel, double now) {
   int64_t budget = kMaxSendBytes;
   while (!pieces_.empty()) {
     const int64_t allowed = std::min(Allowance(now), budget);
@@ -48,13 +41,14 @@ ResponseSender::Outcome ResponseSender::Send(int socket, double now) {
       wake_at_ = budget == 0 ? now : wake_at_;
       return Outcome::kPaced;
     }
-    const int64_t sent = SendSome(socket, allowed);
-    if (sent < 0) {
-      return errno == EAGAIN || errno == EWOULDBLOCK ? Outcome::kBlocked : Outcome::kBroken;
+    const Channel::Step step = SendSome(channel, allowed);
+    if (step.outcome == Channel::Outcome::kWantWrite || step.outcome == Channel::Outcome::kWantRead) {
+      return Outcome::kBlocked;
     }
-    if (sent == 0) {
-      return Outcome::kBroken;  // a file that became shorter
+    if (step.outcome != Channel::Outcome::kMoved || step.bytes == 0) {
+      return Outcome::kBroken;  // without a byte: a file that became shorter
     }
+    const auto sent = static_cast<int64_t>(step.bytes);
     Advance(sent);
     budget -= sent;
   }
@@ -73,18 +67,16 @@ int64_t ResponseSender::Allowance(double now) {
   return wake_at_ > now ? 0 : granted_bytes_;
 }
 
-int64_t ResponseSender::SendSome(int socket, int64_t most) {
+Channel::Step ResponseSender::SendSome(Channel& channel, int64_t most) {
   BodyPiece& first = pieces_.front();
   if (!first.file) {
-    return SendMemory(socket, most);
+    return SendMemory(channel, most);
   }
-  off_t offset = first.offset;
-  const auto count = static_cast<size_t>(std::min(most, first.length));
-  return RetryOnSignal([&] { return ::sendfile(socket, first.file->get(), &offset, count); });
+  return channel.SendFile(first.file->get(), first.offset, static_cast<size_t>(std::min(most, first.length)));
 }
 
-int64_t ResponseSender::SendMemory(int socket, int64_t most) {
-  iovec vectors[kMaxVectors];
+Channel::Step ResponseSender::SendMemory(Channel& channel, int64_t most) {
+  std::span<const std::byte> some[kMaxVectors];
   size_t count = 0;
   int64_t bytes = 0;
   for (const BodyPiece& piece : pieces_) {
@@ -92,14 +84,11 @@ int64_t ResponseSender::SendMemory(int socket, int64_t most) {
       break;
     }
     const int64_t length = std::min(piece.size(), most - bytes);
-    vectors[count++] = {const_cast<std::byte*>(piece.bytes.data()), static_cast<size_t>(length)};
+    some[count++] = piece.bytes.first(static_cast<size_t>(length));
     bytes += length;
   }
-  msghdr message = {};
-  message.msg_iov = vectors;
-  message.msg_iovlen = count;
   const bool file_follows = count < pieces_.size() && pieces_[count].file;
-  return RetryOnSignal([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL | (file_follows ? MSG_MORE : 0)); });
+  return channel.Send(std::span(some).first(count), file_follows);
 }
 
 void ResponseSender::Advance(int64_t count) {

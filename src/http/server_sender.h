@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/channel.h"
 #include "http/server_pacer.h"
 #include "http/server_response.h"
 
@@ -25,7 +26,7 @@ class ResponseSender {
   /// More of the body.
   void Append(BodyPiece piece) { pieces_.push_back(std::move(piece)); }
   /// Sends until the end, until the socket is full, until the pace says wait (see wake_at()), or until it breaks.
-  Outcome Send(int socket, double now);
+  Outcome Send(Channel& channel, double now);
   double wake_at() const { return wake_at_; }  ///< after kPaced
   int64_t total_sent() const { return total_sent_; }
   int64_t body_sent() const;
@@ -34,8 +35,8 @@ class ResponseSender {
  private:
   /// Bytes that may be sent now; 0: wait.
   int64_t Allowance(double now);
-  int64_t SendSome(int socket, int64_t most);
-  int64_t SendMemory(int socket, int64_t most);
+  Channel::Step SendSome(Channel& channel, int64_t most);
+  Channel::Step SendMemory(Channel& channel, int64_t most);
   void Advance(int64_t count);
 
   Pacer* connection_;

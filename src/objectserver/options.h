@@ -12,6 +12,9 @@ struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 0;     ///< 0: any free one
   int threads = 0;  ///< event loops; 0: one a core, 2 to 8
+  /// PEM: a chain of certificates and its key. Empty: plain http.
+  std::string tls_certificate_file{};
+  std::string tls_key_file{};
   std::vector<std::string> dialects = {"s3", "gcs", "oci"};
 
   /// A YAML file of keys (see credentials.h). Empty: everybody may do everything.

@@ -113,6 +113,8 @@ Result<std::unique_ptr<ObjectServer>> ObjectServer::Start(const ServeOptions& op
   server_options.host = options.host;
   server_options.port = options.port;
   server_options.threads = options.threads;
+  server_options.tls_certificate_file = options.tls_certificate_file;
+  server_options.tls_key_file = options.tls_key_file;
   ASSAY_ASSIGN_OR_RETURN(state->server,
                          http::Server::Start(server_options, [front = state->front.get()](http::RequestHead head) {
                            return front->Open(std::move(head));

@@ -29,7 +29,8 @@ struct StoreOptions {
 
   int64_t part_bytes = 0;
   int connections = 0;
-  int io_threads = 0;  ///< that move bytes, the connections shared among them
+  int io_threads = 0;                                ///< that move bytes, the connections shared among them
+  bool libcurl = false;                              ///< moves all bytes, not only those that may go through a proxy
   int64_t memory_budget_bytes = int64_t{256} << 20;  ///< parts in flight and buffers, beyond the caller's own memory
   int64_t bandwidth_bytes_per_s = 0;                 ///< cap; 0: none
 

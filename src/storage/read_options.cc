@@ -48,6 +48,7 @@ constexpr OptionRow kOptions[] = {
      &StoreOptions::connections},
     {{"io_threads", "ASSAY_STORAGE_IO_THREADS", "threads that move bytes; 0: two, on one core one"},
      &StoreOptions::io_threads},
+    {{"libcurl", "ASSAY_STORAGE_LIBCURL", "let libcurl move all bytes"}, &StoreOptions::libcurl},
     {{"memory_budget_bytes", "ASSAY_STORAGE_MEMORY_BUDGET_BYTES", "memory for parts and buffers (256 MiB)"},
      BytesOption{&StoreOptions::memory_budget_bytes}},
     {{"bandwidth_bytes_per_s", "ASSAY_STORAGE_BANDWIDTH_BYTES_PER_S", "bytes a second at most; 0: no limit"},

@@ -204,7 +204,7 @@ void S3Dialect::AddNewObjectHeaders(http::Headers& headers, const WriteOptions& 
 
 void S3Dialect::AddChecksum(Outgoing& outgoing, ChecksumSource& body) const {
   http::Headers& headers = outgoing.request.headers;
-  if (!own_.trailing_checksums) {
+  if (!own_.trailing_checksums.value_or(address_.is_amazons())) {
     headers.Add(fmt::format("x-amz-checksum-{}", NameOf(body.kind())), body.checksum().Base64());
     outgoing.payload_hash = kUnsignedPayload;
     return;

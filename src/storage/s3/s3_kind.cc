@@ -22,25 +22,26 @@ constexpr OptionFlag kConditionFlags[] = {
     {.names = "--conditional-writes",
      .help = "S3: whether the store keeps conditions of writes; auto: it is tried [auto]"}};
 
-constexpr OwnOption kS3Options[] = {{.key = "virtual_host_style",
-                                     .variable = "ASSAY_STORAGE_VIRTUAL_HOST_STYLE",
-                                     .meaning = "S3: bucket in the host name (true) or path (false)",
-                                     .form = OwnOption::Form::kSwitch,
-                                     .flags = kStyleFlags},
-                                    {.key = "encryption",
-                                     .variable = "ASSAY_STORAGE_ENCRYPTION",
-                                     .meaning = "S3: AES256 or aws:kms",
-                                     .flags = kEncryptionFlags},
-                                    {.key = "trailing_checksums",
-                                     .variable = "ASSAY_STORAGE_TRAILING_CHECKSUMS",
-                                     .meaning = "S3: checksums follow the body (aws-chunked)",
-                                     .form = OwnOption::Form::kSwitch},
-                                    {.key = "conditional_writes",
-                                     .variable = "ASSAY_STORAGE_CONDITIONAL_WRITES",
-                                     .meaning = "S3: whether conditions are kept: auto, yes or no",
-                                     .form = OwnOption::Form::kWord,
-                                     .words = kConditionWords,
-                                     .flags = kConditionFlags}};
+constexpr OwnOption kS3Options[] = {
+    {.key = "virtual_host_style",
+     .variable = "ASSAY_STORAGE_VIRTUAL_HOST_STYLE",
+     .meaning = "S3: bucket in the host name (true) or path (false)",
+     .form = OwnOption::Form::kSwitch,
+     .flags = kStyleFlags},
+    {.key = "encryption",
+     .variable = "ASSAY_STORAGE_ENCRYPTION",
+     .meaning = "S3: AES256 or aws:kms",
+     .flags = kEncryptionFlags},
+    {.key = "trailing_checksums",
+     .variable = "ASSAY_STORAGE_TRAILING_CHECKSUMS",
+     .meaning = "S3: checksums follow the body (aws-chunked); without it on Amazon's alone",
+     .form = OwnOption::Form::kSwitch},
+    {.key = "conditional_writes",
+     .variable = "ASSAY_STORAGE_CONDITIONAL_WRITES",
+     .meaning = "S3: whether conditions are kept: auto, yes or no",
+     .form = OwnOption::Form::kWord,
+     .words = kConditionWords,
+     .flags = kConditionFlags}};
 
 // "Environment variables" of the AWS SDKs and Tools Reference Guide.
 constexpr ForeignVariable kS3Variables[] = {
@@ -64,7 +65,7 @@ S3Options S3OptionsOf(const StoreOptions& options) {
   const std::string conditional = options.Own("conditional_writes");
   return {.virtual_host_style = options.OwnSwitch("virtual_host_style"),
           .encryption = options.Own("encryption"),
-          .trailing_checksums = options.OwnSwitch("trailing_checksums").value_or(false),
+          .trailing_checksums = options.OwnSwitch("trailing_checksums"),
           .conditional_writes = conditional == "yes"  ? ConditionalWrites::kYes
                                 : conditional == "no" ? ConditionalWrites::kNo
                                                       : ConditionalWrites::kAuto};

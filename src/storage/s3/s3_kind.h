@@ -22,8 +22,8 @@ struct S3Options {
   std::optional<bool> virtual_host_style;
   std::string encryption;  ///< "AES256", "aws:kms"
   /// Checksums follow the body (aws-chunked), computed while it is sent, instead of standing in a header before it.
-  /// Only for stores that know this encoding: others take it for content.
-  bool trailing_checksums = false;
+  /// Only for stores that know this encoding: others take it for content. Nothing: for Amazon's.
+  std::optional<bool> trailing_checksums;
   ConditionalWrites conditional_writes = ConditionalWrites::kAuto;
 };
 S3Options S3OptionsOf(const StoreOptions& options);

@@ -34,6 +34,9 @@ int ConnectionsOf(const StoreOptions& options) {
 Result<PartPlan> PlanUpload(int64_t object_bytes, const StoreOptions& options, const DialectTraits& traits) {
   PartPlan plan;
   plan.part_bytes = WithinLimits(Wanted(options), traits);
+  if (options.part_bytes == 0 && object_bytes <= std::min(kSinglePutBytes, traits.max_part_bytes)) {
+    plan.part_bytes = std::max(plan.part_bytes, object_bytes);
+  }
   while (CeilDivide(object_bytes, plan.part_bytes) > traits.max_parts) {
     if (plan.part_bytes >= traits.max_part_bytes) {
       return Status::InvalidArgument(fmt::format("{} do not fit in {} parts of {}, the most this store takes",

@@ -1,8 +1,9 @@
 // How an object is cut into parts, and how many of them travel at a time.
 //
-// The rule: parts of 8 MiB, doubled while the object needs more parts than the store takes; what a store demands of
-// parts comes before everything. As many connections as there are parts, up to 32. Both can be overridden. Where parts
-// are held in our memory, no more of them than the budget has room for, and at least one.
+// The rule: one request up to 32 MiB; beyond, parts of 8 MiB, doubled while the object needs more parts than the store
+// takes; what a store demands of parts comes before everything. As many connections as there are parts, up to 32. Both
+// can be overridden. Where parts are held in our memory, no more of them than the budget has room for, and at least
+// one.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@
 namespace assay::storage {
 
 inline constexpr int64_t kDefaultPartBytes = int64_t{8} << 20;
+/// Up to which an object is written in one request where nobody says how large parts are: beginning and ending an
+/// upload in parts are two requests that wait for each other.
+inline constexpr int64_t kSinglePutBytes = int64_t{32} << 20;
 inline constexpr int kDefaultConnections = 32;
 
 struct PartPlan {

@@ -14,6 +14,18 @@ TEST(PartPlanTest, SmallObjectsAreOnePart) {
   EXPECT_EQ(plan->connections, 1);
 }
 
+TEST(PartPlanTest, OneRequestTakes32MiBUnlessPartsHaveASize) {
+  EXPECT_EQ(PlanUpload(32 * kMiB, {}, {})->parts, 1);
+  EXPECT_EQ(PlanUpload(32 * kMiB + 1, {}, {})->parts, 5);
+  EXPECT_EQ(PlanUpload(32 * kMiB + 1, {}, {})->part_bytes, 8 * kMiB);
+  StoreOptions options;
+  options.part_bytes = 8 * kMiB;
+  EXPECT_EQ(PlanUpload(32 * kMiB, options, {})->parts, 4);
+  DialectTraits traits;
+  traits.max_part_bytes = 20 * kMiB;
+  EXPECT_EQ(PlanUpload(32 * kMiB, {}, traits)->parts, 4);
+}
+
 TEST(PartPlanTest, PartsGrowWithTheObject) {
   const auto plan = PlanUpload(200 * 1024 * kMiB, {}, {});
   ASSERT_TRUE(plan.ok());

@@ -27,6 +27,10 @@ std::optional<int64_t> FirstByte(const http::Response& head) {
   return error == std::errc() ? std::optional<int64_t>(first) : std::nullopt;
 }
 
+int64_t EndOf(const ReadPiece& piece) {
+  return piece.offset + static_cast<int64_t>(piece.memory.size());
+}
+
 void CopyInto(std::span<const std::byte> bytes, std::byte* to, bool streamed) {
   if (streamed) {
     StreamingCopy(bytes, to);
@@ -38,8 +42,7 @@ void CopyInto(std::span<const std::byte> bytes, std::byte* to, bool streamed) {
 /// Copies the part of `chunk`, which begins at `position`, that a target wants.
 void CopyOverlap(std::span<const std::byte> chunk, int64_t position, const ReadPiece& target) {
   const int64_t begin = std::max(position, target.offset);
-  const int64_t end = std::min(position + static_cast<int64_t>(chunk.size()),
-                               target.offset + static_cast<int64_t>(target.memory.size()));
+  const int64_t end = std::min(position + static_cast<int64_t>(chunk.size()), EndOf(target));
   if (begin < end) {
     CopyInto(chunk.subspan(static_cast<size_t>(begin - position), static_cast<size_t>(end - begin)),
              target.memory.data() + (begin - target.offset),
@@ -132,7 +135,7 @@ Status RangeSink::Consume(std::span<const std::byte> chunk) {
   for (; target_ < targets_.size(); ++target_) {
     const ReadPiece& target = targets_[target_];
     CopyOverlap(chunk, position_, target);
-    if (target.offset + static_cast<int64_t>(target.memory.size()) > chunk_end) {
+    if (EndOf(target) > chunk_end) {
       break;
     }
   }
@@ -140,6 +143,28 @@ Status RangeSink::Consume(std::span<const std::byte> chunk) {
     stream_->Update(chunk);
   }
   position_ = chunk_end;
+  return Status::Ok();
+}
+
+/// Where a target wants the next bytes; between targets, and behind the last, they are dropped or refused.
+std::span<std::byte> RangeSink::Memory(size_t most) {
+  while (target_ < targets_.size() && EndOf(targets_[target_]) <= position_) {
+    ++target_;
+  }
+  if (target_ == targets_.size() || targets_[target_].offset > position_) {
+    return {};
+  }
+  const ReadPiece& target = targets_[target_];
+  const auto room = static_cast<size_t>(std::min(EndOf(target), end_) - position_);
+  return target.memory.subspan(static_cast<size_t>(position_ - target.offset), std::min(most, room));
+}
+
+Status RangeSink::Filled(size_t count) {
+  const std::span<const std::byte> came = Memory(count);
+  if (stream_) {
+    stream_->Update(came);
+  }
+  position_ += static_cast<int64_t>(came.size());
   return Status::Ok();
 }
 

@@ -34,6 +34,8 @@ class RangeSink : public http::BodySink {
 
   Status Begin(const http::Response& head) override;
   Status Consume(std::span<const std::byte> chunk) override;
+  std::span<std::byte> Memory(size_t most) override;
+  Status Filled(size_t count) override;
   Status End() override;
 
   const RangeHead& head() const { return head_; }

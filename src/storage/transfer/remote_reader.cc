@@ -18,6 +18,7 @@ http::ClientOptions ClientOptionsOf(const StoreOptions& options) {
   // A few more than parts travel at a time: second copies of slow ones, and small requests between large ones.
   client.max_connections = ConnectionsOf(options) + CallEngine::kSingleConnections;
   client.io_threads = options.io_threads;
+  client.carrier = options.libcurl ? http::Carrier::kLibcurl : http::Carrier::kDirect;
   client.connect_timeout_seconds = options.connect_timeout_seconds;
   client.stall_timeout_seconds = std::ceil(options.stall_timeout_seconds);
   client.verify_tls = options.verify_tls;
