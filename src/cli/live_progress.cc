@@ -44,6 +44,8 @@ void LiveProgress::OnEvent(const job::Event& event) {
   } else if (const auto* evaluation = std::get_if<job::Evaluation>(&event)) {
     line_.PrintAbove(fmt::format("{}epoch {}: loss {:.4f}, accuracy {:.2f} % of {} images", prefix_, evaluation->epoch,
                                  evaluation->loss, 100 * evaluation->accuracy, evaluation->samples));
+  } else if (const auto* resumed = std::get_if<job::Resumed>(&event)) {
+    line_.PrintAbove(fmt::format("{}goes on after step {} from {}", prefix_, resumed->step, resumed->uri));
   } else if (const auto* saved = std::get_if<job::Saved>(&event)) {
     line_.PrintAbove(fmt::format("{}saved to {}", prefix_, saved->path));
   }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/launcher_options.h"
 #include "cli/options.h"
+#include "storage/open.h"
 
 namespace assay::cli {
 namespace {
@@ -77,6 +78,30 @@ void AddOptimizerOptions(CLI::App& app, TuneOptions& options) {
       ->check(NotNegative());
 }
 
+void AddCheckpointOptions(CLI::App& app, TuneOptions& options) {
+  using Plan = job::TrainingPlan;
+  const auto not_negative = WholeNumber(0);
+  AddField(
+      app, options, "--save-every", &Plan::save_every,
+      "Steps from one checkpoint, step-N in --output-dir, to the next; one more comes after the last step; 0: none")
+      ->check(not_negative);
+  const auto resume = [&options](int64_t count) {
+    options.given.emplace_back([count](Plan& plan) { plan.resume = count > 0; });
+  };
+  app.add_flag_function("--resume", resume,
+                        "Go on from the last whole checkpoint in --output-dir; begin anew where there is none");
+  options.checkpoint_settings = {
+      AddField(app, options, "--checkpoint-writer", &Plan::checkpoint_writer,
+               "sync: the training waits for a checkpoint; async: it goes on while a copy of its state is written")
+          ->check(CLI::IsMember({"sync", "async"})),
+      AddField(app, options, "--local-dir", &Plan::local_dir,
+               "Checkpoints are written here first, and to --output-dir while the training goes on")
+          ->type_name("DIR"),
+      AddField(app, options, "--keep", &Plan::keep, "Of the checkpoints the last so many; 0: all")->check(not_negative),
+      AddField(app, options, "--keep-best", &Plan::keep_best, "And so many with the lowest loss")->check(not_negative),
+  };
+}
+
 void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
   using Plan = job::TrainingPlan;
   AddField(app, options, "--device", &Plan::device, "Where it runs")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
@@ -87,10 +112,12 @@ void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
       ->check(ByteSize())
       ->type_name("BYTES");
   options.output_dir =
-      AddField(app, options, "--output-dir", &Plan::output_dir, "Where --save and --trace put their files")
-          ->type_name("DIR");
+      AddField(app, options, "--output-dir", &Plan::output_dir,
+               "Where --save, --save-every and --trace put their files; of checkpoints alone also a bucket's URI")
+          ->type_name("DIR|URI");
   AddField(app, options, "--save", &Plan::save, "What is written at the end: the model, or the adapter of LoRA")
       ->check(CLI::IsMember({"none", "final"}));
+  AddCheckpointOptions(app, options);
   constexpr int64_t kMostMib = int64_t{1} << 40;  // their bytes are a number of 64 bits
   options.max_shard_mib = AddField(app, options, "--max-shard-mib", &Plan::max_shard_mib,
                                    "Of the files that a model's weights are saved in")
@@ -101,20 +128,43 @@ void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
   AddOutputOption(app, options.output, {"table", "json"});
 }
 
-Status CompleteOutput(const TuneOptions& options, job::TrainingPlan& plan) {
-  const bool writes = plan.save != "none" || options.trace;
-  if (writes && plan.output_dir.empty()) {
-    return Status::InvalidArgument("--save final and --trace need a folder: add --output-dir DIR");
+/// What was asked for and would not be done is a mistake.
+Status CheckCheckpointOptions(const TuneOptions& options, const job::TrainingPlan& plan) {
+  for (const CLI::Option* setting : options.checkpoint_settings) {
+    if (setting->count() > 0 && plan.save_every == 0) {
+      return Status::InvalidArgument(
+          fmt::format("{0} goes with --save-every N: add it, or leave {0} out", setting->get_name()));
+    }
   }
-  if (!writes && options.output_dir->count() > 0) {
+  return plan.local_dir.empty() ? Status::Ok() : CheckWritableDirectory(plan.local_dir);
+}
+
+Status CompleteOutput(const TuneOptions& options, job::TrainingPlan& plan) {
+  const bool needs_folder = plan.save != "none" || options.trace;
+  const bool has_files = needs_folder || plan.save_every > 0 || plan.resume;
+  if (has_files && plan.output_dir.empty()) {
     return Status::InvalidArgument(
-        "--output-dir is where --save final and --trace put their files: add one of them, or leave --output-dir out");
+        "--save final, --save-every, --resume and --trace need a place: add --output-dir DIR");
+  }
+  if (!has_files && options.output_dir->count() > 0) {
+    return Status::InvalidArgument(
+        "--output-dir is where --save final, --save-every and --trace put their files: add one of them, or leave "
+        "--output-dir out");
+  }
+  const bool is_folder = plan.output_dir.find("://") == std::string::npos;
+  if (has_files && !is_folder) {
+    ASSAY_RETURN_IF_ERROR(storage::ParseStoreUri(plan.output_dir).status());
+  }
+  if (needs_folder && !is_folder) {
+    return Status::InvalidArgument(
+        "--save final and --trace write to a folder alone: leave them out, or name a folder with --output-dir");
   }
   if (plan.save == "none" && options.max_shard_mib->count() > 0) {
     return Status::InvalidArgument("--max-shard-mib goes with --save final: add it, or leave --max-shard-mib out");
   }
+  ASSAY_RETURN_IF_ERROR(CheckCheckpointOptions(options, plan));
   plan.trace_dir = options.trace ? plan.output_dir : "";
-  return writes ? CheckWritableDirectory(plan.output_dir) : Status::Ok();
+  return has_files && is_folder ? CheckWritableDirectory(plan.output_dir) : Status::Ok();
 }
 
 }  // namespace

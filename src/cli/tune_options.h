@@ -39,6 +39,7 @@ struct TuneOptions {
   bool trace = false;
   const CLI::Option* output_dir = nullptr;
   const CLI::Option* max_shard_mib = nullptr;
+  std::vector<const CLI::Option*> checkpoint_settings;  ///< that mean something only where checkpoints are written
   job::ParallelPlan parallel;
   GivenKnobs knobs;
   launch::LauncherSettings launcher;

@@ -89,6 +89,10 @@ void AddEventsToJson(const job::RunRecord& record, nlohmann::json& json) {
   if (const auto* saved = job::FindEvent<job::Saved>(record)) {
     json["saved"] = saved->path;
   }
+  if (const auto* resumed = job::FindEvent<job::Resumed>(record)) {
+    json["resumed"] = {{"step", resumed->step}, {"uri", resumed->uri}, {"seconds", resumed->seconds}};
+  }
+  json["checkpoints"] = EventList<job::Checkpointed>(record);
   json["rank_steps"] = EventList<job::RankStep>(record);
   json["memory"] = EventList<job::MemoryLedger>(record);
   json["collectives"] = EventList<job::CollectiveTotals>(record);
@@ -123,6 +127,20 @@ std::string DescribeCheckpointing(const job::Loaded& loaded) {
                                                    FormatBytes(static_cast<double>(loaded.available_bytes)));
 }
 
+/// Empty without any.
+std::string DescribeCheckpoints(const job::RunRecord& record) {
+  const std::vector<job::Checkpointed> written = job::EventsOf<job::Checkpointed>(record);
+  if (written.empty()) {
+    return "";
+  }
+  double stall = 0;
+  for (const job::Checkpointed& checkpoint : written) {
+    stall += checkpoint.stall_seconds;
+  }
+  return fmt::format("{}, the last {} of {}; training waited {}", written.size(), written.back().uri,
+                     FormatBytes(static_cast<double>(written.back().bytes)), FormatSeconds(stall));
+}
+
 /// Rows that have something to say.
 void AddRows(const std::vector<std::pair<const char*, std::string>>& rows, TextTable& table) {
   for (const auto& [name, text] : rows) {
@@ -154,6 +172,7 @@ std::string TableOf(const Kind& plan, const job::Loaded& loaded, const job::RunR
   AddRows({{"peak memory", fmt::format("{} of tensors, {:.2f} GiB of the {}",
                                        FormatBytes(static_cast<double>(PeakTensorBytes(record))), MaxRssGib(record),
                                        plan.number_ranks > 1 ? "largest process" : "process")},
+           {"checkpoints", DescribeCheckpoints(record)},
            {"saved", saved == nullptr ? "" : saved->path},
            {"trace", TraceFile(plan, record)}},
           table);

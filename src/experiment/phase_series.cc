@@ -89,6 +89,8 @@ void AddPhaseSeries(const job::RunRecord& record, Measured& values) {
       AddSpan("load", at, loaded->seconds, values);
     } else if (const auto* evaluation = std::get_if<job::Evaluation>(&record.events[i])) {
       AddSpan("evaluation", at, evaluation->seconds, values);
+    } else if (const auto* written = std::get_if<job::Checkpointed>(&record.events[i])) {
+      AddSpan("checkpoint", at, written->stall_seconds, values);
     } else if (const auto* saved = std::get_if<job::Saved>(&record.events[i])) {
       AddSpan("checkpoint", at, saved->seconds, values);
     }

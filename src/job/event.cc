@@ -28,6 +28,12 @@ constexpr const char* NameOf(const Loaded*) {
 constexpr const char* NameOf(const Step*) {
   return "step";
 }
+constexpr const char* NameOf(const Checkpointed*) {
+  return "checkpointed";
+}
+constexpr const char* NameOf(const Resumed*) {
+  return "resumed";
+}
 constexpr const char* NameOf(const Saved*) {
   return "saved";
 }
@@ -89,6 +95,23 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("forward_peak_bytes", event.forward_peak_bytes);
   visit("backward_peak_bytes", event.backward_peak_bytes);
   visit("optimizer_peak_bytes", event.optimizer_peak_bytes);
+}
+
+template <typename E, typename Visitor, EnableFor<E, Checkpointed> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("step", event.step);
+  visit("uri", event.uri);
+  visit("bytes", event.bytes);
+  visit("stall_seconds", event.stall_seconds);
+  visit("local_seconds", event.local_seconds);
+  visit("remote_seconds", event.remote_seconds);
+}
+
+template <typename E, typename Visitor, EnableFor<E, Resumed> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("step", event.step);
+  visit("uri", event.uri);
+  visit("seconds", event.seconds);
 }
 
 template <typename E, typename Visitor, EnableFor<E, Saved> = 0>

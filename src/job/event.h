@@ -1,8 +1,9 @@
 // What a worker tells its controller: one JSON object a line on standard output, in the order it happened.
 //
 // A worker writes `started`, of a language model on the CPU `memory_need`, `loaded`, a `step` and each rank's
-// `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. A worker that ends without `ended`
-// was killed or vanished. Standard error carries human text only. What a run over ranks adds stands in
+// `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. Checkpoints
+// on the way have a `checkpointed` each, and a run that goes on from one a `resumed`. A worker that ends without
+// `ended` was killed or vanished. Standard error carries human text only. What a run over ranks adds stands in
 // parallel_event.h.
 #pragma once
 
@@ -73,6 +74,23 @@ struct Step {
   int64_t optimizer_peak_bytes = 0;
 };
 
+/// A checkpoint to go on from stands whole.
+struct Checkpointed {
+  int64_t step = 0;  ///< that it is of
+  std::string uri;
+  int64_t bytes = 0;
+  double stall_seconds = 0;   ///< that the training waited for it
+  double local_seconds = 0;   ///< from its begin until it was whole on a disk, written through; 0: it is on none
+  double remote_seconds = 0;  ///< likewise in a bucket, or in output_dir where local_dir came first
+};
+
+/// The run goes on from a checkpoint; before its first step.
+struct Resumed {
+  int64_t step = 0;  ///< that the checkpoint is of
+  std::string uri;
+  double seconds = 0;  ///< of looking for it and reading it
+};
+
 struct Saved {
   std::string path;
   double seconds = 0;  ///< that the first rank spent on it
@@ -99,7 +117,7 @@ struct Ended {
 };
 
 using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, Evaluation,
-                           MemoryLedger, CollectiveTotals>;
+                           MemoryLedger, CollectiveTotals, Checkpointed, Resumed>;
 
 /// One line of JSON, without the newline.
 std::string ToJsonLine(const Event& event);

@@ -42,6 +42,12 @@ void VisitTrainingFields(Plan& plan, const Visitor& visit) {
   visit("memory_budget_bytes", plan.memory_budget_bytes);
   visit("output_dir", plan.output_dir);
   visit("save", plan.save);
+  visit("save_every", plan.save_every);
+  visit("resume", plan.resume);
+  visit("checkpoint_writer", plan.checkpoint_writer);
+  visit("local_dir", plan.local_dir);
+  visit("keep", plan.keep);
+  visit("keep_best", plan.keep_best);
   visit("max_shard_mib", plan.max_shard_mib);
 }
 

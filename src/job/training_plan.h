@@ -35,9 +35,15 @@ struct TrainingPlan : ParallelPlan {
   std::string device = "auto";      ///< auto | cpu | cuda
   int64_t threads = 0;              ///< CPU threads a rank; 0: its share of those the process may use
   int64_t memory_budget_bytes = 0;  ///< a rank's tensor memory beyond it is an out-of-memory outcome; 0: no budget
-  std::string output_dir;           ///< where `save` puts its files; empty when save is none
+  std::string output_dir;           ///< where `save`, `save_every` and `resume` have their files; empty: none of them
   std::string save = "none";        ///< none | final
-  int64_t max_shard_mib = 4768;     ///< of the files with a model's weights that `save` writes; transformers' 5 GB
+  int64_t save_every = 0;           ///< steps from one checkpoint (output_dir/step-N) to the next; 0: none
+  bool resume = false;              ///< from the last checkpoint in output_dir, where there is one
+  std::string checkpoint_writer = "sync";  ///< sync | async: the training goes on while a copy of the state is written
+  std::string local_dir;         ///< where checkpoints are written first, and output_dir after; empty: nowhere
+  int64_t keep = 0;              ///< of the checkpoints the last so many; 0: all
+  int64_t keep_best = 0;         ///< and those with the lowest loss
+  int64_t max_shard_mib = 4768;  ///< of the files with a model's weights that `save` writes; transformers' 5 GB
 };
 
 inline constexpr int64_t kAutoCheckpointing = -1;

@@ -86,6 +86,18 @@ def test_weights_are_saved_in_files_of_the_size_that_is_asked_for(assay, model, 
     assert [path.name for path in out.glob("*.safetensors")] == ["model.safetensors"]
 
 
+def test_a_run_goes_on_from_its_last_checkpoint(assay, model, rows, tmp_path):
+    out = tmp_path / "out"
+    command = ["tune", "--model", model, "--data", rows, "--batch-size", 2, "--output-dir", out, "--output", "json"]
+    command += ["--save-every", 2, "--keep", 1, "--resume"]
+    first = json.loads(assay.ok(*command, "--max-steps", 3))
+    assert [checkpoint["step"] for checkpoint in first["checkpoints"]] == [2, 3] and "resumed" not in first
+    assert first["checkpoints"][0]["uri"].endswith("/out/step-2/")
+    second = json.loads(assay.ok(*command, "--max-steps", 4))
+    assert second["resumed"]["step"] == 3 and second["steps"] == 1
+    assert assay.ok("checkpoint", "ls", out).count("step-") == 1
+
+
 def test_lora_continues_from_its_own_adapter(assay, model, rows, tmp_path):
     out = tmp_path / "adapter"
     assay.ok(*tune(model, rows, "--method", "lora", "--save", "final", "--output-dir", out))
@@ -354,8 +366,13 @@ def test_bad_options(assay, model, rows, arguments):
         (["--method", "lora", "--lora-dropout", "nan"], "--lora-dropout: must be a number from 0 to 0.99, not 'nan'"),
         (["--method", "lora", "--target-modules", ""], "--target-modules: names no module"),
         (["--method", "lora", "--adapter", "a", "--lora-rank", "8"], "--lora-rank is what the adapter in a says"),
-        (["--output-dir", "out"], "--output-dir is where --save final and --trace put their files"),
+        (["--output-dir", "out"], "--output-dir is where --save final, --save-every and --trace put their files"),
         (["--max-shard-mib", "4768"], "--max-shard-mib goes with --save final"),
+        (["--keep", "2"], "--keep goes with --save-every N"),
+        (["--save-every", "-1"], "--save-every: must be a whole number of 0 or more, not '-1'"),
+        (["--save-every", "2"], "add --output-dir DIR"),
+        (["--save-every", "2", "--output-dir", "ftp://x/y"], "ftp"),
+        (["--save", "final", "--output-dir", "s3://bucket/x"], "--save final and --trace write to a folder alone"),
         (["--method", "lora", "--max-shard-mib", "1"], "--max-shard-mib goes with --method full"),
         (["--max-shard-mib", str(2**44)], "--max-shard-mib: is too large"),
         (["--bucket-mib", "4"], "bucket_mib is 4.0, but one rank shares its work with nobody"),

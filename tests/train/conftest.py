@@ -5,8 +5,11 @@ import pytest
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import served  # noqa: E402
 import tiny  # noqa: E402
 import vit  # noqa: E402
+
+serve = served.serve
 
 torch.set_num_threads(1)
 

@@ -10,9 +10,12 @@ from ports import free_port
 from worker import WORKER
 
 
-def start_ranks(plan_file, ranks, machines=1, *, port=None, only=None, plan_of_rank=None, **environment):
+def start_ranks(
+    plan_file, ranks, machines=1, *, port=None, only=None, plan_of_rank=None, environment_of_rank=None, **environment
+):
     """A process for every rank, or for those in `only`, by rank; they take each other to be on so many machines,
-    equally many on each. `plan_of_rank`: the plans of ranks that have another one."""
+    equally many on each. `plan_of_rank`: the plans of ranks that have another one; `environment_of_rank`: what those of
+    ranks have besides."""
     port = port or free_port()
     processes = []
     for rank in only or range(ranks):
@@ -30,7 +33,12 @@ def start_ranks(plan_file, ranks, machines=1, *, port=None, only=None, plan_of_r
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                env={**os.environ, **environment, **{name: str(value) for name, value in variables.items()}},
+                env={
+                    **os.environ,
+                    **environment,
+                    **{name: str(value) for name, value in variables.items()},
+                    **(environment_of_rank or {}).get(rank, {}),
+                },
             )
         )
     return processes

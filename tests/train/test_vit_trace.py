@@ -141,4 +141,4 @@ def test_a_trace_needs_a_folder():
     command = [ASSAY, "tune", "--model", "vit-digits", "--synthetic", "--max-steps", "1", "--trace"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert finished.returncode == 2
-    assert "--save final and --trace need a folder" in finished.stderr
+    assert "--save final, --save-every, --resume and --trace need a place" in finished.stderr

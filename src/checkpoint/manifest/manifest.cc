@@ -47,18 +47,6 @@ std::optional<std::vector<uint32_t>> CrcsOf(std::string_view text) {
   return crcs;
 }
 
-json ToJson(const ManifestFile& file) {
-  json items = json::array();
-  for (const ManifestItem& item : file.items) {
-    items.push_back({item.name, item.offset, item.bytes, fmt::format("{:08x}", item.crc32c)});
-  }
-  return {{"name", file.name},
-          {"bytes", file.bytes},
-          {"crc32c", fmt::format("{:08x}", file.crc32c)},
-          {"segments", HexOf(file.segments)},
-          {"items", std::move(items)}};
-}
-
 /// Whether `name` stays below the checkpoint's place.
 bool IsInnerName(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.back() == '/' || name.find('\0') != std::string_view::npos) {
@@ -104,6 +92,33 @@ class ManifestReader {
     ASSAY_RETURN_IF_ERROR(ReadMetrics(document, manifest));
     ASSAY_RETURN_IF_ERROR(ReadFiles(document, manifest));
     return manifest;
+  }
+
+  Result<ManifestFile> ReadOne(const json& entry) const {
+    ManifestFile file;
+    std::string crc;
+    std::string segments;
+    if (!entry.is_object()) {
+      return Fail("has a file that is none");
+    }
+    ASSAY_RETURN_IF_ERROR(ReadField(entry, "name", file.name));
+    ASSAY_RETURN_IF_ERROR(ReadField(entry, "bytes", file.bytes));
+    ASSAY_RETURN_IF_ERROR(ReadField(entry, "crc32c", crc));
+    ASSAY_RETURN_IF_ERROR(ReadField(entry, "segments", segments));
+    const std::optional<uint32_t> whole = CrcOf(crc);
+    std::optional<std::vector<uint32_t>> of_segments = CrcsOf(segments);
+    if (!IsInnerName(file.name) || file.bytes < 0 || !whole || !of_segments ||
+        static_cast<int64_t>(of_segments->size()) != file.bytes / kSegmentBytes + (file.bytes % kSegmentBytes != 0)) {
+      return Fail(fmt::format("has a file '{}' whose checksums do not cover it", file.name));
+    }
+    file.crc32c = *whole;
+    file.segments = std::move(*of_segments);
+    const auto items = entry.find("items");
+    for (const json& item : items == entry.end() ? json::array() : *items) {
+      ASSAY_ASSIGN_OR_RETURN(ManifestItem read, ReadItem(item, file));
+      file.items.push_back(std::move(read));
+    }
+    return file;
   }
 
  private:
@@ -154,33 +169,6 @@ class ManifestReader {
                                                       : Fail(fmt::format("does not list '{}'", manifest.pointer));
   }
 
-  Result<ManifestFile> ReadOne(const json& entry) const {
-    ManifestFile file;
-    std::string crc;
-    std::string segments;
-    if (!entry.is_object()) {
-      return Fail("has a file that is none");
-    }
-    ASSAY_RETURN_IF_ERROR(ReadField(entry, "name", file.name));
-    ASSAY_RETURN_IF_ERROR(ReadField(entry, "bytes", file.bytes));
-    ASSAY_RETURN_IF_ERROR(ReadField(entry, "crc32c", crc));
-    ASSAY_RETURN_IF_ERROR(ReadField(entry, "segments", segments));
-    const std::optional<uint32_t> whole = CrcOf(crc);
-    std::optional<std::vector<uint32_t>> of_segments = CrcsOf(segments);
-    if (!IsInnerName(file.name) || file.bytes < 0 || !whole || !of_segments ||
-        static_cast<int64_t>(of_segments->size()) != file.bytes / kSegmentBytes + (file.bytes % kSegmentBytes != 0)) {
-      return Fail(fmt::format("has a file '{}' whose checksums do not cover it", file.name));
-    }
-    file.crc32c = *whole;
-    file.segments = std::move(*of_segments);
-    const auto items = entry.find("items");
-    for (const json& item : items == entry.end() ? json::array() : *items) {
-      ASSAY_ASSIGN_OR_RETURN(ManifestItem read, ReadItem(item, file));
-      file.items.push_back(std::move(read));
-    }
-    return file;
-  }
-
   /// [name, offset, bytes, crc32c]
   Result<ManifestItem> ReadItem(const json& item, const ManifestFile& file) const {
     const bool has_kinds = item.is_array() && item.size() == 4 && item[0].is_string() && item[1].is_number_integer() &&
@@ -222,6 +210,22 @@ ManifestFile DescribeFile(std::string name, const FileLayout& layout, const File
     file.items.push_back({item.name, item.offset, item.bytes, digest.items[i]});
   }
   return file;
+}
+
+json ToJson(const ManifestFile& file) {
+  json items = json::array();
+  for (const ManifestItem& item : file.items) {
+    items.push_back({item.name, item.offset, item.bytes, fmt::format("{:08x}", item.crc32c)});
+  }
+  return {{"name", file.name},
+          {"bytes", file.bytes},
+          {"crc32c", fmt::format("{:08x}", file.crc32c)},
+          {"segments", HexOf(file.segments)},
+          {"items", std::move(items)}};
+}
+
+Result<ManifestFile> ManifestFileFromJson(const json& json, const std::string& uri) {
+  return ManifestReader(uri).ReadOne(json);
 }
 
 std::string WriteManifest(const Manifest& manifest) {

@@ -51,6 +51,11 @@ struct Manifest {
 
 ManifestFile DescribeFile(std::string name, const FileLayout& layout, const FileDigest& digest);
 
+/// A file as manifests list it: for ranks that tell each other what they wrote.
+nlohmann::json ToJson(const ManifestFile& file);
+/// InvalidArgument, naming `uri`, as ReadManifest().
+Result<ManifestFile> ManifestFileFromJson(const nlohmann::json& json, const std::string& uri);
+
 /// One line of JSON and one with its CRC32C.
 std::string WriteManifest(const Manifest& manifest);
 /// InvalidArgument, naming `uri`, for a text that is not as it was written, or does not fit itself: stretches that do

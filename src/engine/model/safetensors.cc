@@ -10,55 +10,22 @@
 
 #include "base/files.h"
 #include "checkpoint/safetensors/safetensors_header.h"
+#include "engine/model/element_types.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
 namespace {
 
-using checkpoint::DType;
-
-constexpr std::pair<DType, at::ScalarType> kScalarTypes[] = {
-    {DType::kFloat64, at::kDouble},
-    {DType::kFloat32, at::kFloat},
-    {DType::kFloat16, at::kHalf},
-    {DType::kBFloat16, at::kBFloat16},
-    {DType::kInt64, at::kLong},
-    {DType::kInt32, at::kInt},
-    {DType::kInt16, at::kShort},
-    {DType::kInt8, at::kChar},
-    {DType::kUInt64, at::kUInt64},
-    {DType::kUInt32, at::kUInt32},
-    {DType::kUInt16, at::kUInt16},
-    {DType::kUInt8, at::kByte},
-    {DType::kBool, at::kBool},
-    {DType::kComplex64, at::kComplexFloat},
-    {DType::kFloat8E4M3Fn, at::kFloat8_e4m3fn},
-    {DType::kFloat8E4M3FnUz, at::kFloat8_e4m3fnuz},
-    {DType::kFloat8E5M2, at::kFloat8_e5m2},
-    {DType::kFloat8E5M2FnUz, at::kFloat8_e5m2fnuz},
-    {DType::kFloat8E8M0Fnu, at::kFloat8_e8m0fnu},
-    {DType::kFloat4E2M1FnX2, at::kFloat4_e2m1fn_x2},
-};
-
-DType dtype_of(at::ScalarType type) {
-  const auto* row = std::ranges::find(kScalarTypes, type, &std::pair<DType, at::ScalarType>::second);
-  if (row == std::end(kScalarTypes)) {
-    throw StatusError(
-        Status::Internal(fmt::format("cannot write dtype {} to a safetensors file", c10::toString(type))));
-  }
-  return row->first;
-}
-
 TensorEntry entry_of(checkpoint::SafetensorsEntry entry) {
-  const auto* row = std::ranges::find(kScalarTypes, entry.dtype, &std::pair<DType, at::ScalarType>::first);
-  return {std::move(entry.name), row->second, std::move(entry.shape), static_cast<size_t>(entry.begin),
+  const at::ScalarType dtype = scalar_type_of(entry.dtype).value();
+  return {std::move(entry.name), dtype, std::move(entry.shape), static_cast<size_t>(entry.begin),
           static_cast<size_t>(entry.end)};
 }
 
 std::string build_head(const std::vector<NamedTensor>& tensors) {
   std::vector<checkpoint::SafetensorsEntry> entries;
   for (const auto& [name, tensor] : tensors) {
-    entries.push_back({.name = name, .dtype = dtype_of(tensor.scalar_type()), .shape = tensor.sizes().vec()});
+    entries.push_back({.name = name, .dtype = element_type_of(tensor.scalar_type()), .shape = tensor.sizes().vec()});
   }
   return value_or_throw(checkpoint::MakeSafetensorsHead(entries, {{"format", "pt"}}));
 }
@@ -66,7 +33,7 @@ std::string build_head(const std::vector<NamedTensor>& tensors) {
 }  // namespace
 
 std::string safetensors_dtype_name(at::ScalarType dtype) {
-  return std::string(checkpoint::InfoOf(dtype_of(dtype)).safetensors);
+  return std::string(checkpoint::InfoOf(element_type_of(dtype)).safetensors);
 }
 
 SafetensorsFile SafetensorsFile::open(const std::string& path) {

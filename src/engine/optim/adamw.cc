@@ -1,5 +1,6 @@
 #include "engine/optim/adamw.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
 #include <map>
@@ -56,7 +57,8 @@ Adamw::Adamw(std::vector<std::pair<std::string, at::Tensor>> parameters, const O
   for (size_t i = 0; i < parameters.size(); ++i) {
     const auto& [name, tensor] = parameters[i];
     const bool has_master = tensor.scalar_type() == at::kHalf;
-    slots_.push_back({.parameter = tensor,
+    slots_.push_back({.name = name,
+                      .parameter = tensor,
                       .update = {.parameter = updated[i],
                                  .gradient = {},
                                  .first_moment = first[i],
@@ -94,6 +96,27 @@ int64_t Adamw::untouched_bytes() const {
     bytes += slot.steps == 0 ? 2 * static_cast<int64_t>(slot.update.first_moment.nbytes()) : 0;
   }
   return bytes;
+}
+
+std::vector<ParameterState> Adamw::states() {
+  std::vector<ParameterState> states;
+  for (Slot& slot : slots_) {
+    states.push_back({.name = slot.name,
+                      .weight = slot.update.parameter,
+                      .first_moment = slot.update.first_moment,
+                      .second_moment = slot.update.second_moment,
+                      .steps = &slot.steps});
+  }
+  return states;
+}
+
+void Adamw::publish_masters() {
+  const at::NoGradGuard no_grad;
+  for (const Slot& slot : slots_) {
+    if (slot.update.copy.defined()) {
+      slot.update.copy.copy_(slot.update.parameter);
+    }
+  }
 }
 
 }  // namespace assay::engine

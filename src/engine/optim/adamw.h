@@ -17,9 +17,12 @@ class Adamw : public Optimizer {
   void step(double learning_rate, const GradientRule& rule) override;
   void forget_last_step() override;
   int64_t untouched_bytes() const override;
+  std::vector<ParameterState> states() override;
+  void publish_masters() override;
 
  private:
   struct Slot {
+    std::string name;
     at::Tensor parameter;  ///< with its gradient
     AdamwTensors update;   ///< without gradient; its `parameter` is the float32 master where there is one
     int64_t steps = 0;     ///< torch.optim counts the updates that a parameter took part in

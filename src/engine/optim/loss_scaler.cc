@@ -38,7 +38,7 @@ void LossScaler::restore(const State& state) {
   scale_ = state.scale;
   steps_since_overflow_ = state.steps_since_overflow;
   overflows_left_ = state.overflows_left;
-  overflows_in_a_row_ = 0;
+  overflows_in_a_row_ = state.overflows_in_a_row;
 }
 
 }  // namespace assay::engine

@@ -34,8 +34,9 @@ class LossScaler {
     double scale = 1;
     int64_t steps_since_overflow = 0;
     int64_t overflows_left = 1;
+    int64_t overflows_in_a_row = 0;
   };
-  State state() const { return {scale_, steps_since_overflow_, overflows_left_}; }
+  State state() const { return {scale_, steps_since_overflow_, overflows_left_, overflows_in_a_row_}; }
   void restore(const State& state);
 
  private:

@@ -26,6 +26,15 @@ struct OptimizerOptions {
 /// The scalars of the update number `step`, from 1, of AdamW with these options.
 AdamwScalars adamw_scalars(const OptimizerOptions& options, double learning_rate, int64_t step);
 
+/// What an optimiser has of one parameter, for checkpoints: tensors to read from or to write into.
+struct ParameterState {
+  std::string name;
+  at::Tensor weight;         ///< as it is updated: the float32 master where there is one
+  at::Tensor first_moment;   ///< undefined: the optimiser has none. Without meaning where `steps` is 0
+  at::Tensor second_moment;  ///< the same
+  int64_t* steps = nullptr;  ///< updates so far; null: the optimiser does not count them
+};
+
 /// Updates a fixed set of parameters from their gradients. Not safe to use from two threads.
 class Optimizer {
  public:
@@ -40,6 +49,11 @@ class Optimizer {
 
   /// Bytes of states that are allocated but that no step has written to: memory that the system has yet to find.
   virtual int64_t untouched_bytes() const = 0;
+
+  /// Of every parameter, in order. What they point to lives as long as this.
+  virtual std::vector<ParameterState> states() = 0;
+  /// After weights of states() were written from outside: parameters with a master become it, rounded.
+  virtual void publish_masters() = 0;
 };
 
 /// An entry of the table of optimisers: a name the reference knows, and whether this version has it.

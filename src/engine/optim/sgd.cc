@@ -8,6 +8,7 @@ Sgd::Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const Optim
     AdamwTensors& slot = slots_.emplace_back();
     slot.parameter = std::move(tensor);
     slot.decay = applies_weight_decay(name);
+    names_.push_back(std::move(name));
   }
 }
 
@@ -21,6 +22,14 @@ void Sgd::step(double learning_rate, const GradientRule& rule) {
     }
   }
   sgd_step(ready, learning_rate, options_.weight_decay, rule);
+}
+
+std::vector<ParameterState> Sgd::states() {
+  std::vector<ParameterState> states;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    states.push_back({.name = names_[i], .weight = slots_[i].parameter.detach()});
+  }
+  return states;
 }
 
 }  // namespace assay::engine

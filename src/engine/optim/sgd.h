@@ -16,9 +16,12 @@ class Sgd : public Optimizer {
   void step(double learning_rate, const GradientRule& rule) override;
   void forget_last_step() override {}  // it keeps no count
   int64_t untouched_bytes() const override { return 0; }
+  std::vector<ParameterState> states() override;
+  void publish_masters() override {}  // it keeps none
 
  private:
   OptimizerOptions options_;
+  std::vector<std::string> names_;
   std::vector<AdamwTensors> slots_;  ///< the moments stay undefined
 };
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
@@ -130,37 +129,6 @@ TEST_P(DividedExperts, FollowTheCourseIn16And8Bits) {
       if (!policy.gather_float8) {
         EXPECT_NEAR(got.norms[i] / want.norms[i], 1, 0.05);
       }
-    }
-  }
-}
-
-TEST(Experts, GoOnFromACheckpointOfOtherRanks) {
-  const auto folder = TemporaryDirectory::Create("experts");
-  const Setting whole{.model = kMixture, .steps = 3, .use_differs = true};
-  Course want = train_whole(whole);
-  want.losses.erase(want.losses.begin(), want.losses.begin() + 2);
-  want.norms.erase(want.norms.begin(), want.norms.begin() + 2);
-  const std::vector<ExpertCase> places = {
-      {"torch_ddp", 1, 1}, {"torch_ddp", 4, 2}, {"low_level_zero_2", 4, 2}, {"FULL_SHARD", 2, 1}, {"FULL_SHARD", 4, 4}};
-  const auto policy_of = [](const ExpertCase& where) {
-    ShardPolicy policy = exact(where.strategy);
-    policy.ranks_differ_in_use = true;
-    return policy;
-  };
-  for (const ExpertCase& writer : places) {
-    Setting first = whole;
-    first.steps = 2;
-    first.save_to = fmt::format("{}/{}-{}-{}", folder->path(), writer.strategy, writer.ranks, writer.expert_ranks);
-    train(writer, policy_of(writer), first);
-    for (const ExpertCase& reader : places) {
-      SCOPED_TRACE(
-          fmt::format("{} to {} on {} over {}", first.save_to, reader.strategy, reader.ranks, reader.expert_ranks));
-      Setting rest = whole;
-      rest.first_step = 2;
-      rest.model.seed = 99;
-      rest.load_from = first.save_to;
-      expect_same_course(train(reader, policy_of(reader), rest), want);
-      ASSERT_FALSE(HasFailure());
     }
   }
 }

@@ -25,9 +25,7 @@ TEST(RunPatiently, OutlastsTheDeadlineOfACollective) {
   const auto group = make_thread_group(2, {.deadline_seconds = kDeadlineSeconds});
   std::atomic<int> finished = 0;
   testing::run_ranks(group, [&](Communicator& world) {
-    ShardContext context;
-    context.groups.shard = &world;
-    run_patiently(context, "rest", [&] {
+    run_patiently(world, c10::kCPU, "rest", [&] {
       if (world.rank() == 0) {
         std::this_thread::sleep_for(std::chrono::duration<double>(3 * kDeadlineSeconds));
       }
@@ -40,9 +38,7 @@ TEST(RunPatiently, OutlastsTheDeadlineOfACollective) {
 TEST(RunPatiently, EveryRankHearsOfAFailure) {
   const auto group = make_thread_group(2);
   const auto errors = testing::run_ranks_to_end(group, [&](Communicator& world) {
-    ShardContext context;
-    context.groups.replicate = &world;
-    run_patiently(context, "rest", [&] {
+    run_patiently(world, c10::kCPU, "rest", [&] {
       if (world.rank() == 1) {
         throw std::runtime_error("no space left");
       }
@@ -90,8 +86,7 @@ TEST(RunPatiently, SaysWhatItStillDoesWhenAnotherRankFailed) {
   {
     const StderrPipe err;
     testing::run_ranks_to_end(group, [&](Communicator& world) {
-      Communicator* const groups[] = {&world};
-      run_patiently(groups, c10::kCPU, "write the file", [&] {
+      run_patiently(world, c10::kCPU, "write the file", [&] {
         if (world.rank() == 1) {
           throw std::runtime_error("no space left");
         }
@@ -102,12 +97,65 @@ TEST(RunPatiently, SaysWhatItStillDoesWhenAnotherRankFailed) {
   EXPECT_THAT(said, ::testing::HasSubstr("still has to write the file"));
 }
 
+TEST(RunPatiently, NamesWhoKeepsTheOthersWaiting) {
+  const auto group = make_thread_group(3);
+  std::string said;
+  {
+    const StderrPipe err;
+    testing::run_ranks(group, [&](Communicator& world) {
+      run_patiently(world, c10::kCPU, "write the file",
+                    [&] {
+                      if (world.rank() == 1) {
+                        said = err.read();
+                      }
+                    },
+                    {.notice_seconds = 0.01});
+    });
+  }
+  EXPECT_THAT(said, ::testing::HasSubstr("rank 1 still has to write the file"));
+}
+
+TEST(RunPatiently, GivesUpRanksThatTakeFarLongerThanTheOthers) {
+  const auto group = make_thread_group(3);
+  std::atomic<bool> is_given_up = false;
+  testing::run_ranks(group, [&](Communicator& world) {
+    const auto work = [&] {
+      while (world.rank() == 2 && !is_given_up) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    };
+    PatientWork own(&world, c10::kCPU, "write the file", work,
+                    {.slack_seconds = 0.05, .give_up = [&] { is_given_up = true; }});
+    own.wait();
+    EXPECT_FALSE(own.is_done());
+    EXPECT_THAT(own.given_up_ranks(), ::testing::ElementsAre(2));
+  });
+}
+
+TEST(RunPatiently, AFailureEndsTheOthersWorkWhereThatCanBeEnded) {
+  const auto group = make_thread_group(2);
+  std::atomic<bool> is_given_up = false;
+  testing::run_ranks(group, [&](Communicator& world) {
+    const auto work = [&] {
+      if (world.rank() == 1) {
+        throw std::runtime_error("no space left");
+      }
+      while (!is_given_up) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    };
+    PatientWork own(&world, c10::kCPU, "write the file", work, {.give_up = [&] { is_given_up = true; }});
+    own.wait();
+    EXPECT_THAT(own.failed_ranks(), ::testing::ElementsAre(1));
+    EXPECT_EQ(own.error() != nullptr, world.rank() == 1);
+  });
+}
+
 TEST(RunPatiently, WorksAsItsCallerWould) {
   const auto group = make_thread_group(2);
   testing::run_ranks(group, [&](Communicator& world) {
     const at::NoGradGuard no_grad;
-    Communicator* const groups[] = {&world};
-    run_patiently(groups, c10::kCPU, "look", [&] { EXPECT_FALSE(at::GradMode::is_enabled()); });
+    run_patiently(world, c10::kCPU, "look", [&] { EXPECT_FALSE(at::GradMode::is_enabled()); });
   });
 }
 

@@ -7,7 +7,6 @@
 #include "engine/kernels/gradient_rule.h"
 #include "engine/shard/full_weights.h"
 #include "engine/shard/shard_engine.h"
-#include "engine/shard/sharded_checkpoint.h"
 
 namespace assay::engine::testing {
 
@@ -72,8 +71,8 @@ ShardedCourse train_rank(Communicator& world, const ShardPolicy& policy, const S
   ShardEngine engine(model, policy, groups.groups, setting.optimizer,
                      setting.device_apart ? WeightBudget::Probe([&engine] { return engine.ledger().live_total(); })
                                           : WeightBudget::Probe());
-  if (!setting.load_from.empty()) {
-    load_sharded(engine, setting.load_from);
+  if (setting.before) {
+    setting.before(engine, world);
   }
   const int64_t own = kMicroBatches / world.size();
   ShardedCourse course;
@@ -92,8 +91,8 @@ ShardedCourse train_rank(Communicator& world, const ShardPolicy& policy, const S
     course.losses.push_back(loss_sum.item<double>());
     course.norms.push_back(engine.last_step().gradient_norm);
   }
-  if (!setting.save_to.empty()) {
-    save_sharded(engine, setting.save_to);
+  if (setting.after) {
+    setting.after(engine, world);
   }
   for (const auto& [name, tensor] : full_weights(engine)) {
     course.weights[name] = tensor;

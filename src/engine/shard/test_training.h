@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "engine/shard/memory_ledger.h"
 #include "engine/shard/mesh_groups.h"
 #include "engine/shard/policy.h"
+#include "engine/shard/shard_engine.h"
 #include "engine/shard/test_course.h"
 #include "engine/shard/test_model.h"
 
@@ -34,8 +36,8 @@ struct Setting {
   int expert_ranks = 1;       ///< that divide the experts of a layer
   bool device_apart = false;  ///< the engine is told of its device's memory as if host memory were not the same
   OptimizerOptions optimizer = kOptimizer;
-  std::string load_from = {};  ///< a checkpoint
-  std::string save_to = {};
+  std::function<void(ShardEngine&, Communicator&)> before = {};  ///< the first step
+  std::function<void(ShardEngine&, Communicator&)> after = {};   ///< the last
 };
 
 /// What a run by a strategy shows.

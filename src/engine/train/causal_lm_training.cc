@@ -83,6 +83,20 @@ class CausalLmTraining : public Training {
     return ledger_event(session_.engine->ledger().now(), /*activations=*/0, peak_bytes, device_.is_cpu());
   }
 
+  std::vector<HeldState> held() override {
+    return session_.engine == nullptr
+               ? held_by(*session_.optimizer)
+               : held_by(*session_.engine, held_part(plan_, *session_.groups, session_.model->split_rules(),
+                                                     session_.model->begins_model()));
+  }
+  void publish_masters() override {
+    session_.engine == nullptr ? session_.optimizer->publish_masters() : session_.engine->publish_masters();
+  }
+  LossScaler* loss_scaler() override {
+    return session_.engine != nullptr ? &session_.engine->loss_scaler() : session_.scaler ? &*session_.scaler : nullptr;
+  }
+  OptimizerOptions optimizer_options() const override { return {.weight_decay = plan_.weight_decay}; }
+
   void save() override {
     std::vector<NamedTensor> weights =
         session_.engine == nullptr ? trainable_parameters(*session_.model) : weights_of_ranks();

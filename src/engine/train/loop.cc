@@ -51,18 +51,24 @@ class Stability {
 
 class Loop {
  public:
-  Loop(const LoopOptions& options, const LoopParts& parts) : options_(options), parts_(parts) {}
+  Loop(const LoopOptions& options, const LoopParts& parts)
+      : options_(options), parts_(parts), step_(options.begin.step), skipped_(options.begin.skipped) {}
 
   LoopResult run() {
-    if (options_.warms_up) {
+    if (options_.warms_up && step_ == 0) {
       warm_up();
       result_.warmup = {.steps = step_, .seconds = MonotonicSeconds() - start_};
     }
     parts_.observer.measuring_begins();
     parts_.updater.reset_peak();
-    for (int64_t counted = 1; result_.stopped_by.empty(); ++counted) {
-      result_.stopped_by = run_step(counted, /*counts=*/true).stopped_by;
+    result_.stopped_by = parts_.stop.after_last_step(options_.begin.counted);
+    for (int64_t counted = options_.begin.counted + 1; result_.stopped_by.empty(); ++counted) {
+      const StepEnd end = run_step(counted, /*counts=*/true);
+      result_.stopped_by = end.stopped_by;
       parts_.task.step_over(step_, counted, parts_.meter);
+      if (parts_.between_steps) {
+        parts_.between_steps({step_, counted, skipped_}, end.step, !end.stopped_by.empty());
+      }
       result_.train_runtime = MonotonicSeconds() - start_;
     }
     parts_.meter.set_step(0);
@@ -75,6 +81,7 @@ class Loop {
  private:
   struct StepEnd {
     double seconds = 0;
+    job::Step step;
     std::string stopped_by;  ///< one of kStopCauses
   };
 
@@ -108,7 +115,8 @@ class Loop {
     parts_.observer.step_computed();
     const std::string_view stop =
         counts ? parts_.stop.after_step(counted, event.seconds, MonotonicSeconds() - start_) : std::string_view();
-    StepEnd end{.seconds = event.seconds, .stopped_by = agree(event, stop)};
+    StepEnd end{.seconds = event.seconds, .step = {}, .stopped_by = agree(event, stop)};
+    end.step = event;
     parts_.observer.step_ended(event, use);
     throw_if_diverged(event, report.exhausted, options_.cure);
     skipped_ += event.skipped ? 1 : 0;
@@ -156,8 +164,8 @@ class Loop {
   const LoopParts& parts_;
   const double start_ = MonotonicSeconds();
   LoopResult result_;
-  int64_t step_ = 0;     ///< of all, warm-up included
-  int64_t skipped_ = 0;  ///< of them
+  int64_t step_;     ///< of all, warm-up included
+  int64_t skipped_;  ///< of them
 };
 
 }  // namespace

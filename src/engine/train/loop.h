@@ -4,9 +4,11 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/training_state.h"
 #include "engine/comm/communicator.h"
 #include "engine/optim/schedule.h"
 #include "engine/train/phase_meter.h"
@@ -22,6 +24,7 @@ struct LoopOptions {
   bool schedule_waits = true;    ///< for steps that were skipped; else they have their place in the schedule
   bool warms_up = false;         ///< steps until their times are stable come first and do not count
   int64_t max_warmup_steps = 0;  ///< of these
+  TrainingPosition begin = {};   ///< where the run goes on; of a new one all zero
   std::string cure = {};         ///< what else than a smaller learning rate may help a training that diverges
 };
 
@@ -48,6 +51,8 @@ struct LoopParts {
   StepObserver& observer;
   Communicator* world;  ///< null: one rank
   c10::Device device;
+  /// Called after each step that counts; `last`: no other will follow. Empty: nobody.
+  std::function<void(const TrainingPosition& position, const job::Step& step, bool last)> between_steps = {};
 };
 
 struct LoopResult {
@@ -61,6 +66,8 @@ std::vector<double> sum_over_ranks(Communicator* world, c10::Device device, cons
                                    std::string_view label);
 
 /// Trains until a stop rule ends the run, the first rank's clock deciding. All ranks call it together.
+///
+/// A run that goes on from a position makes the steps that follow it, without warm-up; none where it was at its end.
 ///
 /// With a loss scale a step whose gradients are not finite changes nothing, and the schedule stays where it is, as with
 /// torch.amp.GradScaler in transformers.Trainer.

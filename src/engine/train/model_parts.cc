@@ -105,6 +105,10 @@ std::vector<NamedTensor> join_all(std::vector<NamedTensor> own, const PartLists&
 
 }  // namespace
 
+HeldPart held_part(const job::ParallelPlan& plan, const StrategyGroups& groups, SplitRules rules, bool begins_model) {
+  return {.rules = rules, .tensor = place_of(plan, groups.model_rank()).tensor, .begins_model = begins_model};
+}
+
 ModelPart PartPlace::part_of(int64_t layers) const {
   const StageLayers of_stage = layers_of_stage(layers, stage, stages);
   return {of_stage.first, of_stage.count};

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/checkpoint/held_state.h"
 #include "engine/comm/communicator.h"
 #include "engine/model/causal_lm.h"
 #include "engine/model/model_part.h"
 #include "engine/model/tensor_split.h"
+#include "engine/train/strategy.h"
 #include "job/parallel_plan.h"
 
 namespace assay::engine {
@@ -24,6 +26,9 @@ struct PartPlace {
 
 /// The place of the model rank `index`, of those with one model in order of rank: tensor ranks of a stage lie together.
 PartPlace place_of(const job::ParallelPlan& plan, int64_t index);
+
+/// The part that this rank has of a model divided by `rules`.
+HeldPart held_part(const job::ParallelPlan& plan, const StrategyGroups& groups, SplitRules rules, bool begins_model);
 
 /// All parameters under their names, in the order of the model, on the first of the `model_ranks` that hold one model
 /// divided by `rules`; the others get nothing. `own`: this rank's, on the CPU. Ranks of a model call it together. null

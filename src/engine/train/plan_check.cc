@@ -42,13 +42,23 @@ Status check_paths(const job::TunePlan& plan) {
   if (plan.tokens_file.empty()) {
     return Status::InvalidArgument("the plan has no tokens_file: name a file of tokenised rows");
   }
-  if (plan.save == "none") {
+  return Status::Ok();
+}
+
+/// A place for what is written: a folder for weights, for checkpoints a bucket as well.
+Status check_output(const job::TrainingPlan& plan) {
+  const bool has_checkpoints = plan.save_every > 0 || plan.resume;
+  ASSAY_RETURN_IF_ERROR(check_bounds({{"save_every", static_cast<double>(plan.save_every), 0},
+                                      {"keep", static_cast<double>(plan.keep), 0},
+                                      {"keep_best", static_cast<double>(plan.keep_best), 0}}));
+  ASSAY_RETURN_IF_ERROR(check_choice("checkpoint_writer", plan.checkpoint_writer, "sync", "async"));
+  if (plan.save == "none" && !has_checkpoints) {
     return Status::Ok();
   }
   if (plan.output_dir.empty()) {
-    return Status::InvalidArgument("save is 'final', but the plan has no output_dir: name a folder");
+    return Status::InvalidArgument("save, save_every and resume need an output_dir: name a folder");
   }
-  return CheckWritableDirectory(plan.output_dir);
+  return plan.save == "none" ? Status::Ok() : CheckWritableDirectory(plan.output_dir);
 }
 
 }  // namespace
@@ -72,12 +82,13 @@ Status check_plan(const job::TunePlan& plan) {
       {"memory_budget_bytes", static_cast<double>(plan.memory_budget_bytes), 0},
       {"max_shard_mib", static_cast<double>(plan.max_shard_mib), 1},
   }));
-  return check_paths(plan);
+  ASSAY_RETURN_IF_ERROR(check_paths(plan));
+  return check_output(plan);
 }
 
 Status check_plan(const job::VitPlan& plan) {
   ASSAY_RETURN_IF_ERROR(job::CheckVitPlan(plan));
-  return plan.save == "none" ? Status::Ok() : MakeDirectories(plan.output_dir);
+  return check_output(plan);
 }
 
 }  // namespace assay::engine

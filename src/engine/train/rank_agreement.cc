@@ -6,19 +6,15 @@
 #include <array>
 #include <exception>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/files.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "engine/comm/gather_text.h"
 #include "engine/comm/host_map.h"
 #include "engine/model/status_error.h"
-#include "engine/shard/patient_work.h"
 #include "engine/train/failure.h"
-#include "job/model_folder.h"
+#include "engine/train/fingerprint.h"
 
 namespace assay::engine {
 namespace {
@@ -27,9 +23,9 @@ using nlohmann::json;
 
 /// Of a plan: what may be another on each machine, but for a budget by which ranks decide what they do together.
 constexpr char kBudget[] = "/memory_budget_bytes";
-constexpr std::array kOwnOfMachine = {"/model_dir", "/tokens_file", "/tokenizer",      "/train_file",
-                                      "/eval_file", "/output_dir",  "/trace_dir",      "/lora/adapter_dir",
-                                      "/threads",   kBudget,        "/timeout_seconds"};
+constexpr std::array kOwnOfMachine = {"/model_dir", "/tokens_file", "/tokenizer", "/train_file",
+                                      "/eval_file", "/output_dir",  "/trace_dir", "/lora/adapter_dir",
+                                      "/local_dir", "/threads",     kBudget,      "/timeout_seconds"};
 
 bool budget_decides(const job::TunePlan& plan) {
   return plan.knobs.placement == "auto";
@@ -38,28 +34,6 @@ bool budget_decides(const job::TunePlan& plan) {
 /// Placement, and layers to checkpoint.
 bool budget_decides(const job::VitPlan&) {
   return true;
-}
-
-std::string fingerprint_of_file(const std::string& path) {
-  constexpr size_t kBlock = 4096;
-  constexpr size_t kBlocks = 256;
-  const std::shared_ptr<const MappedFile> file = value_or_throw(MappedFile::Open(path));
-  const std::string_view text = file->text();
-  const size_t step = std::max(kBlock, text.size() / kBlocks);
-  std::string sample = std::to_string(text.size());
-  for (size_t begin = 0; begin < text.size(); begin += step) {
-    sample += text.substr(begin, kBlock);
-  }
-  sample += text.substr(text.size() - std::min(text.size(), kBlock));
-  return Sha256Hex(sample).substr(0, 12);
-}
-
-std::string fingerprint_of_model(const std::string& folder) {
-  std::string all;
-  for (const std::string& name : value_or_throw(job::ModelFiles(folder))) {
-    all += name + " " + fingerprint_of_file(folder + "/" + name) + "\n";
-  }
-  return Sha256Hex(all).substr(0, 12);
 }
 
 std::string fingerprint_of_adapter(const std::string& folder) {
@@ -173,31 +147,39 @@ void check_same_run(const job::VitPlan& plan, Communicator* world, c10::Device d
   check_same(plan, world, device);
 }
 
+void throw_unless_done(const PatientWork& work, Communicator* world, const std::string& what) {
+  if (work.is_done()) {
+    return;
+  }
+  if (world == nullptr) {
+    std::rethrow_exception(work.error());
+  }
+  const std::vector<int>& failed = work.failed_ranks();
+  const bool is_own = std::ranges::find(failed, world->rank()) != failed.end();
+  const std::string own = is_own ? describe(work.error(), what) : "";
+  const std::vector<std::string> faults = gather_text(*world, own, "why not all ranks could " + what);
+  if (is_own) {
+    std::rethrow_exception(work.error());
+  }
+  if (failed.empty()) {
+    throw StatusError(Status::Io(
+        fmt::format("{} could not {} in {:.0f} s, when others had done so long before: its storage is slow or hangs",
+                    describe_ranks(work.given_up_ranks()), what, work.seconds())));
+  }
+  const std::string& fault = faults[static_cast<size_t>(failed.front())];
+  throw StatusError(
+      Status(code_of(fault), fmt::format("rank {} could not {}: {}", failed.front(), what, fault.substr(1))));
+}
+
 void do_on_all_ranks(Communicator* world, c10::Device device, const std::string& what,
                      const std::function<void()>& work) {
   if (world == nullptr || world->size() == 1) {
     work();
     return;
   }
-  std::exception_ptr error;
-  Communicator* const ranks[] = {world};
-  run_patiently(ranks, device, what, [&] {
-    try {
-      work();
-    } catch (...) {
-      error = std::current_exception();
-    }
-  });
-  const std::string own = error == nullptr ? "" : describe(error, what);
-  const std::vector<std::string> faults = gather_text(*world, own, "whether all ranks could " + what);
-  if (error != nullptr) {
-    std::rethrow_exception(error);
-  }
-  const auto failed = std::ranges::find_if(faults, [](const std::string& fault) { return !fault.empty(); });
-  if (failed != faults.end()) {
-    throw StatusError(Status(
-        code_of(*failed), fmt::format("rank {} could not {}: {}", failed - faults.begin(), what, failed->substr(1))));
-  }
+  PatientWork own(world, device, what, work, {.ends_at_failure = false});
+  own.wait();
+  throw_unless_done(own, world, what);
 }
 
 void tell_of_failure(Communicator* world, const std::function<std::string()>& where,

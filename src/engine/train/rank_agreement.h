@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/comm/communicator.h"
+#include "engine/shard/patient_work.h"
 #include "job/tune_plan.h"
 #include "job/vit_plan.h"
 
@@ -20,10 +21,14 @@ namespace assay::engine {
 void check_same_run(const job::TunePlan& plan, Communicator* world, c10::Device device);
 void check_same_run(const job::VitPlan& plan, Communicator* world, c10::Device device);
 
-/// run_patiently() over `world` (null: there is one). Where `work` throws on some ranks, each of the others throws a
+/// PatientWork over `world` (null: there is one). Where `work` throws on some ranks, each of the others throws a
 /// StatusError that names the first of these and its reason: "rank 1 could not read the model: ...".
 void do_on_all_ranks(Communicator* world, c10::Device device, const std::string& what,
                      const std::function<void()>& work);
+
+/// Throws as do_on_all_ranks() does where `work`, which is over, is not done; where ranks were given up, all throw one
+/// that names these. All ranks call it together.
+void throw_unless_done(const PatientWork& work, Communicator* world, const std::string& what);
 
 /// Runs `work`. Where memory or anything else fails on this rank alone, the ranks of `world` (null: there is one) end
 /// with its reason instead of missing it in their next collective. `where` tells what this rank is doing. What ends

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -22,6 +23,8 @@
 #include "engine/train/rank_reporter.h"
 #include "engine/train/rank_setup.h"
 #include "engine/train/rank_trace.h"
+#include "engine/train/run_checkpoints.h"
+#include "engine/train/run_settings.h"
 #include "engine/train/training.h"
 #include "engine/train/vit_forecast.h"
 
@@ -83,7 +86,7 @@ class Run {
     tell_of_failure(
         world, [this] { return meter_.where(); },
         [&] {
-          const LoopResult result = train(*training);
+          const LoopResult result = train(*training, begin(*training));
           ended.stopped_by = result.stopped_by;
           ended.train_runtime = result.train_runtime;
           ended.warmup_steps = result.warmup.steps;
@@ -168,14 +171,34 @@ class Run {
     return training;
   }
 
-  LoopResult train(Training& training) {
+  /// Where the run goes on.
+  TrainingPosition begin(Training& training) {
+    if (!RunCheckpoints::wanted(training_)) {
+      return {};
+    }
+    const StrategyGroups* groups = training.groups();
+    checkpoints_.emplace(
+        RunCheckpointParts{.plan = training_,
+                           .settings = std::visit([](const auto& plan) { return settings_of(plan); }, plan_),
+                           .training = training,
+                           .world = groups == nullptr ? nullptr : &groups->world(),
+                           .is_one_machine = environment_->one_machine(),
+                           .device = device_,
+                           .meter = meter_,
+                           .events = events_,
+                           .termination = termination_});
+    return checkpoints_->begin();
+  }
+
+  LoopResult train(Training& training, const TrainingPosition& begin) {
     const StrategyGroups* groups = training.groups();
     StopRule stop(training.stop_options());
     RankReporter reporter(events_, groups);
     if (groups != nullptr) {
       meter_.set_waited([groups] { return communication_of(*groups).exposed_seconds; });
     }
-    const LoopOptions options = training.loop_options();
+    LoopOptions options = training.loop_options();
+    options.begin = begin;
     LoopResult result = run_loop(options, {.task = training.task(),
                                            .updater = training.updater(),
                                            .schedule = training.schedule(),
@@ -183,7 +206,8 @@ class Run {
                                            .meter = meter_,
                                            .observer = reporter,
                                            .world = groups == nullptr ? nullptr : &groups->world(),
-                                           .device = device_});
+                                           .device = device_,
+                                           .between_steps = between_steps()});
     if (groups != nullptr) {
       reporter.write_collectives();
       write_measured(training.step_memory(reporter.peak_bytes()), "steady");
@@ -192,6 +216,15 @@ class Run {
       }
     }
     return result;
+  }
+
+  std::function<void(const TrainingPosition&, const job::Step&, bool)> between_steps() {
+    if (!checkpoints_) {
+      return {};
+    }
+    return [this](const TrainingPosition& position, const job::Step& step, bool last) {
+      checkpoints_->step_over(position, step, last);
+    };
   }
 
   void save(Training& training) {
@@ -218,6 +251,7 @@ class Run {
   c10::Device device_ = c10::kCPU;
   std::optional<RankTrace> trace_;  ///< of plans that ask for it
   PhaseMeter meter_{c10::kCPU};
+  std::optional<RunCheckpoints> checkpoints_;  ///< of plans that ask for them
 };
 
 }  // namespace

@@ -36,6 +36,13 @@ Status check_stop_options(const StopOptions& options) {
   return Status::Ok();
 }
 
+std::string_view StopRule::after_last_step(int64_t step) const {
+  if (step < options_.last_step) {
+    return {};
+  }
+  return options_.last_step_is_max_steps ? "max_steps" : "epochs";
+}
+
 std::string_view StopRule::after_step(int64_t step, double step_seconds, double elapsed_seconds) {
   if (!options_.auto_stop_method.empty()) {
     if (const auto warmup = auto_stop_.add(step_seconds)) {
@@ -43,8 +50,8 @@ std::string_view StopRule::after_step(int64_t step, double step_seconds, double 
       return "auto_stop";
     }
   }
-  if (step >= options_.last_step) {
-    return options_.last_step_is_max_steps ? "max_steps" : "epochs";
+  if (const std::string_view over = after_last_step(step); !over.empty()) {
+    return over;
   }
   if (options_.stop_after_seconds > 0 && elapsed_seconds > options_.stop_after_seconds) {
     return "stop_after_seconds";

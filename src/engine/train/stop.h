@@ -56,6 +56,8 @@ class StopRule {
   /// Why the run ends after step `step`: one of kStopCauses. `elapsed_seconds` counts from the
   /// start of the training loop.
   std::string_view after_step(int64_t step, double step_seconds, double elapsed_seconds);
+  /// What ends a run that has made `step` steps whatever they took: nothing before the last one.
+  std::string_view after_last_step(int64_t step) const;
   /// Not zero only when the auto-stop rule ended the run.
   Warmup warmup() const { return warmup_; }
 

@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/held_state.h"
 #include "engine/comm/rank_environment.h"
+#include "engine/optim/loss_scaler.h"
+#include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
 #include "engine/train/event_writer.h"
 #include "engine/train/loop.h"
@@ -44,6 +47,14 @@ class Training {
   virtual job::MemoryLedger memory_now(int64_t peak_bytes) = 0;
   /// The same foretold, where that is known: `local_ranks` share this machine.
   virtual std::vector<job::MemoryLedger> foretold_memory(int64_t /*local_ranks*/) { return {}; }
+
+  /// What this rank holds of the training's state now.
+  virtual std::vector<HeldState> held() = 0;
+  /// After what is held was written from outside.
+  virtual void publish_masters() = 0;
+  /// Null: losses are not scaled.
+  virtual LossScaler* loss_scaler() = 0;
+  virtual OptimizerOptions optimizer_options() const = 0;
 
   /// Writes what was trained into the plan's output_dir, once for all ranks. Throws StatusError.
   virtual void save() = 0;

@@ -77,6 +77,14 @@ class VitTraining : public Training {
     return forecast_memory(plan_, local_ranks, device_.is_cpu());
   }
 
+  std::vector<HeldState> held() override {
+    return held_by(*session_.engine,
+                   held_part(plan_, *session_.groups, session_.model().split_rules(), session_.model().begins_model()));
+  }
+  void publish_masters() override { session_.engine->publish_masters(); }
+  LossScaler* loss_scaler() override { return &session_.engine->loss_scaler(); }
+  OptimizerOptions optimizer_options() const override { return {.weight_decay = plan_.weight_decay}; }
+
   void save() override {
     const bool first_data_rank = session_.groups->data_rank() == 0;
     std::vector<NamedTensor> weights = full_weights(*session_.engine, first_data_rank);

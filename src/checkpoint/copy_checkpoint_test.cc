@@ -1,0 +1,81 @@
+#include "checkpoint/copy_checkpoint.h"
+
+#include <gmock/gmock.h>
+
+#include "checkpoint/convert.h"
+#include "checkpoint/testing.h"
+#include "storage/memory/memory_store.h"
+
+namespace assay::checkpoint {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CopyCheckpointTest : public ::testing::Test {
+ protected:
+  CopyCheckpointTest() {
+    ConvertOptions options = {.format = Format::kDcp, .ranks = 2};
+    options.save.step = 7;
+    options.save.metrics["loss"] = 0.5;
+    EXPECT_TRUE(Convert(CheckpointOf(StateOf(1)), from_, options).ok());
+    found_ = *Must(FindCheckpoint(from_));
+  }
+
+  Place from_ = {std::make_shared<storage::MemoryStore>("test"), "a/", true};
+  Place to_ = {std::make_shared<storage::MemoryStore>("test"), "a/", true};
+  Found found_;
+};
+
+TEST_F(CopyCheckpointTest, ObjectsAreTheSame) {
+  const Manifest copied = Must(CopyCheckpoint(found_, to_, {}));
+  EXPECT_EQ(copied.id, found_.id);
+  EXPECT_EQ(copied.step, 7);
+  EXPECT_EQ(copied.metrics.at("loss"), 0.5);
+  std::map<std::string, std::string> from = ContentOf(*from_.store);
+  std::map<std::string, std::string> to = ContentOf(*to_.store);
+  // A manifest tells the time of its save.
+  const std::string manifest = "a/" + found_.manifest_name;
+  EXPECT_EQ(from.erase(manifest), 1U);
+  EXPECT_EQ(to.erase(manifest), 1U);
+  EXPECT_EQ(from, to);
+  const Found there = *Must(FindCheckpoint(to_));
+  ASSERT_NE(there.manifest, nullptr);
+  for (const ManifestFile& file : found_.manifest->files) {
+    const ManifestFile* other = there.manifest->Find(file.name);
+    ASSERT_NE(other, nullptr) << file.name;
+    EXPECT_EQ(other->segments, file.segments);
+    EXPECT_EQ(other->items.size(), file.items.size());
+  }
+}
+
+TEST_F(CopyCheckpointTest, WhatAKilledCopyLeftIsReplaced) {
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+  ASSERT_TRUE(to_.store->Remove("a/.metadata").ok());
+  ASSERT_TRUE(to_.store->Remove("a/__1_0.distcp").ok());
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+  EXPECT_TRUE(OpenCheckpoint(to_).ok());
+}
+
+TEST_F(CopyCheckpointTest, AnotherCheckpointStays) {
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(2)), to_, {.format = Format::kDcp}).ok());
+  const std::map<std::string, std::string> before = ContentOf(*to_.store);
+  EXPECT_THAT(ErrorOf(CopyCheckpoint(found_, to_, {})), HasSubstr("holds a checkpoint already"));
+  EXPECT_EQ(ContentOf(*to_.store), before);
+}
+
+TEST_F(CopyCheckpointTest, DamageIsNotCopied) {
+  std::string bytes = ContentOf(*from_.store).at("a/__0_0.distcp");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  const storage::Bytes span = std::as_bytes(std::span(bytes));
+  ASSERT_TRUE(from_.store->Write("a/__0_0.distcp", std::span(&span, 1), {}).ok());
+  EXPECT_THAT(ErrorOf(CopyCheckpoint(found_, to_, {})), HasSubstr("__0_0.distcp"));
+  EXPECT_TRUE(ContentOf(*to_.store).empty());
+}
+
+TEST_F(CopyCheckpointTest, OthersFilesAreRefused) {
+  found_.manifest = nullptr;
+  EXPECT_THAT(ErrorOf(CopyCheckpoint(found_, to_, {})), HasSubstr("has no manifest"));
+}
+
+}  // namespace
+}  // namespace assay::checkpoint

@@ -1,0 +1,105 @@
+#include "engine/checkpoint/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "engine/comm/gather_text.h"
+#include "engine/model/status_error.h"
+#include "storage/open.h"
+#include "storage/read_options.h"
+
+namespace assay::engine {
+namespace {
+
+std::string as_folder(const std::string& uri) {
+  return uri.ends_with('/') ? uri : uri + "/";
+}
+
+checkpoint::Place open_root(const std::string& uri, storage::CancelFlag cancel) {
+  const std::string folder = as_folder(uri);
+  const storage::StoreUri parsed = value_or_throw(storage::ParseStoreUri(folder));
+  const storage::StoreOptions options = value_or_throw(storage::LoadStoreOptions(parsed.scheme, ""));
+  storage::StoreAndKey opened = value_or_throw(storage::OpenStore(folder, options));
+  return {.store = std::move(opened.store), .key = std::move(opened.key), .is_folder = true, .cancel = cancel};
+}
+
+void tell(const std::string& what, const Status& status) {
+  if (!status.ok()) {
+    fmt::print(stderr, "assay-worker: {} stay: {}\n", what, status.message());
+  }
+}
+
+Status remove_but(const checkpoint::Listing& listing, const checkpoint::RetentionOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<checkpoint::ListedCheckpoint> old, checkpoint::ToRemove(listing, options));
+  for (const checkpoint::ListedCheckpoint& listed : old) {
+    ASSAY_RETURN_IF_ERROR(checkpoint::RemoveCheckpoint(listed.found));
+  }
+  return Status::Ok();
+}
+
+Status remove_leftovers(const checkpoint::Place& root, double older_than_seconds) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<checkpoint::Leftover> left,
+                         checkpoint::FindLeftovers(root, older_than_seconds));
+  return checkpoint::RemoveLeftovers(root, left);
+}
+
+}  // namespace
+
+void CheckpointRanks::together(std::string what, std::function<void()> work) const {
+  constexpr std::chrono::milliseconds kPause(20);
+  const std::unique_ptr<WorkTogether> own = start(std::move(what), Share::kFirstRank, std::move(work));
+  while (!own->meet(kPause)) {
+  }
+}
+
+std::vector<std::string> CheckpointRanks::tell(const std::string& own, std::string_view label) const {
+  return world == nullptr || world->size() == 1 ? std::vector<std::string>{own} : gather_text(*world, own, label);
+}
+
+RunFolder::RunFolder(const std::string& uri, storage::CancelFlag cancel)
+    : root_(open_root(uri, cancel)),
+      is_local_(value_or_throw(storage::ParseStoreUri(as_folder(uri))).scheme == "file") {}
+
+checkpoint::Place RunFolder::place_of(int64_t step) const {
+  return {.store = root_.store,
+          .key = fmt::format("{}step-{}/", root_.key, step),
+          .is_folder = true,
+          .cancel = root_.cancel};
+}
+
+bool RunFolder::is_of_run(const checkpoint::ListedCheckpoint& listed) const {
+  return listed.is_ours() && listed.found.format == checkpoint::Format::kDcp && listed.step &&
+         listed.found.place.key == place_of(*listed.step).key;
+}
+
+void RunFolder::keep(const checkpoint::RetentionOptions& options) const {
+  if (options.keep_last <= 0 && options.keep_best <= 0) {
+    return;
+  }
+  Result<checkpoint::Listing> listing = checkpoint::ListCheckpoints(root_);
+  if (listing.ok()) {
+    std::erase_if(listing->checkpoints, [this](const auto& listed) { return !is_of_run(listed); });
+  }
+  tell("old checkpoints in " + uri(), listing.ok() ? remove_but(*listing, options) : listing.status());
+}
+
+void RunFolder::sweep(double older_than_seconds) const {
+  tell("leftovers in " + uri(), remove_leftovers(root_, older_than_seconds));
+}
+
+RunFolder::Standing RunFolder::look() const {
+  const checkpoint::Listing listing = value_or_throw(checkpoint::ListCheckpoints(root_));
+  Standing standing;
+  for (const checkpoint::ListedCheckpoint& listed : listing.checkpoints) {
+    if (is_of_run(listed)) {
+      standing.last_step = std::max(standing.last_step.value_or(0), *listed.step);
+    }
+  }
+  standing.has_damaged = !listing.others.empty();
+  return standing;
+}
+
+}  // namespace assay::engine

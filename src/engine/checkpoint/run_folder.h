@@ -1,0 +1,75 @@
+// Where the checkpoints of a training are, and how its ranks agree on them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/find.h"
+#include "checkpoint/manage.h"
+#include "checkpoint/place.h"
+#include "engine/comm/communicator.h"
+
+namespace assay::engine {
+
+/// Work under way on every rank of a training, beside what the ranks do.
+class WorkTogether {
+ public:
+  virtual ~WorkTogether() = default;
+  /// Meets the other ranks once, when this one's work is over or `pause` has passed. Whether all are done. Where the
+  /// work threw on some, all throw: these what it threw, the others who failed and why. All ranks call it together.
+  virtual bool meet(std::chrono::milliseconds pause) = 0;
+};
+
+/// Whose work it is: where each has about as much, one that takes far longer than the others is given up.
+enum class Share { kEqual, kFirstRank };
+
+/// The ranks of a training.
+struct CheckpointRanks {
+  Communicator* world = nullptr;  ///< null: there is one
+  std::function<std::unique_ptr<WorkTogether>(std::string what, Share share, std::function<void()> work)> start;
+
+  bool is_first() const { return world == nullptr || world->rank() == 0; }
+  size_t rank() const { return world == nullptr ? 0 : static_cast<size_t>(world->rank()); }
+  /// Returns when all are done; throws as WorkTogether does.
+  void together(std::string what, std::function<void()> work) const;
+  /// What each rank says, by rank. All call it together.
+  std::vector<std::string> tell(const std::string& own, std::string_view label) const;
+};
+
+/// step-N below a folder or a bucket's prefix.
+class RunFolder {
+ public:
+  /// Of an URI as `assay object` takes them, or a path; what says how a store is reached comes out of the environment.
+  /// Nothing is sent. Throws StatusError.
+  explicit RunFolder(const std::string& uri, storage::CancelFlag cancel = nullptr);
+
+  /// On disks of this machine, or mounted on it.
+  bool is_local() const { return is_local_; }
+  std::string uri() const { return root_.uri(); }
+  checkpoint::Place place_of(int64_t step) const;
+
+  struct Standing {
+    std::optional<int64_t> last_step;  ///< of those that are whole
+    bool has_damaged = false;          ///< something else looks like one of its checkpoints
+  };
+  /// Asks the store. Throws StatusError.
+  Standing look() const;
+  /// Removes checkpoints of the run but those that `options` keep; of nothing to keep none. What cannot be removed
+  /// stays, and stderr says why.
+  void keep(const checkpoint::RetentionOptions& options) const;
+  /// Removes what saves left that were killed, older than so long; as keep().
+  void sweep(double older_than_seconds) const;
+
+ private:
+  bool is_of_run(const checkpoint::ListedCheckpoint& listed) const;
+
+  checkpoint::Place root_;
+  bool is_local_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,254 @@
+#include "engine/checkpoint/training_saver.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "checkpoint/copy_checkpoint.h"
+#include "engine/checkpoint/holdings.h"
+#include "engine/model/status_error.h"
+
+namespace assay::engine {
+namespace {
+
+using checkpoint::RankHoldings;
+using checkpoint::SavedFile;
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds kPause(20);
+
+/// Parameters of all ranks, each once.
+std::vector<std::string> parameters_of(const std::vector<RankHoldings>& ranks) {
+  std::set<std::string> names;
+  for (const RankHoldings& rank : ranks) {
+    for (const checkpoint::HeldTensor& held : rank.tensors) {
+      if (held.path.size() == 2) {
+        names.insert(std::get<std::string>(held.path[1]));
+      }
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string to_text(const std::vector<SavedFile>& files) {
+  json list = json::array();
+  for (const SavedFile& file : files) {
+    list.push_back({{"file", checkpoint::ToJson(file.file)}, {"etag", file.etag}});
+  }
+  return DumpJson(list);
+}
+
+void add_files_from_text(const std::string& text, const std::string& uri, std::vector<SavedFile>& files) {
+  for (const json& entry : json::parse(text)) {
+    files.push_back({value_or_throw(checkpoint::ManifestFileFromJson(entry.at("file"), uri)), entry.at("etag")});
+  }
+}
+
+/// Every rank makes the same plan of the same holdings. Returns what it is made for.
+std::string described(const std::vector<std::string>& ranks, const std::vector<checkpoint::HeldValue>& values) {
+  std::string all = Join(ranks, "\n");
+  for (const checkpoint::HeldValue& value : values) {
+    all += fmt::format("\n{} {}", value.name, value.bytes);
+  }
+  return all;
+}
+
+}  // namespace
+
+class TrainingSaver::UnderWay {
+  enum class Stage { kBegin, kWrite, kPublish, kCopy, kOver };
+
+ public:
+  UnderWay(TrainingSaver& saver, const TrainingState& state, const std::vector<HeldState>& held)
+      : saver_(saver), ranks_(saver.ranks_), metrics_(state.metrics) {
+    plan(state, held);
+    contents_ = contents_of(saver_.options_.copies ? copy(held) : held);
+    if (ranks_.is_first()) {
+      contents_.values = contents_of(leaves_);
+    }
+    save_.place = saver_.folder_.place_of(state.position.counted);
+    saved_.step = state.position.counted;
+    saved_.uri = save_.place.uri();
+    start();
+  }
+
+  ~UnderWay() {
+    work_.reset();
+    // A commit leaves nothing when it fails, or all when it may not have.
+    if (stage_ == Stage::kWrite) {
+      checkpoint::Abandon(save_, own_);
+    }
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  bool is_published() const { return stage_ > Stage::kPublish; }
+  bool is_over() const { return stage_ == Stage::kOver; }
+  const SavedTraining& saved() const { return saved_; }
+
+  void advance(std::chrono::milliseconds pause) {
+    if (!is_over() && work_->meet(pause)) {
+      end();
+      const bool ends = stage_ == Stage::kCopy || (stage_ == Stage::kPublish && saver_.options_.second == nullptr);
+      stage_ = ends ? Stage::kOver : static_cast<Stage>(static_cast<int>(stage_) + 1);
+      start();
+    }
+  }
+
+ private:
+  void plan(const TrainingState& state, const std::vector<HeldState>& held) {
+    const std::vector<std::string> of_ranks = ranks_.tell(engine::to_text(holdings_of(held)), "what all ranks hold");
+    std::vector<RankHoldings> holdings;
+    for (const std::string& text : of_ranks) {
+      holdings.push_back(holdings_from_text(text));
+    }
+    leaves_ = leaves_of(state, parameters_of(holdings));
+    holdings.front().values = held_values(leaves_);
+    std::string planned_for = described(of_ranks, holdings.front().values);
+    if (planned_for != saver_.planned_for_) {
+      saver_.plan_ = value_or_throw(checkpoint::PlanSave(holdings, {}));
+      saver_.holdings_ = std::move(holdings);
+      saver_.planned_for_ = std::move(planned_for);
+    }
+  }
+
+  /// What this rank writes, and no more.
+  std::vector<HeldState> copy(const std::vector<HeldState>& held) {
+    return saver_.snapshot_.take(held, tensors_of(held, saver_.plan_.ranks[ranks_.rank()]));
+  }
+
+  void start() {
+    switch (stage_) {
+      case Stage::kBegin:
+        work_ = ranks_.start("begin a save to " + saved_.uri, Share::kFirstRank, [this] { begin(); });
+        break;
+      case Stage::kWrite:
+        work_ = ranks_.start("write its part of " + saved_.uri, Share::kEqual, [this] { write(); });
+        break;
+      case Stage::kPublish:
+        work_ = ranks_.start("publish " + saved_.uri, Share::kFirstRank, [this] { publish(); });
+        break;
+      case Stage::kCopy:
+        work_ = ranks_.start("copy " + saved_.uri + " to " + saver_.options_.second->uri(), Share::kFirstRank,
+                             [this] { copy(); });
+        break;
+      case Stage::kOver:
+        work_.reset();
+    }
+  }
+
+  /// What the ranks tell each other after a stage.
+  void end() {
+    if (stage_ == Stage::kBegin) {
+      const json own = {{"id", save_.id}, {"folder", save_.folder}};
+      const json first = json::parse(ranks_.tell(ranks_.is_first() ? DumpJson(own) : "", "the save").front());
+      save_.id = first.at("id");
+      save_.folder = first.at("folder");
+    } else if (stage_ == Stage::kWrite) {
+      of_ranks_ = ranks_.tell(to_text(own_), "what all ranks wrote");
+    } else if (stage_ == Stage::kPublish) {
+      saved_.seconds = MonotonicSeconds() - start_;
+    } else {
+      saved_.second_seconds = MonotonicSeconds() - start_;
+    }
+  }
+
+  /// The first rank looks at the place; the others take its save, of which they need the names alone.
+  void begin() {
+    if (ranks_.is_first()) {
+      save_ = value_or_throw(
+          checkpoint::BeginSave(save_.place, checkpoint::Format::kDcp, checkpoint::kDcpMetadataName,
+                                {.overwrite = saver_.options_.replaces, .step = saved_.step, .metrics = metrics_}));
+    }
+  }
+
+  void write() {
+    const RankHoldings& holdings = saver_.holdings_[ranks_.rank()];
+    std::vector<checkpoint::FileToSave> files;
+    for (const checkpoint::PlannedFile& file : saver_.plan_.ranks[ranks_.rank()]) {
+      files.push_back({save_.folder + file.name, [&] { return checkpoint::LayOutFile(file, holdings, contents_); }});
+    }
+    own_ = value_or_throw(checkpoint::WriteAllSaved(save_, files));
+  }
+
+  void publish() {
+    if (!ranks_.is_first()) {
+      return;
+    }
+    std::vector<SavedFile> files;
+    for (const std::string& text : of_ranks_) {
+      add_files_from_text(text, saved_.uri, files);
+    }
+    checkpoint::FileLayout pointer;
+    pointer.AddText(
+        checkpoint::WriteDcpMetadata(checkpoint::MetadataOfSave(saver_.plan_, save_.folder, save_.id, saved_.uri)));
+    saved_.bytes = value_or_throw(checkpoint::CommitSave(save_, files, std::move(pointer))).bytes();
+    saver_.folder_.keep(saver_.options_.keep);
+  }
+
+  void copy() {
+    if (!ranks_.is_first()) {
+      return;
+    }
+    const RunFolder& second = *saver_.options_.second;
+    const auto found = value_or_throw(checkpoint::FindCheckpoint(save_.place));
+    if (!found) {
+      throw StatusError(Status::NotFound(saved_.uri + " was removed before it was copied to " + second.uri()));
+    }
+    const checkpoint::Place to = second.place_of(saved_.step);
+    value_or_throw(checkpoint::CopyCheckpoint(*found, to, {.overwrite = saver_.options_.replaces}));
+    second.keep(saver_.options_.keep);
+  }
+
+  TrainingSaver& saver_;
+  const CheckpointRanks& ranks_;
+  const double start_ = MonotonicSeconds();
+  std::map<std::string, double> metrics_;
+  std::vector<checkpoint::Leaf> leaves_;  ///< the values that the first rank writes
+  checkpoint::RankContents contents_;
+  checkpoint::Save save_;
+  std::vector<SavedFile> own_;
+  std::vector<std::string> of_ranks_;  ///< the files of each rank
+  SavedTraining saved_;
+  Stage stage_ = Stage::kBegin;
+  std::unique_ptr<WorkTogether> work_;  ///< of the stage; goes first, since it uses the others
+};
+
+TrainingSaver::TrainingSaver(const RunFolder& folder, CheckpointRanks ranks, TrainingSaverOptions options)
+    : folder_(folder), ranks_(std::move(ranks)), options_(std::move(options)) {}
+
+TrainingSaver::~TrainingSaver() = default;
+
+void TrainingSaver::begin(const TrainingState& state, const std::vector<HeldState>& held) {
+  under_way_ = std::make_unique<UnderWay>(*this, state, held);
+}
+
+std::optional<SavedTraining> TrainingSaver::advance() {
+  under_way_->advance(std::chrono::milliseconds(0));
+  if (!under_way_->is_over()) {
+    return std::nullopt;
+  }
+  SavedTraining saved = under_way_->saved();
+  under_way_.reset();
+  return saved;
+}
+
+void TrainingSaver::publish() {
+  while (!under_way_->is_published()) {
+    under_way_->advance(kPause);
+  }
+}
+
+SavedTraining TrainingSaver::finish() {
+  while (!under_way_->is_over()) {
+    under_way_->advance(kPause);
+  }
+  return *advance();
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,78 @@
+// Writes checkpoints of a training: every rank what it holds, as torch.distributed.checkpoint lays it out.
+//
+//   model.NAME                       a trainable parameter, as the optimiser has it
+//   optimizer.state.NAME.exp_avg     exp_avg_sq, step: of those that were updated
+//   optimizer.param_groups, lr_scheduler, loss_scaler, progress, run (training_state.h)
+//
+// That is a state dict of torch.distributed.checkpoint.state_dict: stock torch loads it, and so does any number of
+// ranks in any strategy.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/dcp/save_plan.h"
+#include "checkpoint/manage.h"
+#include "checkpoint/save.h"
+#include "engine/checkpoint/held_state.h"
+#include "engine/checkpoint/run_folder.h"
+#include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/training_state.h"
+
+namespace assay::engine {
+
+struct TrainingSaverOptions {
+  bool copies = false;                     ///< the state first: the training may change it while it is written
+  bool replaces = false;                   ///< damaged checkpoints of the same step may stand there
+  const RunFolder* second = nullptr;       ///< where each checkpoint goes next, from the folder; null: nowhere
+  checkpoint::RetentionOptions keep = {};  ///< after each save; nothing to keep: all are kept
+};
+
+struct SavedTraining {
+  int64_t step = 0;
+  std::string uri;
+  int64_t bytes = 0;  ///< of all files; on the first rank
+  /// From the begin of the save until it was published in the folder, and in the second place; 0: there is none.
+  double seconds = 0;
+  double second_seconds = 0;
+};
+
+/// One save at a time, in stages: each is work on every rank beside the training, and ends where the ranks meet. Not
+/// safe to use from two threads. All ranks make the same calls.
+class TrainingSaver {
+ public:
+  /// `folder`, what `ranks` names and the second place outlive it.
+  TrainingSaver(const RunFolder& folder, CheckpointRanks ranks, TrainingSaverOptions options);
+  ~TrainingSaver();
+
+  /// Begins to save what all ranks hold, as the state of step `state.position.counted`. Unless the state is copied its
+  /// tensors must not change until publish() returned. No save may be under way. Throws CommError.
+  void begin(const TrainingState& state, const std::vector<HeldState>& held);
+  bool is_under_way() const { return under_way_ != nullptr; }
+
+  /// Meets the other ranks once; a save that is over for all is returned. After an error, which all ranks throw,
+  /// nothing of the save is left unless it was published, and what stood before stands. Throws StatusError or
+  /// CommError.
+  std::optional<SavedTraining> advance();
+  /// Waits until the save under way is published in the folder: its tensors may change then. Throws likewise.
+  void publish();
+  /// Waits until it is over. Throws likewise.
+  SavedTraining finish();
+
+ private:
+  class UnderWay;
+
+  const RunFolder& folder_;
+  CheckpointRanks ranks_;
+  TrainingSaverOptions options_;
+  Snapshot snapshot_;
+  std::string planned_for_;  ///< what all ranks held when the plan was made
+  std::vector<checkpoint::RankHoldings> holdings_;
+  checkpoint::SavePlan plan_;
+  std::unique_ptr<UnderWay> under_way_;
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,207 @@
+#include "engine/train/run_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "engine/checkpoint/read_training.h"
+#include "engine/model/status_error.h"
+#include "engine/train/rank_agreement.h"
+
+namespace assay::engine {
+namespace {
+
+constexpr char kWriterThatCopies[] = "async";
+/// What a killed save left is another run's while that may still be writing.
+constexpr double kLeftoverSeconds = 3600;
+/// What goes on beside the training may take its time before anybody is told.
+constexpr double kBackgroundNoticeSeconds = 60;
+
+class SharedWork : public WorkTogether {
+ public:
+  SharedWork(Communicator* world, c10::Device device, const std::string& what, std::function<void()> work,
+             Patience patience)
+      : world_(world), what_(what), work_(world, device, what, std::move(work), std::move(patience)) {}
+
+  bool meet(std::chrono::milliseconds pause) override {
+    const bool is_over = work_.meet(pause);
+    if (is_over) {
+      throw_unless_done(work_, world_, what_);
+    }
+    return is_over;
+  }
+
+ private:
+  Communicator* world_;
+  std::string what_;
+  PatientWork work_;
+};
+
+checkpoint::RetentionOptions retention_of(const job::TrainingPlan& plan) {
+  checkpoint::RetentionOptions keep;
+  keep.keep_best = static_cast<int>(plan.keep_best);
+  // A run goes on from the last, whatever its loss.
+  keep.keep_last = static_cast<int>(std::max(plan.keep, plan.keep_best > 0 ? int64_t{1} : int64_t{0}));
+  keep.metric = "loss";
+  return keep;
+}
+
+}  // namespace
+
+RunCheckpoints::RunCheckpoints(RunCheckpointParts parts)
+    : parts_(std::move(parts)), output_(parts_.plan.output_dir, &is_given_up_) {
+  if (parts_.plan.local_dir.empty()) {
+    return;
+  }
+  local_.emplace(parts_.plan.local_dir, &is_given_up_);
+  if (!local_->is_local() || !parts_.is_one_machine) {
+    throw_invalid_argument(fmt::format(
+        "{}: checkpoints are written to a folder first where all ranks share one machine and it is on its disks (leave "
+        "local_dir out)",
+        local_->uri()));
+  }
+}
+
+CheckpointRanks RunCheckpoints::ranks() {
+  const bool is_background = parts_.plan.checkpoint_writer == kWriterThatCopies;
+  return {.world = parts_.world,
+          .start = [this, is_background](const std::string& what, Share share, std::function<void()> work) {
+            Patience patience{.notice_seconds = is_background ? kBackgroundNoticeSeconds : Patience{}.notice_seconds,
+                              .slack_seconds = share == Share::kEqual ? parts_.plan.timeout_seconds : 0,
+                              .give_up = [this] { is_given_up_ = true; }};
+            return std::make_unique<SharedWork>(parts_.world, parts_.device, what, std::move(work),
+                                                std::move(patience));
+          }};
+}
+
+std::vector<const RunFolder*> RunCheckpoints::folders() const {
+  return local_ ? std::vector<const RunFolder*>{&output_, &*local_} : std::vector<const RunFolder*>{&output_};
+}
+
+TrainingPosition RunCheckpoints::begin() {
+  const CheckpointRanks all = ranks();
+  nlohmann::json found = {{"step", 0}, {"local", false}};
+  bool has_damaged = false;
+  all.together("look for checkpoints in " + first_folder().uri(), [&] {
+    for (const RunFolder* folder : all.is_first() ? folders() : std::vector<const RunFolder*>()) {
+      const RunFolder::Standing standing = folder->look();
+      has_damaged = has_damaged || standing.has_damaged;
+      if (standing.last_step.value_or(0) >= found["step"].get<int64_t>()) {
+        found = {{"step", standing.last_step.value_or(0)}, {"local", folder != &output_}};
+      }
+      if (!standing.has_damaged) {
+        folder->sweep(kLeftoverSeconds);
+      }
+    }
+  });
+  // Lists are the first rank's to believe: others may see less of what was just written.
+  found = nlohmann::json::parse(all.tell(DumpJson(found), "the last checkpoint").front());
+  saver_.emplace(first_folder(), all,
+                 TrainingSaverOptions{.copies = parts_.plan.checkpoint_writer == kWriterThatCopies,
+                                      .replaces = has_damaged,
+                                      .second = local_ ? &output_ : nullptr,
+                                      .keep = retention_of(parts_.plan)});
+  const int64_t step = found.at("step");
+  if (step == 0) {
+    return {};
+  }
+  const RunFolder& folder = found.at("local").get<bool>() ? *local_ : output_;
+  if (!parts_.plan.resume) {
+    throw_invalid_argument(fmt::format(
+        "{} holds the checkpoint of step {} of a run: --resume goes on from there, a new run needs another folder",
+        folder.uri(), step));
+  }
+  return resume(folder.place_of(step));
+}
+
+TrainingPosition RunCheckpoints::resume(const checkpoint::Place& place) {
+  const double start = MonotonicSeconds();
+  TrainingState state;
+  const std::vector<HeldState> held = parts_.training.held();
+  ranks().together("go on from " + place.uri(), [&] { state = read_training(place, parts_.settings, held); });
+  if (LossScaler* scaler = parts_.training.loss_scaler(); scaler != nullptr && state.loss_scale) {
+    scaler->restore(*state.loss_scale);
+  }
+  parts_.training.publish_masters();
+  if (ranks().is_first()) {
+    parts_.events.write(
+        job::Resumed{.step = state.position.counted, .uri = place.uri(), .seconds = MonotonicSeconds() - start});
+  }
+  return state.position;
+}
+
+void RunCheckpoints::step_over(const TrainingPosition& position, const job::Step& step, bool last) {
+  if (saver_->is_under_way()) {
+    if (const std::optional<SavedTraining> saved = saver_->advance()) {
+      report(*saved);
+    }
+  }
+  const int64_t every = parts_.plan.save_every;
+  if (every > 0 && (last || position.counted % every == 0)) {
+    save(position, step);
+  }
+  if (last) {
+    wait();
+  }
+}
+
+/// The training goes on when this returns.
+void RunCheckpoints::save(const TrainingPosition& position, const job::Step& step) {
+  wait();
+  TrainingState state{.position = position,
+                      .learning_rate = step.learning_rate,
+                      .optimizer = parts_.training.optimizer_options(),
+                      .metrics = {{"loss", step.loss}},
+                      .run = parts_.settings};
+  if (LossScaler* scaler = parts_.training.loss_scaler()) {
+    state.loss_scale = scaler->state();
+  }
+  const auto lock = parts_.termination.defer();
+  PhaseUse use;
+  const bool copies = parts_.plan.checkpoint_writer == kWriterThatCopies;
+  parts_.meter.measure("checkpoint", use, [&] {
+    saver_->begin(state, parts_.training.held());
+    if (!copies) {
+      saver_->publish();
+    }
+  });
+  stall_seconds_ = use.seconds;
+  if (!copies && !local_) {
+    report(saver_->finish());
+  }
+}
+
+/// For the save under way.
+void RunCheckpoints::wait() {
+  if (!saver_->is_under_way()) {
+    return;
+  }
+  PhaseUse use;
+  SavedTraining saved;
+  parts_.meter.measure("checkpoint", use, [&] { saved = saver_->finish(); });
+  stall_seconds_ += use.seconds;
+  report(saved);
+}
+
+void RunCheckpoints::report(const SavedTraining& saved) {
+  if (!ranks().is_first()) {
+    return;
+  }
+  job::Checkpointed event{.step = saved.step, .uri = saved.uri, .bytes = saved.bytes, .stall_seconds = stall_seconds_};
+  if (local_) {
+    event.uri = output_.place_of(saved.step).uri();
+    event.local_seconds = saved.seconds;
+    event.remote_seconds = saved.second_seconds;
+  } else {
+    (output_.is_local() ? event.local_seconds : event.remote_seconds) = saved.seconds;
+  }
+  parts_.events.write(event);
+}
+
+}  // namespace assay::engine

@@ -1,0 +1,66 @@
+// The checkpoints of a run: the one that it goes on from, and those that it writes every few steps.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/run_folder.h"
+#include "engine/checkpoint/training_saver.h"
+#include "engine/train/event_writer.h"
+#include "engine/train/phase_meter.h"
+#include "engine/train/termination.h"
+#include "engine/train/training.h"
+
+namespace assay::engine {
+
+/// What a run brings to its checkpoints; everything outlives them.
+struct RunCheckpointParts {
+  const job::TrainingPlan& plan;
+  std::map<std::string, std::string> settings;  ///< settings_of() the plan
+  Training& training;
+  Communicator* world;  ///< null: one rank
+  bool is_one_machine;  ///< all ranks are on it
+  c10::Device device;
+  PhaseMeter& meter;
+  EventWriter& events;
+  TerminationWatcher& termination;
+};
+
+/// All ranks make the same calls. Not safe to use from two threads.
+class RunCheckpoints {
+ public:
+  /// Whether the plan asks for any.
+  static bool wanted(const job::TrainingPlan& plan) { return plan.save_every > 0 || plan.resume; }
+
+  /// Nothing is sent. Throws StatusError for places that cannot be any.
+  explicit RunCheckpoints(RunCheckpointParts parts);
+
+  /// Takes the state of the last checkpoint that stands whole in a folder of the run, where the plan goes on from one
+  /// and there is one. Throws StatusError where there is one and the plan is of a new run, or where it is none that
+  /// this run can go on from.
+  TrainingPosition begin();
+
+  /// Saves where it is time, and brings on what is being saved. After the last step all is saved.
+  void step_over(const TrainingPosition& position, const job::Step& step, bool last);
+
+ private:
+  CheckpointRanks ranks();
+  const RunFolder& first_folder() const { return local_ ? *local_ : output_; }
+  std::vector<const RunFolder*> folders() const;
+  TrainingPosition resume(const checkpoint::Place& place);
+  void save(const TrainingPosition& position, const job::Step& step);
+  void wait();
+  void report(const SavedTraining& saved);
+
+  RunCheckpointParts parts_;
+  std::atomic<bool> is_given_up_ = false;  ///< ends what is sent to stores
+  RunFolder output_;
+  std::optional<RunFolder> local_;
+  std::optional<TrainingSaver> saver_;  ///< from begin() on
+  double stall_seconds_ = 0;            ///< for the save under way
+};
+
+}  // namespace assay::engine

@@ -1,0 +1,107 @@
+"""How checkpoints are written: beside the training, to two places, few of them kept; and runs killed at any moment."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from served import ASSAY
+from test_resume import EVERY, STEPS, bucket_environment, language_plan, losses
+from worker import WORKER, run_worker, train, write_plan
+
+# Of each test; more of them: ASSAY_CRASH_MOMENTS=500 python -m pytest tests/train/test_checkpoint_writers.py
+MOMENTS = int(os.environ.get("ASSAY_CRASH_MOMENTS", "8"))
+
+
+def listed(place, environment=None):
+    """Steps of the checkpoints that are offered there; every byte of them is checked."""
+    run = subprocess.run(
+        [ASSAY, "checkpoint", "ls", place, "--output", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    found = json.loads(run.stdout)
+    for checkpoint in found:
+        subprocess.run([ASSAY, "checkpoint", "verify", checkpoint["uri"]], check=True, env=environment)
+    return [checkpoint["step"] for checkpoint in found]
+
+
+@pytest.mark.parametrize("writer", ["sync", "async"])
+def test_writers_write_the_same(writer, models, tmp_path):
+    plan = language_plan(tmp_path, models)
+    run = train(tmp_path, **plan, save_every=EVERY, checkpoint_writer=writer, output_dir=str(tmp_path / "out"))
+    assert [event["step"] for event in run.of("checkpointed")] == [3, 6, 7]
+    for event in run.of("checkpointed"):
+        assert event["local_seconds"] > 0 and event["remote_seconds"] == 0 and event["bytes"] > 0
+        assert writer == "async" or event["stall_seconds"] >= 0.9 * event["local_seconds"]
+    assert listed(tmp_path / "out") == [3, 6, 7]
+    train(tmp_path, **plan, save_every=EVERY, output_dir=str(tmp_path / "other"))
+    for step in (3, 7):
+        same = subprocess.run(
+            [ASSAY, "checkpoint", "diff", tmp_path / "out" / f"step-{step}", tmp_path / "other" / f"step-{step}"],
+            capture_output=True,
+            text=True,
+        )
+        assert same.returncode == 0, same.stdout
+
+
+def test_checkpoints_go_to_a_disk_first_and_to_a_bucket_after(serve, models, tmp_path):
+    environment = bucket_environment(serve("--root", "memory", "--bucket", "runs"))
+    plan = language_plan(tmp_path, models)
+    local = tmp_path / "local"
+    places = {"save_every": EVERY, "output_dir": "s3://runs/llama", "local_dir": str(local), "keep": 1}
+    run = run_worker(write_plan(tmp_path, **plan, **places), env=environment)
+    assert run.ended["kind"] == "done", run.ended
+    for event in run.of("checkpointed"):
+        assert event["uri"].startswith("s3://runs/llama/step-")
+        assert 0 < event["local_seconds"] < event["remote_seconds"]
+    assert listed(local) == [STEPS] == listed("s3://runs/llama", environment)
+    # What is on one of the two alone is found too.
+    longer = {**plan, "max_steps": STEPS + 1, "resume": True}
+    subprocess.run(["rm", "-r", local], check=True)
+    rest = run_worker(write_plan(tmp_path, **longer, **places), env=environment)
+    assert rest.of("resumed")[0]["uri"] == f"s3://runs/llama/step-{STEPS}/", rest.ended
+    assert listed(local) == [STEPS + 1]
+
+
+def test_the_last_and_the_best_are_kept(models, tmp_path):
+    out = tmp_path / "out"
+    plan = language_plan(tmp_path, models, lr_scheduler_type="constant")
+    run = train(tmp_path, **plan, save_every=1, keep=2, keep_best=1, output_dir=str(out))
+    best = min(run.steps, key=lambda step: step["loss"])["step"]
+    assert listed(out) == sorted({STEPS - 1, STEPS, best})
+
+
+def kill_after(plan, seconds, environment=None):
+    process = subprocess.Popen([WORKER, "--plan", plan], stdout=subprocess.DEVNULL, env=environment)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=60)
+
+
+@pytest.mark.parametrize("place", ["folder", "bucket"])
+def test_a_run_that_is_killed_at_any_moment_goes_on(place, serve, models, tmp_path):
+    environment = bucket_environment(serve("--root", "memory", "--bucket", "runs"))
+    plan = language_plan(tmp_path, models)
+    plan |= {"max_steps": 20, "save_every": 1, "checkpoint_writer": "async", "keep": 2}
+    start = time.monotonic()
+    straight = run_worker(write_plan(tmp_path, **plan, output_dir=str(tmp_path / "straight")), env=environment)
+    duration = time.monotonic() - start
+    rng = random.Random(place)
+    resumed = set()
+    for moment in range(MOMENTS):
+        out = f"s3://runs/{moment}" if place == "bucket" else str(tmp_path / str(moment))
+        path = write_plan(tmp_path, **plan, resume=True, output_dir=out)
+        kill_after(path, rng.uniform(0, duration), environment)
+        rest = run_worker(path, env=environment)
+        assert rest.ended["kind"] == "done", rest.ended
+        begin = rest.of("resumed")[0]["step"] if rest.of("resumed") else 0
+        assert losses(rest) == {step: row for step, row in losses(straight).items() if step > begin}
+        assert listed(out, environment) == [19, 20]
+        resumed.add(begin)
+    assert len(resumed) > 1, resumed

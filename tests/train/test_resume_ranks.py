@@ -1,0 +1,150 @@
+"""Runs that go on on other numbers of ranks and under other strategies than wrote their checkpoints."""
+
+import json
+
+import pytest
+import tiny
+import torch
+import torch.distributed.checkpoint as dcp
+import vit
+from ranks import finish_ranks, of_kind, start_ranks
+from test_resume import LORA, bucket_environment
+from torch.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
+from transformers import AutoModelForCausalLM
+from worker import train, write_plan
+
+ROWS_A_STEP = 8
+SMALL_CHUNKS = {"min_chunk_size_m": 0.006, "search_range_m": 0.006, "hidden_dim": 32}
+# Each goes on where the one before it stopped: ranks, data ranks among them, plugin, knobs.
+LEGS = [
+    (1, 1, "torch_ddp", {}),
+    (2, 2, "FULL_SHARD", {}),
+    (4, 4, "low_level_zero", {"zero_stage": 1}),
+    (2, 1, "hybrid_parallel", {"tp_size": 2}),
+    (2, 2, "gemini", SMALL_CHUNKS),
+    (2, 1, "hybrid_parallel", {"pp_size": 2}),
+    (4, 4, "HYBRID_SHARD", {}),
+    (4, 2, "hybrid_parallel", {"tp_size": 2, "zero_stage": 1}),
+    (2, 2, "torch_ddp", {}),
+    (1, 1, "torch_ddp", {}),
+]
+STEPS_A_LEG = 2
+LAST = STEPS_A_LEG * len(LEGS)
+
+
+def run_ranks(folder, ranks, **plan):
+    path = write_plan(folder, **plan, number_ranks=ranks)
+    return finish_ranks(start_ranks(path, ranks))
+
+
+def ends_of(processes):
+    """Why each rank of a run that fails ended, and what it said on standard error."""
+    outputs = [process.communicate(timeout=120) for process in processes]
+    assert all(process.returncode in (1, 2) for process in processes), outputs
+    return [(json.loads(stdout.splitlines()[-1])["reason"], stderr) for stdout, stderr in outputs]
+
+
+def figures(events):
+    return {row["step"]: (row["loss"], row["grad_norm"]) for row in of_kind(events, "step")}
+
+
+@pytest.mark.parametrize(("model", "method"), [("llama", "full"), ("granite", "full"), ("llama", "lora")])
+def test_a_language_model_goes_on_under_every_strategy(model, method, models, tmp_path):
+    plan = tiny.plan_of(
+        tmp_path,
+        models[model],
+        rows=tiny.make_rows(64, longest=30),
+        method=method,
+        lr_scheduler_type="constant",
+        shuffle=True,
+        save="none",
+        **({"lora": LORA} if method == "lora" else {}),
+    )
+    straight = train(tmp_path, **plan | {"max_steps": LAST, "gradient_accumulation_steps": 4})
+    want = {row["step"]: (row["loss"], row["grad_norm"]) for row in straight.steps}
+    seen = {}
+    for leg, (ranks, data_ranks, plugin, knobs) in enumerate(LEGS):
+        results = run_ranks(
+            tmp_path,
+            ranks,
+            **plan
+            | {
+                "max_steps": STEPS_A_LEG * (leg + 1),
+                "gradient_accumulation_steps": ROWS_A_STEP // 2 // data_ranks,
+                "plugin": plugin,
+                "knobs": knobs,
+                "save_every": 100,
+                "resume": True,
+                "output_dir": str(tmp_path / "out"),
+            },
+        )
+        assert results[0][-1]["kind"] == "done", (plugin, results[0][-1])
+        seen |= figures(results[0])
+    assert seen.keys() == want.keys()
+    for step, (loss, norm) in want.items():
+        assert seen[step][0] == pytest.approx(loss, rel=1e-5), step
+        assert seen[step][1] == pytest.approx(norm, rel=1e-3), step
+
+
+def test_a_vision_transformer_goes_on_under_other_strategies(vit_model, image_file, tmp_path):
+    shared = {"model_dir": str(vit_model), "train_file": str(image_file), "learning_rate": 1e-3, "batch_size": 4}
+    shared |= {"lr_scheduler_type": "constant"}
+    straight = vit.run(tmp_path, **shared, max_steps=6)[0]
+    seen = {}
+    legs = [(1, "torch_ddp", {}), (2, "FULL_SHARD", {}), (2, "hybrid_parallel", {"tp_size": 2})]
+    for leg, (ranks, plugin, knobs) in enumerate(legs):
+        batch_size = 4 if plugin == "hybrid_parallel" else 4 // ranks
+        events = vit.run(
+            tmp_path,
+            ranks,
+            **shared | {"batch_size": batch_size},
+            max_steps=2 * (leg + 1),
+            plugin=plugin,
+            knobs=knobs,
+            save_every=100,
+            resume=True,
+            output_dir=str(tmp_path / "out"),
+        )[0]
+        seen |= figures(events)
+    want = figures(straight)
+    assert [loss for loss, _ in seen.values()] == pytest.approx([loss for loss, _ in want.values()], rel=1e-5)
+
+
+def test_stock_torch_and_transformers_read_what_ranks_wrote(models, tmp_path):
+    plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="final", max_steps=2)
+    out = tmp_path / "out"
+    results = run_ranks(tmp_path, 4, **plan, plugin="FULL_SHARD", save_every=1, output_dir=str(out))
+    assert [event["step"] for event in of_kind(results[0], "checkpointed")] == [1, 2]
+    assert len(list((out / "step-2").glob("*.distcp"))) == 4
+    state = _load_state_dict_from_keys(checkpoint_id=str(out / "step-2"))
+    model = AutoModelForCausalLM.from_pretrained(models["llama"], dtype=torch.float32)
+    weights = {"model": model.state_dict()}
+    dcp.load(weights, checkpoint_id=str(out / "step-2"))
+    model.load_state_dict(weights["model"])
+    final = AutoModelForCausalLM.from_pretrained(out, dtype=torch.float32)
+    for name, parameter in final.named_parameters():
+        assert torch.equal(parameter, model.get_parameter(name)), name
+        assert state["optimizer"]["state"][name]["exp_avg_sq"].shape == parameter.shape
+        assert state["optimizer"]["state"][name]["step"] == 2
+
+
+def test_a_rank_that_is_far_slower_than_the_others_is_given_up_and_named(serve, models, tmp_path):
+    plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="none", max_steps=4)
+    server = serve("--root", "memory", "--bucket", "runs")
+    shared = {"plugin": "FULL_SHARD", "output_dir": "s3://runs/llama", "timeout_seconds": 8, "resume": True}
+    path = write_plan(tmp_path, **plan, **shared, number_ranks=2, save_every=2)
+    processes = start_ranks(
+        path,
+        2,
+        environment_of_rank={1: {"ASSAY_STORAGE_BANDWIDTH_BYTES_PER_S": "2000"}},
+        **bucket_environment(server),
+    )
+    ends = ends_of(processes)
+    reasons = [reason for reason, _ in ends]
+    assert all("rank 1 could not write its part of s3://runs/llama/step-2/ in" in reason for reason in reasons), reasons
+    assert "rank 1 still has to write its part of" in ends[0][1]
+    # Nothing of it is offered: the next run, with a rank that is as fast, begins anew.
+    path = write_plan(tmp_path, **plan, **shared, number_ranks=2, save_every=2)
+    results = finish_ranks(start_ranks(path, 2, **bucket_environment(server)))
+    assert of_kind(results[0], "resumed") == []
+    assert [event["step"] for event in of_kind(results[0], "checkpointed")] == [2, 4]
