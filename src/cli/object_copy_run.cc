@@ -81,7 +81,7 @@ storage::ObjectCopyOptions ObjectOptions(const CopyFlags& flags, storage::WriteO
 
 /// The name under which a single object arrives: a bucket or a folder takes it under its own.
 std::string TargetKey(const ObjectPlace& from, const ObjectPlace& to) {
-  return to.key.empty() || to.key.ends_with('/') ? to.key + LastPart(from.key) : to.key;
+  return to.key.empty() || to.key.ends_with('/') ? to.key + FileName(from) : to.key;
 }
 
 Status CopyOne(const CopyFlags& flags, const ObjectPlace& from, const ObjectPlace& to,

@@ -187,8 +187,9 @@ Status CheckIsObject(const ObjectPlace& place) {
   return Status::Ok();
 }
 
-std::string LastPart(const std::string& key) {
-  return key.substr(key.rfind('/') + 1);
+std::string FileName(const ObjectPlace& place) {
+  const storage::StoreKind* kind = storage::StoreKindOf(place.parsed.scheme);
+  return kind->file_name != nullptr ? kind->file_name(place.key) : place.key.substr(place.key.rfind('/') + 1);
 }
 
 std::string AsFolder(std::string key) {

@@ -68,8 +68,8 @@ class WriteFlags {
 
 /// An object's key is needed, not a bucket's or a folder's.
 Status CheckIsObject(const ObjectPlace& place);
-/// The part behind the last '/'.
-std::string LastPart(const std::string& key);
+/// What a copy of the object is called in a folder.
+std::string FileName(const ObjectPlace& place);
 /// With one '/' at its end, unless it is empty.
 std::string AsFolder(std::string key);
 

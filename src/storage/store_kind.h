@@ -59,6 +59,8 @@ struct StoreKind {
   bool is_remote = true;                         ///< reached over a network, so that all options of that count
   std::span<const OwnOption> options{};          ///< keys differ from those of all stores
   std::span<const ForeignVariable> variables{};  ///< of two for the same option, the first that is set wins
+  /// What a copy of an object is called in a folder; null: what is behind the last '/' of its key.
+  std::string (*file_name)(std::string_view key) = nullptr;
 };
 
 /// "bucket/key".

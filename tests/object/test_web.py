@@ -89,6 +89,8 @@ def test_verbs(cli, url, tmp_path):
     assert (tmp_path / "got").read_bytes() == CONTENT
     assert cli.run("cat", source).stdout == CONTENT
     assert cli.run("cat", source, "--offset", 40_000_000, "--length", 9).stdout == CONTENT[40_000_000:40_000_009]
+    cli.run("get", source + "?signature=x/y", str(tmp_path) + "/")
+    assert (tmp_path / "large file.bin").read_bytes() == CONTENT
     cli.run("cp", source, "s3://test/copy")
     assert cli.run("cat", "s3://test/copy").stdout == CONTENT
     assert b"read, no checksum" in cli.run("verify", source).stdout

@@ -61,6 +61,7 @@ constinit const StoreKind kWebKind = {.name = "web",
                                       .pattern = "https://host/name",
                                       .parse = ParseWebUri,
                                       .open = OpenWeb,
-                                      .options = kWebOptions};
+                                      .options = kWebOptions,
+                                      .file_name = WebFileName};
 
 }  // namespace assay::storage

@@ -81,6 +81,15 @@ std::string WebUri(std::string_view folder, std::string_view key) {
   return fmt::format("{}{}{}", folder, path, path.size() < key.size() ? "?..." : "");
 }
 
+std::string WebFileName(std::string_view key) {
+  const std::string_view path = WithoutQuery(key);
+  const std::string name(path.substr(path.rfind('/') + 1));
+  const std::string decoded = http::PercentDecode(name).value_or("");
+  const bool is_name = !decoded.empty() && decoded != "." && decoded != ".." &&
+                       decoded.find_first_of(std::string("/\0", 2)) == std::string::npos;
+  return is_name ? decoded : name;
+}
+
 std::optional<std::string> RedirectTarget(std::string_view url, std::string_view reference) {
   reference = reference.substr(0, reference.find('#'));
   const std::string_view path = WithoutQuery(url);

@@ -22,6 +22,9 @@ std::string WebFileUrl(std::string_view folder, std::string_view key);
 /// The same for people: without a query, which may hold a secret.
 std::string WebUri(std::string_view folder, std::string_view key);
 
+/// What people call the file: without query, and decoded where that gives a name.
+std::string WebFileName(std::string_view key);
+
 /// What "Location: `reference`" of the answer to `url` leads to; nothing where that is no http or https URL, or plain
 /// http behind https.
 std::optional<std::string> RedirectTarget(std::string_view url, std::string_view reference);

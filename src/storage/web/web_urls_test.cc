@@ -26,6 +26,9 @@ TEST(WebUrls, OfFiles) {
     EXPECT_THAT(CheckWebKey(wrong, "uri"), HasCode(ErrorCode::kInvalidArgument)) << wrong;
   }
   EXPECT_THAT(CheckWebKey("a?b=../c", "uri"), IsOk());
+  EXPECT_EQ(WebFileName("d/a%20b.bin?signature=x/y"), "a b.bin");
+  EXPECT_EQ(WebFileName("a%2Fb"), "a%2Fb");
+  EXPECT_EQ(WebFileName("%2e%2e"), "%2e%2e");
 }
 
 TEST(WebUrls, Redirects) {
