@@ -7,29 +7,48 @@
 #include "cli/tune_kinds.h"
 #include "data/model_catalogue.h"
 #include "data/prepare.h"
+#include "data/prompt_text.h"
 
 namespace assay::cli {
 namespace {
 
-/// What was asked for and would not be done is a mistake.
-Status CheckLoraOptions(const LanguageOptions& options, const CLI::Option& max_shard_mib) {
-  if (options.plan.method == "lora" && max_shard_mib.count() > 0) {
-    return Status::InvalidArgument("--max-shard-mib goes with --method full: an adapter is one file; leave it out");
-  }
-  const bool adapter = options.adapter->count() > 0;
-  if (options.plan.method != "lora" && adapter) {
-    return Status::InvalidArgument("--adapter goes with --method lora: add it, or leave --adapter out");
-  }
-  for (const CLI::Option* setting : options.lora_settings) {
-    if (setting->count() > 0 && options.plan.method != "lora") {
+Status CheckSettings(const LanguageOptions& options, const std::string& method,
+                     const std::vector<const CLI::Option*>& settings) {
+  for (const CLI::Option* setting : settings) {
+    if (setting->count() > 0 && options.plan.method != method) {
       return Status::InvalidArgument(
-          fmt::format("{0} goes with --method lora: add it, or leave {0} out", setting->get_name()));
+          fmt::format("{0} goes with --method {1}: add it, or leave {0} out", setting->get_name(), method));
     }
-    if (setting->count() > 0 && adapter) {
+    if (setting->count() > 0 && options.adapter->count() > 0) {
       return Status::InvalidArgument(
           fmt::format("{0} is what the adapter in {1} says itself: leave {0} out, or start without --adapter",
-                      setting->get_name(), options.plan.lora.adapter_dir));
+                      setting->get_name(), options.adapter_dir));
     }
+  }
+  return Status::Ok();
+}
+
+/// What was asked for and would not be done is a mistake.
+Status CheckAdapterOptions(const LanguageOptions& options, const CLI::Option& max_shard_mib) {
+  const bool full = options.plan.method == "full";
+  if (!full && max_shard_mib.count() > 0) {
+    return Status::InvalidArgument("--max-shard-mib goes with --method full: an adapter is one file; leave it out");
+  }
+  if (full && options.adapter->count() > 0) {
+    return Status::InvalidArgument("--adapter goes with --method lora or prompt: add one, or leave --adapter out");
+  }
+  ASSAY_RETURN_IF_ERROR(CheckSettings(options, "lora", options.lora_settings));
+  return CheckSettings(options, "prompt", options.prompt_settings);
+}
+
+Status CompleteAdapter(const TuneOptions& options, const data::ModelRef& model, job::TunePlan& plan) {
+  const LanguageOptions& own = options.language;
+  plan.lora.target_modules =
+      own.target_modules.empty() ? data::DefaultLoraTargets(options.model) : Split(own.target_modules, ',');
+  (plan.method == "prompt" ? plan.prompt.adapter_dir : plan.lora.adapter_dir) = own.adapter_dir;
+  if (plan.method == "prompt" && !plan.prompt.init_text.empty()) {
+    plan.prompt.init = "text";
+    ASSAY_ASSIGN_OR_RETURN(plan.prompt.init_ids, data::TokenizePromptText(model, plan.prompt.init_text));
   }
   return Status::Ok();
 }
@@ -62,7 +81,7 @@ Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, Liv
 void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
   job::LoraOptions& lora = options.plan.lora;
   app.add_option("--method", options.plan.method, "What is trained")
-      ->check(CLI::IsMember({"full", "lora"}))
+      ->check(CLI::IsMember({"full", "lora", "prompt"}))
       ->capture_default_str();
   options.lora_settings = {
       app.add_option("--lora-rank", lora.rank, "Rank of the update")
@@ -78,27 +97,34 @@ void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
                      "Modules that get an update, comma separated, as peft names them [q_proj,v_proj]")
           ->check([](const std::string& text) { return text.empty() ? "names no module" : ""; })
           ->type_name("A,B")};
+  job::PromptOptions& prompt = options.plan.prompt;
+  options.prompt_settings = {
+      app.add_option("--prompt-length", prompt.length, "Trained embeddings before each row")
+          ->check(WholeNumber(1, 65536))
+          ->capture_default_str(),
+      app.add_option("--prompt-text", prompt.init_text,
+                     "They start as the embeddings of this text, cut or repeated to their number [drawn from N(0, 1)]")
+          ->type_name("TEXT")};
   options.adapter =
-      app.add_option("--adapter", lora.adapter_dir, "Start from this peft adapter folder")->type_name("DIR");
+      app.add_option("--adapter", options.adapter_dir, "Start from this peft adapter folder")->type_name("DIR");
 }
 
 }  // namespace
 
 Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::TunePlan& plan) {
   const LanguageOptions& own = options.language;
-  ASSAY_RETURN_IF_ERROR(CheckLoraOptions(own, *options.max_shard_mib));
+  ASSAY_RETURN_IF_ERROR(CheckAdapterOptions(own, *options.max_shard_mib));
   ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan));
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
   plan.model_dir = model.dir;
-  plan.lora.target_modules =
-      own.target_modules.empty() ? data::DefaultLoraTargets(options.model) : Split(own.target_modules, ',');
+  ASSAY_RETURN_IF_ERROR(CompleteAdapter(options, model, plan));
   return CompleteRows(options, model, progress, plan);
 }
 
 Status CompleteSaved(const job::TunePlan& plan, const job::RunRecord& record) {
   const auto* saved = job::FindEvent<job::Saved>(record);
-  if (saved == nullptr || plan.method == "lora" || plan.tokenizer.empty()) {
+  if (saved == nullptr || plan.method != "full" || plan.tokenizer.empty()) {
     return Status::Ok();
   }
   // Beside the weights that were trained on its ids: another one's would mean nothing to them.

@@ -19,7 +19,9 @@ struct LanguageOptions {
   job::TunePlan plan;  ///< its own fields as asked for, those of all kinds as they are by default
   std::string response_template = std::string(data::kDefaultResponseTemplate);
   std::string target_modules;
-  std::vector<const CLI::Option*> lora_settings;  ///< that an adapter folder brings itself
+  std::string adapter_dir;
+  std::vector<const CLI::Option*> lora_settings;    ///< that an adapter folder brings itself
+  std::vector<const CLI::Option*> prompt_settings;  ///< likewise
   const CLI::Option* adapter = nullptr;
 };
 

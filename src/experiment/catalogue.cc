@@ -12,13 +12,14 @@ namespace assay::experiment {
 const Experiment& FinetuneFullBenchmark();
 const Experiment& FinetuneFullStability();
 const Experiment& FinetuneLoraBenchmark();
+const Experiment& FinetunePromptBenchmark();
 const Experiment& VitPluginBenchmark();
 
 namespace {
 
 using Declare = const Experiment& (*)();
-constexpr Declare kRows[] = {&FinetuneFullBenchmark, &FinetuneLoraBenchmark, &FinetuneFullStability,
-                             &VitPluginBenchmark};
+constexpr Declare kRows[] = {&FinetuneFullBenchmark, &FinetuneLoraBenchmark, &FinetunePromptBenchmark,
+                             &FinetuneFullStability, &VitPluginBenchmark};
 
 }  // namespace
 

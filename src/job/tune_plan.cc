@@ -21,6 +21,15 @@ void VisitLoraFields(Lora& lora, const Visitor& visit) {
   visit("adapter_dir", lora.adapter_dir);
 }
 
+template <typename Prompt, typename Visitor>
+void VisitPromptFields(Prompt& prompt, const Visitor& visit) {
+  visit("length", prompt.length);
+  visit("init", prompt.init);
+  visit("init_text", prompt.init_text);
+  visit("init_ids", prompt.init_ids);
+  visit("adapter_dir", prompt.adapter_dir);
+}
+
 template <typename Plan, typename Visitor>
 void VisitPlanFields(Plan& plan, const Visitor& visit) {
   VisitTrainingFields(plan, visit);
@@ -110,6 +119,9 @@ json ToJson(const TunePlan& plan) {
   json lora;
   VisitLoraFields(plan.lora, [&](const char* name, const auto& field) { lora[name] = field; });
   object["lora"] = std::move(lora);
+  json prompt;
+  VisitPromptFields(plan.prompt, [&](const char* name, const auto& field) { prompt[name] = field; });
+  object["prompt"] = std::move(prompt);
   object["knobs"] = KnobsToJson(plan.knobs);
   return object;
 }
@@ -119,12 +131,17 @@ Result<TunePlan> TunePlanFromJson(const json& object) {
   TunePlan plan;
   const FieldReader reader(object);
   VisitPlanFields(plan, reader);
-  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora", "knobs"}, kPlanSource));
+  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora", "prompt", "knobs"}, kPlanSource));
   ASSAY_RETURN_IF_ERROR(ReadKnobs(object, plan.knobs));
   if (const auto lora = object.find("lora"); lora != object.end()) {
     const FieldReader lora_reader(*lora);
     VisitLoraFields(plan.lora, lora_reader);
     ASSAY_RETURN_IF_ERROR(lora_reader.Finish({}, std::string(kPlanSource) + ": lora"));
+  }
+  if (const auto prompt = object.find("prompt"); prompt != object.end()) {
+    const FieldReader prompt_reader(*prompt);
+    VisitPromptFields(plan.prompt, prompt_reader);
+    ASSAY_RETURN_IF_ERROR(prompt_reader.Finish({}, std::string(kPlanSource) + ": prompt"));
   }
   return plan;
 }

@@ -23,6 +23,17 @@ struct LoraOptions {
   std::string adapter_dir;
 };
 
+/// Prompt tuning as peft defines it: trained embeddings before each row of a frozen model (Lester et al. 2021, "The
+/// Power of Scale for Parameter-Efficient Prompt Tuning").
+struct PromptOptions {
+  int64_t length = 8;           ///< embeddings, peft's num_virtual_tokens
+  std::string init = "random";  ///< text | random: what they start as
+  std::string init_text;        ///< of text
+  /// Its tokens, whose embeddings they start as: cut or repeated to `length`. The controller has the tokeniser.
+  std::vector<int64_t> init_ids;
+  std::string adapter_dir;  ///< a peft adapter folder to start from; the other options are not looked at
+};
+
 /// One fine-tune of a language model. Plain data; every field has the default of the reference trainer unless it says
 /// otherwise. A step of several data ranks is the step of one rank with as many times the accumulation: the same rows,
 /// dealt so that all ranks have like numbers of tokens.
@@ -31,8 +42,9 @@ struct TunePlan : TrainingPlan {
 
   std::string tokens_file;      ///< data::TokenFile with the tokenised rows
   std::string tokenizer;        ///< the folder of what made them, for results; empty: the rows brought their ids
-  std::string method = "full";  ///< full | lora
+  std::string method = "full";  ///< full | lora | prompt
   LoraOptions lora;
+  PromptOptions prompt;
 
   int64_t model_max_length = 512;  ///< rows are cut to this many tokens
   std::string dtype = "bfloat16";  ///< float32 | bfloat16 | float16, of parameters and activations

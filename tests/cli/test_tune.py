@@ -105,6 +105,15 @@ def test_lora_continues_from_its_own_adapter(assay, model, rows, tmp_path):
     assay.ok(*tune(model, rows, "--method", "lora", "--adapter", out))
 
 
+def test_a_prompt_starts_as_its_text_and_is_continued(assay, model, rows, tmp_path):
+    out = tmp_path / "prompt"
+    prompt = ["--method", "prompt", "--prompt-length", 3, "--prompt-text", "Say what follows:"]
+    assay.ok(*tune(model, rows, *prompt, "--save", "final", "--output-dir", out))
+    config = json.loads((out / "adapter_config.json").read_text())
+    assert (config["num_virtual_tokens"], config["prompt_tuning_init_text"]) == (3, "Say what follows:")
+    assay.ok(*tune(model, rows, "--method", "prompt", "--adapter", out))
+
+
 def test_same_seed_same_numbers(assay, model, rows):
     first, second = (json.loads(assay.ok(*tune(model, rows, "--output", "json"))) for _ in range(2))
     assert first["losses"] == second["losses"] and first["grad_norms"] == second["grad_norms"]
@@ -361,7 +370,13 @@ def test_bad_options(assay, model, rows, arguments):
         (["--stop-after-seconds", "nan"], "--stop-after-seconds: must be a number of -1 or more, not 'nan'"),
         (["--gradient-checkpointing", "99"], "gradient_checkpointing is 99, but the model has 2 layers"),
         (["--lora-rank", "8"], "--lora-rank goes with --method lora"),
-        (["--adapter", "somewhere"], "--adapter goes with --method lora"),
+        (["--adapter", "somewhere"], "--adapter goes with --method lora or prompt"),
+        (["--prompt-length", "4"], "--prompt-length goes with --method prompt"),
+        (["--method", "lora", "--prompt-text", "Hi"], "--prompt-text goes with --method prompt"),
+        (
+            ["--method", "prompt", "--adapter", "a", "--prompt-length", "8"],
+            "--prompt-length is what the adapter in a says",
+        ),
         (["--method", "lora", "--lora-alpha", "inf"], "--lora-alpha: must be a number of 0 or more, not 'inf'"),
         (["--method", "lora", "--lora-dropout", "nan"], "--lora-dropout: must be a number from 0 to 0.99, not 'nan'"),
         (["--method", "lora", "--target-modules", ""], "--target-modules: names no module"),

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/adapter/lora.h"
+#include "engine/adapter/trainable.h"
 #include "engine/model/load.h"
 #include "engine/model/random_normal.h"
 #include "engine/model/safetensors.h"

@@ -1,7 +1,7 @@
 """The same fine-tune by transformers.Trainer (and peft): what the worker is held against."""
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import LoraConfig, PeftModel, PromptTuningConfig, get_peft_model
 from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
 from worker import MASKED
 
@@ -51,6 +51,15 @@ def save_adapter(model_dir, folder, rank=3, alpha=12, targets=("q_proj", "v_proj
     config = LoraConfig(
         r=rank, lora_alpha=alpha, target_modules=list(targets), task_type="CAUSAL_LM", init_lora_weights=False
     )
+    get_peft_model(model, config).save_pretrained(folder)
+    return str(folder)
+
+
+def save_prompt(model_dir, folder, length):
+    """A peft folder of a prompt drawn at random, for both sides to start from."""
+    torch.manual_seed(12)
+    model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
+    config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=length, prompt_tuning_init="RANDOM")
     get_peft_model(model, config).save_pretrained(folder)
     return str(folder)
 

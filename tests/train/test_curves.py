@@ -34,12 +34,13 @@ CASES = {
 }
 
 
-def both(models, folder, family, settings, rows, adapter=None, dtype="float32", **worker_only):
-    """The worker's run, the reference's steps, and the reference's trained model."""
+def both(models, folder, family, settings, rows, adapter=None, method=None, dtype="float32", **worker_only):
+    """The worker's run, the reference's steps, and the reference's trained model. An adapter is LoRA without `method`."""
     settings = {**BASE, **settings}
     tokens = tiny.save_rows(rows, folder / "rows.tok")
     lora = {"method": "lora", "lora": {"adapter_dir": adapter}} if adapter else {}
-    run = train(folder, model_dir=models[family], tokens_file=tokens, dtype=dtype, **settings, **lora, **worker_only)
+    own = {**settings, **(method or lora), **worker_only}
+    run = train(folder, model_dir=models[family], tokens_file=tokens, dtype=dtype, **own)
     arguments = {NAMES[name]: value for name, value in settings.items() if name in NAMES}
     if arguments["max_steps"] < 0:
         arguments.pop("max_steps")

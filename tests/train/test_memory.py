@@ -66,6 +66,7 @@ def assert_foretold(results):
         ("granite", {"dtype": "float32", "gradient_checkpointing": "on"}),
         ("qwen2", {"gradient_checkpointing": "2", **LORA}),
         ("qwen3", {}),
+        ("llama", {"method": "prompt", "prompt": {"length": 20}}),
     ],
 )
 def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
@@ -86,6 +87,7 @@ def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
         ("gemini", 2, {"knobs": {"placement": "auto"}, "memory_budget_bytes": 56 << 20}),
         ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, "save": "final"}),
         ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, **LORA}),
+        ("FULL_SHARD", 2, {"knobs": {"prefetch": 1}, "method": "prompt", "save": "final"}),
         ("SHARD_GRAD_OP", 2, {"knobs": {"prefetch": 1}, "gradient_checkpointing": "on"}),
         ("hybrid_parallel", 2, {"knobs": {"tp_size": 2, "pp_size": 1}}),
         ("hybrid_parallel", 2, {"knobs": {"pp_size": 2}, "save": "final"}),

@@ -10,31 +10,21 @@
 #include <optional>
 #include <set>
 
-#include "base/files.h"
 #include "engine/adapter/adapter_config.h"
+#include "engine/adapter/adapter_folder.h"
 #include "engine/adapter/target_modules.h"
+#include "engine/adapter/trainable.h"
 #include "engine/model/random_normal.h"
-#include "engine/model/remove_file.h"
-#include "engine/model/safetensors.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
 namespace {
-
-constexpr char kConfigFile[] = "adapter_config.json";
-constexpr char kWeightsFile[] = "adapter_model.safetensors";
 
 std::string a_name(const Linear& linear) {
   return "base_model.model." + linear.path + ".lora_A.weight";
 }
 std::string b_name(const Linear& linear) {
   return "base_model.model." + linear.path + ".lora_B.weight";
-}
-
-void freeze_base(const CausalLM& model) {
-  for (auto& [name, parameter] : model.parameters()) {
-    parameter.requires_grad_(false);
-  }
 }
 
 /// A linear layer with the sizes that it has in the whole model.
@@ -129,57 +119,22 @@ void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed, cons
   }
 }
 
-std::vector<NamedTensor> adapters_of(CausalLM& model) {
-  std::vector<NamedTensor> adapters;
-  for (const Linear* linear : model.linears()) {
-    if (linear->lora) {
-      adapters.emplace_back(a_name(*linear), linear->lora->a_rI);
-      adapters.emplace_back(b_name(*linear), linear->lora->b_Or);
-    }
-  }
-  return adapters;
-}
-
-/// The adapter's tensor `name`; `taken` remembers it.
-at::Tensor take(const SafetensorsFile& file, const std::string& name, const std::vector<int64_t>& shape,
-                std::set<std::string>& taken) {
-  const TensorEntry* entry = file.find(name);
-  if (entry == nullptr) {
-    throw_invalid_argument(fmt::format("{}: tensor '{}' is missing, {} targets it", file.path(), name, kConfigFile));
-  }
-  if (entry->shape != shape) {
-    throw_invalid_argument(fmt::format("{}: tensor '{}' is [{}], but the base model and the rank in {} ask for [{}]",
-                                       file.path(), name, fmt::join(entry->shape, ", "), kConfigFile,
-                                       fmt::join(shape, ", ")));
-  }
-  if (!at::isFloatingType(entry->dtype)) {
-    throw_invalid_argument(fmt::format("{}: tensor '{}' is {}, not of floating point", file.path(), name,
-                                       safetensors_dtype_name(entry->dtype)));
-  }
-  taken.insert(name);
-  return file.tensor(*entry).clone();
-}
-
 LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir, const TensorPlace& place) {
-  if (!IsDirectory(adapter_dir)) {
-    throw StatusError(Status::NotFound(
-        fmt::format("adapter folder {} does not exist: name a folder that holds {}", adapter_dir, kConfigFile)));
-  }
-  const std::string config_path = adapter_dir + "/" + kConfigFile;
-  const LoraConfig config = parse_adapter_config(value_or_throw(ReadFile(config_path)), config_path);
-  const SafetensorsFile file = SafetensorsFile::open(adapter_dir + "/" + kWeightsFile);
+  const AdapterConfigText text = read_adapter_config(adapter_dir);
+  const LoraConfig config = parse_adapter_config(text.text, text.path);
+  const SafetensorsFile file = open_adapter_weights(adapter_dir);
   std::set<std::string> taken;
   // peft passes over listed targets that the model lacks, as long as one is there.
   const Matching matching = model.is_whole() ? Matching::kAnyTarget : Matching::kPartOfModel;
   for (const Target& target : targets_of(model, config, place, matching)) {
-    const at::Tensor a_rI = take(file, a_name(target.linear), {config.rank, target.in}, taken);
-    const at::Tensor b_Or = take(file, b_name(target.linear), {target.out, config.rank}, taken);
+    const at::Tensor a_rI = take_tensor(file, a_name(target.linear), {config.rank, target.in}, taken);
+    const at::Tensor b_Or = take_tensor(file, b_name(target.linear), {target.out, config.rank}, taken);
     put_on(target, config, model.split_rules(), place, a_rI, b_Or);
   }
   for (const auto& [name, entry] : file.entries()) {
     if (model.is_whole() && !taken.contains(name)) {
       throw_invalid_argument(fmt::format("{}: tensor '{}' belongs to no module that {} targets in this model",
-                                         file.path(), name, kConfigFile));
+                                         file.path(), name, kAdapterConfigFile));
     }
   }
   return config;
@@ -204,34 +159,24 @@ LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t
   return config;
 }
 
+std::vector<NamedTensor> lora_parameters(CausalLM& model) {
+  std::vector<NamedTensor> adapters;
+  for (const Linear* linear : model.linears()) {
+    if (linear->lora) {
+      adapters.emplace_back(a_name(*linear), linear->lora->a_rI);
+      adapters.emplace_back(b_name(*linear), linear->lora->b_Or);
+    }
+  }
+  return adapters;
+}
+
 void save_lora(CausalLM& model, const LoraConfig& config, const std::string& output_dir) {
-  save_lora(model, config, adapters_of(model), output_dir);
+  save_lora(model, config, lora_parameters(model), output_dir);
 }
 
 void save_lora(const CausalLM& model, const LoraConfig& config, const std::vector<NamedTensor>& adapters,
                const std::string& output_dir) {
-  throw_if_error(MakeDirectories(output_dir));
-  const std::string config_path = output_dir + "/" + kConfigFile;
-  const std::string config_text = adapter_config_text(config, model.config().source_dir);
-  AtomicFile weights = stage_safetensors(output_dir + "/" + kWeightsFile, adapters);
-  // Beside the new weights the config of another adapter would be read with another scale.
-  if (const Result<std::string> earlier = ReadFile(config_path); !earlier.ok() || *earlier != config_text) {
-    remove_file(config_path);
-  }
-  throw_if_error(weights.Commit());
-  throw_if_error(WriteFileAtomically(config_path, config_text));
-}
-
-std::vector<NamedTensor> trainable_parameters(CausalLM& model) {
-  std::vector<NamedTensor> trainable;
-  for (const auto& [name, parameter] : model.parameters()) {
-    if (parameter.requires_grad()) {
-      trainable.emplace_back(name, parameter);
-    }
-  }
-  const std::vector<NamedTensor> adapters = adapters_of(model);
-  trainable.insert(trainable.end(), adapters.begin(), adapters.end());
-  return trainable;
+  save_adapter_folder(output_dir, adapter_config_text(config, model.config().source_dir), adapters);
 }
 
 }  // namespace assay::engine

@@ -34,15 +34,13 @@ struct LoraConfig {
 /// Throws StatusError: a target that matches nothing (with the available ones), or an unusable adapter folder.
 LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed, const TensorPlace& place = {});
 
-/// Writes adapter_model.safetensors and adapter_config.json, which peft's from_pretrained reads, in the place of an
-/// earlier adapter. What ends halfway leaves none that can be read. Throws StatusError.
+/// The adapters that are on, under peft's names ("base_model.model.<module path>.lora_A.weight").
+std::vector<NamedTensor> lora_parameters(CausalLM& model);
+
+/// Writes a folder which peft's from_pretrained reads, as save_adapter_folder().
 void save_lora(CausalLM& model, const LoraConfig& config, const std::string& output_dir);
-/// The same with the `adapters` given, under peft's names: of a model whose own are spread over ranks.
+/// The same with the `adapters` given: of a model whose own are spread over ranks.
 void save_lora(const CausalLM& model, const LoraConfig& config, const std::vector<NamedTensor>& adapters,
                const std::string& output_dir);
-
-/// Every parameter that requires grad: base parameters under their own names, then adapters under peft's
-/// ("base_model.model.<module path>.lora_A.weight"). The handles are the model's own.
-std::vector<NamedTensor> trainable_parameters(CausalLM& model);
 
 }  // namespace assay::engine

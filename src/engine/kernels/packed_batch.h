@@ -25,11 +25,16 @@ struct PackedBatch {
   at::Tensor supervised_positions_S;  ///< int64
   at::Tensor supervised_targets_S;    ///< int64
 
+  /// Every row begins with so many places of a trained prompt, which are no tokens: their ids are 0 and bear no loss.
+  int64_t prompt_length = 0;
+  at::Tensor prompt_places;  ///< int64, [R * prompt_length]: where in the batch they are, row by row
+
   /// int64: by which each token's dropout is drawn. Undefined: nothing drops.
   at::Tensor draw_keys_T;
 
   int64_t tokens() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
   int64_t rows() const { return static_cast<int64_t>(row_offsets.size()) - 1; }
+  int64_t real_tokens() const { return tokens() - rows() * prompt_length; }
   int64_t supervised() const { return supervised_positions_S.defined() ? supervised_positions_S.size(0) : 0; }
   /// Padding that a right-padding collator would have added to make the rows equally long.
   int64_t padding() const { return rows() * longest_row - tokens(); }

@@ -41,6 +41,9 @@ struct Linear {
   at::Tensor forward(const Recomputable& x_TI, Output output = Output::kComputed, const DropoutPlace& place = {}) const;
 };
 
+/// The name of CausalLM::prompt_PH() in peft's files.
+inline constexpr char kPromptName[] = "prompt_embeddings";
+
 /// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").
 using NamedTensor = std::pair<std::string, at::Tensor>;
 
@@ -75,6 +78,10 @@ class CausalLM : public Splittable {
   /// Base parameters in the order and under the names of the Hugging Face checkpoint; a tied head is not listed, unless
   /// this part of the model has no other use for the embeddings.
   virtual std::vector<NamedTensor> parameters() const = 0;
+  /// Trained embeddings that stand before each row of a batch with a prompt (PackedBatch::prompt_places), put on from
+  /// outside where the model begins: float32 [prompt_length, H] (Lester et al. 2021, "The Power of Scale for
+  /// Parameter-Efficient Prompt Tuning"). Undefined: none.
+  virtual at::Tensor& prompt_PH() = 0;
   /// Every linear layer that an adapter may be put on (not the embedding); pointers stay valid as long as the model.
   virtual std::vector<Linear*> linears() = 0;
   /// Every linear layer, with the head.

@@ -105,7 +105,15 @@ at::Tensor Decoder::embed(const PackedBatch& batch) const {
     const at::Tensor is_padding_T1 = ids_T.eq(config_.pad_token_id).unsqueeze(-1);
     x_TH = at::where(is_padding_T1, x_TH.detach(), x_TH);
   }
-  return hooks_.leave(0, x_TH);
+  return hooks_.leave(0, prompt_PH_.defined() ? put_prompt(x_TH, batch) : x_TH);
+}
+
+at::Tensor Decoder::put_prompt(const at::Tensor& x_TH, const PackedBatch& batch) const {
+  TORCH_CHECK(batch.prompt_length == prompt_PH_.size(0), "a prompt of ", prompt_PH_.size(0), " in rows with room for ",
+              batch.prompt_length);
+  // Its gradient is added up over the rows before it is rounded to the model's dtype.
+  const at::Tensor rows_PH = prompt_PH_.repeat({batch.rows(), 1}).to(x_TH.scalar_type()) * config_.embedding_multiplier;
+  return x_TH.index_copy(0, batch.prompt_places, rows_PH);
 }
 
 NormedSum Decoder::add_norm(const LayerState& state, const RmsNorm& norm) const {
@@ -213,7 +221,7 @@ void Decoder::set_checkpointed_layers(int64_t count) {
 }
 
 ActivationCost Decoder::activation_cost(int64_t tokens, int64_t longest) const {
-  const bool input_trains = !begins_model() || embedding_.weight_OI.requires_grad();
+  const bool input_trains = !begins_model() || embedding_.weight_OI.requires_grad() || prompt_PH_.defined();
   const at::Tensor head_VH = ends_model() ? head().weight_OI : at::Tensor();
   return decoder_activation_cost(config_, input_trains, layers_, head_VH, tokens, longest);
 }
@@ -230,6 +238,9 @@ std::vector<NamedTensor> Decoder::parameters() const {
 
 std::vector<ParameterUnit> Decoder::units() {
   std::vector<ParameterUnit> units = units_;
+  if (prompt_PH_.defined()) {
+    units.front().parameters.push_back({kPromptName, &prompt_PH_});
+  }
   for (size_t i = 0; i < layers_.size(); ++i) {
     for (Linear* linear : layers_[i].linears()) {
       if (linear->lora) {

@@ -35,6 +35,7 @@ class Decoder : public CausalLM {
   int64_t first_layer() const override { return first_layer_; }
   at::ScalarType residual_dtype() const override { return layers_.front().q_proj.weight_OI.scalar_type(); }
   std::vector<NamedTensor> parameters() const override;
+  at::Tensor& prompt_PH() override { return prompt_PH_; }
   std::vector<Linear*> linears() override;
   std::vector<Linear*> linears_and_head() override;
   const ModelConfig& config() const override { return config_; }
@@ -67,6 +68,8 @@ class Decoder : public CausalLM {
   void take_embedding(const ParameterSource& parameters);
   void take(const ParameterSource& parameters, const ParameterSpec& spec, const std::function<at::Tensor&()>& place_of);
   at::Tensor embed(const PackedBatch& batch) const;
+  /// x with the prompt at its places.
+  at::Tensor put_prompt(const at::Tensor& x_TH, const PackedBatch& batch) const;
   /// The state's sum, and its norm.
   NormedSum add_norm(const LayerState& state, const RmsNorm& norm) const;
   /// What the heads give, before the product that follows.
@@ -83,7 +86,8 @@ class Decoder : public CausalLM {
 
   ModelConfig config_;
   int64_t first_layer_;
-  Linear embedding_;                  ///< a linear layer where the head is tied to it
+  Linear embedding_;  ///< a linear layer where the head is tied to it
+  at::Tensor prompt_PH_;
   std::vector<DecoderLayer> layers_;  ///< at least one; never resized
   RmsNorm final_norm_{"model.norm", {}};
   Linear untied_head_{.path = "lm_head"};

@@ -9,6 +9,7 @@
 
 #include "architecture/model_config.h"
 #include "engine/adapter/lora.h"
+#include "engine/adapter/trainable.h"
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"

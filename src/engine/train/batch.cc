@@ -22,20 +22,24 @@ struct PackedRows {
   std::vector<int64_t> offsets = {0};
   std::vector<int64_t> supervised_positions;
   std::vector<int64_t> supervised_targets;
+  std::vector<int64_t> prompt_places;
   int64_t longest_row = 0;
 
-  void append(const data::TokenRowView& row);
+  void append(const data::TokenRowView& row, int64_t prompt_length);
 };
 
-void PackedRows::append(const data::TokenRowView& row) {
+void PackedRows::append(const data::TokenRowView& row, int64_t prompt_length) {
   const int64_t base = offsets.back();
-  const auto length = static_cast<int64_t>(row.ids.size());
+  const auto length = prompt_length + static_cast<int64_t>(row.ids.size());
   for (int64_t i = 0; i < length; ++i) {
-    ids.push_back(row.ids[i]);
+    const bool is_prompt = i < prompt_length;
+    ids.push_back(is_prompt ? 0 : row.ids[i - prompt_length]);
     positions.push_back(i);
-    if (i + 1 < length && row.labels[i + 1] != data::kMaskedLabel) {
-      supervised_positions.push_back(base + i);
-      supervised_targets.push_back(row.labels[i + 1]);
+    if (is_prompt) {
+      prompt_places.push_back(base + i);
+    } else if (i > 0 && row.labels[i - prompt_length] != data::kMaskedLabel) {
+      supervised_positions.push_back(base + i - 1);
+      supervised_targets.push_back(row.labels[i - prompt_length]);
     }
   }
   offsets.push_back(base + length);
@@ -92,13 +96,13 @@ std::vector<int64_t> token_keys(std::span<const int64_t> offsets, std::span<cons
 
 }  // namespace
 
-PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_size, c10::Device device,
-                      std::span<const uint64_t> row_keys) {
+PackedBatch pack_rows(std::span<const data::TokenRowView> rows, const PackOptions& options) {
   PackedRows packed;
   for (const data::TokenRowView& row : rows) {
-    check_row(row, vocab_size);
-    packed.append(row);
+    check_row(row, options.vocab_size);
+    packed.append(row, options.prompt_length);
   }
+  const c10::Device device = options.device;
   return {
       .ids_T = tensor_of(packed.ids, device),
       .positions_T = tensor_of(packed.positions, device),
@@ -107,18 +111,21 @@ PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_si
       .longest_row = packed.longest_row,
       .supervised_positions_S = tensor_of(packed.supervised_positions, device),
       .supervised_targets_S = tensor_of(packed.supervised_targets, device),
-      .draw_keys_T = row_keys.empty() ? at::Tensor() : tensor_of(token_keys(packed.offsets, row_keys), device),
+      .prompt_length = options.prompt_length,
+      .prompt_places = tensor_of(packed.prompt_places, device),
+      .draw_keys_T =
+          options.row_keys.empty() ? at::Tensor() : tensor_of(token_keys(packed.offsets, options.row_keys), device),
   };
 }
 
 PackedBatch pack_rows(const data::TokenFile& file, std::span<const int64_t> indices, int64_t max_length,
-                      int64_t vocab_size, c10::Device device, std::span<const uint64_t> row_keys) {
+                      const PackOptions& options) {
   std::vector<data::TokenRowView> rows;
   rows.reserve(indices.size());
   for (const int64_t index : indices) {
     rows.push_back(file.row(index, max_length));
   }
-  return pack_rows(rows, vocab_size, device, row_keys);
+  return pack_rows(rows, options);
 }
 
 }  // namespace assay::engine

@@ -11,15 +11,21 @@
 
 namespace assay::engine {
 
-/// Packs `rows` end to end on `device`, with the supervised positions: token i of a row bears loss when label i + 1 of
-/// the same row is not masked, and label i + 1 is its target. `row_keys`: one for each row, by which its dropout is
-/// drawn; empty: there is none. Throws StatusError when a row is empty, or when an id or
-/// a label lies outside [0, vocab_size).
-PackedBatch pack_rows(std::span<const data::TokenRowView> rows, int64_t vocab_size, c10::Device device,
-                      std::span<const uint64_t> row_keys = {});
+/// How rows are packed.
+struct PackOptions {
+  int64_t vocab_size = 0;
+  c10::Device device = c10::kCPU;
+  std::span<const uint64_t> row_keys = {};  ///< one for each row, by which its dropout is drawn; empty: there is none
+  int64_t prompt_length = 0;                ///< places of a prompt before each row
+};
+
+/// Packs `rows` end to end, with the supervised positions: token i of a row bears loss when label i + 1 of the same row
+/// is not masked, and label i + 1 is its target; the last place of a prompt bears the loss of the row's first label.
+/// Throws StatusError when a row is empty, or when an id or a label lies outside [0, vocab_size).
+PackedBatch pack_rows(std::span<const data::TokenRowView> rows, const PackOptions& options);
 
 /// The rows of `file` at `indices`, cut to `max_length` tokens and packed.
 PackedBatch pack_rows(const data::TokenFile& file, std::span<const int64_t> indices, int64_t max_length,
-                      int64_t vocab_size, c10::Device device, std::span<const uint64_t> row_keys = {});
+                      const PackOptions& options);
 
 }  // namespace assay::engine

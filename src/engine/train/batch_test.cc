@@ -23,12 +23,12 @@ std::vector<T> values(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<T>(), tensor.const_data_ptr<T>() + tensor.numel()};
 }
 
-PackedBatch pack(const std::vector<data::TokenRow>& rows) {
+PackedBatch pack(const std::vector<data::TokenRow>& rows, int64_t prompt_length = 0) {
   std::vector<data::TokenRowView> views;
   for (const data::TokenRow& row : rows) {
     views.push_back({row.ids, row.labels, row.line});
   }
-  return pack_rows(views, kVocab, c10::kCPU);
+  return pack_rows(views, {.vocab_size = kVocab, .prompt_length = prompt_length});
 }
 
 TEST(PackRows, ShiftsTargetsWithinEachRow) {
@@ -47,6 +47,17 @@ TEST(PackRows, CountsRealSupervisedAndAvoidedPaddingTokens) {
   EXPECT_EQ(batch.rows(), 3);
   EXPECT_EQ(batch.supervised(), 4) << "the first token of a row is never predicted";
   EXPECT_EQ(batch.padding(), 3 * 5 - 8);
+}
+
+TEST(PackRows, APromptComesBeforeEachRowAndForetellsItsFirstToken) {
+  const PackedBatch batch = pack({{{5, 6}, {5, 6}}, {{8, 9}, {kMasked, 9}}}, /*prompt_length=*/2);
+  EXPECT_THAT(values<int64_t>(batch.ids_T), ElementsAre(0, 0, 5, 6, 0, 0, 8, 9));
+  EXPECT_THAT(values<int64_t>(batch.positions_T), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+  EXPECT_THAT(values<int64_t>(batch.prompt_places), ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(values<int64_t>(batch.supervised_positions_S), ElementsAre(1, 2, 6));
+  EXPECT_THAT(values<int64_t>(batch.supervised_targets_S), ElementsAre(5, 6, 9));
+  EXPECT_EQ(batch.tokens(), 8);
+  EXPECT_EQ(batch.real_tokens(), 4);
 }
 
 TEST(PackRows, ARowWithoutSupervisionIsAllowed) {
@@ -71,7 +82,7 @@ TEST(PackRows, CutsRowsOfAFile) {
   const auto file = data::TokenFile::Open(path);
   ASSERT_TRUE(file.ok()) << file.status().message();
   const std::vector<int64_t> indices = {1, 0};
-  const PackedBatch batch = pack_rows(*file, indices, 3, kVocab, c10::kCPU);
+  const PackedBatch batch = pack_rows(*file, indices, 3, {.vocab_size = kVocab});
   EXPECT_THAT(values<int64_t>(batch.ids_T), ElementsAre(5, 6, 1, 2, 3));
   EXPECT_THAT(values<int64_t>(batch.supervised_targets_S), ElementsAre(6, 2, 3));
 }

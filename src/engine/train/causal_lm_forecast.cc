@@ -12,7 +12,8 @@
 #include <utility>
 
 #include "architecture/model_config.h"
-#include "engine/adapter/lora.h"
+#include "engine/adapter/adapter.h"
+#include "engine/adapter/trainable.h"
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/collectives.h"
 #include "engine/kernels/shape_memory.h"
@@ -42,12 +43,14 @@ PackedBatch beside_shapes(const PackedBatch& batch) {
   moved.positions_T = at::empty_like(batch.positions_T, at::kMeta);
   moved.draw_keys_T = at::empty_like(batch.positions_T, at::kMeta);
   moved.supervised_positions_S = at::empty_like(batch.supervised_positions_S, at::kMeta);
+  moved.prompt_places = at::empty_like(batch.prompt_places, at::kMeta);
   return moved;
 }
 
 int64_t index_bytes(const PackedBatch& batch) {
   return static_cast<int64_t>(batch.ids_T.nbytes() + batch.positions_T.nbytes() + batch.draw_keys_T.nbytes() +
-                              batch.supervised_positions_S.nbytes() + batch.supervised_targets_S.nbytes());
+                              batch.supervised_positions_S.nbytes() + batch.supervised_targets_S.nbytes() +
+                              batch.prompt_places.nbytes());
 }
 
 /// What ranks that have the same stage take at their peaks.
@@ -141,9 +144,7 @@ class Rehearsal {
     model_ = std::make_unique<Decoder>(config, source, place.part_of(config.num_layers));
     mapped_ = shapes.finish();
     loading_bytes_ = mapped_.machine_bytes(plan_.number_nodes);
-    if (plan_.method == "lora") {
-      apply_lora(*model_, plan_.lora, plan_.seed, place.tensor);
-    }
+    apply_adapter(*model_, plan_, place.tensor);
   }
 
   void make_optimizer_alone() {

@@ -8,6 +8,7 @@
 
 #include "architecture/model_config.h"
 #include "base/text.h"
+#include "engine/adapter/trainable.h"
 #include "engine/kernels/memory.h"
 #include "engine/model/decoder.h"
 #include "engine/model/load.h"
@@ -61,6 +62,7 @@ TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups*
   return {.batch_size = plan.batch_size / pieces,
           .accumulation_steps = plan.gradient_accumulation_steps * pieces,
           .max_length = plan.model_max_length,
+          .prompt_length = plan.method == "prompt" ? prompt_length(plan.prompt) : 0,
           .shuffle = plan.shuffle,
           .seed = plan.seed,
           .rank = groups == nullptr ? 0 : groups->data_rank(),
@@ -89,11 +91,9 @@ void count_parameters(const job::TunePlan& plan, CausalLmSession& session) {
   Decoder whole(session.model->config(), [&](const ParameterSpec& spec) {
     return at::empty(spec.shape, at::TensorOptions(parse_dtype(plan.dtype)).device(at::kMeta)).requires_grad_();
   });
-  if (session.lora) {
-    apply_lora(whole, plan.lora, plan.seed, {});
-  }
+  apply_adapter(whole, plan);
   session.trainable_parameters = elements(trainable_parameters(whole));
-  session.parameters = elements(whole.parameters()) + (session.lora ? session.trainable_parameters : 0);
+  session.parameters = elements(whole.parameters()) + (has_adapter(session.adapter) ? session.trainable_parameters : 0);
 }
 
 std::unique_ptr<Pipeline> make_pipeline(const CausalLM& model, const StrategyGroups* groups) {
@@ -172,9 +172,7 @@ void read_model(const job::TunePlan& plan, const RankEnvironment& environment, c
     const ModelPart part = place.part_of(value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers);
     session.model =
         load_model(plan.model_dir, dtype, device, plan.seed, session.random_weights, place.tensor, part, made);
-    if (plan.method == "lora") {
-      session.lora = apply_lora(*session.model, plan.lora, plan.seed, place.tensor);
-    }
+    session.adapter = apply_adapter(*session.model, plan, place.tensor);
   });
 }
 

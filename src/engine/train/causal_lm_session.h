@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/adapter/lora.h"
+#include "engine/adapter/adapter.h"
 #include "engine/comm/rank_environment.h"
 #include "engine/model/causal_lm.h"
 #include "engine/optim/loss_scaler.h"
@@ -30,7 +30,7 @@ struct CausalLmSession {
   std::unique_ptr<CausalLM> model;
   std::unique_ptr<TensorParallel> tensor;  ///< null: whole layers
   bool random_weights = false;
-  std::optional<LoraConfig> lora;     ///< set when the method is lora
+  AdapterConfig adapter;              ///< that the plan's method puts on
   int64_t parameters = 0;             ///< of the whole model, adapters included
   int64_t trainable_parameters = 0;   ///< of these
   std::vector<at::Tensor> trainable;  ///< with optimizer

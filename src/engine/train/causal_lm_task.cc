@@ -9,7 +9,7 @@ void count(const TokenWindow& window, bool forward_only, job::Step& event) {
   for (int64_t i = 0; i < window.with_rows; ++i) {
     const PackedBatch& batch = window.batches[static_cast<size_t>(i)];
     event.samples += batch.rows();
-    event.real_tokens += batch.tokens();
+    event.real_tokens += batch.real_tokens();
     event.padded_tokens += batch.padding();
     event.supervised_tokens += batch.supervised();
     event.forward_only += forward_only && batch.supervised() == 0 ? 1 : 0;

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "engine/adapter/trainable.h"
 #include "engine/model/load.h"
 #include "engine/model/status_error.h"
 #include "engine/shard/full_weights.h"
@@ -103,8 +104,8 @@ class CausalLmTraining : public Training {
     if (session_.world != nullptr && session_.world->rank() > 0) {
       return;
     }
-    if (session_.lora) {
-      save_lora(*session_.model, *session_.lora, weights, plan_.output_dir);
+    if (has_adapter(session_.adapter)) {
+      save_adapter(*session_.model, session_.adapter, weights, plan_.output_dir);
       return;
     }
     save_model(*session_.model, std::move(weights), plan_.output_dir, plan_.max_shard_mib << 20);
@@ -114,7 +115,7 @@ class CausalLmTraining : public Training {
   /// All that was trained, on the first rank, as it is saved: adapters as the optimiser has them.
   std::vector<NamedTensor> weights_of_ranks() {
     const bool first_data_rank = session_.groups->data_rank() == 0;
-    const auto dtype = session_.lora ? std::nullopt : std::optional(parse_dtype(plan_.dtype));
+    const auto dtype = has_adapter(session_.adapter) ? std::nullopt : std::optional(parse_dtype(plan_.dtype));
     std::vector<NamedTensor> own = full_weights(*session_.engine, first_data_rank, WeightKinds::kTrainable, dtype);
     return first_data_rank
                ? gather_parts(std::move(own), session_.model->split_rules(), session_.groups->groups().model)

@@ -1,7 +1,9 @@
 #include "engine/train/plan_check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -29,10 +31,11 @@ Status check_bounds(std::initializer_list<LowerBound> bounds) {
   return Status::Ok();
 }
 
-Status check_choice(std::string_view field, std::string_view value, std::string_view first, std::string_view second) {
-  return value == first || value == second
+Status check_choice(std::string_view field, std::string_view value, std::initializer_list<std::string_view> choices) {
+  return std::ranges::find(choices, value) != choices.end()
              ? Status::Ok()
-             : Status::InvalidArgument(fmt::format("{} is '{}': it must be '{}' or '{}'", field, value, first, second));
+             : Status::InvalidArgument(
+                   fmt::format("{} is '{}': it must be '{}'", field, value, fmt::join(choices, "' or '")));
 }
 
 Status check_paths(const job::TunePlan& plan) {
@@ -51,7 +54,7 @@ Status check_output(const job::TrainingPlan& plan) {
   ASSAY_RETURN_IF_ERROR(check_bounds({{"save_every", static_cast<double>(plan.save_every), 0},
                                       {"keep", static_cast<double>(plan.keep), 0},
                                       {"keep_best", static_cast<double>(plan.keep_best), 0}}));
-  ASSAY_RETURN_IF_ERROR(check_choice("checkpoint_writer", plan.checkpoint_writer, "sync", "async"));
+  ASSAY_RETURN_IF_ERROR(check_choice("checkpoint_writer", plan.checkpoint_writer, {"sync", "async"}));
   if (plan.save == "none" && !has_checkpoints) {
     return Status::Ok();
   }
@@ -64,8 +67,8 @@ Status check_output(const job::TrainingPlan& plan) {
 }  // namespace
 
 Status check_plan(const job::TunePlan& plan) {
-  ASSAY_RETURN_IF_ERROR(check_choice("method", plan.method, "full", "lora"));
-  ASSAY_RETURN_IF_ERROR(check_choice("save", plan.save, "none", "final"));
+  ASSAY_RETURN_IF_ERROR(check_choice("method", plan.method, {"full", "lora", "prompt"}));
+  ASSAY_RETURN_IF_ERROR(check_choice("save", plan.save, {"none", "final"}));
   ASSAY_RETURN_IF_ERROR(check_optimizer_name(plan.optimizer));
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   constexpr int64_t kAnySteps = 1;

@@ -16,6 +16,17 @@ Settings shared_settings(const job::TrainingPlan& plan) {
           {"the optimiser", plan.optimizer}};
 }
 
+/// What decides an adapter's shape and what it computes.
+std::string adapter_of(const job::TunePlan& plan) {
+  const std::string& folder = plan.method == "lora" ? plan.lora.adapter_dir : plan.prompt.adapter_dir;
+  if (!folder.empty()) {
+    return fingerprint_of_file(folder + "/adapter_config.json");
+  }
+  return plan.method == "lora" ? fmt::format("rank {}, alpha {}, dropout {} on {}", plan.lora.rank, plan.lora.alpha,
+                                             plan.lora.dropout, Join(plan.lora.target_modules, " "))
+                               : fmt::format("prompt of {}", plan.prompt.length);
+}
+
 }  // namespace
 
 Settings settings_of(const job::TunePlan& plan) {
@@ -25,13 +36,9 @@ Settings settings_of(const job::TunePlan& plan) {
       fmt::format("{}", plan.batch_size * plan.gradient_accumulation_steps * job::DataRanks(plan));
   settings["model_max_length"] = fmt::format("{}", plan.model_max_length);
   settings["the rows"] = fingerprint_of_file(plan.tokens_file);
-  if (plan.method == "lora") {
-    const job::LoraOptions& lora = plan.lora;
+  if (plan.method != "full") {
     settings["the base model"] = fingerprint_of_model(plan.model_dir);
-    settings["the adapter"] = lora.adapter_dir.empty()
-                                  ? fmt::format("rank {}, alpha {}, dropout {} on {}", lora.rank, lora.alpha,
-                                                lora.dropout, Join(lora.target_modules, " "))
-                                  : fingerprint_of_file(lora.adapter_dir + "/adapter_config.json");
+    settings["the adapter"] = adapter_of(plan);
   }
   return settings;
 }

@@ -26,12 +26,13 @@ OrderOptions order_of(const data::TokenFile& rows, const TokenBatchOptions& opti
 }
 
 /// What a rank without a row computes on, so that it makes the others' collectives.
-PackedBatch pack_nothing(int64_t vocab_size, c10::Device device) {
+PackedBatch pack_nothing(PackOptions options) {
   constexpr std::array<int32_t, 1> kId = {0};
   constexpr std::array<int32_t, 1> kLabel = {data::kMaskedLabel};
   constexpr std::array<uint64_t, 1> kKey = {0};
   const std::array<data::TokenRowView, 1> rows = {{{kId, kLabel, 0}}};
-  return pack_rows(rows, vocab_size, device, kKey);
+  options.row_keys = kKey;
+  return pack_rows(rows, options);
 }
 
 /// Of the row at `place` of a step's, whichever rank it is dealt to.
@@ -52,7 +53,7 @@ TokenBatches::TokenBatches(data::TokenFile rows, const TokenBatchOptions& option
 }
 
 int64_t TokenBatches::length_of(int64_t row) const {
-  return static_cast<int64_t>(rows_.row(row, options_.max_length).ids.size());
+  return options_.prompt_length + static_cast<int64_t>(rows_.row(row, options_.max_length).ids.size());
 }
 
 int64_t TokenBatches::tokens_of(std::span<const int64_t> rows) const {
@@ -65,7 +66,9 @@ int64_t TokenBatches::supervised_tokens(std::span<const int64_t> rows) const {
   for (const int64_t row : rows) {
     const std::span<const int32_t> labels = rows_.row(row, options_.max_length).labels;
     const auto supervised = [](int32_t label) { return label != data::kMaskedLabel; };
-    count += labels.empty() ? 0 : std::ranges::count_if(labels.subspan(1), supervised);
+    // Without a prompt nothing foretells a row's first token.
+    const size_t first = options_.prompt_length > 0 || labels.empty() ? 0 : 1;
+    count += std::ranges::count_if(labels.subspan(first), supervised);
   }
   return count;
 }
@@ -118,7 +121,8 @@ PackedBatch TokenBatches::largest(int64_t steps, int64_t vocab_size) {
       }
     }
   }
-  return pack_rows(rows_, largest, options_.max_length, vocab_size, c10::kCPU);
+  return pack_rows(rows_, largest, options_.max_length,
+                   {.vocab_size = vocab_size, .prompt_length = options_.prompt_length});
 }
 
 TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device device) {
@@ -132,16 +136,17 @@ TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device d
   }
 
   TokenWindow window{.supervised_tokens = supervised_tokens(rows)};
+  PackOptions pack{.vocab_size = vocab_size, .device = device, .prompt_length = options_.prompt_length};
   for (int64_t begin = 0; begin < most; begin += options_.batch_size) {
     const int64_t end = std::min(begin + options_.batch_size, static_cast<int64_t>(own.size()));
     if (begin < end) {
       const auto first = static_cast<size_t>(begin);
       const auto count = static_cast<size_t>(end - begin);
-      window.batches.push_back(pack_rows(rows_, std::span(own).subspan(first, count), options_.max_length, vocab_size,
-                                         device, std::span(keys).subspan(first, count)));
+      pack.row_keys = std::span(keys).subspan(first, count);
+      window.batches.push_back(pack_rows(rows_, std::span(own).subspan(first, count), options_.max_length, pack));
       ++window.with_rows;
     } else {
-      window.batches.push_back(pack_nothing(vocab_size, device));
+      window.batches.push_back(pack_nothing(pack));
     }
   }
   return window;

@@ -17,6 +17,7 @@ struct TokenBatchOptions {
   int64_t batch_size = 1;          ///< rows a micro-batch
   int64_t accumulation_steps = 1;  ///< micro-batches of a rank and step
   int64_t max_length = 512;        ///< rows are cut to this many tokens
+  int64_t prompt_length = 0;       ///< places of a prompt before each row
   bool shuffle = false;
   uint64_t seed = 0;  ///< of permutations, and of what dropout is drawn by
   int64_t rank = 0;   ///< of `ranks` that see different rows

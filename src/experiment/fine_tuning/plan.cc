@@ -8,6 +8,7 @@
 #include "data/model_catalogue.h"
 #include "data/model_size.h"
 #include "data/prepare.h"
+#include "data/prompt_text.h"
 #include "experiment/fine_tuning/fine_tuning.h"
 #include "experiment/model_hash.h"
 #include "experiment/training_ranks.h"
@@ -121,6 +122,9 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   tune.model_dir = model.dir;
+  if (tune.method == "prompt" && tune.prompt.init == "text") {
+    ASSAY_ASSIGN_OR_RETURN(tune.prompt.init_ids, data::TokenizePromptText(model, tune.prompt.init_text));
+  }
   ASSAY_RETURN_IF_ERROR(CheckWrapped(point, model.family));
   ASSAY_RETURN_IF_ERROR(CheckRanksFitHere(tune, context));
 
