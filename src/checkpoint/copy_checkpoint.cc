@@ -60,10 +60,7 @@ Result<Manifest> CopyCheckpoint(const Found& from, const Place& to, const SaveOp
       to_save.push_back({file.name, [&file, source]() -> Result<FileLayout> { return LayOutWhole(file, source); }});
     }
   }
-  ASSAY_ASSIGN_OR_RETURN(std::vector<SavedFile> saved, WriteAllSaved(save, to_save));
-  for (SavedFile& file : saved) {
-    std::erase_if(file.file.items, [](const ManifestItem& item) { return item.name.empty(); });
-  }
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<SavedFile> saved, WriteAllSaved(save, to_save));
   return CommitSave(save, saved, std::move(pointer), from.manifest->structure);
 }
 

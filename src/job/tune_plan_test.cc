@@ -17,6 +17,7 @@ TunePlan UnusualPlan() {
   plan.tokenizer = "/models/tiny";
   plan.method = "lora";
   plan.lora = {.rank = 8, .alpha = 32, .dropout = 0, .target_modules = {"q_proj", "o_proj"}, .adapter_dir = "/a"};
+  plan.prompt = {.length = 4, .init = "text", .init_text = "Say", .init_ids = {7, 8}, .adapter_dir = "/p"};
   plan.batch_size = 2;
   plan.gradient_accumulation_steps = 4;
   plan.model_max_length = 1024;

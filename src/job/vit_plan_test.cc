@@ -76,6 +76,12 @@ VitPlan UnusualVitPlan() {
   plan.dry_run = true;
   plan.output_dir = "/out";
   plan.save = "final";
+  plan.save_every = 10;
+  plan.resume = true;
+  plan.checkpoint_writer = "async";
+  plan.local_dir = "/local";
+  plan.keep = 3;
+  plan.keep_best = 1;
   plan.max_shard_mib = 100;
   return plan;
 }

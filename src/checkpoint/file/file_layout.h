@@ -40,7 +40,7 @@ struct FileItem {
 class FileLayout {
  public:
   void AddText(std::string text);
-  /// `bytes` of `source` from `offset` on, which are the item `name`.
+  /// `bytes` of `source` from `offset` on, which are the item `name`; without a name they are in no manifest's items.
   void AddData(std::string name, std::shared_ptr<const DataSource> source, int64_t offset, int64_t bytes);
   void AddCrc32Place(Crc32Place place) { crc32_places_.push_back(place); }
   /// Gives all items that name.

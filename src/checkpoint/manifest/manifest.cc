@@ -207,7 +207,9 @@ ManifestFile DescribeFile(std::string name, const FileLayout& layout, const File
   ManifestFile file = {std::move(name), digest.bytes, digest.crc32c, digest.segments, {}};
   for (size_t i = 0; i < layout.items().size(); ++i) {
     const FileItem& item = layout.items()[i];
-    file.items.push_back({item.name, item.offset, item.bytes, digest.items[i]});
+    if (!item.name.empty()) {
+      file.items.push_back({item.name, item.offset, item.bytes, digest.items[i]});
+    }
   }
   return file;
 }

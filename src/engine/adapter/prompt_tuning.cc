@@ -8,6 +8,7 @@
 #include <set>
 
 #include "architecture/config_reader.h"
+#include "architecture/parameters.h"
 #include "base/json.h"
 #include "engine/adapter/adapter_folder.h"
 #include "engine/adapter/trainable.h"

@@ -45,6 +45,7 @@ class OneWeight : public CausalLM {
   int64_t first_layer() const override { return 0; }
   at::ScalarType residual_dtype() const override { return at::kFloat; }
   std::vector<NamedTensor> parameters() const override { return {{"w.weight", weight}}; }
+  at::Tensor& prompt_PH() override { return prompt_; }
   std::vector<Linear*> linears() override { return {}; }
   std::vector<Linear*> linears_and_head() override { return {}; }
   const ModelConfig& config() const override { return config_; }
@@ -64,6 +65,7 @@ class OneWeight : public CausalLM {
     config.max_positions = 100;
     return config;
   }
+  at::Tensor prompt_;
   ModelConfig config_ = make_config();
 };
 

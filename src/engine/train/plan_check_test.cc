@@ -30,8 +30,8 @@ TEST(PlanCheck, NamesTheFieldThatMakesNoSense) {
   plan.weight_decay = -0.5;
   EXPECT_EQ(check_plan(plan).message(), "weight_decay is -0.5: it must be 0 or more");
   plan = valid_plan();
-  plan.method = "prompt";
-  EXPECT_EQ(check_plan(plan).message(), "method is 'prompt': it must be 'full' or 'lora'");
+  plan.method = "prefix";
+  EXPECT_EQ(check_plan(plan).message(), "method is 'prefix': it must be 'full' or 'lora' or 'prompt'");
   plan = valid_plan();
   plan.model_dir.clear();
   EXPECT_THAT(check_plan(plan).message(), HasSubstr("model_dir"));
