@@ -1,7 +1,8 @@
 """The same fine-tune by transformers.Trainer (and peft): what the worker is held against."""
 
 import torch
-from peft import LoraConfig, PeftModel, PromptTuningConfig, get_peft_model
+from peft import LoraConfig, PeftConfig, PeftModel, PeftType, PromptTuningConfig, get_peft_model
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
 from worker import MASKED
 
@@ -64,12 +65,24 @@ def save_prompt(model_dir, folder, length):
     return str(folder)
 
 
+def with_adapter(model, folder):
+    config = PeftConfig.from_pretrained(folder)
+    if config.peft_type != PeftType.PROMPT_TUNING:
+        return PeftModel.from_pretrained(model, folder, is_trainable=True)
+    # peft loads no prompt to train it further.
+    config.inference_mode = False
+    model = get_peft_model(model, config)
+    weight = load_file(f"{folder}/adapter_model.safetensors")["prompt_embeddings"]
+    model.prompt_encoder["default"].embedding.weight.data.copy_(weight)
+    return model
+
+
 def train(model_dir, rows, folder, *, adapter=None, dtype="float32", **arguments):
     """Returns the steps' logs (loss, grad_norm, learning_rate) and the trained model."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=getattr(torch, dtype), attn_implementation="eager")
     if adapter:
-        model = PeftModel.from_pretrained(model, adapter, is_trainable=True)
+        model = with_adapter(model, adapter)
     log = Log()
     settings = {"optim": "adamw_torch", "weight_decay": 0.0, "lr_scheduler_type": "cosine", "warmup_steps": 0.03}
     trainer = InOrder(
