@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -66,6 +67,11 @@ def test_a_server_tells_programs_its_address():
     assert told["dialects"] == ["s3", "gcs"] and told["anonymous"] and told["root"] == "memory"
 
 
+def catches(pid, number):
+    caught = re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)
+    return int(caught, 16) >> (number - 1) & 1
+
+
 def test_exit_codes(cli, file, tmp_path):
     cli.run("put", file, "s3://test/k", code=0)
     for mistake in (
@@ -84,7 +90,8 @@ def test_exit_codes(cli, file, tmp_path):
         cli.run(*verb, "--max-attempts", 1, code=1, AWS_ENDPOINT_URL=nobody)
     file.write_bytes(bytes(20_000_000))
     process = cli.start("put", file, "s3://test/slow", "--bandwidth", "1MiB")
-    time.sleep(0.5)
+    while not catches(process.pid, signal.SIGINT):
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 130
     cli.run("stat", "s3://test/slow", code=2)

@@ -126,7 +126,7 @@ def test_a_proxy_forwards(cli, server, big, how):
             cli.run("put", big, "s3://test/big", "--proxy", proxy.url, NO_PROXY="")
         else:
             cli.run("put", big, "s3://test/big", http_proxy=proxy.url, NO_PROXY="", no_proxy="")
-        assert any(head.startswith(f"PUT {server.url}/test/big?partNumber=") for head in proxy.heads)
+        assert any(head.startswith(f"PUT {server.url}/test/big") for head in proxy.heads)
     assert cli.run("cat", "s3://test/big").stdout == big.read_bytes()
 
 

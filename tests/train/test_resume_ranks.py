@@ -141,7 +141,10 @@ def test_a_rank_that_is_far_slower_than_the_others_is_given_up_and_named(serve, 
     )
     ends = ends_of(processes)
     reasons = [reason for reason, _ in ends]
-    assert all("rank 1 could not write its part of s3://runs/llama/step-2/ in" in reason for reason in reasons), reasons
+    # It is given up by itself, or by the others where it does not come to say so in time.
+    assert all("rank 1" in reason and "write its part of s3://runs/llama/step-2/" in reason for reason in reasons), (
+        reasons
+    )
     assert "rank 1 still has to write its part of" in ends[0][1]
     # Nothing of it is offered: the next run, with a rank that is as fast, begins anew.
     path = write_plan(tmp_path, **plan, **shared, number_ranks=2, save_every=2)

@@ -19,13 +19,20 @@ namespace {
 /// A name that is not known is asked for again after so long.
 constexpr double kFailureSeconds = 1;
 
+/// Names below localhost are this machine (RFC 6761, section 6.3), which not every resolver knows.
+const std::string& NameToAskFor(const std::string& host) {
+  static const std::string kHere = "localhost";
+  return host.ends_with("." + kHere) ? kHere : host;
+}
+
 std::vector<Address> GetAddresses(const std::string& host, int port, int flags, std::string& error) {
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* list = nullptr;
-  if (const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list); code != 0) {
+  if (const int code = ::getaddrinfo(NameToAskFor(host).c_str(), std::to_string(port).c_str(), &hints, &list);
+      code != 0) {
     error = code == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(code);
     return {};
   }
