@@ -26,16 +26,24 @@ class Served:
 
     def attach(self, command, **options):
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
-        self.url = self.line().split(" at ")[1]
-        self.link = re.search(r"http://\S+", self.line())[0]
+        self.url = self.said(r"serving at (\S+)")
+        self.link = self.said(r"open (http://\S+).*")
         self.port = urllib.parse.urlsplit(self.url).port
 
-    def line(self):
-        return self.process.stderr.readline().strip()
+    def said(self, pattern):
+        """What the next line of the program has where `pattern` has its group."""
+        line = self.process.stderr.readline()
+        match = re.fullmatch(pattern, line.strip())
+        if match is None:
+            self.process.kill()
+            raise AssertionError(
+                f"{self.process.args} said {line + self.process.stderr.read()!r} in place of {pattern}"
+            )
+        return match[1]
 
     def next_link(self):
         """The one that is printed when a link was used."""
-        return re.fullmatch(r"another browser: (http://\S+)", self.line())[1]
+        return self.said(r"another browser: (http://\S+)")
 
     def ask(self, path, method="GET", host=None, **headers):
         """Status, headers and body, without a browser's manners."""

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 
 import pytest
+from conftest import ROOT
 from page_server import BIN_DIR, Served, fill
 
 VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
@@ -142,7 +143,7 @@ def test_what_is_shown_is_a_choice(serve, read, samples):
 
 
 def test_a_space_shows_what_is_missing(serve, read):
-    reader = read(serve("none", "share/demo/space.yaml").link)
+    reader = read(serve("none", ROOT / "share/demo/space.yaml").link)
     assert "not measured" in reader.text(".states")
 
 
