@@ -169,6 +169,7 @@ Dialect::Read<UploadedPart> GcsDialect::ReadPutPart(const http::Response& answer
   UploadedPart part;
   part.etag = EtagOf(answer.headers.Find("etag").value_or(""));
   part.checksum = GcsHeaderChecksum(answer);
+  part.digest = GcsHeaderMd5(answer);
   return {std::move(part), std::nullopt};
 }
 

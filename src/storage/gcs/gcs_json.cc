@@ -24,6 +24,22 @@ std::optional<Checksum> ChecksumOf(std::string_view crc32c, std::string_view md5
   return std::nullopt;
 }
 
+/// What x-goog-hash says behind `name`; it may come several times, with several hashes each.
+std::string HeaderHash(const http::Response& answer, std::string_view name) {
+  for (const http::Header& header : answer.headers.all()) {
+    if (strcasecmp(header.name.c_str(), "x-goog-hash") != 0) {
+      continue;
+    }
+    for (const std::string& field : Split(header.value, ',')) {
+      const std::string_view hash = Trim(field);
+      if (hash.starts_with(name)) {
+        return std::string(hash.substr(name.size()));
+      }
+    }
+  }
+  return {};
+}
+
 std::optional<ObjectInfo> ObjectOf(const nlohmann::json& json) {
   const auto size = ParseCount(TextAt(json, "size"));
   ObjectInfo info = {.key = TextAt(json, "name"), .etag = TextAt(json, "generation")};
@@ -146,22 +162,11 @@ std::string GcsComposeBody(std::span<const ObjectInfo> sources, const std::strin
 }
 
 std::optional<Checksum> GcsHeaderChecksum(const http::Response& answer) {
-  std::string crc32c;
-  std::string md5;
-  for (const http::Header& header : answer.headers.all()) {
-    if (strcasecmp(header.name.c_str(), "x-goog-hash") != 0) {
-      continue;
-    }
-    for (const std::string& field : Split(header.value, ',')) {
-      const std::string_view hash = Trim(field);
-      if (hash.starts_with("crc32c=")) {
-        crc32c = hash.substr(7);
-      } else if (hash.starts_with("md5=")) {
-        md5 = hash.substr(4);
-      }
-    }
-  }
-  return ChecksumOf(crc32c, md5);
+  return ChecksumOf(HeaderHash(answer, "crc32c="), HeaderHash(answer, "md5="));
+}
+
+std::optional<Checksum> GcsHeaderMd5(const http::Response& answer) {
+  return ChecksumOf("", HeaderHash(answer, "md5="));
 }
 
 std::optional<ObjectInfo> GcsInfoOfHeaders(const std::string& key, const http::Response& answer) {

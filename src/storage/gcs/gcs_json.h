@@ -48,6 +48,7 @@ std::string GcsComposeBody(std::span<const ObjectInfo> sources, const std::strin
 
 /// The checksum in "x-goog-hash: crc32c=n03x6A==,md5=...", which may come as several fields.
 std::optional<Checksum> GcsHeaderChecksum(const http::Response& answer);
+std::optional<Checksum> GcsHeaderMd5(const http::Response& answer);
 /// What the headers of a download say; size is the whole object's. Nothing where they do not tell it.
 std::optional<ObjectInfo> GcsInfoOfHeaders(const std::string& key, const http::Response& answer);
 

@@ -151,6 +151,19 @@ TEST(GcsJson, ReadsHashesFromHeaders) {
   EXPECT_FALSE(GcsHeaderChecksum({}).has_value());
 }
 
+TEST(GcsDialect, ProvesPartsByEtagsThatAreTheirMd5) {
+  const auto proves = [](const std::string& hash, const std::string& etag) {
+    http::Response answer;
+    answer.headers.Add("etag", '"' + etag + '"');
+    answer.headers.Add("x-goog-hash", "crc32c=4waSgw==" + hash);
+    return MakeDialect().ListProves(MakeDialect().ReadPutPart(answer).value);
+  };
+  const std::string md5 = ",md5=9iDt/xd0RGlAKHl1+qHqDg==";
+  EXPECT_TRUE(proves(md5, "f620edff1774446940287975faa1ea0e"));
+  EXPECT_FALSE(proves(md5, "another"));
+  EXPECT_FALSE(proves("", "f620edff1774446940287975faa1ea0e"));
+}
+
 TEST(GcsFailure, KnowsWhatErrorsMean) {
   const auto failure = [](int status, std::string body) {
     http::Response answer;

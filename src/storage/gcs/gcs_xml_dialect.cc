@@ -170,6 +170,7 @@ Dialect::Read<UploadedPart> GcsXmlDialect::ReadPutPart(const http::Response& ans
   UploadedPart part;
   part.etag = EtagOf(answer.headers.Find("etag").value_or(""));
   part.checksum = GcsHeaderChecksum(answer);
+  part.digest = GcsHeaderMd5(answer);
   return {std::move(part), std::nullopt};
 }
 

@@ -27,6 +27,8 @@ class GcsXmlDialect : public S3Dialect {
   Outgoing PutPart(const std::string& key, const std::string& upload_id, int number,
                    ChecksumSource& body) const override;
   Read<UploadedPart> ReadPutPart(const http::Response& answer) const override;
+  /// Lists tell no checksums here.
+  bool ListProves(const UploadedPart& part) const override { return Dialect::ListProves(part); }
   Outgoing CompleteUpload(const std::string& key, const std::string& upload_id, std::span<const UploadedPart> parts,
                           const std::optional<Checksum>& whole, const WriteOptions& options) const override;
   Read<ObjectInfo> ReadCompleteUpload(const std::string& key, const http::Response& answer) const override;

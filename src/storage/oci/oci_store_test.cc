@@ -90,6 +90,14 @@ TEST(OciDialect, SendsConditionsChecksumAndTokenWithAnObject) {
   EXPECT_EQ(outgoing.request.headers.Find("opc-meta-assay-write-token"), "token");
 }
 
+TEST(OciDialect, ProvesPartsByTheMd5ThatListsTell) {
+  http::Response answer;
+  answer.headers.Add("opc-content-crc32c", "4waSgw==");
+  EXPECT_FALSE(MakeDialect().ListProves(MakeDialect().ReadPutPart(answer).value));
+  answer.headers.Add("opc-content-md5", "9iDt/xd0RGlAKHl1+qHqDg==");
+  EXPECT_TRUE(MakeDialect().ListProves(MakeDialect().ReadPutPart(answer).value));
+}
+
 TEST(OciDialect, HashesTheJsonItSends) {
   const Outgoing outgoing = MakeDialect().CreateUpload("k", {}, "");
   std::string sent(static_cast<size_t>(outgoing.source->bytes()), '\0');

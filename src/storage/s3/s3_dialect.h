@@ -37,6 +37,7 @@ class S3Dialect : public Dialect {
   Outgoing AbortUpload(const std::string& key, const std::string& upload_id) const override;
   Outgoing ListParts(const std::string& key, const std::string& upload_id, const std::string& page) const override;
   Read<PartsPage> ReadListParts(const http::Response& answer) const override;
+  bool ListProves(const UploadedPart& part) const override { return part.checksum.has_value(); }
   Outgoing List(const ListOptions& options) const override;
   Read<ListPage> ReadList(const http::Response& answer) const override;
   Outgoing Remove(const std::string& key) const override;

@@ -30,7 +30,8 @@ class PartsOnlyS3 {
   /// Of the copy `copy` (from 1) of a part: what happens to its answer. True: it lands last, whatever comes after it.
   using OnPart = std::function<bool(int number, int copy, http::ServerResponse& answer)>;
 
-  explicit PartsOnlyS3(OnPart on_part) : on_part_(std::move(on_part)) {
+  /// `checksums`: of parts, told when they come and in lists.
+  explicit PartsOnlyS3(OnPart on_part, bool checksums = true) : on_part_(std::move(on_part)), checksums_(checksums) {
     auto server = http::Server::Start(
         {}, http::WholeBody([this](const http::RequestHead& head, std::string_view body) { return Answer(head, body); },
                             64 * kMiB));
@@ -55,6 +56,9 @@ class PartsOnlyS3 {
 
   http::ServerResponse Answer(const http::RequestHead& head, std::string_view body) {
     const std::lock_guard lock(mutex_);
+    if (head.method == "HEAD") {
+      return http::TextResponse(403, "");
+    }
     if (head.target.ends_with("uploads=")) {
       return http::TextResponse(200, "<InitiateMultipartUploadResult><UploadId>" + std::to_string(++begun_) +
                                          "</UploadId></InitiateMultipartUploadResult>");
@@ -80,7 +84,9 @@ class PartsOnlyS3 {
     const std::string etag = "e" + std::to_string(number) + "-" + std::to_string(part.copies);
     http::ServerResponse answer;
     answer.headers.Add("ETag", '"' + etag + '"');
-    answer.headers.Add("x-amz-checksum-crc64nvme", ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(body)).Base64());
+    if (checksums_) {
+      answer.headers.Add("x-amz-checksum-crc64nvme", ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(body)).Base64());
+    }
     const bool last = on_part_(number, part.copies, answer);
     if (!part.last) {
       part.etag = etag;
@@ -90,12 +96,16 @@ class PartsOnlyS3 {
     return answer;
   }
 
-  static std::string ListOf(const Parts& parts) {
+  std::string ListOf(const Parts& parts) const {
     std::string list;
     for (const auto& [number, part] : parts) {
       list += "<Part><PartNumber>" + std::to_string(number) + "</PartNumber><ETag>\"" + part.etag + "\"</ETag><Size>" +
-              std::to_string(part.content.size()) + "</Size><ChecksumCRC64NVME>" +
-              ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(part.content)).Base64() + "</ChecksumCRC64NVME></Part>";
+              std::to_string(part.content.size()) + "</Size>";
+      if (checksums_) {
+        list += "<ChecksumCRC64NVME>" + ChecksumOf(ChecksumKind::kCrc64Nvme, AsBytes(part.content)).Base64() +
+                "</ChecksumCRC64NVME>";
+      }
+      list += "</Part>";
     }
     return "<ListPartsResult><IsTruncated>false</IsTruncated>" + list + "</ListPartsResult>";
   }
@@ -114,6 +124,7 @@ class PartsOnlyS3 {
   }
 
   const OnPart on_part_;
+  const bool checksums_;
   mutable std::mutex mutex_;
   int64_t begun_ = 0;                 // guarded by mutex_
   std::map<int64_t, Parts> uploads_;  // guarded by mutex_
@@ -174,6 +185,30 @@ TEST(S3UploadsTest, ASlowCopyThatLandsAfterTheSecondOneBreaksNothing) {
   EXPECT_THAT(store->Write("k", std::span(&bytes, 1), {}).status(), IsOk());
   EXPECT_GE(observer->reissues(), 1);
   EXPECT_TRUE(server.content() == content);
+}
+
+// Nothing can be sent again of what a stream has let go of: two copies of which nothing tells which one stands would
+// leave an upload that cannot be completed.
+TEST(S3UploadsTest, ASlowPartOfAStreamIsSentTwiceOnlyWhereAListProvesTheCopyThatStands) {
+  for (const bool proven : {true, false}) {
+    PartsOnlyS3 server(
+        [proven](int number, int copy, http::ServerResponse& answer) {
+          const bool slow = number == 40 && copy == 1;
+          answer.delay_seconds = !slow ? 0 : proven ? 60 : 0.5;
+          return slow;
+        },
+        proven);
+    StoreOptions options = OptionsFor(server.url());
+    const auto observer = std::make_shared<ReissueObserver>();
+    options.observer = observer;
+    const auto store = OpenSmallParts(options);
+    const std::string content = RandomContent(40 * kPartBytes, 1);
+    const auto writer = *store->OpenWriter("k", {});
+    ASSERT_THAT(writer->Write(AsBytes(content)), IsOk());
+    EXPECT_THAT(writer->Commit().status(), IsOk());
+    EXPECT_EQ(observer->reissues() > 0, proven);
+    EXPECT_TRUE(server.content() == content);
+  }
 }
 
 /// Parts between their coming to the server and their answers' coming to the client, which holds their memory until

@@ -128,7 +128,7 @@ class Dialect : public ReadDialect {
   virtual Read<std::string> ReadCreateUpload(const http::Response& answer) const = 0;
   virtual Outgoing PutPart(const std::string& key, const std::string& upload_id, int number,
                            ChecksumSource& body) const = 0;
-  /// etag and checksum of the part; the rest is known.
+  /// etag and checksums of the part; the rest is known.
   virtual Read<UploadedPart> ReadPutPart(const http::Response& answer) const = 0;
   /// `parts` in order of their numbers; `whole` is the checksum of the whole content where it could be combined.
   virtual Outgoing CompleteUpload(const std::string& key, const std::string& upload_id,
@@ -142,6 +142,9 @@ class Dialect : public ReadDialect {
     return {};
   }
   virtual Read<PartsPage> ReadListParts(const http::Response& answer) const { return {}; }
+  /// Whether that will tell enough of a part that was answered with `part` to prove any copy of it that may stand there
+  /// then: its checksum, or an etag that is one.
+  virtual bool ListProves(const UploadedPart& part) const { return part.digest && part.digest->Hex() == part.etag; }
 
   virtual Outgoing List(const ListOptions& options) const = 0;
   virtual Read<ListPage> ReadList(const http::Response& answer) const = 0;

@@ -14,7 +14,6 @@
 #include "storage/list_checks.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/object_headers.h"
-#include "storage/transfer/put_call.h"
 #include "storage/transfer/single_call.h"
 
 namespace assay::storage {
@@ -239,20 +238,23 @@ void MultipartUpload::AddPart(int number, Pieces pieces, std::function<void()> r
     }
     return;
   }
-  SendPart(number, std::move(pieces), true, [this, bytes, release = std::move(release)](const CallResult& result) {
-    if (release) {
-      release();
-    }
-    Progress(result, bytes);
-  });
+  // Where a list does not tell which of two copies stands, it must be possible to send the part a third time.
+  const bool kept = !release;
+  SendPart(
+      number, std::move(pieces), [this, kept] { return kept || list_proves_; },
+      [this, bytes, release = std::move(release)](const CallResult& result) {
+        if (release) {
+          release();
+        }
+        Progress(result, bytes);
+      });
 }
 
-void MultipartUpload::SendPart(int number, Pieces pieces, bool may_reissue,
-                               std::function<void(const CallResult&)> done) {
+void MultipartUpload::SendPart(int number, Pieces pieces, PutCall::MayReissue may_reissue, PutCall::OnDone done) {
   const int64_t bytes = TotalBytes(pieces);
   calls_->Add(std::make_unique<PutCall>(
       fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum,
-      may_reissue,
+      std::move(may_reissue),
       [this, number](ChecksumSource& body) { return context_.writing->PutPart(key_, upload_id_, number, body); },
       [this, number, bytes](http::Response& response, const Checksum& sent) {
         return TakePart(number, bytes, response, sent);
@@ -276,6 +278,7 @@ std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http
                                "its bytes have changed since they were first sent");
   }
   if (!read.failure) {
+    list_proves_ = list_proves_ || context_.writing->ListProves(read.value);
     parts_.Set({number, bytes, read.value.etag, sent, read.value.digest}, read.value.checksum == sent);
     if (options_.journal != nullptr) {
       options_.journal->OnPart(*parts_.sent(number));
@@ -311,7 +314,7 @@ Task<Status> MultipartUpload::Reconcile(const Status& refused, const std::map<in
     if (parts_.pieces(number).empty()) {
       co_return refused;
     }
-    SendPart(number, parts_.pieces(number), false, nullptr);
+    SendPart(number, parts_.pieces(number), nullptr, nullptr);
   }
   co_return co_await calls_->UntilDone();
 }

@@ -12,6 +12,7 @@
 #include "storage/object_store.h"
 #include "storage/transfer/call_group.h"
 #include "storage/transfer/publish.h"
+#include "storage/transfer/put_call.h"
 #include "storage/transfer/upload_parts.h"
 #include "storage/transfer/whole_put.h"
 
@@ -79,7 +80,7 @@ class MultipartUpload {
   bool TakeHeld(int number, const Pieces& pieces, int64_t bytes);
   Task<Status> CheckBeforePublish();
   void Progress(const CallResult& result, int64_t bytes) const;
-  void SendPart(int number, Pieces pieces, bool may_reissue, std::function<void(const CallResult&)> done);
+  void SendPart(int number, Pieces pieces, PutCall::MayReissue may_reissue, PutCall::OnDone done);
   std::optional<Failure> TakePart(int number, int64_t bytes, http::Response& response, const Checksum& sent);
   /// After the store has refused to put the parts together that were named (`refused`): names those that stand by
   /// `listed`, where they hold what was sent, and sends the others again.
@@ -108,6 +109,7 @@ class MultipartUpload {
   bool remote_ = false;               ///< some of the parts are the store's own copies
   std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished, as the store lists them
   bool keep_ = false;                 ///< for another try
+  bool list_proves_ = false;          ///< the store's thread's: Dialect::ListProves() of a part that was answered
   std::optional<Failure> refusal_;
 };
 

@@ -6,13 +6,13 @@
 
 namespace assay::storage {
 
-PutCall::PutCall(std::string operation, std::string key, std::vector<Bytes> pieces, ChecksumKind kind, bool may_reissue,
-                 Make make, Take take, OnDone on_done)
+PutCall::PutCall(std::string operation, std::string key, std::vector<Bytes> pieces, ChecksumKind kind,
+                 MayReissue may_reissue, Make make, Take take, OnDone on_done)
     : operation_(std::move(operation)),
       key_(std::move(key)),
       pieces_(std::move(pieces)),
       kind_(kind),
-      may_reissue_(may_reissue),
+      may_reissue_(std::move(may_reissue)),
       bytes_(TotalBytes(pieces_)),
       make_(std::move(make)),
       take_(std::move(take)),

@@ -17,9 +17,11 @@ class PutCall : public StoreCall {
   /// A 2xx came; `sent` is the checksum of what was sent.
   using Take = std::function<std::optional<Failure>(http::Response&, const Checksum& sent)>;
   using OnDone = std::function<void(const CallResult&)>;
+  /// Whether two copies of it may arrive without harm. Called on the store's thread.
+  using MayReissue = std::function<bool()>;
 
-  /// `may_reissue`: two copies of it may arrive without harm.
-  PutCall(std::string operation, std::string key, std::vector<Bytes> pieces, ChecksumKind kind, bool may_reissue,
+  /// Without `may_reissue`: never.
+  PutCall(std::string operation, std::string key, std::vector<Bytes> pieces, ChecksumKind kind, MayReissue may_reissue,
           Make make, Take take, OnDone on_done);
 
   /// Asked before the last bytes are sent; an error ends the call. Called on an I/O thread of the client.
@@ -31,13 +33,14 @@ class PutCall : public StoreCall {
   std::optional<Failure> Accept(Attempt& attempt, http::Response& response) override;
   void Done(const CallResult& result) override;
   std::optional<std::pair<Direction, int64_t>> volume() const override;
+  bool PrepareReissue() override { return may_reissue_(); }
 
  private:
   std::string operation_;
   std::string key_;
   std::vector<Bytes> pieces_;
   ChecksumKind kind_;
-  bool may_reissue_;
+  MayReissue may_reissue_;
   int64_t bytes_ = 0;
   Make make_;
   Take take_;

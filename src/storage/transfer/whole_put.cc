@@ -20,7 +20,7 @@ WholePut::WholePut(const CallContext& context, std::string key, Pieces pieces, c
 
 std::unique_ptr<StoreCall> WholePut::MakeCall() {
   auto call = std::make_unique<PutCall>(
-      "write", key_, pieces_, context_.dialect->traits().checksum, false,
+      "write", key_, pieces_, context_.dialect->traits().checksum, nullptr,
       [this](ChecksumSource& body) { return context_.writing->Put(key_, body, options_, token_); },
       [this](http::Response& response, const Checksum& sent) { return Take(response, sent); },
       [this](const CallResult& end) { result_ = end; });
