@@ -19,12 +19,6 @@
 namespace assay::cli {
 namespace {
 
-struct Verb {
-  const char* name;
-  const char* summary;
-  Action (*add)(CLI::App& app);
-};
-
 constexpr Verb kVerbs[] = {
     {"tune", "Train or fine-tune a model on your data: a language model, or a vision transformer", &AddTune},
     {"run", "Measure one point of an experiment", &AddRun},
@@ -93,13 +87,8 @@ int Main(int argc, char** argv) {
   CLI::App app("assay measures fine-tuning and the storage it stands on.", "assay");
   app.footer(kFooter);
   app.set_version_flag("--version", fmt::format("assay {} (commit {}, libtorch {})", kVersion, kCommit, kTorchVersion));
-  app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  std::vector<std::pair<CLI::App*, Action>> verbs;
-  for (const Verb& verb : kVerbs) {
-    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
-    verbs.emplace_back(sub, verb.add(*sub));
-  }
+  const Action action = AddVerbs(app, kVerbs);
   if (const Status known = CheckVerbs(app, argc, argv); !known.ok()) {
     fmt::print(stderr, "assay: {}\n", OneLine(known.message()));
     return ExitCode(known);
@@ -114,21 +103,16 @@ int Main(int argc, char** argv) {
   }
   InstallInterruptHandler();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files then fails the write, as a full disk does
-  for (const auto& [sub, action] : verbs) {
-    if (!sub->parsed()) {
-      continue;
-    }
-    Status status = action();
-    if (status.ok()) {
-      status = FlushOutput();
-    }
-    if (!status.ok()) {
-      // A key may hold a newline.
-      fmt::print(stderr, "assay {}: {}\n", sub->get_name(), OneLine(status.message()));
-    }
-    return ExitCode(status);
+  Status status = action();
+  if (status.ok()) {
+    status = FlushOutput();
   }
-  return 2;
+  if (!status.ok()) {
+    // A key may hold a newline.
+    fmt::print(stderr, "assay {}: {}
+", app.get_subcommands().front()->get_name(), OneLine(status.message()));
+  }
+  return ExitCode(status);
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "cli/store_verb.h"
 #include "cli/verb.h"
@@ -12,13 +10,7 @@
 namespace assay::cli {
 namespace {
 
-struct StoreVerb {
-  const char* name;
-  const char* summary;
-  Action (*add)(CLI::App& app);
-};
-
-constexpr StoreVerb kStoreVerbs[] = {
+constexpr Verb kStoreVerbs[] = {
     {"copy", "Copy measurements and operations into another store", &AddStoreCopy},
     {"export", "Write measurements as a file", &AddStoreExport},
     {"import", "Add the measurements of a file to a store", &AddStoreImport},
@@ -27,20 +19,7 @@ constexpr StoreVerb kStoreVerbs[] = {
 }  // namespace
 
 Action AddStore(CLI::App& app) {
-  app.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, Action>> verbs;
-  for (const StoreVerb& verb : kStoreVerbs) {
-    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
-    verbs.emplace_back(sub, verb.add(*sub));
-  }
-  return [verbs = std::move(verbs)] {
-    for (const auto& [sub, action] : verbs) {
-      if (sub->parsed()) {
-        return action();
-      }
-    }
-    return Status::InvalidArgument("which verb? (see assay store --help)");
-  };
+  return AddVerbs(app, kStoreVerbs);
 }
 
 void AddStoreFilterOptions(CLI::App& app, StoreFilterOptions& options) {

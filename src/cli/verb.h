@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <span>
 
 #include "base/status.h"
 
@@ -10,6 +11,16 @@ namespace assay::cli {
 
 /// What a verb does once its options have been read.
 using Action = std::function<Status()>;
+
+/// A row of a table of verbs. `add` declares the verb's options and returns its action.
+struct Verb {
+  const char* name;
+  const char* summary;
+  Action (*add)(CLI::App& app);
+};
+
+/// Adds a table of verbs below `app`, one of which must be given: the action is that one's.
+Action AddVerbs(CLI::App& app, std::span<const Verb> verbs);
 
 /// Each declares its options on `app` and returns its action. Options live in the action's own storage.
 Action AddTune(CLI::App& app);

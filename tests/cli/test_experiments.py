@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import time
@@ -228,8 +229,9 @@ def test_dry_run_measures_nothing(assay, space, store):
     assert dry_run()[-1] == "4 points: 4 would be measured, 0 replayed, 0 are forbidden by a rule"
     assay.ok("explore", space, "--store", store, "--max-points", 1)
     out = dry_run()
-    assert out[-1] == "4 points: 3 would be measured, 1 replayed, 0 are forbidden by a rule"
-    assert len(out) == 4 and all("batch_size." in line for line in out[:-1])
+    assert out[-2] == "4 points: 3 would be measured, 1 replayed, 0 are forbidden by a rule"
+    assert re.fullmatch(r"about .+ of training one after the other: .+ a point is the median of 1 measurement", out[-1])
+    assert len(out) == 5 and all("batch_size." in line for line in out[:-2])
 
 
 def test_edited_rows_are_measured_anew(assay, model, rows, store):

@@ -198,7 +198,7 @@ def test_a_space_of_astronomic_size_is_answered_from_the_store(assay, explored, 
         )
     )
     dry_run = assay.ok("explore", explored, "--store", store, "--dry-run", "--max-points", 3).splitlines()
-    assert len(dry_run) == 4 and "3 would be measured" in dry_run[-1] and "not looked at" in dry_run[-1]
+    assert len(dry_run) == 5 and "3 would be measured" in dry_run[3] and "not looked at" in dry_run[3]
     assert assay.ok("forget", explored, "--store", store, "--dry-run") == "0 measurements would be removed\n"
     explored.write_text(text)
     assert assay.ok("forget", explored, "--store", store) == "4 measurements removed\n"

@@ -349,7 +349,7 @@ def test_full_disk_leaves_nothing_half_written(assay, model, rows, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--method", "prompt"],
+        ["--method", "prefix"],
         ["--dtype", "int8"],
         ["--batch-size", "0"],
         ["--bach-size", "4"],
