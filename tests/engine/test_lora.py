@@ -187,7 +187,7 @@ def edited(adapter, **changes):
         ({"init_lora_weights": "pissa"}, 'init_lora_weights is "pissa", which may stand on other weights'),
         ({"init_lora_weights": "olora"}, 'init_lora_weights is "olora", which may stand on other weights'),
         ({"rank_pattern": {"q_proj": 2}}, 'rank_pattern is {"q_proj":2}, which is not supported'),
-        ({"r": 4}, "is [3, 32], but the base model and the rank in adapter_config.json ask for [4, 32]"),
+        ({"r": 4}, "is [3, 32], but the base model and adapter_config.json ask for [4, 32]"),
         ({"r": 0}, "r must be an integer of at least 1, not 0"),
         ({"target_modules": ["q_proj"]}, "belongs to no module that adapter_config.json targets"),
         ({"target_modules": ["q_proj", "v_proj", "o_proj"]}, "o_proj.lora_A.weight' is missing"),
