@@ -33,10 +33,11 @@ def test_a_point_is_measured_as_it_is_locally(assay, space, torchrun, ranks, tmp
 
 
 def test_a_killed_rank_is_named_and_nothing_is_left(assay, space, torchrun, tmp_path):
-    space.write_text(space.read_text().replace("value: 2", "value: 100000", 1))
+    space.write_text(space.read_text().replace("value: 2", "value: 10000", 1))
     store = f"sqlite:///{tmp_path}/store.db"
     process = run_space(assay, space, store, 2, "--max-points", 1, *torchrun, wait=False)
-    assert wait_until(lambda: len(workers_of(assay)) == 2)
+    assert wait_until(lambda: len(workers_of(assay)) == 2 or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
     time.sleep(1.5)
     os.kill(max(workers_of(assay)), signal.SIGKILL)
     _, errors = process.communicate(timeout=120)
@@ -47,10 +48,11 @@ def test_a_killed_rank_is_named_and_nothing_is_left(assay, space, torchrun, tmp_
 
 
 def test_all_end_with_their_controller(assay, space, torchrun, tmp_path):
-    space.write_text(space.read_text().replace("value: 2", "value: 100000", 1))
+    space.write_text(space.read_text().replace("value: 2", "value: 10000", 1))
     store = f"sqlite:///{tmp_path}/store.db"
     process = run_space(assay, space, store, 2, "--max-points", 1, *torchrun, wait=False)
-    assert wait_until(lambda: len(workers_of(assay)) == 2)
+    assert wait_until(lambda: len(workers_of(assay)) == 2 or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
     process.kill()
     process.communicate(timeout=60)
     assert wait_until(lambda: not workers_of(assay)), "a worker outlives its controller"
