@@ -159,23 +159,30 @@ def test_float32_matches_transformers(name, tmp_path):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["tiny", "many_patches"])
 def test_16_bit_is_as_near_to_float32_as_transformers_is(name, dtype, mode, tmp_path):
-    """The loss within 2 %, and the mean error of the gradients at most 1.5 times that of transformers."""
+    """The loss within 2 %, and the mean error of the gradients at most 1.5 times that of transformers.
+
+    Over several batches: of one alone it is now 0.7 and now 1.6 times theirs, as the roundings of a processor fall.
+    """
     model = make_model(name)
     model.save_pretrained(tmp_path)
-    batch = make_batch(model.config)
     short = str(dtype).removeprefix("torch.")
-    if mode == "pure":
-        got = ours(tmp_path, batch, tmp_path, "--dtype", short)
-        want = reference(ViTForImageClassification.from_pretrained(tmp_path, dtype=dtype), batch)
-    else:
-        got = ours(tmp_path, batch, tmp_path, "--compute-dtype", short)
-        want = reference(model, batch, dtype)
-        assert all(gradient.dtype == torch.float32 for gradient in got.gradients.values())
-    exact = reference(make_model(name), batch)
-    assert got.logits.dtype == dtype
-    assert abs(got.loss - exact.loss) <= SIXTEEN_BIT_LOSS_TOLERANCE * abs(exact.loss)
-    real = {name: gradient for name, gradient in exact.gradients.items() if not name.endswith("attention.key.bias")}
-    assert mean_gradient_error(got.gradients, real) <= 1.5 * mean_gradient_error(want.gradients, real)
+    our_error = their_error = 0
+    for seed in range(4):
+        batch = make_batch(model.config, seed=seed)
+        if mode == "pure":
+            got = ours(tmp_path, batch, tmp_path, "--dtype", short)
+            want = reference(ViTForImageClassification.from_pretrained(tmp_path, dtype=dtype), batch)
+        else:
+            got = ours(tmp_path, batch, tmp_path, "--compute-dtype", short)
+            want = reference(make_model(name), batch, dtype)
+            assert all(gradient.dtype == torch.float32 for gradient in got.gradients.values())
+        exact = reference(make_model(name), batch)
+        assert got.logits.dtype == dtype
+        assert abs(got.loss - exact.loss) <= SIXTEEN_BIT_LOSS_TOLERANCE * abs(exact.loss)
+        real = {name: of for name, of in exact.gradients.items() if not name.endswith("attention.key.bias")}
+        our_error += mean_gradient_error(got.gradients, real)
+        their_error += mean_gradient_error(want.gradients, real)
+    assert our_error <= 1.5 * their_error
 
 
 @pytest.mark.parametrize(
