@@ -109,8 +109,7 @@ int Main(int argc, char** argv) {
   }
   if (!status.ok()) {
     // A key may hold a newline.
-    fmt::print(stderr, "assay {}: {}
-", app.get_subcommands().front()->get_name(), OneLine(status.message()));
+    fmt::print(stderr, "assay {}: {}\n", app.get_subcommands().front()->get_name(), OneLine(status.message()));
   }
   return ExitCode(status);
 }
