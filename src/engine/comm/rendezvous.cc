@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <csignal>
 #include <future>
 #include <memory>
 #include <random>
@@ -31,6 +32,15 @@ std::chrono::milliseconds milliseconds(double seconds) {
 /// what went wrong is in its errors.
 void silence_library() {
   FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+}
+
+/// c10d and gloo write to sockets in a way that ends the process, without a word, when a peer has gone. A handler that
+/// the program has put there itself stays.
+void outlive_broken_connections() {
+  struct sigaction current = {};
+  if (::sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
+    std::signal(SIGPIPE, SIG_IGN);
+  }
 }
 
 /// What stands under a rank's key begins with one of these: what it gave, or how long the others waited for it in vain.
@@ -74,6 +84,7 @@ bool somebody_listens(const std::string& address, int64_t port) {
 Rendezvous::Rendezvous(const RankEnvironment& environment, const CommOptions& options)
     : environment_(environment), start_seconds_(options.start_seconds) {
   silence_library();
+  outlive_broken_connections();
   try {
     connect(options);
     agree("world size", std::to_string(environment.world_size), "WORLD_SIZE");

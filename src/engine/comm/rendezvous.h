@@ -18,8 +18,9 @@ namespace assay::engine {
 /// One rank's connection. Rank 0 serves the store unless torchrun does, so it must stay until no rank needs it.
 class Rendezvous {
  public:
-  /// Connects and registers this rank. Throws CommError, in one line, when the port is in use, nobody answers, another
-  /// job meets there, or this rank is there already.
+  /// Connects and registers this rank; from here on the process ignores SIGPIPE, unless it handles it. Throws
+  /// CommError, in one line, when the port is in use, nobody answers, another job meets there, or this rank is there
+  /// already.
   Rendezvous(const RankEnvironment& environment, const CommOptions& options);
 
   /// What every rank gave for `key`, by rank; waits for all of them. The first one whose patience ends names those that

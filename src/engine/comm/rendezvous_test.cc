@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <thread>
@@ -77,6 +78,13 @@ TEST(RendezvousTest, WhoDoesNotComeIsNamedOnAllRanksWhenThePatienceOfOneEnds) {
   EXPECT_THAT(line, HasSubstr(" within 1.00 s"));
   EXPECT_EQ(line_of_second, line);
   EXPECT_THAT(failure_of_exchange(*come(port, 2)), HasSubstr("rank 2 came to 127.0.0.1:"));
+}
+
+TEST(RendezvousTest, APeerThatHasGoneDoesNotEndTheProcess) {
+  const auto earlier = std::signal(SIGPIPE, SIG_DFL);
+  const auto rank = come(free_port(), 0);
+  std::raise(SIGPIPE);  // what the kernel does when this process writes to a connection that its peer has reset
+  EXPECT_EQ(std::signal(SIGPIPE, earlier), SIG_IGN);
 }
 
 TEST(RendezvousTest, ARunHasANumberOfItsOwn) {
