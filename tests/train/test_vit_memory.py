@@ -44,3 +44,23 @@ def test_the_peaks_of_split_weights_are_foretold(plugin, ranks, knobs, deeper_vi
     for phase, tolerance in (("init", 0.01), ("steady", 0.05)):
         measured, rank, predicted = peaks(results, phase)
         assert predicted == pytest.approx(measured[rank], rel=tolerance), phase
+
+
+@pytest.mark.parametrize(
+    ("plugin", "ranks", "knobs"),
+    [
+        ("torch_ddp", 2, {}),
+        ("FULL_SHARD", 2, {"prefetch": 1}),
+        ("torch_ddp", 4, {}),
+        ("FULL_SHARD", 4, {"prefetch": 1}),
+        ("low_level_zero", 4, {"zero_stage": 2}),
+        ("HYBRID_SHARD", 4, {}),
+    ],
+)
+def test_the_peaks_over_machines_are_foretold(plugin, ranks, knobs, deeper_vit, tmp_path):
+    """With what goes from machine to machine."""
+    plan = {"plugin": plugin, "knobs": knobs, "batch_size": 4, "max_steps": 2, "number_nodes": 2}
+    results = run(tmp_path, ranks, machines=2, model_dir=str(deeper_vit), **plan)
+    for phase, tolerance in (("init", 0.01), ("steady", 0.05)):
+        measured, _, predicted = peaks(results, phase)
+        assert predicted == pytest.approx(max(measured.values()), rel=tolerance), phase

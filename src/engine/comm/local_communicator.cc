@@ -9,6 +9,7 @@
 #include "engine/comm/gloo/gloo_collectives.h"
 #include "engine/comm/hierarchy/hierarchical_collectives.h"
 #include "engine/comm/hierarchy/node_layout.h"
+#include "engine/kernels/shape_memory.h"
 
 namespace assay::engine {
 namespace {
@@ -44,6 +45,9 @@ class LocalCommunicator : public BaseCommunicator {
                             : static_cast<int>(std::ranges::count(machines, machines[static_cast<size_t>(rank())]));
   }
 
+  /// What its collectives took beside their buffers: what they keep, and the most of one that was under way.
+  virtual int64_t scratch_bytes() const { return 0; }
+
   static std::unique_ptr<LocalCommunicator> make(std::string_view backend, FakeOptions options);
 
  protected:
@@ -73,12 +77,16 @@ class LocalCommunicator : public BaseCommunicator {
 class FakeGloo final : public LocalCommunicator {
  public:
   explicit FakeGloo(FakeOptions options)
-      : LocalCommunicator("fake", std::move(options)), greetings_(bytes(GlooCollectives::greeting_bytes(size()))) {}
+      : LocalCommunicator("fake", std::move(options)),
+        greetings_(bytes(GlooCollectives::greeting_bytes(size()))),
+        staging_(bytes(0)) {}
+
+  int64_t scratch_bytes() const override { return static_cast<int64_t>(greetings_.nbytes() + staging_.nbytes()); }
 
  protected:
   WorkPtr start(Call call) override {
     const int64_t needed = GlooCollectives::staging_bytes(call, size());
-    if (!staging_.defined() || staging_.numel() < needed) {
+    if (staging_.numel() < needed) {
       staging_ = bytes(needed);
     }
     return LocalCommunicator::start(std::move(call));
@@ -89,6 +97,32 @@ class FakeGloo final : public LocalCommunicator {
 
   at::Tensor greetings_;
   at::Tensor staging_;
+};
+
+/// Of the collectives of a group that are not waited for, which are carried out one after the other: what one of them
+/// may take.
+struct UnderWay {
+  int64_t works = 0;
+  at::Tensor scratch;
+};
+
+class WorkUnderWay final : public Work {
+ public:
+  WorkUnderWay(std::shared_ptr<UnderWay> all, int64_t scratch_bytes, c10::Device device) : all_(std::move(all)) {
+    const int64_t held = all_->works++ > 0 ? all_->scratch.numel() : 0;
+    all_->scratch.reset();
+    all_->scratch = at::empty({std::max(held, scratch_bytes)}, at::TensorOptions(at::kByte).device(device));
+  }
+  ~WorkUnderWay() override { wait(); }
+
+  void wait() override {
+    if (const auto all = std::exchange(all_, nullptr); all != nullptr && --all->works == 0) {
+      all->scratch.reset();
+    }
+  }
+
+ private:
+  std::shared_ptr<UnderWay> all_;
 };
 
 /// A rank of a group over several machines, some of which have several ranks: goes through what its collectives do.
@@ -110,12 +144,28 @@ class FakeHierarchy final : public LocalCommunicator {
     collectives_ = std::make_unique<HierarchicalCollectives>(layout_, intra_, std::move(inter));
   }
 
- protected:
-  WorkPtr start(Call call) override {
-    if (call.kind != CallKind::kSend && call.kind != CallKind::kRecv) {
-      collectives_->run(call);
+  int64_t scratch_bytes() const override {
+    int64_t bytes = messages_.scratch_bytes() + most_taken_;
+    for (const auto& owners : owners_) {
+      bytes += owners->scratch_bytes();
     }
-    return finished_work();
+    return bytes;
+  }
+
+ protected:
+  /// A thread beside the caller's carries it out: what that takes may be there until the collective is waited for.
+  WorkPtr start(Call call) override {
+    if (call.kind == CallKind::kSend || call.kind == CallKind::kRecv) {
+      return finished_work();
+    }
+    int64_t taken = 0;
+    {
+      const ScratchShapes scratch;
+      collectives_->run(call);
+      taken = scratch.bytes();
+    }
+    most_taken_ = std::max(most_taken_, taken);
+    return std::make_unique<WorkUnderWay>(under_way_, taken, device());
   }
 
  private:
@@ -124,6 +174,8 @@ class FakeHierarchy final : public LocalCommunicator {
   FakeGloo messages_;
   std::vector<std::unique_ptr<FakeGloo>> owners_;
   std::unique_ptr<HierarchicalCollectives> collectives_;
+  int64_t most_taken_ = 0;
+  std::shared_ptr<UnderWay> under_way_ = std::make_shared<UnderWay>();
 };
 
 std::unique_ptr<LocalCommunicator> LocalCommunicator::make(std::string_view backend, FakeOptions options) {
@@ -149,6 +201,10 @@ std::unique_ptr<Communicator> make_fake_communicator(const FakeOptions& options)
 
 int ranks_on_own_machine(const Communicator& fake) {
   return dynamic_cast<const LocalCommunicator&>(fake).ranks_here();
+}
+
+int64_t scratch_bytes_of(const Communicator& fake) {
+  return dynamic_cast<const LocalCommunicator&>(fake).scratch_bytes();
 }
 
 }  // namespace assay::engine

@@ -28,5 +28,8 @@ struct FakeOptions {
 std::unique_ptr<Communicator> make_fake_communicator(const FakeOptions& options);
 /// How many ranks of such a group, or of one split from it, are on this one's machine.
 int ranks_on_own_machine(const Communicator& fake);
+/// What the calls of such a group have taken beside their buffers over several machines: what they keep, and the most
+/// of one under way, where that is counted (ShapeMemory).
+int64_t scratch_bytes_of(const Communicator& fake);
 
 }  // namespace assay::engine

@@ -41,7 +41,8 @@ class ShapeAllocator final : public c10::Allocator {
 
   int64_t live() const { return live_; }
   int64_t peak() const { return peak_; }
-  void reset_peak() { peak_ = live_.load(); }
+  void reset_peak() { set_peak(live_); }
+  void set_peak(int64_t bytes) { peak_ = bytes; }
   void activate(bool on) { active_ = on; }
   void count(bool on) { counts_ = on; }
   bool raise_peak(bool on) { return raises_peak_.exchange(on); }
@@ -131,6 +132,18 @@ int64_t ShapeMemory::peak_bytes() const {
 
 void ShapeMemory::reset_peak() {
   allocator().reset_peak();
+}
+
+ScratchShapes::ScratchShapes() : peak_before_(allocator().peak()) {
+  allocator().reset_peak();
+}
+
+ScratchShapes::~ScratchShapes() {
+  allocator().set_peak(std::max(peak_before_, allocator().live()));
+}
+
+int64_t ScratchShapes::bytes() const {
+  return allocator().peak() - allocator().live();
 }
 
 UncountedShapes::UncountedShapes() {

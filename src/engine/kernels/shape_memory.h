@@ -29,6 +29,21 @@ class ShapeMemory {
   std::unique_ptr<Operations> operations_;  ///< those that libtorch has not, or does otherwise, on such tensors
 };
 
+/// While it lives, the peak of ShapeMemory stays what it is, and what is taken beside is counted here. May be nested.
+class ScratchShapes {
+ public:
+  ScratchShapes();
+  ~ScratchShapes();
+  ScratchShapes(const ScratchShapes&) = delete;
+  ScratchShapes& operator=(const ScratchShapes&) = delete;
+
+  /// The most that was alive since the start, beyond what is now: what was taken and given back. 0 without ShapeMemory.
+  int64_t bytes() const;
+
+ private:
+  int64_t peak_before_;
+};
+
 /// While it lives, tensors of the "meta" device are made without being counted: pages of a file, for example.
 class UncountedShapes {
  public:

@@ -120,5 +120,26 @@ TEST(ShapeMemory, ForgetsWhatIsGone) {
   EXPECT_EQ(memory.peak_bytes(), before);
 }
 
+TEST(ShapeMemory, ScratchIsNoPartOfThePeak) {
+  ShapeMemory memory;
+  const auto floats = [](int64_t count) { return at::empty({count}, at::TensorOptions(at::kFloat).device(at::kMeta)); };
+  const int64_t before = memory.live_bytes();
+  at::Tensor kept;
+  {
+    const ScratchShapes scratch;
+    kept = floats(10);
+    {
+      const at::Tensor first = floats(1000);
+      const ScratchShapes within;
+      floats(300);
+      EXPECT_EQ(within.bytes(), 1200);
+    }
+    floats(1100);
+    EXPECT_EQ(scratch.bytes(), 4400) << "what is kept is none";
+  }
+  EXPECT_EQ(memory.live_bytes() - before, 40);
+  EXPECT_EQ(memory.peak_bytes() - before, 40);
+}
+
 }  // namespace
 }  // namespace assay::engine

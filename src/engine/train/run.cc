@@ -103,7 +103,7 @@ class Run {
   void foretell(const job::VitPlan& plan) {
     environment_ = RankEnvironment{};
     prepare();
-    write(forecast_memory(plan, plan.number_ranks, device_.is_cpu()));
+    write(forecast_memory(plan, plan.number_ranks / plan.number_nodes, device_.is_cpu()));
   }
 
   void write(const std::vector<job::MemoryLedger>& ledgers) {

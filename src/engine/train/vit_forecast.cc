@@ -1,12 +1,14 @@
 #include "engine/train/vit_forecast.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/collectives.h"
 #include "engine/kernels/ceilings.h"
+#include "engine/kernels/shape_memory.h"
 #include "engine/model/load_image_classifier.h"
 #include "engine/optim/optimizer.h"
 #include "engine/shard/pipeline_schedule.h"
@@ -35,11 +37,9 @@ LoadedImageClassifier shapes_of_rank(const job::VitPlan& plan, int64_t model_ran
 }
 
 /// What neither ledger nor activations count: the images of a micro-batch; messages between stages and sums over tensor
-/// ranks, each as large as the residual stream; where ranks share memory, the tile of each group that figures (losses,
-/// norms) go over, which are private buffers; and the float32 copies of the largest 16-bit product, where the CPU has
+/// ranks, each as large as the residual stream; and the float32 copies of the largest 16-bit product, where the CPU has
 /// none of its own.
-int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const StrategyGroups& groups,
-                            Communicator& world, bool on_cpu, bool share_memory) {
+int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const StrategyGroups& groups, bool on_cpu) {
   const VitConfig& config = model.config();
   const int64_t images = plan.batch_size / job::MicroBatches(plan);
   const int64_t pixels = config.num_channels * config.image_size * config.image_size;
@@ -52,12 +52,61 @@ int64_t bytes_beside_engine(const job::VitPlan& plan, const Vit& model, const St
     const int64_t wide = config.intermediate_size / groups.tensor_ranks();
     bytes += float32_copy_bytes(images * config.tokens(), config.hidden_size, wide);
   }
-  for (Communicator* group :
-       std::set<Communicator*>{&world, groups.groups().shard, groups.groups().replicate, groups.groups().model}) {
-    bytes += share_memory && group != nullptr && group->size() > 1 ? kShmStagingBytes : 0;
-  }
   return bytes;
 }
+
+/// Ranks as shapes, and what their collectives take on a CPU beside their buffers.
+class ShapedRanks {
+ public:
+  ShapedRanks(const job::VitPlan& plan, const ShardPolicy& policy, int64_t rank, int64_t local_ranks, bool on_cpu)
+      : on_cpu_(on_cpu),
+        world_(make_fake_communicator(options(plan, rank, local_ranks, on_cpu))),
+        groups_(plan, policy, *world_, local_ranks) {}
+
+  const StrategyGroups& groups() const { return groups_; }
+
+  /// Where ranks share memory, they tell each other of new groups through a tile, a private buffer.
+  int64_t bytes_at_start() const { return (groups_.splits_world() ? tile_bytes(*world_) : 0) + kept_bytes(); }
+
+  /// After a step was gone through: a tile of each group that figures (losses, norms) go over, and what goes from
+  /// machine to machine.
+  int64_t bytes_of_steps() const {
+    int64_t bytes = kept_bytes();
+    const ShardGroups groups = groups_.groups();
+    for (const Communicator* group :
+         std::set<const Communicator*>{world_.get(), groups.shard, groups.replicate, groups.model}) {
+      bytes += group == nullptr ? 0 : tile_bytes(*group);
+    }
+    return bytes;
+  }
+
+ private:
+  static FakeOptions options(const job::VitPlan& plan, int64_t rank, int64_t local_ranks, bool on_cpu) {
+    FakeOptions ranks{
+        .rank = static_cast<int>(rank), .size = static_cast<int>(plan.number_ranks), .device = c10::kMeta};
+    for (int64_t each = 0; on_cpu && each < plan.number_ranks; ++each) {
+      ranks.machine_of.push_back(static_cast<int>(each / local_ranks));
+    }
+    return ranks;
+  }
+
+  int64_t tile_bytes(const Communicator& group) const {
+    return on_cpu_ && ranks_on_own_machine(group) > 1 ? kShmStagingBytes : 0;
+  }
+
+  int64_t kept_bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [name, group] : groups_.named()) {
+      bytes += scratch_bytes_of(*group);
+    }
+    return bytes;
+  }
+
+  bool on_cpu_;
+  ShapeMemory counted_;  // first of what is made: the groups' buffers are counted
+  std::unique_ptr<Communicator> world_;
+  StrategyGroups groups_;
+};
 
 /// What is held when a step needs most, and the activations that are there then.
 struct MostHeld {
@@ -88,9 +137,9 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   if (on_cpu) {
     policy.yielding_optim_frac = 0;  // as the engine has it on a CPU
   }
-  const auto world =
-      make_fake_communicator({.rank = static_cast<int>(rank), .size = static_cast<int>(plan.number_ranks)});
-  const StrategyGroups groups(plan, policy, *world, local_ranks);
+  const ShapedRanks ranks(plan, policy, rank, local_ranks, on_cpu);
+  const StrategyGroups& groups = ranks.groups();
+  const int64_t init_scratch = ranks.bytes_at_start();
   const LoadedImageClassifier loaded = shapes_of_rank(plan, groups.model_rank());
   const auto tensor = join_tensor_ranks(plan, groups, *loaded.model);
   Shardable& units = tensor == nullptr ? static_cast<Shardable&>(*loaded.model) : *tensor;
@@ -99,12 +148,10 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
   engine.rehearse_step(reduces_once(plan));
   const ActivationNeed need = activation_need(plan, *loaded.model, layers_to_checkpoint(plan, *loaded.model));
   const MostHeld most = most_held(engine, *loaded.model, need.kept_bytes, reduces_once(plan), on_cpu);
-  const bool share_memory = on_cpu && local_ranks == plan.number_ranks;
-  const int64_t peak = most.total(on_cpu) + need.working_bytes +
-                       bytes_beside_engine(plan, *loaded.model, groups, *world, on_cpu, share_memory);
+  const int64_t peak = most.total(on_cpu) + need.working_bytes + ranks.bytes_of_steps() +
+                       bytes_beside_engine(plan, *loaded.model, groups, on_cpu);
   const job::MemoryLedger steady = ledger_event(most.bytes, most.activations, peak, on_cpu);
-  // Ranks that share memory tell each other of new groups through a tile.
-  const int64_t init_peak = total_bytes(start, on_cpu) + (share_memory && groups.splits_world() ? kShmStagingBytes : 0);
+  const int64_t init_peak = total_bytes(start, on_cpu) + init_scratch;
   return {predicted(ledger_event(start, 0, init_peak, on_cpu), rank, "init"), predicted(steady, rank, "steady")};
 }
 
