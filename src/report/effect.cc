@@ -40,6 +40,61 @@ std::optional<uint32_t> OnlyCode(const Axis& axis, uint32_t code, const Axis& ot
   return only;
 }
 
+/// Whether the mean of the ratios differs from 1: nothing where too little is known to tell. Pairs that were measured
+/// more than twice are their own sample; of fewer, each side's own error counts, two for each pair.
+std::optional<measure::Difference> SignificanceOf(const std::vector<double>& log_ratios,
+                                                  const std::vector<measure::UncertainMean>& logarithms) {
+  const auto count = static_cast<double>(log_ratios.size());
+  measure::UncertainMean mean = {.mean = measure::Mean(log_ratios)};
+  if (std::ssize(log_ratios) >= measure::kFewestForInterval) {
+    measure::RunningMoments moments;
+    std::ranges::for_each(log_ratios, [&](double ratio) { moments.Add(ratio); });
+    mean.standard_error = std::sqrt(moments.variance() / count);
+    mean.degrees_of_freedom = count - 1;
+  } else if (logarithms.size() == 2 * log_ratios.size()) {
+    const measure::UncertainMean of_sides = measure::MeanOfMeans(logarithms);
+    mean.standard_error = 2 * of_sides.standard_error;
+    mean.degrees_of_freedom = of_sides.degrees_of_freedom;
+  } else {
+    return std::nullopt;
+  }
+  return measure::TestAgainstZero(mean);
+}
+
+/// `estimate_of` gives the estimate of a configuration.
+std::optional<Effect> EffectOf(const std::vector<MatchedPair>& pairs, const auto& estimate_of) {
+  Effect effect;
+  std::vector<double> log_ratios;
+  std::vector<measure::UncertainMean> logarithms;  // of both sides of the pairs with intervals
+  for (const MatchedPair& pair : pairs) {
+    const std::optional<Estimate>& from = estimate_of(*pair.from);
+    const std::optional<Estimate>& to = estimate_of(*pair.to);
+    if (from && to && from->value > 0 && to->value > 0) {
+      log_ratios.push_back(std::log(to->value / from->value));
+      effect.within_runs |= from->basis != Basis::kRuns || to->basis != Basis::kRuns;
+      if (from->has_interval() && to->has_interval()) {
+        ++effect.with_intervals;
+        logarithms.insert(logarithms.end(), {LogarithmOf(*from), LogarithmOf(*to)});
+      }
+    }
+  }
+  if (log_ratios.empty()) {
+    return std::nullopt;
+  }
+  const auto [low, high] = std::minmax_element(log_ratios.begin(), log_ratios.end());
+  effect.pairs = log_ratios.size();
+  effect.ratio = std::exp(measure::Mean(log_ratios));
+  effect.low = std::exp(*low);
+  effect.high = std::exp(*high);
+  if (const auto test = SignificanceOf(log_ratios, logarithms)) {
+    effect.interval = {std::exp(test->interval.low), std::exp(test->interval.high)};
+    // Two pairs that disagree have a mean, but no effect.
+    const bool disagree = *low < 0 && *high > 0 && effect.pairs < measure::kFewestForInterval;
+    effect.p_value = disagree ? 1 : test->p_value;
+  }
+  return effect;
+}
+
 /// One comparison with what it found of the throughput.
 struct Compared {
   Comparison comparison;
@@ -50,7 +105,11 @@ struct Compared {
 /// Compares the throughput at values of properties, and counts how often there was something to compare.
 class Comparer {
  public:
-  Comparer(const ResultSet& results, const Metric& throughput) : results_(results), throughput_(throughput) {}
+  Comparer(const ResultSet& results, const Metric& throughput) : results_(results) {
+    for (const Configuration& configuration : results.configurations()) {
+      throughput_.push_back(EstimateOf(configuration, throughput));
+    }
+  }
 
   const ResultSet& results() const { return results_; }
   size_t comparisons() const { return comparisons_; }
@@ -58,14 +117,15 @@ class Comparer {
   std::optional<Compared> operator()(const std::string& property, const Value& from, const Value& to) {
     Comparison comparison = Compare(results_, property, from, to);
     std::vector<MatchedPair> pairs = MatchedPairs(results_, comparison);
-    const std::optional<Effect> effect = EffectOn(pairs, throughput_);
+    const std::optional<Effect> effect =
+        EffectOf(pairs, [&](const Configuration& side) -> const auto& { return throughput_[side.index]; });
     comparisons_ += effect ? 1 : 0;
     return effect ? std::optional<Compared>({std::move(comparison), std::move(pairs), *effect}) : std::nullopt;
   }
 
  private:
   const ResultSet& results_;
-  const Metric& throughput_;
+  std::vector<std::optional<Estimate>> throughput_;  ///< of each configuration
   size_t comparisons_ = 0;
 };
 
@@ -248,27 +308,6 @@ bool SamePairs(const std::vector<MatchedPair>& a, const std::vector<MatchedPair>
       a, b, [](const MatchedPair& x, const MatchedPair& y) { return x.from == y.from && x.to == y.to; });
 }
 
-/// Whether the mean of the ratios differs from 1: nothing where too little is known to tell. Pairs that were measured
-/// more than twice are their own sample; of fewer, each side's own error counts, two for each pair.
-std::optional<measure::Difference> SignificanceOf(const std::vector<double>& log_ratios,
-                                                  const std::vector<measure::UncertainMean>& logarithms) {
-  const auto count = static_cast<double>(log_ratios.size());
-  measure::UncertainMean mean = {.mean = measure::Mean(log_ratios)};
-  if (std::ssize(log_ratios) >= measure::kFewestForInterval) {
-    measure::RunningMoments moments;
-    std::ranges::for_each(log_ratios, [&](double ratio) { moments.Add(ratio); });
-    mean.standard_error = std::sqrt(moments.variance() / count);
-    mean.degrees_of_freedom = count - 1;
-  } else if (logarithms.size() == 2 * log_ratios.size()) {
-    const measure::UncertainMean of_sides = measure::MeanOfMeans(logarithms);
-    mean.standard_error = 2 * of_sides.standard_error;
-    mean.degrees_of_freedom = of_sides.degrees_of_freedom;
-  } else {
-    return std::nullopt;
-  }
-  return measure::TestAgainstZero(mean);
-}
-
 }  // namespace
 
 Comparison Compare(const ResultSet& results, const std::string& property, const Value& from, const Value& to) {
@@ -315,36 +354,7 @@ std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const Comparison
 }
 
 std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metric& metric) {
-  Effect effect;
-  std::vector<double> log_ratios;
-  std::vector<measure::UncertainMean> logarithms;  // of both sides of the pairs with intervals
-  for (const MatchedPair& pair : pairs) {
-    const std::optional<Estimate> from = EstimateOf(*pair.from, metric);
-    const std::optional<Estimate> to = EstimateOf(*pair.to, metric);
-    if (from && to && from->value > 0 && to->value > 0) {
-      log_ratios.push_back(std::log(to->value / from->value));
-      effect.within_runs |= from->basis != Basis::kRuns || to->basis != Basis::kRuns;
-      if (from->has_interval() && to->has_interval()) {
-        ++effect.with_intervals;
-        logarithms.insert(logarithms.end(), {LogarithmOf(*from), LogarithmOf(*to)});
-      }
-    }
-  }
-  if (log_ratios.empty()) {
-    return std::nullopt;
-  }
-  const auto [low, high] = std::minmax_element(log_ratios.begin(), log_ratios.end());
-  effect.pairs = log_ratios.size();
-  effect.ratio = std::exp(measure::Mean(log_ratios));
-  effect.low = std::exp(*low);
-  effect.high = std::exp(*high);
-  if (const auto test = SignificanceOf(log_ratios, logarithms)) {
-    effect.interval = {std::exp(test->interval.low), std::exp(test->interval.high)};
-    // Two pairs that disagree have a mean, but no effect.
-    const bool disagree = *low < 0 && *high > 0 && effect.pairs < measure::kFewestForInterval;
-    effect.p_value = disagree ? 1 : test->p_value;
-  }
-  return effect;
+  return EffectOf(pairs, [&](const Configuration& side) { return EstimateOf(side, metric); });
 }
 
 Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics) {

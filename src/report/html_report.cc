@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -39,6 +40,21 @@ std::string JsonForScript(const nlohmann::json& json) {
   return safe;
 }
 
+void WriteJson(Markup& html, const std::string& id, const nlohmann::json& json) {
+  html.Open("script", {{"type", "application/json"}, {"id", id}}).Raw(JsonForScript(json)).Close();
+}
+
+/// The model, and apart from it what is read only once a run is looked at.
+void WriteModel(Markup& html, nlohmann::json model) {
+  nlohmann::json runs;
+  for (const char* details : {"values", "told", "series", "lanes"}) {
+    runs[details] = std::move(model["runs"][details]);
+    model["runs"].erase(details);
+  }
+  WriteJson(html, "model", model);
+  WriteJson(html, "runs", runs);
+}
+
 /// What only a reader without script needs: with one, the views have it.
 void WriteWithoutScript(Markup& html, const ReportContent& content) {
   html.Open("noscript");
@@ -71,8 +87,7 @@ std::string RenderHtmlReport(const ReportInput& input) {
   html.Open("body");
   WriteStatic(html, content);
   html.Open("footer").Element("p", fmt::format("Made by assay on {}.", made)).Close();
-  html.Open("script", {{"type", "application/json"}, {"id", "model"}});
-  html.Raw(JsonForScript(ReportModel(content))).Close();
+  WriteModel(html, ReportModel(content));
   html.Open("script").Raw(WebScript()).Close().Close().Close();
   return std::move(html).Finish() + "\n";
 }

@@ -44,7 +44,7 @@ void WriteBreakdown(Markup& html, const BreakdownTable& table, const ResultSet& 
 }  // namespace
 
 void WriteBreakdowns(Markup& html, const ReportContent& content) {
-  for (const BreakdownTable& table : BreakdownsOf(content.results)) {
+  for (const BreakdownTable& table : content.breakdowns) {
     WriteBreakdown(html, table, content.results);
   }
 }

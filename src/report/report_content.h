@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiment/catalogue.h"
+#include "report/breakdown.h"
 #include "report/cost_model.h"
 #include "report/estimates.h"
 #include "report/findings.h"
@@ -37,6 +38,7 @@ struct ReportContent {
         metrics(ResolveMetrics(results)),
         estimates(results, metrics),
         findings(FindFindings(results, metrics)),
+        breakdowns(BreakdownsOf(results)),
         lines(FitCostLines(results, metrics)),
         fronts(FindFronts(results, metrics, estimates)) {}
   ReportContent(const ReportContent&) = delete;
@@ -47,6 +49,7 @@ struct ReportContent {
   const std::vector<Metric> metrics;
   const Estimates estimates;
   const Findings findings;
+  const std::vector<BreakdownTable> breakdowns;
   const std::vector<CostLine> lines;  ///< keep pointers into `results`
   const std::vector<Front> fronts;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "report/cost_model.h"
 #include "report/fixed_cost.h"
@@ -70,7 +71,7 @@ void WriteFixedCosts(Markup& html, const ResultSet& results, const std::vector<C
   constexpr GridColumn kColumns[] = {
       {"fixed", "ms"}, {"beyond", "ms"}, {"published", "ms"}, {"published, scaled", "ms"}};
   OpenGrid(html, "Fixed costs", "series", kColumns);
-  for (const FixedCost& row : rows) {
+  for (const FixedCost& row : rows | std::views::take(kMostRows)) {
     const measure::LinearFit& fit = row.line->step_seconds;
     html.Open("tr").Element("td", row.line->label, {{"class", "series"}});
     WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);

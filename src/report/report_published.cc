@@ -1,4 +1,6 @@
 // Figures that somebody else published, apart from ours.
+#include <fmt/format.h>
+
 #include "report/published.h"
 #include "report/report_sections.h"
 
@@ -35,10 +37,17 @@ void WritePublished(Markup& html, const ReportContent& content) {
     return;
   }
   html.Open("section", {{"id", "published"}}).Element("h2", "Published by others");
+  size_t tables = 0;
   for (const experiment::PublishedFigures& published : all) {
     for (const PublishedTable& table : BesidePublished(content.results, published)) {
-      WritePublishedTable(html, published, table);
+      if (++tables <= kMostPublishedTables) {
+        WritePublishedTable(html, published, table);
+      }
     }
+  }
+  if (tables > kMostPublishedTables) {
+    html.Element("p",
+                 fmt::format("{} of {} tables; assay report --output json writes all.", kMostPublishedTables, tables));
   }
   html.Close();
 }

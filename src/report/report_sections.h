@@ -11,7 +11,9 @@ namespace assay::report {
 void WriteHeader(Markup& html, const ReportContent& content);
 void WriteFindings(Markup& html, const ReportContent& content);
 /// Rows of each table that stands without script: who reads more of them has the exports.
-inline constexpr size_t kMostRows = 1000;
+inline constexpr size_t kMostRows = 500;
+/// Tables beside those of others, likewise.
+inline constexpr size_t kMostPublishedTables = 12;
 
 /// Configurations; nothing where there are none.
 void WriteTable(Markup& html, const ReportContent& content);

@@ -103,7 +103,7 @@ void WriteTable(Markup& html, const ReportContent& content) {
   if (configurations.empty()) {
     return;
   }
-  html.Open("section").Element("h2", "Results");
+  html.Open("section", {{"class", "results"}}).Element("h2", "Results");
   html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", "Results"}, {"tabindex", "0"}});
   html.Open("table", {{"class", "grid"}});
   WriteHead(html, content);

@@ -72,16 +72,26 @@ std::vector<const Measurement*> Configuration::ValidRuns() const {
 }
 
 std::vector<const Measurement*> Configuration::CountedRuns() const {
-  std::vector<const Measurement*> counted = ValidRuns();
-  if (!IsStarved()) {
-    std::erase_if(counted, [](const Measurement* run) { return WasStarved(*run); });
+  std::vector<const Measurement*> counted;
+  for (const Measurement* run : runs) {
+    if (run->outcome == Outcome::kValid && !WasStarved(*run)) {
+      counted.push_back(run);
+    }
   }
-  return counted;
+  return counted.empty() ? ValidRuns() : counted;
 }
 
 bool Configuration::IsStarved() const {
-  const std::vector<const Measurement*> valid = ValidRuns();
-  return !valid.empty() && std::all_of(valid.begin(), valid.end(), [](const auto* run) { return WasStarved(*run); });
+  bool starved = false;
+  for (const Measurement* run : runs) {
+    if (run->outcome == Outcome::kValid) {
+      starved = WasStarved(*run);
+      if (!starved) {
+        return false;
+      }
+    }
+  }
+  return starved;
 }
 
 std::string_view Configuration::reason() const {

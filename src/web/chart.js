@@ -96,6 +96,7 @@ export class Chart {
     this.chart = chart;
     this.context = context;
     this.view = null;
+    this.brushes = JSON.stringify(chart.spec).includes('"brush"');
     this.note = h("p.note", { "aria-live": "polite" });
     this.plot = h("div.plot", {});
     this.controls = h("div.choices", {});
@@ -155,17 +156,13 @@ export class Chart {
     const chosen = this.chosen();
     const context = this.context();
     const fields = [chosen.x, chosen.y].map((column) => column?.field);
-    const brushed = this.brushes() ? context.rowsWithout(fields) : null;
+    const brushed = this.brushes ? context.rowsWithout(fields) : null;
     const data = datasetOf({ ...context, report: this.report, chart: this.chart, chosen, rows: brushed ?? context.rows });
     if (brushed) {
       const kept = new Set(context.rows);
       data.records.forEach((record) => { record.outside = !kept.has(record.i); });
     }
     return data;
-  }
-
-  brushes() {
-    return JSON.stringify(this.chart.spec).includes('"brush"');
   }
 
   /** The specification as Vega-Lite takes it, with the width that there is. */
@@ -193,11 +190,10 @@ export class Chart {
     return result;
   }
 
-  mount() {
+  mount(data = this.data()) {
     this.drawChoices();
     this.behind = false;
     this.view?.finalize();
-    const data = this.data();
     replace(this.note, data.note || "");
     if (data.records.length === 0) {
       this.view = null;
@@ -221,13 +217,17 @@ export class Chart {
     return JSON.stringify([this.chart.choices.map((choice) => this.chosenOf(choice)), data.panels ?? 0, data.columns ?? 0, present]);
   }
 
-  /** What is out of sight is drawn once it comes into it. */
+  /** What it shows is of before. True where it is in sight: anything else is drawn once it comes into it. */
+  outdate() {
+    this.behind = true;
+    return this.inSight;
+  }
+
   update() {
-    this.behind = !this.inSight;
-    if (this.behind) return;
+    this.behind = false;
     const data = this.data();
     if (!this.view || data.records.length === 0 || this.shape !== this.shapeOf(data)) {
-      this.mount();
+      this.mount(data);
       return;
     }
     replace(this.note, data.note || "");
@@ -255,7 +255,7 @@ export class Chart {
       if (i >= 0) showTip(event, this.report.describe(i)); else hideTip();
     });
     this.view.addEventListener("pointerout", hideTip);
-    if (!this.brushes()) return;
+    if (!this.brushes) return;
     const apply = debounced((value) => {
       const chosen = this.chosen();
       const changes = {};

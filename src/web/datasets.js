@@ -192,7 +192,7 @@ function predictions({ report, rows, chart, chosen }) {
   const records = rows.filter((i) => measured[i] !== null && predicted[i] !== null)
     .map((i) => ({ ...report.record(i), measured: measured[i], predicted: predicted[i], off: 100 * (predicted[i] / measured[i] - 1) }));
   const values = records.flatMap((record) => [record.measured, record.predicted]);
-  if (values.length && chart.id === "predicted") {
+  if (values.length && chart.id === "foretold") {
     for (const end of [Math.min(...values), Math.max(...values)]) {
       records.push({ i: -1, kind: "equal", measured: end, predicted: end });
     }

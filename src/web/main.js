@@ -1,5 +1,6 @@
 // The page: a report's model, its views, and what the address says of them.
 
+import { showStatic } from "./failure.js";
 import { Chart } from "./chart.js";
 import { h, replace } from "./dom.js";
 import { Follower, inPlace } from "./live.js";
@@ -16,6 +17,8 @@ import { estimateText } from "./format.js";
 
 const VIEWS = [["overview", "Overview", overview], ["explore", "Explore", explore], ["scaling", "Scaling", scaling],
   ["predicted", "Predicted", predicted], ["compare", "Compare", compare], ["run", "Run", run]];
+
+const CHART_PAUSE_MS = 40;
 
 class Page {
   constructor(source, model) {
@@ -93,14 +96,17 @@ class Page {
     document.documentElement.dataset.view = name;
   }
 
-  /** One a frame: the table and the facets of a filter do not wait for its charts. */
+  /** One a frame, once the browser painted the rest: neither the table and the facets of a filter nor the next letter of a search wait for charts. */
   updateCharts(charts) {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    const due = charts.filter((chart) => chart.outdate());
     const next = () => {
-      charts.shift()?.update();
-      if (charts.length) this.frame = requestAnimationFrame(next);
+      due.shift()?.update();
+      if (due.length) painted(0);
     };
-    this.frame = requestAnimationFrame(next);
+    const painted = (pause) => { this.frame = requestAnimationFrame(() => { this.timer = setTimeout(next, pause); }); };
+    if (due.length) painted(CHART_PAUSE_MS);
   }
 
   drawPicked() {
@@ -134,6 +140,7 @@ function show(...parts) {
 function fail(error) {
   const notice = h("p.notice", { role: "alert" }, `The views of this page could not be made (${error.message}); what stands below is complete.`);
   document.body.prepend(notice);
+  showStatic();
   throw error;
 }
 

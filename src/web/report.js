@@ -8,12 +8,7 @@ export class Report {
     this.count = model.configurations.count;
     this.state = model.configurations.state;
     this.group = model.configurations.group;
-    this.axes = model.axes.map((axis) => ({
-      ...axis,
-      codes: model.configurations.axes[axis.name],
-      unmeasured: model.unmeasured.axes[axis.name],
-      texts: axis.values.map((value) => (value === null ? "none" : String(value))),
-    }));
+    this.axes = model.axes.map((axis) => axisOf(axis, model));
     this.metrics = model.metrics.map((metric) => ({
       ...metric,
       heading: metric.unit ? `${metric.title}, ${metric.unit}` : metric.title,
@@ -25,21 +20,26 @@ export class Report {
     this.runsOf = Array.from({ length: this.count }, () => []);
     model.runs.configuration.forEach((configuration, run) => this.runsOf[configuration].push(run));
     this.labels = Array.from({ length: this.count }, (_, i) => this.labelOf((axis) => axis.codes[i]));
-    this.lower = this.labels.map((label) => label.toLowerCase());
+  }
+
+  /** Labels as a search reads them: made when the first one is asked for. */
+  get lower() {
+    this.lowerLabels ??= this.labels.map((label) => label.toLowerCase());
+    return this.lowerLabels;
   }
 
   reason(i) {
     return this.model.configurations.reasons[this.model.configurations.reason[i]];
   }
 
-  /** A coordinate as part of a label: names stand alone, other values after their property. */
-  axisText(axis, code) {
-    const text = code < 0 ? "any" : axis.texts[code];
-    return axis.stands_alone ? text : `${axis.label} ${text}`;
-  }
-
+  /** The coordinates of which `codeOf` knows the value, as one text. */
   labelOf(codeOf, axes = this.axes) {
-    return axes.filter((axis) => codeOf(axis) >= 0).map((axis) => this.axisText(axis, codeOf(axis))).join(" · ");
+    let label = "";
+    for (const axis of axes) {
+      const part = axis.labels[codeOf(axis)];
+      if (part !== undefined) label += label ? ` · ${part}` : part;
+    }
+    return label;
   }
 
   /** Labels of rows by what differs among them, and what they have in common. */
@@ -94,6 +94,15 @@ export class Report {
     if (this.starved.has(i)) lines.push("waited for processors: slower than the machine");
     return lines;
   }
+}
+
+/** An axis with its columns, and its values as texts: by themselves, and as part of a label, where names stand alone. */
+function axisOf(axis, model) {
+  const texts = axis.values.map((value) => (value === null ? "none" : String(value)));
+  return {
+    ...axis, texts, labels: axis.stands_alone ? texts : texts.map((text) => `${axis.label} ${text}`),
+    codes: model.configurations.axes[axis.name], unmeasured: model.unmeasured.axes[axis.name],
+  };
 }
 
 /** A column in which nothing is known stands as null. */
@@ -171,7 +180,7 @@ function testsOf(report, filter) {
 export function select(report, filter) {
   const tests = testsOf(report, filter);
   const rows = [];
-  const counts = new Map(report.axes.map((axis) => [axis.field, new Uint32Array(axis.values.length)]));
+  const facets = report.axes.map(({ field, codes, values }) => ({ field, codes, counts: new Uint32Array(values.length) }));
   const states = Object.fromEntries(Object.keys(STATES).map((name) => [name, 0]));
   for (let i = 0; i < report.count; ++i) {
     let failed = null;
@@ -184,11 +193,12 @@ export function select(report, filter) {
     }
     if (failures > 1) continue;
     if (failures === 0) rows.push(i);
-    for (const axis of report.axes) {
-      if ((failures === 0 || failed === axis.field) && axis.codes[i] >= 0) counts.get(axis.field)[axis.codes[i]] += 1;
+    for (const { field, codes, counts } of facets) {
+      if ((failures === 0 || failed === field) && codes[i] >= 0) counts[codes[i]] += 1;
     }
     if (failures === 0 || failed === "s") states[report.state[i]] += 1;
   }
+  const counts = new Map(facets.map((facet) => [facet.field, facet.counts]));
   return { rows, counts, states, isAll: tests.length === 0 };
 }
 

@@ -2,14 +2,17 @@
 
 /** {live, model(), details(report, uid)}; details of a run: {values, told, series, lanes}, or null where they are not at hand. */
 export function embeddedSource() {
-  const model = JSON.parse(document.getElementById("model").textContent);
+  const parsed = (id) => JSON.parse(document.getElementById(id).textContent);
+  const model = parsed("model");
+  let runs = null;
   return {
     live: false,
     async model() {
       return model;
     },
     async details(report, uid) {
-      const { values, told, series, lanes } = model.runs;
+      runs ??= parsed("runs");
+      const { values, told, series, lanes } = runs;
       if (!(uid in values)) return null;
       return { values: values[uid], told: told[uid], series: series[uid] ?? {}, lanes: lanes?.[uid] ?? null };
     },

@@ -10,8 +10,10 @@ const MOST_PRINTED = 1000;
 
 const text = (value) => (value === null || value === undefined ? "–" : String(value));
 
-/** Columns: {key, label, unit, number, value(i), cell(i)}; what they hold besides coordinates is chosen by name. */
-function columnsOf(report, group) {
+const collator = new Intl.Collator(undefined, { numeric: true });
+
+/** Columns that stand in every table: {key, label, unit, number, value(i), cell(i)}. */
+function coordinatesOf(report) {
   const columns = [{ key: "#", label: "#", number: true, value: (i) => i, cell: (i) => runLink(report, i) }];
   for (const axis of report.axes) {
     columns.push({
@@ -20,7 +22,7 @@ function columnsOf(report, group) {
     });
   }
   columns.push({ key: "state", label: "state", value: (i) => report.state[i], cell: (i) => stateBadge(report, i) });
-  return [...columns, ...groupsOf(report).get(group).columns];
+  return columns;
 }
 
 function runLink(report, i) {
@@ -66,29 +68,44 @@ function groupsOf(report) {
 
 function compare(a, b) {
   if (a === null || a === undefined || b === null || b === undefined) return (a ?? null) === (b ?? null) ? 0 : (a ?? null) === null ? 1 : -1;
-  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
+  return typeof a === "number" && typeof b === "number" ? a - b : collator.compare(a, b);
 }
 
 export class Table {
   constructor(report, { group = "metrics", caption = "Configurations" } = {}) {
     this.report = report;
     this.fallback = group;
+    this.coordinates = coordinatesOf(report);
+    this.groups = groupsOf(report);
     this.rows = [];
+    this.top = 0;
+    this.height = 600;
     this.head = h("thead");
     this.body = h("tbody");
     this.table = h("table.grid.rows", { "aria-label": caption }, this.head, this.body);
-    this.scroller = h("div.scroll.tall", { role: "region", "aria-label": `${caption}, scrolls`, tabindex: "0", onscroll: () => this.draw() }, this.table);
+    this.scroller = h("div.scroll.tall", { role: "region", "aria-label": `${caption}, scrolls`, tabindex: "0", onscroll: () => this.scroll() }, this.table);
     this.status = h("p.note", { role: "status" });
     this.tools = h("div.tools", {});
     this.element = h("section.table", { "aria-label": caption }, this.tools, this.scroller);
-    addEventListener("beforeprint", () => this.draw(true));
-    addEventListener("afterprint", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.scroller);
+    this.listening = new AbortController();
+    const { signal } = this.listening;
+    addEventListener("beforeprint", () => this.draw(true), { signal });
+    addEventListener("afterprint", () => this.draw(), { signal });
+    this.resizer = new ResizeObserver(([{ contentRect }]) => {
+      this.height = contentRect.height || this.height;
+      this.draw();
+    });
+    this.resizer.observe(this.scroller);
+  }
+
+  finish() {
+    this.listening.abort();
+    this.resizer.disconnect();
   }
 
   get group() {
     const asked = state.get("columns", this.fallback);
-    return groupsOf(this.report).has(asked) ? asked : "metrics";
+    return this.groups.has(asked) ? asked : "metrics";
   }
 
   /** [key of the column, 1 or -1] */
@@ -98,20 +115,24 @@ export class Table {
   }
 
   update(rows) {
-    this.columns = columnsOf(this.report, this.group);
+    this.columns = [...this.coordinates, ...this.groups.get(this.group).columns];
     const [key, direction] = this.order;
     const column = this.columns.find((candidate) => candidate.key === key);
     this.rows = column ? sorted(rows, column, direction) : rows;
     this.table.setAttribute("aria-rowcount", String(rows.length + 1));
-    this.drawTools(rows.length);
-    this.drawHead(key, direction);
+    replace(this.status, `${rows.length.toLocaleString("en-US")} of ${this.report.count.toLocaleString("en-US")}`);
+    const headed = `${this.group} ${key} ${direction}`;
+    if (headed !== this.headed) {
+      this.headed = headed;
+      this.drawTools();
+      this.drawHead(key, direction);
+    }
     this.drawn = "";
     this.draw();
   }
 
-  drawTools(shown) {
-    const options = [...groupsOf(this.report)].map(([name, { title }]) => [name, title]);
-    replace(this.status, `${shown.toLocaleString("en-US")} of ${this.report.count.toLocaleString("en-US")}`);
+  drawTools() {
+    const options = [...this.groups].map(([name, { title }]) => [name, title]);
     replace(this.tools, this.status,
       options.length > 1 && select("columns", options, this.group, (value) => state.set({ columns: value === this.fallback ? "" : value })),
       h("button.plain", { onclick: () => this.save() }, "Save as CSV"));
@@ -127,12 +148,21 @@ export class Table {
     })));
   }
 
+  scroll() {
+    this.top = this.scroller.scrollTop;
+    this.draw();
+  }
+
+  /** The first row that is made, and the one after the last: by what was told of the scroller, since to ask it lays out the page. */
+  inSight() {
+    const made = Math.ceil(this.height / ROW_HEIGHT) + 2 * EXTRA_ROWS;
+    const first = Math.max(0, Math.min(Math.floor(this.top / ROW_HEIGHT) - EXTRA_ROWS, this.rows.length - made));
+    return [first, Math.min(this.rows.length, first + made)];
+  }
+
   draw(all = false) {
     if (!this.columns) return;
-    const height = this.scroller.clientHeight || 600;
-    const first = all ? 0 : Math.max(0, Math.floor(this.scroller.scrollTop / ROW_HEIGHT) - EXTRA_ROWS);
-    const last = all ? Math.min(this.rows.length, MOST_PRINTED)
-      : Math.min(this.rows.length, first + Math.ceil(height / ROW_HEIGHT) + 2 * EXTRA_ROWS);
+    const [first, last] = all ? [0, Math.min(this.rows.length, MOST_PRINTED)] : this.inSight();
     const picked = this.report.configurationOf(state.get("pick"));
     const drawn = `${first} ${last} ${picked}`;
     if (drawn === this.drawn) return;

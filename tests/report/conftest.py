@@ -9,6 +9,31 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
 NODE_MODULES = ROOT / "build/node/node_modules"
 SETTLE_MS = 10_000
+# Until nothing changed over two frames and the pause after which a chart is drawn anew.
+SETTLED = """(most) => new Promise((done, fail) => {
+  setTimeout(() => fail(new Error("the page goes on changing")), most);
+  let turn = 0;
+  const wait = () => {
+    const mine = ++turn;
+    const still = (next) => () => mine === turn && next();
+    requestAnimationFrame(still(() => requestAnimationFrame(still(() => setTimeout(still(() => {
+      changes.disconnect();
+      done();
+    }), 150)))));
+  };
+  const changes = new MutationObserver(wait);
+  changes.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+  wait();
+})"""
+# Over the whole page, so that every chart comes into sight for two frames.
+SEE_ALL = """async () => {
+  const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+  for (let y = 0; y <= document.documentElement.scrollHeight; y += 600) {
+    scrollTo(0, y);
+    await frame();
+    await frame();
+  }
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -53,19 +78,11 @@ class Reader:
 
     def settle(self):
         """Until the charts in sight were drawn and nothing more changes."""
-        self.page.wait_for_function(
-            "() => { const now = document.body.innerHTML.length; const same = window.lastLength === now;"
-            " window.lastLength = now; return same }",
-            polling=120,
-            timeout=SETTLE_MS,
-        )
+        self.page.evaluate(SETTLED, SETTLE_MS)
 
     def see_all(self):
         """Scrolls over the page, so that every chart is drawn."""
-        height = self.page.evaluate("document.documentElement.scrollHeight")
-        for y in range(0, height + 1, 600):
-            self.page.evaluate("(y) => scrollTo(0, y)", y)
-            self.page.wait_for_timeout(40)
+        self.page.evaluate(SEE_ALL)
         self.settle()
         self.page.evaluate("scrollTo(0, 0)")
 
@@ -85,7 +102,8 @@ class Reader:
 
     def axe(self):
         """What axe-core finds wrong: [rule, elements]."""
-        self.page.evaluate((NODE_MODULES / "axe-core/axe.min.js").read_text() + "; undefined")
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate((NODE_MODULES / "axe-core/axe.min.js").read_text() + "; undefined")
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         return [[rule["id"], [node["html"][:200] for node in rule["nodes"][:3]]] for rule in found]
 

@@ -28,6 +28,7 @@ class Served:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
         self.url = self.said(r"serving at (\S+)")
         self.link = self.said(r"open (http://\S+).*")
+        self.unused = self.link
         self.port = urllib.parse.urlsplit(self.url).port
 
     def said(self, pattern):
@@ -40,6 +41,11 @@ class Served:
                 f"{self.process.args} said {line + self.process.stderr.read()!r} in place of {pattern}"
             )
         return match[1]
+
+    def fresh_link(self):
+        """One that was not given out yet: whoever was given the one before has opened it."""
+        link, self.unused = self.unused or self.next_link(), None
+        return link
 
     def next_link(self):
         """The one that is printed when a link was used."""

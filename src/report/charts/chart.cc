@@ -25,7 +25,7 @@ constexpr std::array kChartKinds = {
     ChartKind{"memory_by_batch", &BuildMemoryByBatch},
     ChartKind{"throughput_by_length", &BuildThroughputByLength},
     ChartKind{"memory_by_length", &BuildMemoryByLength},
-    ChartKind{"predicted", &BuildPredicted},
+    ChartKind{"foretold", &BuildPredicted},
     ChartKind{"prediction_error", &BuildPredictionError},
     ChartKind{"ratios", &BuildRatios},
 };
@@ -59,11 +59,10 @@ json ToJson(const Chart& chart) {
 
 /// Charts of parts that experiments declare, where the report has the parts.
 void AddDeclared(const ReportContent& content, json& charts) {
-  const std::vector<BreakdownTable> tables = BreakdownsOf(content.results);
   for (const experiment::Experiment* experiment : content.results.declared().all()) {
     for (const experiment::PartsChart& declared : experiment->declaration().report.charts) {
       const bool has_parts = std::ranges::any_of(
-          tables, [&](const BreakdownTable& table) { return table.breakdown->id == declared.breakdown; });
+          content.breakdowns, [&](const BreakdownTable& table) { return table.breakdown->id == declared.breakdown; });
       const bool is_new =
           std::ranges::none_of(charts, [&](const json& chart) { return chart.at("id") == declared.id; });
       Result<json> spec = ParseJson(declared.spec, declared.id);

@@ -57,7 +57,7 @@ bool HasAny(const json& values) {
 
 json BreakdownsPart(const ReportContent& content) {
   json tables = json::array();
-  for (const BreakdownTable& table : BreakdownsOf(content.results)) {
+  for (const BreakdownTable& table : content.breakdowns) {
     tables.push_back(TableJson(table));
   }
   return tables;

@@ -153,7 +153,7 @@ export function compare(report, page) {
       }
       charts.forEach((chart) => {
         chart.element.hidden = by === "run" || ratios.length === 0;
-        chart.update();
+        if (chart.outdate()) chart.update();
       });
     },
   };

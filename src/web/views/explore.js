@@ -15,6 +15,7 @@ export function explore(report, page) {
     h("div.main", {}, chips, figures((chart) => chart.data !== "parts"), table.element, figures((chart) => chart.data === "parts")));
   return {
     element, charts,
+    finish: () => table.finish(),
     update() {
       replace(chips, chipsOf(report, page.selection));
       facets.update(page.selection);

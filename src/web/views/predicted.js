@@ -15,8 +15,18 @@ function summary(prediction, rows) {
   return h("p.lead", {}, `${count(off.length, "configuration")}: half are off by ${readable(middle)} % or less, the worst by ${readable(off.at(-1))} %; on average ${mean >= 0 ? "+" : "−"}${readable(Math.abs(mean))} %.`);
 }
 
+const FIRST_PUBLISHED = 6;
+
 function published(report) {
-  return report.model.published.map((table) => h("div", {}, h("h2", {}, table.title), h("p.note", {}, table.note),
+  const tables = report.model.published;
+  const rest = tables.slice(FIRST_PUBLISHED);
+  const more = rest.length > 0 && h("details", { ontoggle: () => more.childElementCount > 1 || more.append(...publishedTables(rest)) },
+    h("summary", {}, `${rest.length} more such tables`));
+  return [...publishedTables(tables.slice(0, FIRST_PUBLISHED)), more];
+}
+
+function publishedTables(tables) {
+  return tables.map((table) => h("div", {}, h("h2", {}, table.title), h("p.note", {}, table.note),
     h("div.scroll", { role: "region", "aria-label": table.title, tabindex: "0" }, h("table.grid", {},
       h("thead", {}, h("tr", {}, table.columns.map((column, i) => h(i ? "th.n" : "th", { scope: "col" }, column)))),
       h("tbody", {}, table.rows.map((row) => h("tr", {}, row.map((cell, i) => h(i ? "td.n" : "td.series", {}, cell)))))))));
@@ -25,13 +35,14 @@ function published(report) {
 export function predicted(report, page) {
   const any = report.predictions.length > 0;
   const charts = any ? page.chartsOf("predicted") : [];
-  const chosen = () => report.predictions.find(({ field }) => field === state.get("predicted.what")) ?? report.predictions[0];
+  const chosen = () => report.predictions.find(({ field }) => field === state.get("foretold.what")) ?? report.predictions[0];
   const [chips, words] = [h("div", {}), h("div", {})];
-  const table = any && new Table(report, { group: report.predictions[0].field, caption: "Foretold and measured" });
+  const table = any ? new Table(report, { group: report.predictions[0].field, caption: "Foretold and measured" }) : null;
   return {
     element: h("div.view", {}, chips, !any && h("p.empty", {}, "Nothing here was foretold: it takes a memory forecast, or three batch sizes of a series."),
-      words, h("div.charts", {}, charts.map(({ element }) => element)), table && table.element, published(report)),
+      words, h("div.charts", {}, charts.map(({ element }) => element)), table?.element, published(report)),
     charts,
+    finish: () => table?.finish(),
     update() {
       replace(chips, chipsOf(report, page.selection));
       if (!any) return;
