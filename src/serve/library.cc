@@ -91,10 +91,25 @@ Status Library::Reread() {
   ASSAY_ASSIGN_OR_RETURN(const auto rows, store_->ListRows({.settled = true, .newest_first = true, .limit = 1}, {}));
   newest_ = rows.empty() ? 0 : rows.front().arrival;
   const double start = MonotonicSeconds();
-  ASSAY_ASSIGN_OR_RETURN(count_, store_->Count({.before = newest_ + 1}));
+  ASSAY_ASSIGN_OR_RETURN(count_, CountRead());
   counted_at_ = MonotonicSeconds();
   counting_seconds_ = counted_at_ - start;
   return Status::Ok();
+}
+
+Result<int64_t> Library::CountRead() {
+  constexpr int kTries = 5;
+  int64_t read = 0;
+  for (int i = 0; i < kTries; ++i) {
+    ASSAY_ASSIGN_OR_RETURN(const int64_t newer, store_->Count({.after = newest_}));
+    ASSAY_ASSIGN_OR_RETURN(const int64_t all, store_->Count({}));
+    ASSAY_ASSIGN_OR_RETURN(const int64_t newer_now, store_->Count({.after = newest_}));
+    read = all - newer_now;
+    if (newer == newer_now) {
+      break;  // nothing came in between
+    }
+  }
+  return read;
 }
 
 Status Library::CheckNothingWasRemoved() {
@@ -102,7 +117,7 @@ Status Library::CheckNothingWasRemoved() {
   if (now - counted_at_ < std::max(kCountEverySeconds, kCountingShare * counting_seconds_)) {
     return Status::Ok();
   }
-  ASSAY_ASSIGN_OR_RETURN(const int64_t count, store_->Count({.before = newest_ + 1}));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t count, CountRead());
   counted_at_ = MonotonicSeconds();
   counting_seconds_ = counted_at_ - now;
   return count == count_ ? Status::Ok() : Reread();

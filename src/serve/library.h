@@ -58,6 +58,9 @@ class Library {
   /// Passes `status` on; after an error of the store it is opened anew.
   Status Checked(Status status);
   Result<nlohmann::json> ListSubjects();
+  /// How many there are up to the newest that was read: by an index, where a bound of arrivals would go through all
+  /// rows.
+  Result<int64_t> CountRead();
   Status Reread();
   Status CheckNothingWasRemoved();
   Result<Shelf*> Find(std::string_view subject);

@@ -78,7 +78,11 @@ Result<std::string> ReadToken(const std::string& path) {
 
 /// That it is there and is one: later problems are told on the page.
 Status CheckStore(const std::string& url) {
-  return samplestore::OpenStore(url, samplestore::StoreAccess::kReadOnly).status();
+  constexpr double kLongestWaitSeconds = 2;
+  return samplestore::OpenStore(
+             url, samplestore::StoreAccess::kReadOnly,
+             {.longest_outage_seconds = kLongestWaitSeconds, .longest_lock_seconds = kLongestWaitSeconds})
+      .status();
 }
 
 }  // namespace

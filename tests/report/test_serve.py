@@ -95,7 +95,7 @@ def test_a_run_that_a_file_leaves_out_is_fetched(shared, read):
     reader = read(shared("ten_thousand"))
     uid = reader.page.evaluate("fetch('/api/v1/subjects').then((r) => r.json())")["subjects"][0]["id"]
     model = reader.page.evaluate(f"fetch('/api/v1/subjects/{uid}/model').then((r) => r.json())")["parts"]
-    assert model["runs"]["detailed"] == 1 and "newest 5,000 measurements of" in model["description"]
+    assert model["runs"]["detailed"] == 1 and "newest 3,000 measurements:" in model["description"]
     valid = [uid for uid, outcome in zip(model["runs"]["uid"], model["runs"]["outcome"]) if outcome == "valid"]
     reader.go(f"run?run={valid[-1]}")
     values = reader.page.get_by_role("region", name="Values", exact=True)
