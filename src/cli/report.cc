@@ -1,21 +1,28 @@
 // assay report: a store's measurements as one page, or what the page shows as data.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/files.h"
 #include "cli/selection.h"
 #include "cli/verb.h"
 #include "report/format.h"
 #include "report/report_form.h"
+#include "samplestore/sample_store.h"
 
 namespace assay::cli {
 namespace {
 
 struct ReportOptions {
   Selection selection;
+  std::vector<std::string> beside;  ///< further stores
   std::string file;
   std::string form;
 };
@@ -42,11 +49,51 @@ Status CheckTarget(const ReportOptions& options, report::Form form) {
                    fmt::format("{} is there and is no report of assay: name another file, or remove it", options.file));
 }
 
+/// What tells a store from others, without whose password opens it.
+std::string NameOfStore(const std::string& url) {
+  const size_t scheme = url.find("://");
+  const size_t user = url.find('@');
+  const size_t begin = user != std::string::npos ? user + 1 : scheme != std::string::npos ? scheme + 3 : 0;
+  return url.substr(begin, url.find('?') - begin);
+}
+
+void NameStore(const std::string& url, std::span<samplestore::Measurement> measurements) {
+  for (samplestore::Measurement& measurement : measurements) {
+    measurement.provenance["store"] = NameOfStore(url.empty() ? samplestore::DefaultStoreUrl() : url);
+  }
+}
+
+/// Of a space, a point is missing where no store has it.
+void KeepMissing(const std::vector<report::UnmeasuredPoint>& elsewhere, std::vector<report::UnmeasuredPoint>& points) {
+  std::erase_if(points, [&](const report::UnmeasuredPoint& point) {
+    return std::ranges::none_of(elsewhere, [&](const report::UnmeasuredPoint& other) {
+      return other.parameterized_id == point.parameterized_id && other.entity == point.entity;
+    });
+  });
+}
+
+/// What all stores have, told apart by their names where there are several.
+Result<Selected> SelectOfStores(const ReportOptions& options, bool with_series) {
+  ASSAY_ASSIGN_OR_RETURN(Selected selected, Select(options.selection, with_series));
+  if (!options.beside.empty()) {
+    NameStore(options.selection.store, selected.measurements);
+  }
+  for (const std::string& url : options.beside) {
+    Selection there = options.selection;
+    there.store = url;
+    ASSAY_ASSIGN_OR_RETURN(Selected more, Select(there, with_series));
+    NameStore(url, more.measurements);
+    std::ranges::move(more.measurements, std::back_inserter(selected.measurements));
+    KeepMissing(more.unmeasured, selected.unmeasured);
+  }
+  return selected;
+}
+
 Status Run(const ReportOptions& options) {
   const report::Form form = FormOf(options);
   ASSAY_RETURN_IF_ERROR(CheckTarget(options, form));
   const bool with_series = form == report::Form::kHtml || form == report::Form::kJson;
-  ASSAY_ASSIGN_OR_RETURN(const Selected selected, Select(options.selection, with_series));
+  ASSAY_ASSIGN_OR_RETURN(const Selected selected, SelectOfStores(options, with_series));
   const std::string text = report::RenderReport({.title = selected.title,
                                                  .space_description = selected.description,
                                                  .measurements = selected.measurements,
@@ -67,6 +114,12 @@ Status Run(const ReportOptions& options) {
 Action AddReport(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   AddSelectionOptions(app, options->selection);
+  app.add_option("--beside", options->beside,
+                 "A further store, whose measurements stand beside those of --store and are told apart by it; may be "
+                 "repeated")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("URL");
   app.add_option("-o,--output-file", options->file, "File to write; csv and json are printed without one")
       ->type_name("FILE");
   app.add_option("--output", options->form,

@@ -33,6 +33,7 @@ constexpr std::array kConditions = {
     Condition{"gpu", "GPU", Within::kAll},
     Condition{"libtorch", "libtorch", Within::kAll},
     Condition{"commit", "commit", Within::kAll},
+    Condition{"store", "store", Within::kAll},
     Condition{"settings", "settings", Within::kAll},
     Condition{"isa", "kernels", Within::kPoint},
     Condition{"threads", "threads", Within::kPoint},

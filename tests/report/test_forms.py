@@ -122,6 +122,31 @@ def test_what_is_missing_of_a_space_is_told(explored):
     assert model["unmeasured"] == {"count": 3, "axes": {"batch_size": [0, 1, 1], "number_ranks": [1, 0, 1]}}
 
 
+def test_two_stores_stand_beside_each_other_and_are_compared(samples, tmp_path):
+    rows = [json.loads(line) for line in (samples / "demo.jsonl").read_text().splitlines()]
+    for name, factor in (("before", 1), ("after", 2)):
+        for row in rows:
+            row["uid"] = f"{factor}{row['uid'][1:]}"
+            for target in ("", "_ci_low", "_ci_high"):
+                row["properties"]["real_tokens_per_second" + target] *= factor
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        command = [BIN_DIR / "assay", "store", "import", f"{name}.jsonl", "--store", f"sqlite:///{name}.db"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    asked = ["--experiment", "finetune_full_benchmark-v1.0.0", "--output", "json", "--store", "sqlite:///before.db"]
+    done = report(*asked, "--beside", "sqlite:///after.db", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    model = json.loads(done.stdout)
+    assert {axis["name"]: axis["values"] for axis in model["axes"]}["store"] == ["after.db", "before.db"]
+    assert model["counts"]["measurements"] == 8 and model["conditions"] == ["store"]
+    (found,) = [f for f in model["findings"]["list"] if (f["comparison"] or {}).get("axis") == "store"]
+    assert (found["comparison"]["from"], found["comparison"]["to"]) == ("after.db", "before.db")
+    assert "gives 0.500" in found["headline"]
+    alone = json.loads(report(*asked, cwd=tmp_path).stdout)
+    assert alone["counts"]["measurements"] == 4 and alone["conditions"] == []
+    gone = report(*asked, "--beside", "sqlite:///none.db", cwd=tmp_path)
+    assert gone.returncode != 0 and gone.stderr.count("\n") == 1 and "none.db" in gone.stderr
+
+
 def test_the_form_follows_the_files_ending_and_data_is_never_written_over(explored):
     store = ["--store", "sqlite:///runs.db"]
     for name, begin in (
