@@ -47,7 +47,9 @@ bool Answer::CountHeader(size_t bytes, double now) {
   }
   const double stall = shared_.options.stall_timeout_seconds;
   return stall <= 0 || now - head_since_ < stall ||
-         GiveUp(TransportError::kStall, fmt::format("the head of the answer did not end within {} seconds", stall));
+         GiveUp(TransportError::kStall,
+                fmt::format("the head of the answer, or what stands between its chunks, did not end within {} seconds",
+                            stall));
 }
 
 void Answer::BeginHead(int status) {
@@ -71,6 +73,7 @@ std::span<std::byte> Answer::Memory(size_t most) {
 bool Answer::CountBody(std::span<const std::byte> chunk, double now) {
   response_.body_bytes += static_cast<int64_t>(chunk.size());
   shared_.received.bytes += chunk.size();
+  head_since_ = 0;
   return trickle_.Take(chunk, now) ||
          GiveUp(TransportError::kStall, fmt::format("less than {} bytes a second of the answer came for {} seconds",
                                                     kMinBytesPerSecond, shared_.options.stall_timeout_seconds));

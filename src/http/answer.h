@@ -18,7 +18,7 @@ class Answer {
 
   /// `sink` may be null. Not owned.
   void Begin(BodySink* sink);
-  /// So many bytes of header lines have come.
+  /// So many bytes of header lines have come, or 0 with some of the framing of chunks.
   bool CountHeader(size_t bytes, double now);
   /// An interim answer, or a proxy's, came before this one.
   void BeginHead(int status);
@@ -58,7 +58,7 @@ class Answer {
   std::string given_up_detail_;
   bool read_enough_ = false;
   int64_t header_bytes_ = 0;
-  double head_since_ = 0;  ///< the first byte of the head, or of the one after an interim answer; 0: none has come
+  double head_since_ = 0;  ///< the first byte of lines: a head's, or those between chunks or behind them; 0: none came
 };
 
 }  // namespace assay::http

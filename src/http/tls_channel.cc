@@ -96,14 +96,12 @@ TlsChannel::~TlsChannel() {
   HangUp();
 }
 
-void TlsChannel::ExpectPeer(const std::string& host) {
+bool TlsChannel::ExpectPeer(const std::string& host) {
   if (IsNumber(host)) {
-    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str());
-    return;
+    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str()) == 1;
   }
-  SSL_set_tlsext_host_name(ssl_.get(), host.c_str());
   SSL_set_hostflags(ssl_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  SSL_set1_host(ssl_.get(), host.c_str());
+  return SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) == 1 && SSL_set1_host(ssl_.get(), host.c_str()) == 1;
 }
 
 Channel::Step TlsChannel::StepOf(int result) {
@@ -247,7 +245,10 @@ std::unique_ptr<Channel> TlsContext::Wrap(FileDescriptor socket, const std::stri
     return nullptr;
   }
   auto channel = std::make_unique<TlsChannel>(std::move(socket), context_, host);
-  channel->ExpectPeer(host);
+  if (!channel->ExpectPeer(host)) {
+    error = "no certificate can be for " + host + ": " + OpenSslError("its name is none");
+    return nullptr;
+  }
   return channel;
 }
 

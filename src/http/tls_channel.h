@@ -23,8 +23,8 @@ class TlsChannel : public Channel {
   /// Says goodbye.
   ~TlsChannel() override;
 
-  /// Of a client, before Greet(): who the peer must be, by name or by number.
-  void ExpectPeer(const std::string& host);
+  /// Of a client, before Greet(): who the peer must be, by name or by number. False: that is neither.
+  [[nodiscard]] bool ExpectPeer(const std::string& host);
 
   Step Greet() override;
   Step Receive(std::span<std::byte> into) override;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -45,6 +47,17 @@ std::vector<Address> GetAddresses(const std::string& host, int port, int flags, 
   }
   ::freeaddrinfo(list);
   return addresses;
+}
+
+/// False: the system has no room for one, as `error` says.
+bool StartThread(std::function<void()> work, std::string& error) {
+  try {
+    std::thread(std::move(work)).detach();
+    return true;
+  } catch (const std::system_error& none) {
+    error = std::string("no thread can be started to ask: ") + none.what();
+    return false;
+  }
 }
 
 }  // namespace
@@ -99,11 +112,14 @@ AddressBook::State AddressBook::Ask(const std::string& host, int port, const Wak
     }
   }
   const bool believed = entry.believed_until > MonotonicSeconds();
-  if (!believed && !std::exchange(entry.asked, true)) {
-    std::thread([pages = pages_, key] { LookUp(pages, key); }).detach();
+  if (!believed && !entry.asked) {
+    entry.asked = StartThread([pages = pages_, key] { LookUp(pages, key); }, error);
   }
   if (!entry.places.empty()) {
     return State::kKnown;  // what is old serves until the new is there
+  }
+  if (!believed && !entry.asked) {
+    return State::kFailed;
   }
   if (believed) {
     error = entry.error;

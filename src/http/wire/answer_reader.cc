@@ -154,9 +154,12 @@ void AnswerReader::ReadFraming() {
   }
   const bool has_length = ReadLength();
   framing_ = has_length ? Framing::kLength : Framing::kUntilClosed;
-  if (const auto coding = answer_.response().headers.Find("Transfer-Encoding")) {
-    if (!SameWord(*coding, "chunked")) {
-      return Refuse("the answer has a transfer coding other than chunked: " + Quoted(*coding));
+  for (const Header& header : answer_.response().headers.all()) {
+    if (!SameWord(header.name, "Transfer-Encoding")) {
+      continue;
+    }
+    if (!SameWord(header.value, "chunked") || framing_ == Framing::kChunked) {
+      return Refuse("the answer has a transfer coding other than chunked: " + Quoted(header.value));
     }
     framing_ = Framing::kChunked;
     keep_alive_ = keep_alive_ && !has_length;
@@ -183,8 +186,11 @@ bool AnswerReader::ReadLength() {
 
 size_t AnswerReader::FeedBody(std::string_view bytes, double now) {
   if (framing_ == Framing::kChunked && chunks_.data_remaining() == 0) {
+    const bool trailers = chunks_.last_chunk();
     const size_t taken = chunks_.FeedFraming(bytes);
-    if (chunks_.state() == ChunkedDecoder::State::kError) {
+    if (!answer_.CountHeader(trailers ? taken : 0, now)) {
+      state_ = State::kFailed;
+    } else if (chunks_.state() == ChunkedDecoder::State::kError) {
       Refuse(chunks_.error());
     } else if (chunks_.state() == ChunkedDecoder::State::kDone) {
       End();

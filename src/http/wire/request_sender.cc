@@ -40,15 +40,8 @@ std::string HeadOf(const Request& request, const Url& url, std::string_view user
 
 void RequestSender::Begin(const Request& request, const Url& url, std::string_view user_agent, BodySource* source) {
   source_ = source;
-  head_ = HeadOf(request, url, user_agent, source == nullptr ? 0 : source->bytes());
-  Rewind();
-}
-
-void RequestSender::Rewind() {
-  if (begun_ && source_ != nullptr) {
-    source_->Rewind();
-  }
-  const auto head = std::as_bytes(std::span(head_));
+  const std::string text = HeadOf(request, url, user_agent, source == nullptr ? 0 : source->bytes());
+  const auto head = std::as_bytes(std::span(text));
   buffer_.assign(head.begin(), head.end());
   buffer_sent_ = 0;
   body_left_ = source_ == nullptr ? 0 : source_->bytes();

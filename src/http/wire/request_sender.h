@@ -27,8 +27,6 @@ class RequestSender {
   void Begin(const Request& request, const Url& url, std::string_view user_agent, BodySource* source);
   /// Sends `most` bytes of the body or a little more, and says how the last piece went.
   Channel::Step Send(Channel& channel, size_t most);
-  /// The body from its first byte.
-  void Rewind();
 
   State state() const { return state_; }
   /// The head and a first piece of a large body, which is as much as a connection that is dead takes without a word.
@@ -40,7 +38,6 @@ class RequestSender {
   void Advance(size_t count);
 
   BodySource* source_ = nullptr;
-  std::string head_;
   std::vector<std::byte> buffer_;  ///< bytes that were copied: the head, small pieces
   size_t buffer_sent_ = 0;
   int64_t body_left_ = 0;  ///< of the source

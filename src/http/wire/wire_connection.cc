@@ -1,7 +1,9 @@
 #include "http/wire/wire_connection.h"
 
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -30,6 +32,12 @@ constexpr int kAwaitedBytes = 256 << 10;
 
 double TimeoutOf(const Transfer& transfer, const ClientOptions& options) {
   return transfer.total_timeout_seconds > 0 ? transfer.total_timeout_seconds : options.total_timeout_seconds;
+}
+
+/// Bytes that were sent and that the peer's machine has not got yet.
+int QueuedBytes(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
 Outcome Failed(TransportError error, std::string detail) {
@@ -66,6 +74,7 @@ void WireConnection::Begin(WireJob job) {
   overran_ = false;
   kept_ = usable();
   moved_at_ = now;
+  queued_ = 0;
   first_byte_at_ = 0;
   paused_since_ = 0;
   if (!kept_) {
@@ -108,6 +117,7 @@ void WireConnection::Dial(double now) {
   std::tie(channel_, address_) = dialer_->TakeChannel();
   dialer_.reset();
   moved_at_ = now;
+  engine_.CheckBy(DueAt());
 }
 
 bool WireConnection::MustPause(double now) {
@@ -141,15 +151,27 @@ void WireConnection::Exchange(double now) {
   WatchChannel();
 }
 
+bool WireConnection::IsQuiet() {
+  const Channel::Step step = channel_->Receive(engine_.scratch().first(kHeadBytes));
+  const bool waits = step.outcome == Channel::Outcome::kWantRead || step.outcome == Channel::Outcome::kWantWrite;
+  receive_waits_ = waits ? step.outcome : receive_waits_;
+  return waits;
+}
+
 size_t WireConnection::SendSome(double now) {
   if (sender_.state() != RequestSender::State::kSending || send_waits_ != Channel::Outcome::kMoved ||
       !send_error_.empty()) {
+    return 0;
+  }
+  if (kept_ && !sender_.has_begun() && !IsQuiet()) {
+    Fail(TransportError::kReset, "what came before the request is no answer to it");
     return 0;
   }
   TokenBucket& bucket = engine_.shared().bucket;
   const Channel::Step step = sender_.Send(*channel_, bucket.unlimited() ? kOneTurnBytes : kCappedPieceBytes);
   if (step.bytes > 0) {
     moved_at_ = now;
+    queued_ = QueuedBytes(channel_->socket());
     bucket.Take(static_cast<int64_t>(step.bytes));
   }
   if (sender_.state() == RequestSender::State::kRefused) {
@@ -164,11 +186,14 @@ size_t WireConnection::SendSome(double now) {
   } else {
     send_waits_ = step.outcome;
   }
+  if (has_answer() && !is_sending()) {
+    Conclude();
+  }
   return step.bytes;
 }
 
 size_t WireConnection::ReceiveSome(double now) {
-  if (receive_waits_ != Channel::Outcome::kMoved) {
+  if (receive_waits_ != Channel::Outcome::kMoved || has_answer()) {
     return 0;
   }
   const bool capped = !engine_.shared().bucket.unlimited();
@@ -227,10 +252,8 @@ void WireConnection::LookAtIdle() {
   if (receive_waits_ != Channel::Outcome::kMoved) {
     return;
   }
-  const Channel::Step step = channel_->Receive(engine_.scratch().first(kHeadBytes));
-  if (step.outcome == Channel::Outcome::kWantRead || step.outcome == Channel::Outcome::kWantWrite) {
-    receive_waits_ = step.outcome;  // what TLS says to itself
-    return WatchChannel();
+  if (IsQuiet()) {
+    return WatchChannel();  // TLS spoke to itself
   }
   Close();
   engine_.Gone(*this);
@@ -238,14 +261,20 @@ void WireConnection::LookAtIdle() {
 
 void WireConnection::Conclude() {
   Outcome outcome;
-  const bool whole = reader_.state() == AnswerReader::State::kDone;
+  const bool whole = has_answer();
+  const bool sent = sender_.state() == RequestSender::State::kDone && send_error_.empty();
+  if (whole && !sent && answer_.status() / 100 == 2) {
+    if (!is_sending()) {
+      Fail(TransportError::kReset,
+           "the answer was " + std::to_string(answer_.status()) + " before the request was sent: " + send_error_);
+    }
+    return;  // the peer may still want all of it
+  }
   if (!whole && !answer_.read_enough()) {
     answer_.Conclude(outcome);
-  } else if (!whole) {
-    answer_.End();
   }
-  const bool sent = sender_.state() == RequestSender::State::kDone && send_error_.empty();
-  End(std::move(outcome), whole && sent && !overran_ && reader_.keeps_connection());
+  const bool over = overran_ || channel_->holds_received();
+  End(std::move(outcome), whole && sent && !over && reader_.keeps_connection());
 }
 
 void WireConnection::Fail(TransportError error, std::string detail) {
@@ -305,7 +334,10 @@ void WireConnection::Watch(int socket, uint32_t events) {
 
 void WireConnection::WatchChannel() {
   const bool writes = send_waits_ == Channel::Outcome::kWantWrite || receive_waits_ == Channel::Outcome::kWantWrite;
-  const uint32_t wanted = EPOLLIN | (writes ? static_cast<uint32_t>(EPOLLOUT) : 0U);
+  // What comes behind an answer is left where it is.
+  const bool reads = !job_ || !has_answer() || send_waits_ == Channel::Outcome::kWantRead;
+  const uint32_t wanted =
+      (reads ? static_cast<uint32_t>(EPOLLIN) : 0U) | (writes ? static_cast<uint32_t>(EPOLLOUT) : 0U);
   Watch(channel_->socket(), paused_since_ > 0 ? 0U : wanted);
 }
 
@@ -317,7 +349,18 @@ void WireConnection::SetLowWater() {
   }
 }
 
-std::optional<Outcome> WireConnection::Overdue(double now) const {
+/// The system takes megabytes at once, which may be on their way for long.
+bool WireConnection::SentMore(double now) {
+  const int queued = QueuedBytes(channel_->socket());
+  if (queued >= queued_) {
+    return false;
+  }
+  queued_ = queued;
+  moved_at_ = now;
+  return true;
+}
+
+std::optional<Outcome> WireConnection::Overdue(double now) {
   const double total = TimeoutOf(job_->job.transfer, engine_.shared().options);
   if (total > 0 && now >= job_->started + total) {
     return Failed(TransportError::kTimeout, fmt::format("it was not done within {} seconds", total));
@@ -326,7 +369,7 @@ std::optional<Outcome> WireConnection::Overdue(double now) const {
   if (dialer_ || stall <= 0 || paused_since_ > 0) {
     return std::nullopt;
   }
-  if (now >= moved_at_ + stall) {
+  if (now >= moved_at_ + stall && !SentMore(now)) {
     return Failed(TransportError::kStall, fmt::format("no byte moved for {} seconds", stall));
   }
   return std::nullopt;

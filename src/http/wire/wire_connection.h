@@ -61,13 +61,17 @@ class WireConnection {
   /// One turn: sends and receives until nothing can, or others should have theirs.
   void Exchange(double now);
   bool MustPause(double now);
+  /// Nothing has come that was not asked for, nor the end.
+  bool IsQuiet();
+  bool has_answer() const { return reader_.state() == AnswerReader::State::kDone; }
+  bool is_sending() const { return sender_.state() == RequestSender::State::kSending && send_error_.empty(); }
   /// Each returns how many bytes it has moved.
   size_t SendSome(double now);
   size_t ReceiveSome(double now);
   void TakeReceived(std::span<const std::byte> bytes, bool direct, double now);
   void TakeEnd(const Channel::Step& step);
   void LookAtIdle();
-  /// The answer is whole, or refused.
+  /// The answer is whole, or refused. One of success counts once the request has been sent.
   void Conclude();
   void Fail(TransportError error, std::string detail);
   void End(Outcome outcome, bool keep);
@@ -76,7 +80,9 @@ class WireConnection {
   void WatchChannel();
   void SetLowWater();
   /// The reason to end the transfer now; nothing: there is none.
-  std::optional<Outcome> Overdue(double now) const;
+  std::optional<Outcome> Overdue(double now);
+  /// Bytes that were sent have come to the peer's machine since that was asked.
+  bool SentMore(double now);
 
   WireEngine& engine_;
   const Origin origin_;
@@ -99,6 +105,7 @@ class WireConnection {
   bool kept_ = false;       ///< has carried a transfer before this one
   bool overran_ = false;    ///< more came than the answer
   double moved_at_ = 0;
+  int queued_ = 0;            ///< bytes that the system still had to send then
   double first_byte_at_ = 0;  ///< 0: nothing of an answer has come
   double paused_since_ = 0;
 };
