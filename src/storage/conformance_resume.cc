@@ -84,6 +84,15 @@ void GoOn(ObjectStore& store, const std::string& key, const std::string& content
   }
 }
 
+TEST_P(ObjectStoreConformance, AJournalIsAskedAboutWhateverIsPublished) {
+  for (const std::string content : {"", "some"}) {
+    RememberingJournal journal;
+    journal.set_before_publish([] { return Status::Io("it has changed"); });
+    EXPECT_FALSE(WriteText(store(), "asked", content, {.journal = &journal}).ok()) << content.size();
+    EXPECT_FALSE(Exists("asked")) << content.size();
+  }
+}
+
 TEST_P(ObjectStoreConformance, GoesOnWithAnUploadFromItsFinishedParts) {
   const std::string content = RandomContent(GetParam().large_bytes, 21);
   for (const WriteCondition& condition : {WriteCondition{}, kAbsent}) {

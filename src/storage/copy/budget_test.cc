@@ -99,6 +99,19 @@ TEST_P(BudgetTest, WhatIsGivenUpHoldsNothing) {
   EXPECT_EQ(store.memory_pool()->taken(), 0);
 }
 
+TEST_P(BudgetTest, WhatIsReadInSmallerWindowsThanAskedForIsComparedToo) {
+  const auto served = ServeWithBudget(GetParam(), 8 * kMiB);
+  ObjectStore& store = served->store();
+  const std::string content = RandomContent(10 * kMiB, 1);
+  const Bytes bytes = AsBytes(content);
+  ASSERT_THAT(store.Write("key", std::span(&bytes, 1), {}).status(), IsOk());
+  ObjectInfo info = **store.Stat("key");
+  const auto take = [](Bytes) { return Status::Ok(); };
+  EXPECT_THAT(ReadThrough(store, info, {}, take), IsOk());
+  info.checksum = ChecksumOf(ChecksumKind::kCrc32c, AsBytes("something else"));
+  EXPECT_THAT(ReadThrough(store, info, {}, take).message(), HasSubstr("damaged"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, BudgetTest, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"));
 
 TEST(Budget, SmallerThanAPartTakesWhatFitsAndRefusesMore) {

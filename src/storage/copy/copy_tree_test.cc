@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,6 +165,17 @@ TEST_F(CopyTreeTest, AnEmptySourceRemovesNothing) {
   EXPECT_EQ(status_.code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(status_.message(), HasSubstr("nothing is under mem://one/typo/"));
   EXPECT_THAT(KeysOf(two_), ElementsAre("to/a"));
+}
+
+TEST_F(CopyTreeTest, ASourceThatCannotBeReadWholeRemovesNothing) {
+  Put(files_, "a", "content");
+  std::filesystem::create_symlink("b", folder_.path() + "/files/b");
+  Put(two_, "b", "content");
+  TreeCopyOptions options;
+  options.remove_others = true;
+  Copy({&files_, ""}, {&two_, ""}, options);
+  EXPECT_FALSE(status_.ok());
+  EXPECT_EQ(Get(two_, "b"), "content");
 }
 
 TEST_F(CopyTreeTest, PatternsChooseWhatIsCopiedAndWhatIsRemoved) {

@@ -42,8 +42,9 @@ class WindowMemory {
 /// Sums what is read whole in more than one window: a single one is compared by the store.
 class WholeCheck {
  public:
-  WholeCheck(const ObjectInfo& object, const ReadThroughOptions& options, int64_t end) : object_(object) {
-    const bool whole = options.offset == 0 && end == object.size && object.size > options.window_bytes;
+  WholeCheck(const ObjectInfo& object, const ReadThroughOptions& options, int64_t window_bytes, int64_t end)
+      : object_(object) {
+    const bool whole = options.offset == 0 && end == object.size && object.size > window_bytes;
     if (whole && options.verify_whole && options.read.verify && object.checksum) {
       stream_.emplace(object.checksum->kind);
     }
@@ -76,7 +77,7 @@ Status ReadThrough(ObjectStore& store, const ObjectInfo& object, const ReadThrou
   ReadOptions read = options.read;
   read.if_match = object.etag;
   read.known = &object;
-  WholeCheck check(object, options, end);
+  WholeCheck check(object, options, window_bytes, end);
   const auto part_at = [&](const WindowMemory& memory, int64_t offset) {
     return memory.bytes().first(static_cast<size_t>(std::min(window_bytes, end - offset)));
   };

@@ -83,6 +83,16 @@ TEST_F(FileStoreTest, ServesFilesThatOthersMade) {
   EXPECT_EQ(Get("data/link"), "theirs");
 }
 
+TEST_F(FileStoreTest, WhatCannotBeLookedAtEndsAListing) {
+  std::filesystem::create_symlink(root() + "/nowhere", root() + "/dangling");
+  ASSERT_TRUE(Put("a", "x").ok());
+  EXPECT_THAT(Keys(), ElementsAre("a"));
+  std::filesystem::create_symlink(root() + "/loop", root() + "/loop");
+  const Status status = store_.List({}).status();
+  EXPECT_EQ(status.code(), ErrorCode::kIo);
+  EXPECT_THAT(status.message(), HasSubstr(root() + "/loop"));
+}
+
 TEST_F(FileStoreTest, NeverLeavesItsRoot) {
   for (const std::string key : {"../escaped", "/escaped", "a/../../escaped", ".."}) {
     ASSERT_TRUE(Put(key, "x").ok()) << key;

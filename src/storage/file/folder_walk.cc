@@ -17,16 +17,20 @@ namespace {
 
 using FileKind = FolderWalk::FileKind;
 
-FileKind KindOf(const std::string& path, const dirent& entry) {
+/// Dangling links are no objects. Of what cannot be looked at nobody knows that it is none: that is an error.
+Result<FileKind> KindOf(const std::string& path, const dirent& entry) {
   if (entry.d_type == DT_REG) {
     return FileKind::kFile;
   }
   if (entry.d_type == DT_DIR) {
     return FileKind::kFolder;
   }
-  struct stat status;
-  if ((entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) || ::stat(path.c_str(), &status) != 0) {
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) {
     return FileKind::kOther;
+  }
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) {
+    return errno == ENOENT || errno == ENOTDIR ? Result<FileKind>(FileKind::kOther) : ErrnoStatus(errno, "read", path);
   }
   if (S_ISREG(status.st_mode)) {
     return FileKind::kFile;
@@ -71,7 +75,8 @@ Status FolderWalk::ReadFolder(const std::string& path, const std::string& text, 
       continue;
     }
     const std::string below = path.empty() ? std::string(name) : path + "/" + std::string(name);
-    ASSAY_RETURN_IF_ERROR(Take(KindOf(root_ + "/" + below, *entry), DecodeName(name), below, text, entries));
+    ASSAY_ASSIGN_OR_RETURN(const FileKind kind, KindOf(root_ + "/" + below, *entry));
+    ASSAY_RETURN_IF_ERROR(Take(kind, DecodeName(name), below, text, entries));
   }
   return Status::Ok();
 }

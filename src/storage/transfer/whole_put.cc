@@ -63,6 +63,10 @@ Task<Result<ObjectInfo>> WholePut::Finish() {
 Task<Result<ObjectInfo>> PutWhole(const CallContext& context, std::string key, Pieces pieces,
                                   const WriteOptions& options) {
   ASSAY_CO_RETURN_IF_ERROR(CheckExpected(options, pieces, context.dialect->Uri(key)));
+  if (options.journal != nullptr && TotalBytes(pieces) == 0) {
+    // Otherwise it is asked before the last bytes are sent.
+    ASSAY_CO_RETURN_IF_ERROR(options.journal->BeforePublish());
+  }
   CallGroup::Limits limits;
   limits.cancel = options.cancel;
   limits.priority = options.priority;

@@ -82,7 +82,7 @@ void WebDialect::Reroute(const Asked& asked, const http::Response& answer, Failu
 }
 
 Outgoing WebDialect::Head(const std::string& key) const {
-  return Ask("HEAD", places_.UrlOf(key));
+  return Ask("HEAD", places_.UrlOf(key, ""));
 }
 
 ReadDialect::Read<ObjectInfo> WebDialect::ReadHead(const Asked& asked, const http::Response& answer) const {
@@ -97,7 +97,7 @@ ReadDialect::Read<ObjectInfo> WebDialect::ReadHead(const Asked& asked, const htt
 }
 
 Outgoing WebDialect::Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const {
-  Outgoing outgoing = Ask("GET", places_.UrlOf(key));
+  Outgoing outgoing = Ask("GET", places_.UrlOf(key, etag));
   if (offset > 0 || !places_.is_served_whole(key)) {
     outgoing.request.headers.Add("range", RangeValue(offset, length));
   }
@@ -106,7 +106,7 @@ Outgoing WebDialect::Get(const std::string& key, int64_t offset, int64_t length,
 }
 
 ReadDialect::Read<RangeHead> WebDialect::ReadGet(const Asked& asked, const http::Response& answer) const {
-  if (answer.status == 206 && !WebValidatorsOf(answer.headers).any()) {
+  if (answer.status == 206 && !WebValidatorsOf(answer.headers).tell_versions()) {
     return {{}, UnsupportedFailure("the server tells nothing by which one version of it differs from another")};
   }
   Read<ObjectInfo> info = ReadHead(asked, answer);

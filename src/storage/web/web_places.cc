@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "storage/auth/time_format.h"
 #include "storage/transfer/object_headers.h"
 #include "storage/web/web_urls.h"
 
@@ -38,15 +39,21 @@ std::string WebValidators::Version(int64_t size) const {
   if (strong()) {
     return EtagOf(etag);
   }
+  const std::string weak = etag.empty() ? "" : "W/" + EtagOf(etag);
   if (!modified.empty()) {
-    return std::string(kByTime) + modified;
+    return fmt::format("{}{}{}{}", weak, weak.empty() ? "" : " ", kByTime, modified);
   }
-  return etag.empty() ? fmt::format("{}{}", kBySize, size) : "W/" + EtagOf(etag);
+  return weak.empty() ? fmt::format("{}{}", kBySize, size) : weak;
 }
 
 WebValidators WebValidatorsOf(const http::Headers& headers) {
+  WebValidators validators;
   const std::string etag(headers.Find("etag").value_or(""));
-  return {EtagOf(etag).empty() ? std::string() : etag, std::string(headers.Find("last-modified").value_or(""))};
+  validators.etag = EtagOf(etag).empty() ? std::string() : etag;
+  validators.modified = headers.Find("last-modified").value_or("");
+  const double now = ParseHttpDate(headers.Find("date").value_or("")).value_or(WallClockSeconds());
+  validators.settled = ParseHttpDate(validators.modified).value_or(now) + 1 <= now;
+  return validators;
 }
 
 WebPlaces::Place& WebPlaces::PlaceOf(const std::string& key) {
@@ -82,9 +89,13 @@ void WebPlaces::GoTo(size_t folder, Place& place) {
   place.redirects = 0;
 }
 
-std::string WebPlaces::UrlOf(const std::string& key) {
+std::string WebPlaces::UrlOf(const std::string& key, const std::string& version) {
   const std::lock_guard lock(mutex_);
-  return UrlAt(key, PlaceOf(key));
+  Place& place = PlaceOf(key);
+  if (version.empty() && place.has_served) {
+    GoTo(place.folder, place);
+  }
+  return UrlAt(key, place);
 }
 
 void WebPlaces::AddCondition(const std::string& key, const std::string& version, http::Headers& headers) {

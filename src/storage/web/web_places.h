@@ -21,24 +21,29 @@ namespace assay::storage {
 struct WebValidators {
   std::string etag;      ///< with its quotes, and the mark of a weak one
   std::string modified;  ///< the date's text
+  /// It was modified a second ago or longer: another change would have another date (RFC 9110 section 8.8.2.2).
+  bool settled = false;
 
   bool strong() const { return !etag.empty() && !etag.starts_with("W/"); }
-  bool any() const { return !etag.empty() || !modified.empty(); }
-  /// What the version is called: the etag without quotes, else "modified=" the date, else "size=" `size`.
+  /// Two answers with the same ones are of the same version.
+  bool tell_versions() const { return !etag.empty() || (!modified.empty() && settled); }
+  /// What the version is called: a strong etag without its quotes, else a weak one ("W/1") and "modified=" the date, or
+  /// one of both, else "size=" `size`.
   std::string Version(int64_t size) const;
 };
 WebValidators WebValidatorsOf(const http::Headers& headers);
 
 /// Safe from several threads. Of a failure at one folder the next is asked; after all of them the failure stands, and
-/// what is asked later begins anew. A redirect is followed as long as it serves, and asked for again when it does not
-/// any more (it may have ended: many are signed for minutes).
+/// what is asked later begins anew. A redirect is followed for the version that it led to as long as it serves, and
+/// asked for again when it does not any more (it may have ended: many are signed for minutes).
 class WebPlaces {
  public:
   /// Folders of WebFolderUrl(): the first and its mirrors.
   explicit WebPlaces(std::vector<std::string> folders) : folders_(std::move(folders)) {}
 
   const std::string& folder() const { return folders_.front(); }
-  std::string UrlOf(const std::string& key);
+  /// `version` empty: of the one that is there now, to which an earlier redirect may not lead any more.
+  std::string UrlOf(const std::string& key, const std::string& version);
   /// Asks for that version alone, by what the server that is asked calls it; where that is not known, what came is
   /// looked at instead.
   void AddCondition(const std::string& key, const std::string& version, http::Headers& headers);

@@ -119,6 +119,8 @@ Task<Result<std::shared_ptr<const WholeFile>>> WebStore::FetchWhole(const std::s
     }
     etag = info->etag;
   }
+  // Who comes while it is fetched waits for it.
+  const KeyTurns::Turn turn = co_await fetches_.Take(key);
   {
     const std::lock_guard lock(mutex_);
     if (last_ && last_->info.key == key && last_->info.etag == etag) {

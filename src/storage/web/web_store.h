@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/transfer/remote_reader.h"
+#include "storage/web/key_turns.h"
 #include "storage/web/web_dialect.h"
 #include "storage/web/whole_file.h"
 
@@ -59,6 +60,7 @@ class WebStore final : public RemoteReader {
   Status Refuse(std::string_view verb, std::string_view key) const;
 
   const WebDialect& web_;
+  KeyTurns fetches_;
   std::mutex mutex_;
   std::shared_ptr<const WholeFile> last_;  // guarded by mutex_
 };

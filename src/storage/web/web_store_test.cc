@@ -82,15 +82,28 @@ TEST(WebStore, AVersionIsKnownByItsTimeWhereThereIsNoEtag) {
 // A weak etag is no condition for a range (RFC 9110 section 13.1.1); what came is compared.
 TEST(WebStore, AWeakEtagIsCompared) {
   const std::string content = RandomContent(3 * kMiB, 4);
-  std::atomic<int> gets = 0;
-  ScriptedWeb server(content, {.etag = "W/\"1\"", .modified = ""}, [&](const auto& head, auto& response) {
-    if (head.method == "GET" && ++gets == 2) {
-      response.headers.Set("ETag", "W/\"2\"");
-    }
+  for (const std::string modified : {"", "Sat, 31 Jan 2026 12:00:00 GMT"}) {
+    std::atomic<int> gets = 0;
+    ScriptedWeb server(content, {.etag = "W/\"1\"", .modified = modified}, [&](const auto& head, auto& response) {
+      if (head.method == "GET" && ++gets == 2) {
+        response.headers.Set("ETag", "W/\"2\"");
+      }
+    });
+    const auto store = Open(server.url());
+    EXPECT_THAT(Get(*store, "x").status(), HasCode(ErrorCode::kFailedPrecondition));
+    EXPECT_CONTENT(Get(*store, "x"), content);
+  }
+}
+
+// It may be written again within the second that its time names.
+TEST(WebStore, ATimeOfThisSecondTellsNoVersion) {
+  const std::string content = RandomContent(3 * kMiB, 17);
+  ScriptedWeb server(content, {.etag = ""}, [](const auto&, auto& response) {
+    response.headers.Add("Date", response.headers.Find("last-modified").value_or(""));
   });
   const auto store = Open(server.url());
-  EXPECT_THAT(Get(*store, "x").status(), HasCode(ErrorCode::kFailedPrecondition));
   EXPECT_CONTENT(Get(*store, "x"), content);
+  EXPECT_EQ(server.asked().back(), "GET /data/x -");
 }
 
 TEST(WebStore, AServerWithoutRangesIsReadInOneRequest) {
@@ -123,6 +136,23 @@ TEST(WebStore, PiecesOfAServerWithoutRangesCostOneRequestTogether) {
                               {"x", {200, std::as_writable_bytes(std::span(second))}}};
   EXPECT_THAT(store->ReadMany(reads, {}), Each(IsOk()));
   EXPECT_EQ(first + second, other.substr(100, 10) + other.substr(200, 10));
+}
+
+TEST(WebStore, PiecesThatAreReadTogetherOfAServerWithoutRangesCostOneRequest) {
+  const std::string content = RandomContent(2 * kMiB, 18);
+  ScriptedWeb server(content, {.has_ranges = false});
+  const auto store = Open(server.url());
+  std::vector<std::string> pieces(16, std::string(100'000, '?'));
+  std::vector<ObjectRead> reads;
+  for (std::string& piece : pieces) {
+    const auto offset = static_cast<int64_t>(piece.size() * reads.size());
+    reads.push_back({"x", {offset, std::as_writable_bytes(std::span(piece))}});
+  }
+  EXPECT_THAT(store->ReadMany(reads, {}), Each(IsOk()));
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_EQ(pieces[i], content.substr(i * pieces[i].size(), pieces[i].size())) << i;
+  }
+  EXPECT_EQ(server.CountAsked("GET /data/x -"), 1);
 }
 
 // Ranges of which nothing says that they are of one version are not put together.
@@ -195,6 +225,25 @@ TEST(WebStore, RedirectsAreFollowedAndAskedForAgainWhenTheyEnd) {
   ticket = 2;
   EXPECT_CONTENT(Get(*store, "x"), content);
   EXPECT_EQ(server.CountAsked("GET /data/x"), 2);
+}
+
+TEST(WebStore, ARedirectIsOfTheVersionThatItLedTo) {
+  std::atomic<int> now = 1;
+  ScriptedWeb server("content", {}, [&](const http::RequestHead& head, http::ServerResponse& response) {
+    if (head.target == "/data/x") {
+      response = http::TextResponse(302, "");
+      response.headers.Add("Location", "/files/v" + std::to_string(now));
+    } else {
+      response.headers.Set("ETag", '"' + head.target.substr(head.target.rfind('/') + 1) + '"');
+    }
+  });
+  const auto store = Open(server.url());
+  EXPECT_EQ((*store->Stat("x"))->etag, "v1");
+  EXPECT_CONTENT(GetPiece(*store, "x", 0, 7, {.if_match = "v1"}), "content");
+  EXPECT_EQ(server.CountAsked("GET /data/x"), 0) << "where it led to";
+  now = 2;
+  EXPECT_EQ((*store->Stat("x"))->etag, "v2");
+  EXPECT_CONTENT(GetPiece(*store, "x", 0, 7), "content");
 }
 
 TEST(WebStore, RedirectsWithoutEndEnd) {
