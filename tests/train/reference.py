@@ -1,5 +1,9 @@
 """The same fine-tune by transformers.Trainer (and peft): what the worker is held against."""
 
+import hashlib
+import json
+import pathlib
+
 import torch
 from peft import LoraConfig, PeftConfig, PeftModel, PeftType, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file
@@ -77,8 +81,24 @@ def with_adapter(model, folder):
     return model
 
 
+def digest_of(folder):
+    files = sorted(path for path in pathlib.Path(folder).iterdir() if path.is_file())
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
+
+
+_trained = {}
+
+
 def train(model_dir, rows, folder, *, adapter=None, dtype="float32", **arguments):
-    """Returns the steps' logs (loss, grad_norm, learning_rate) and the trained model."""
+    """Returns the steps' logs (loss, grad_norm, learning_rate) and the trained model, which no test changes: of the same
+    model, rows, adapter and settings they are made once."""
+    key = json.dumps([model_dir, rows, adapter and digest_of(adapter), dtype, arguments], sort_keys=True)
+    if key not in _trained:
+        _trained[key] = train_anew(model_dir, rows, folder, adapter, dtype, arguments)
+    return _trained[key]
+
+
+def train_anew(model_dir, rows, folder, adapter, dtype, arguments):
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=getattr(torch, dtype), attn_implementation="eager")
     if adapter:
