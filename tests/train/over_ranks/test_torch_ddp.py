@@ -24,10 +24,12 @@ def torch_ddp(vit_model, image_file):
     data = image_file.read_bytes()[64:]
     pixels = torch.frombuffer(bytearray(data[: IMAGES * 3 * SIZE * SIZE]), dtype=torch.uint8)
     images, labels = pixels.view(IMAGES, 3, SIZE, SIZE).float() / 255 * 2 - 1, torch.arange(IMAGES) % 3
-    results = torch.multiprocessing.get_context("spawn").SimpleQueue()
+    results = torch.multiprocessing.get_context("fork").SimpleQueue()
     batch = (str(vit_model), images, labels, MICRO_BATCHES)
     peers = [tuple(peer.values()) for peer, _ in PEERS.values()]
-    torch.multiprocessing.spawn(ddp_peer.steps, (RANKS, free_port(), peers, batch, results), nprocs=RANKS)
+    torch.multiprocessing.start_processes(
+        ddp_peer.steps, (RANKS, free_port(), peers, batch, results), nprocs=RANKS, start_method="fork"
+    )
     return dict(zip(PEERS, results.get(), strict=True))
 
 
