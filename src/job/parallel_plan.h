@@ -15,8 +15,8 @@ struct ParallelPlan {
   std::string plugin = "torch_ddp";  ///< a name of Plugins()
   PluginKnobs knobs;
   int64_t number_ranks = 1;
-  /// Groups of as many ranks each that are started on one machine as if each had a machine of its own, over which their
-  /// communication then goes. Where launchers start ranks on real machines, these are told apart without it: 1.
+  /// Groups of as many ranks each that a launcher starts, each on a machine of its own, or on one machine as if each
+  /// had one. Ranks go by what they find: which of them share a machine they tell each other.
   int64_t number_nodes = 1;
   double timeout_seconds = 30;  ///< without progress in a collective, after which the run ends
   std::string trace_dir;        ///< where each rank writes its trace (job/trace_file.h); empty: none

@@ -1,8 +1,6 @@
 """Ranks of several machines, as torchrun starts them: two of its agents on this machine are two machines."""
 
 import json
-import os
-import subprocess
 
 import pytest
 from nodes import end_nodes, has_ended, start_nodes, wait_for
@@ -46,27 +44,6 @@ def test_unequal_and_single_ranks_give_the_same_results(ranks_of_machines, backe
     ended = [finish(process) for process in start_machines("check", ranks_of_machines)]
     assert {code for _, _, code in ended} == {0}, ended
     assert_results([json.loads(out) for out, _, _ in ended], sum(ranks_of_machines), backend)
-
-
-@pytest.fixture
-def cabled():
-    """The commands that run a program within each of two networks of their own, which a cable joins, as addresses
-    10.77.0.1 and 10.77.0.2: what is on another machine does not answer at a loopback address."""
-    if subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("networks of their own are for who may make them (root)")
-    owners = [subprocess.Popen(["unshare", "-n", "sleep", "600"]) for _ in range(2)]
-    within = [["nsenter", "-t", str(owner.pid), "-n"] for owner in owners]
-    wait_for(lambda: len({os.readlink(f"/proc/{pid}/ns/net") for pid in ("self", *(o.pid for o in owners))}) == 3)
-    cable = ["link", "add", "near", "type", "veth", "peer", "name", "far", "netns", str(owners[1].pid)]
-    subprocess.run([*within[0], "ip", *cable], check=True)
-    for number, (command, end) in enumerate(zip(within, ("near", "far"), strict=True), 1):
-        subprocess.run([*command, "ip", "addr", "add", f"10.77.0.{number}/24", "dev", end], check=True)
-        for device in ("lo", end):
-            subprocess.run([*command, "ip", "link", "set", device, "up"], check=True)
-    yield within
-    for owner in owners:
-        owner.kill()
-        owner.wait()
 
 
 @pytest.mark.parametrize("ranks_of_machines, backend", [([2, 1], "shm+gloo"), ([1, 1], "gloo")])

@@ -5,11 +5,13 @@ import pytest
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import networks  # noqa: E402
 import served  # noqa: E402
 import tiny  # noqa: E402
 import vit  # noqa: E402
 
 serve = served.serve
+cabled = networks.cabled
 
 torch.set_num_threads(1)
 

@@ -11,10 +11,19 @@ from worker import WORKER
 
 
 def start_ranks(
-    plan_file, ranks, machines=1, *, port=None, only=None, plan_of_rank=None, environment_of_rank=None, **environment
+    plan_file,
+    ranks,
+    machines=1,
+    *,
+    port=None,
+    only=None,
+    within=None,
+    plan_of_rank=None,
+    environment_of_rank=None,
+    **environment,
 ):
     """A process for every rank, or for those in `only`, by rank; they take each other to be on so many machines,
-    equally many on each. `plan_of_rank`: the plans of ranks that have another one; `environment_of_rank`: what those of
+    equally many on each. `within`: for each machine the command that its ranks run under; `plan_of_rank`: the plans of ranks that have another one; `environment_of_rank`: what those of
     ranks have besides."""
     port = port or free_port()
     processes = []
@@ -24,12 +33,17 @@ def start_ranks(
             "LOCAL_RANK": rank % (ranks // machines),
             "WORLD_SIZE": ranks,
             "LOCAL_WORLD_SIZE": ranks // machines,
-            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_ADDR": "10.77.0.1" if within else "127.0.0.1",
             "MASTER_PORT": port,
         }
         processes.append(
             subprocess.Popen(
-                [WORKER, "--plan", (plan_of_rank or {}).get(rank, plan_file)],
+                [
+                    *(within[rank * machines // ranks] if within else []),
+                    WORKER,
+                    "--plan",
+                    (plan_of_rank or {}).get(rank, plan_file),
+                ],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,

@@ -3,12 +3,17 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <set>
 #include <vector>
 
 #include "engine/checkpoint/held_state.h"
 
 namespace assay::engine {
+
+/// What each of `ranks` copies that all hold `held`, with moments, and share the writing of it as a save plans it
+/// (checkpoint/dcp/save_plan.h).
+std::vector<int64_t> snapshot_bytes(const std::vector<HeldState>& held, int64_t ranks);
 
 /// Its memory is kept from one save to the next: fresh memory takes longer to come by than to fill.
 class Snapshot {

@@ -90,12 +90,16 @@ HostMap::HostMap(const std::vector<HostIdentity>& hosts) {
     if (is_new) {
       ranks_of_.emplace_back();
       names_.push_back(host.name);
+      systems_.push_back(host.system);
     }
     ranks_of_[static_cast<size_t>(found->second)].push_back(static_cast<int>(machine_of_.size()));
     machine_of_.push_back(found->second);
-    one_system_ = one_system_ && host.system == hosts.front().system;
   }
   check_counts(hosts, *this);
+}
+
+int HostMap::machines_on_system_of(int rank) const {
+  return static_cast<int>(std::ranges::count(systems_, systems_[static_cast<size_t>(machine_of(rank))]));
 }
 
 std::string HostMap::describe(const std::vector<int>& ranks) const {

@@ -32,16 +32,19 @@ class HostMap {
   int machines() const { return static_cast<int>(ranks_of_.size()); }
   int machine_of(int rank) const { return machine_of_[static_cast<size_t>(rank)]; }
   const std::vector<int>& ranks_of(int machine) const { return ranks_of_[static_cast<size_t>(machine)]; }
+  /// How many of them stand on the system of this rank's, itself among them: more than 1 where groups of ranks that one
+  /// machine has are to work as several.
+  int machines_on_system_of(int rank) const;
   /// Whether all machines are one for the network.
-  bool one_system() const { return one_system_; }
+  bool one_system() const { return machines_on_system_of(0) == machines(); }
   /// "rank 3 of machine 1 (node7)", "machine 1 (node7: ranks 2 and 3)"; in a job of one machine "rank 3".
   std::string describe(const std::vector<int>& ranks) const;
 
  private:
   std::vector<int> machine_of_;
   std::vector<std::vector<int>> ranks_of_;
-  std::vector<std::string> names_;  ///< by machine
-  bool one_system_ = true;
+  std::vector<std::string> names_;    ///< by machine
+  std::vector<std::string> systems_;  ///< by machine
 };
 
 /// "rank 3", "ranks 2 and 3", "ranks 2, 3 and 5"

@@ -34,6 +34,13 @@ TEST(HostMapTest, SystemsAreMachinesWhateverTheirGroup) {
   EXPECT_FALSE(map.one_system());
 }
 
+TEST(HostMapTest, MachinesOnOneSystemAreCounted) {
+  const HostMap map({host("a", "0", 1), host("b", "0", 1), host("a", "1", 1), host("c", "2", 1)});
+  EXPECT_EQ(map.machines_on_system_of(0), 2);
+  EXPECT_EQ(map.machines_on_system_of(1), 1);
+  EXPECT_EQ(map.machines_on_system_of(2), 2);
+}
+
 TEST(HostMapTest, RanksMayLieInTurn) {
   const HostMap map({host("a", "0", 2), host("b", "1", 2), host("a", "0", 2), host("b", "1", 2)});
   EXPECT_THAT(map.ranks_of(1), ElementsAre(1, 3));

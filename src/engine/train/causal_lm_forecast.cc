@@ -8,12 +8,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "architecture/model_config.h"
 #include "engine/adapter/adapter.h"
 #include "engine/adapter/trainable.h"
+#include "engine/checkpoint/held_state.h"
+#include "engine/checkpoint/snapshot.h"
 #include "engine/comm/local_communicator.h"
 #include "engine/comm/shm/collectives.h"
 #include "engine/kernels/shape_memory.h"
@@ -29,6 +32,7 @@
 #include "engine/train/model_parts.h"
 #include "engine/train/parameter_shapes.h"
 #include "engine/train/rank_topology.h"
+#include "engine/train/run_checkpoints.h"
 #include "engine/train/strategy.h"
 #include "engine/train/updater.h"
 
@@ -71,14 +75,15 @@ struct StagePhase {
   job::MemoryLedger ledger = {};  ///< of the stage's first rank
   StageTensors tensors;
   int64_t mapped_bytes = 0;  ///< on the machine
+  int64_t copy_bytes = 0;    ///< of the ledger's peak, what checkpoints are written from
 };
 using StageForecast = std::vector<StagePhase>;
 
 /// The first rank of a stage of a plan, as shapes.
 class Rehearsal {
  public:
-  Rehearsal(const job::TunePlan& plan, const PackedBatch& largest, int64_t stage, int64_t local_ranks)
-      : plan_(plan), stage_(stage), local_ranks_(local_ranks), batch_(beside_shapes(largest)) {
+  Rehearsal(const job::TunePlan& plan, const PackedBatch& largest, int64_t stage, const RunExtent& extent)
+      : plan_(plan), stage_(stage), extent_(extent), batch_(beside_shapes(largest)) {
     const bool over_ranks = job::IsOverRanks(plan);
     if (over_ranks) {
       join_nobody();
@@ -98,12 +103,17 @@ class Rehearsal {
     }
     const int64_t beside = staging_bytes(/*of_steps=*/true) + micro_batches() * index_bytes(batch_) + packed_bytes_;
     const int64_t tensors = memory_.peak_bytes() + beside;
-    const int64_t mapped = mapped_.machine_bytes(plan_.number_nodes);
-    add_phase("steady", held(), kept_bytes_, {.each = tensors}, mapped);
+    const int64_t mapped = mapped_.machine_bytes(extent_.groups);
+    const StageTensors copies = checkpoint_copies();
+    const bool steps_follow = plan_.save_every < extent_.steps;
+    add_phase("steady", held(), kept_bytes_, {.each = tensors}, mapped, steps_follow ? copies : StageTensors{});
+    if (copies_state() && !steps_follow) {
+      add_phase("checkpoint", held_between_steps(), 0, {.each = memory_.live_bytes() + beside}, mapped, copies);
+    }
     if (engine_ != nullptr && plan_.save != "none") {
       StageTensors saving = bytes_to_save();
       saving.each = memory_.live_bytes() + beside;
-      add_phase("save", engine_->ledger().now(), 0, saving, mapped);
+      add_phase("save", held_between_steps(), 0, saving, mapped, copies);
     }
     return forecast_;
   }
@@ -125,16 +135,16 @@ class Rehearsal {
                       .size = static_cast<int>(plan_.number_ranks),
                       .device = c10::kMeta};
     for (int64_t rank = 0; rank < plan_.number_ranks; ++rank) {
-      ranks.machine_of.push_back(static_cast<int>(rank / local_ranks_));
+      ranks.machine_of.push_back(static_cast<int>(rank / extent_.local_ranks));
     }
     world_ = make_fake_communicator(ranks);
-    groups_ = std::make_unique<StrategyGroups>(plan_, policy_of(plan_), *world_, local_ranks_);
+    groups_ = std::make_unique<StrategyGroups>(plan_, policy_of(plan_), *world_, extent_.local_ranks);
   }
 
   int64_t micro_batches() const { return plan_.gradient_accumulation_steps * job::MicroBatches(plan_); }
 
   void make_model(const PartPlace& place) {
-    const bool shares = job::IsOverRanks(plan_) && are_shared(c10::kCPU, local_ranks_);
+    const bool shares = job::IsOverRanks(plan_) && are_shared(c10::kCPU, extent_.local_ranks);
     ParameterShapes shapes(plan_.model_dir, parse_dtype(plan_.dtype), place.tensor, shares);
     const ParameterSource source = [&](const ParameterSpec& spec) {
       const at::Tensor parameter = shapes(spec);
@@ -143,7 +153,7 @@ class Rehearsal {
     const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan_.model_dir));
     model_ = std::make_unique<Decoder>(config, source, place.part_of(config.num_layers));
     mapped_ = shapes.finish();
-    loading_bytes_ = mapped_.machine_bytes(plan_.number_nodes);
+    loading_bytes_ = mapped_.machine_bytes(extent_.groups);
     apply_adapter(*model_, plan_, place.tensor);
   }
 
@@ -226,9 +236,20 @@ class Rehearsal {
     return bytes;
   }
 
-  void add_phase(const char* name, const MemoryByKind& held, int64_t activations, const StageTensors& tensors,
-                 int64_t mapped_bytes) {
-    StagePhase phase{.tensors = tensors, .mapped_bytes = mapped_bytes};
+  MemoryByKind held_between_steps() const {
+    if (engine_ != nullptr) {
+      return engine_->ledger().now();
+    }
+    MemoryByKind bytes = held();
+    bytes[static_cast<size_t>(MemoryKind::kGradients)] = 0;
+    return bytes;
+  }
+
+  void add_phase(const char* name, const MemoryByKind& held, int64_t activations, StageTensors tensors,
+                 int64_t mapped_bytes, const StageTensors& copies = {}) {
+    tensors.each += copies.each;
+    tensors.first += copies.first;
+    StagePhase phase{.tensors = tensors, .mapped_bytes = mapped_bytes, .copy_bytes = copies.each + copies.first};
     phase.ledger = ledger_event(held, activations, tensors.each + tensors.first + mapped_.bytes(), /*on_cpu=*/true);
     phase.ledger.rank = stage_ * plan_.knobs.tp_size;
     phase.ledger.phase = name;
@@ -252,6 +273,24 @@ class Rehearsal {
       bytes += used && group != nullptr && ranks_on_own_machine(*group) > 1 ? kShmStagingBytes : 0;
     }
     return bytes;
+  }
+
+  bool copies_state() const { return plan_.save_every > 0 && plan_.checkpoint_writer == kWriterThatCopies; }
+
+  /// What a writer that copies keeps of the state, from the first checkpoint on.
+  StageTensors checkpoint_copies() {
+    if (!copies_state()) {
+      return {};
+    }
+    if (engine_ == nullptr) {
+      return {.each = snapshot_bytes(held_by(*optimizer_), 1).front()};
+    }
+    const std::vector<HeldState> held =
+        held_by(*engine_, held_part(plan_, *groups_, model_->split_rules(), model_->begins_model()));
+    const std::vector<int64_t> of_ranks = snapshot_bytes(held, groups_->data_ranks() / groups_->shard_ranks());
+    const auto ranks = static_cast<int64_t>(of_ranks.size());
+    const int64_t each = (std::accumulate(of_ranks.begin(), of_ranks.end(), int64_t{0}) + ranks - 1) / ranks;
+    return {.each = each, .first = std::ranges::max(of_ranks) - each};
   }
 
   /// At its peak, beyond what the ranks hold.
@@ -311,7 +350,7 @@ class Rehearsal {
 
   const job::TunePlan& plan_;
   int64_t stage_;
-  int64_t local_ranks_;
+  RunExtent extent_;
   PackedBatch batch_;
   ShapeMemory memory_;
   MappedShapes mapped_;
@@ -359,6 +398,7 @@ CausalLmForecast highest_in_each_phase(std::vector<StageForecast> stages, int64_
       phase.mapped_bytes = std::max(phase.mapped_bytes, stage[i].mapped_bytes);
       if (stage[i].ledger.peak_bytes > phase.ledger.peak_bytes) {
         phase.ledger = stage[i].ledger;
+        phase.copy_bytes = stage[i].copy_bytes;
       }
     }
     for (const std::vector<int64_t>& ranks : machines) {
@@ -374,27 +414,26 @@ CausalLmForecast highest_in_each_phase(std::vector<StageForecast> stages, int64_
 
 }  // namespace
 
-const job::MemoryLedger& CausalLmForecast::highest() const {
-  return std::ranges::max_element(phases, {}, [](const MemoryPhase& phase) { return phase.ledger.peak_bytes; })->ledger;
+const MemoryPhase& CausalLmForecast::highest() const {
+  return *std::ranges::max_element(phases, {}, [](const MemoryPhase& phase) { return phase.ledger.peak_bytes; });
 }
 
 const MemoryPhase& CausalLmForecast::highest_of_machine() const {
   return *std::ranges::max_element(phases, {}, &MemoryPhase::machine_bytes);
 }
 
-CausalLmForecaster::CausalLmForecaster(const job::TunePlan& plan, PackedBatch largest, int64_t local_ranks)
-    : plan_(plan), largest_(std::move(largest)), local_ranks_(local_ranks) {}
+CausalLmForecaster::CausalLmForecaster(const job::TunePlan& plan, PackedBatch largest, const RunExtent& extent)
+    : plan_(plan), largest_(std::move(largest)), extent_(extent) {}
 
 CausalLmForecast CausalLmForecaster::foretell(int64_t layers) const {
   std::vector<StageForecast> stages;
   int64_t received_bytes = 0;
   for (int64_t stage = 0; stage < plan_.knobs.pp_size; ++stage) {
-    Rehearsal rehearsal(plan_, largest_, stage, local_ranks_);
+    Rehearsal rehearsal(plan_, largest_, stage, extent_);
     stages.push_back(rehearsal.go_through(layers));
     received_bytes += stage > 0 ? rehearsal.sent_bytes() : 0;
   }
-  // Groups that stand for machines share one.
-  const auto machines = ranks_of_stages(plan_, std::max<int64_t>(1, local_ranks_ * plan_.number_nodes));
+  const auto machines = ranks_of_stages(plan_, extent_.local_ranks * extent_.groups);
   return highest_in_each_phase(std::move(stages), received_bytes, machines);
 }
 

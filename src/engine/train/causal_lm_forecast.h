@@ -12,11 +12,13 @@
 
 namespace assay::engine {
 
-/// A phase of the run: init, steady or, where whole weights are gathered, save.
+/// A phase of the run: init, steady, where a copy is written at its end alone checkpoint, and where whole weights are
+/// gathered save.
 struct MemoryPhase {
   job::MemoryLedger ledger = {};  ///< of the rank with most: the peak of its tensors, and what it has mapped at the end
   int64_t tensor_bytes = 0;       ///< of all ranks of a machine, each at its peak
   int64_t mapped_bytes = 0;       ///< at most: weights that they share, in files or made once for each group of ranks
+  int64_t copy_bytes = 0;         ///< of the ledger's peak, what checkpoints are written from beside the training
 
   int64_t machine_bytes() const { return tensor_bytes + mapped_bytes; }
 };
@@ -25,17 +27,23 @@ struct CausalLmForecast {
   std::vector<MemoryPhase> phases;
 
   /// The phase in which a rank takes most.
-  const job::MemoryLedger& highest() const;
+  const MemoryPhase& highest() const;
   /// The phase in which the ranks of a machine take most together.
   const MemoryPhase& highest_of_machine() const;
+};
+
+/// What a plan does not say of its run.
+struct RunExtent {
+  int64_t local_ranks = 1;  ///< in a row, that were started on one machine
+  int64_t groups = 1;       ///< of so many ranks that share the machine (groups_on_machine())
+  int64_t steps = 1;        ///< of the optimiser
 };
 
 /// Foretells runs of one plan with one or another number of checkpointed layers.
 class CausalLmForecaster {
  public:
-  /// `largest` is the largest micro-batch, on the CPU; `local_ranks` of the plan's ranks share a machine, or each of
-  /// the groups that stand for machines. The plan must outlive this.
-  CausalLmForecaster(const job::TunePlan& plan, PackedBatch largest, int64_t local_ranks);
+  /// `largest` is the largest micro-batch, on the CPU. The plan must outlive this.
+  CausalLmForecaster(const job::TunePlan& plan, PackedBatch largest, const RunExtent& extent);
 
   /// Goes through two steps on shapes (kernels/shape_memory.h), with the model, the adapters, the optimiser or the
   /// sharding engine, and the updates of a run on the CPU: nothing is read but config.json and the headers of the
@@ -50,7 +58,7 @@ class CausalLmForecaster {
 
   const job::TunePlan& plan_;
   PackedBatch largest_;
-  int64_t local_ranks_;
+  RunExtent extent_;
   std::map<int64_t, CausalLmForecast> forecasts_;  ///< by checkpointed layers
 };
 

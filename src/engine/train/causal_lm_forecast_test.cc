@@ -34,7 +34,7 @@ class CausalLmForecastTest : public ::testing::Test {
     plan_.knobs.pp_size = stages;
     const std::vector<int32_t> ids(32, 7);
     const std::vector<data::TokenRowView> rows = {{ids, ids, 0}};
-    CausalLmForecaster forecaster(plan_, pack_rows(rows, {.vocab_size = 512}), local_ranks);
+    CausalLmForecaster forecaster(plan_, pack_rows(rows, {.vocab_size = 512}), {.local_ranks = local_ranks});
     return forecaster.with_checkpointed(0).phases.at(1);
   }
 

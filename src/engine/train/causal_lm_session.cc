@@ -129,7 +129,7 @@ int64_t layers_to_checkpoint(const job::TunePlan& plan, CausalLmForecaster& fore
 
 /// Opens the rows, says what the run will need, and ends it where that cannot be had: nothing else is loaded yet.
 /// Returns how many layers it foretold as checkpointed; nothing where it does not foretell.
-std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t local_ranks, c10::Device device,
+std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, RunExtent extent, c10::Device device,
                                          EventWriter& events, CausalLmSession& session) {
   std::optional<CausalLmForecaster> forecaster;
   int64_t layers = 0;
@@ -142,7 +142,8 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t loca
         plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
     if (device.is_cpu()) {
       const PackedBatch largest = session.batches->largest(session.planned_steps, vocab_size);
-      forecaster.emplace(plan, largest, local_ranks);
+      extent.steps = session.planned_steps;
+      forecaster.emplace(plan, largest, extent);
       layers = layers_to_checkpoint(plan, *forecaster);
     }
   });
@@ -151,7 +152,7 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, int64_t loca
   }
   layers = agree_on_checkpointing(session.world.get(), layers);
   const CausalLmForecast& forecast = forecaster->with_checkpointed(layers);
-  const job::MemoryNeed need = memory_need(forecast, local_ranks * plan.number_nodes);
+  const job::MemoryNeed need = memory_need(forecast, extent.local_ranks * extent.groups);
   if (session.world == nullptr || session.world->rank() == 0) {
     std::ranges::for_each(forecast.phases, [&](const MemoryPhase& phase) { events.write(phase.ledger); });
     events.write(need);
@@ -220,8 +221,9 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
     check_divides(plan);
     session.groups = std::make_unique<StrategyGroups>(plan, policy, *session.world, environment.local_world_size);
   }
-  const std::optional<int64_t> foretold_layers =
-      open_and_foretell(plan, environment.local_world_size, device, events, session);
+  const RunExtent extent{.local_ranks = environment.local_world_size,
+                         .groups = groups_on_machine(session.world.get(), environment)};
+  const std::optional<int64_t> foretold_layers = open_and_foretell(plan, extent, device, events, session);
   SetMemoryBudget(plan.memory_budget_bytes, device);
   read_model(plan, environment, device, session);
   int64_t untouched_bytes = 0;
@@ -238,7 +240,7 @@ CausalLmSession load_causal_lm_session(const job::TunePlan& plan, const RankEnvi
   });
   const StepRoom room{.device = device,
                       .untouched_bytes = untouched_bytes,
-                      .local_ranks = environment.local_world_size * plan.number_nodes,
+                      .local_ranks = extent.local_ranks * extent.groups,
                       .has_gradients = session.engine != nullptr,
                       .in_flight = micro_batches_in_flight(session.pipeline->stage(), session.pipeline->stages(),
                                                            plan.gradient_accumulation_steps * job::MicroBatches(plan)),

@@ -28,15 +28,18 @@ bool exceeds(int64_t needed, int64_t room) {
 }
 
 /// "weights 15.0 GiB, gradients 15.0 GiB, ...": of one rank.
-std::string parts_of(const job::MemoryLedger& ledger) {
-  const std::pair<std::string_view, int64_t> parts[] = {{"weights", ledger.parameters_bytes},
-                                                        {"gradients", ledger.gradients_bytes},
-                                                        {"weights that the optimizer updates", ledger.master_bytes},
-                                                        {"moments", ledger.moments_bytes},
-                                                        {"offloaded states", ledger.host_bytes},
-                                                        {"buckets", ledger.buckets_bytes},
-                                                        {"activations", ledger.activations_bytes},
-                                                        {"temporaries", ledger.temporaries_bytes}};
+std::string parts_of(const MemoryPhase& phase) {
+  const job::MemoryLedger& ledger = phase.ledger;
+  const std::pair<std::string_view, int64_t> parts[] = {
+      {"weights", ledger.parameters_bytes},
+      {"gradients", ledger.gradients_bytes},
+      {"weights that the optimizer updates", ledger.master_bytes},
+      {"moments", ledger.moments_bytes},
+      {"offloaded states", ledger.host_bytes},
+      {"buckets", ledger.buckets_bytes},
+      {"activations", ledger.activations_bytes},
+      {"the copy that checkpoints are written from", phase.copy_bytes},
+      {"temporaries", ledger.temporaries_bytes - phase.copy_bytes}};
   std::vector<std::string> texts;
   for (const auto& [name, bytes] : parts) {
     if (bytes > 0) {
@@ -46,8 +49,11 @@ std::string parts_of(const job::MemoryLedger& ledger) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string advice_for(const job::TunePlan& plan) {
+std::string advice_for(const job::TunePlan& plan, const MemoryPhase& phase) {
   std::vector<std::string_view> ways;
+  if (phase.copy_bytes > 0) {
+    ways.emplace_back("--checkpoint-writer sync");
+  }
   if (plan.method == "full") {
     ways.emplace_back("LoRA");
   }
@@ -76,19 +82,19 @@ job::MemoryNeed memory_need(const CausalLmForecast& forecast, int64_t ranks) {
 
 std::string why_it_cannot_fit(const job::TunePlan& plan, const CausalLmForecast& forecast,
                               const job::MemoryNeed& need) {
-  const job::MemoryLedger& highest = forecast.highest();
-  const int64_t of_rank = highest.peak_bytes;
+  const MemoryPhase& highest = forecast.highest();
+  const int64_t of_rank = highest.ledger.peak_bytes;
   if (plan.memory_budget_bytes > 0 && exceeds(of_rank, plan.memory_budget_bytes)) {
     return fmt::format("{} needs {} ({}), and the memory budget is {}: use {}, or raise the budget",
                        plan.number_ranks > 1 ? "each rank" : "this", text_of(of_rank), parts_of(highest),
-                       text_of(plan.memory_budget_bytes), advice_for(plan));
+                       text_of(plan.memory_budget_bytes), advice_for(plan, highest));
   }
   const int64_t of_machine = need.tensor_bytes + need.mapped_bytes;
   if (need.free_bytes > 0 && exceeds(of_machine, need.free_bytes)) {
     return fmt::format("this needs {} ({}{}), and the machine has {} free of {}: use {}", text_of(of_machine),
                        need.ranks > 1 ? fmt::format("each of {} ranks: ", need.ranks) : "",
-                       parts_of(forecast.highest_of_machine().ledger), text_of(need.free_bytes),
-                       text_of(need.total_bytes), advice_for(plan));
+                       parts_of(forecast.highest_of_machine()), text_of(need.free_bytes), text_of(need.total_bytes),
+                       advice_for(plan, forecast.highest_of_machine()));
   }
   return "";
 }

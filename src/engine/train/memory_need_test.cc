@@ -41,7 +41,7 @@ TEST(MemoryNeed, IsThatOfThePhaseInWhichTheMachineTakesMost) {
                                      {{.phase = "steady", .peak_bytes = 4 * kGib}, 16 * kGib, 0}}};
   EXPECT_EQ(memory_need(sharded, 4).tensor_bytes, 12 * kGib);
   EXPECT_EQ(memory_need(sharded, 4).mapped_bytes, 16 * kGib);
-  EXPECT_EQ(sharded.highest().phase, "steady") << "of one rank";
+  EXPECT_EQ(sharded.highest().ledger.phase, "steady") << "of one rank";
 }
 
 TEST(WhyItCannotFit, NamesThePartsAndWhatToDo) {
@@ -55,6 +55,15 @@ TEST(WhyItCannotFit, NamesThePartsAndWhatToDo) {
   plan.gradient_checkpointing = "on";
   EXPECT_THAT(why_it_cannot_fit(plan, forecast(), need(1, 8 * kGib)),
               AllOf(Not(HasSubstr("LoRA")), Not(HasSubstr("gradient checkpointing"))));
+}
+
+TEST(WhyItCannotFit, NamesTheCopyForCheckpointsAmongThem) {
+  CausalLmForecast copies = forecast();
+  copies.phases[1].ledger.temporaries_bytes = 7 * kGib;
+  copies.phases[1].copy_bytes = 6 * kGib;
+  EXPECT_THAT(why_it_cannot_fit({}, copies, need(1, 8 * kGib)),
+              AllOf(HasSubstr("the copy that checkpoints are written from 6.00 GiB, temporaries 1.00 GiB"),
+                    HasSubstr("use --checkpoint-writer sync, LoRA")));
 }
 
 TEST(WhyItCannotFit, AddsUpTheRanksOfAMachineAndSharesTheirMappedWeights) {

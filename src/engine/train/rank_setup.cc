@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "engine/comm/connect.h"
+#include "engine/comm/gather_text.h"
+#include "engine/comm/host_map.h"
 #include "engine/model/status_error.h"
 #include "engine/train/device.h"
 
@@ -45,6 +48,17 @@ std::unique_ptr<Communicator> join_ranks(const job::ParallelPlan& plan, const Ra
   wanted.deadline_seconds = static_cast<double>(turns) * plan.timeout_seconds;
   const CommOptions options = value_or_throw(read_comm_options(wanted));
   return connect_ranks(environment, device.is_cuda() && environment.world_size > 1 ? "nccl" : "auto", options);
+}
+
+int64_t groups_on_machine(Communicator* world, const RankEnvironment& environment) {
+  if (world == nullptr || world->size() == 1) {
+    return 1;
+  }
+  std::vector<HostIdentity> hosts;
+  for (const std::string& text : gather_text(*world, to_text(own_host(environment)), "the machines of all ranks")) {
+    hosts.push_back(parse_host(text));
+  }
+  return HostMap(hosts).machines_on_system_of(world->rank());
 }
 
 }  // namespace assay::engine

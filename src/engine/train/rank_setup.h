@@ -29,4 +29,8 @@ void set_rank_threads(int64_t threads, const RankEnvironment& environment);
 std::unique_ptr<Communicator> join_ranks(const job::ParallelPlan& plan, const RankEnvironment& environment,
                                          c10::Device device);
 
+/// Groups of as many ranks as this one's, started as if each had a machine of its own, that share this one: 1 where
+/// they do not. All ranks of `world` (null: there is one) call it together. Throws CommError.
+int64_t groups_on_machine(Communicator* world, const RankEnvironment& environment);
+
 }  // namespace assay::engine

@@ -17,7 +17,6 @@
 namespace assay::engine {
 namespace {
 
-constexpr char kWriterThatCopies[] = "async";
 /// What a killed save left is another run's while that may still be writing.
 constexpr double kLeftoverSeconds = 3600;
 /// What goes on beside the training may take its time before anybody is told.

@@ -16,6 +16,9 @@
 
 namespace assay::engine {
 
+/// Of TrainingPlan::checkpoint_writer.
+inline constexpr char kWriterThatCopies[] = "async";
+
 /// What a run brings to its checkpoints; everything outlives them.
 struct RunCheckpointParts {
   const job::TrainingPlan& plan;

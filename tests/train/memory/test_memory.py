@@ -17,6 +17,7 @@ from worker import run_worker, write_plan
 #: Large enough for weights and activations, not what a run holds beside them, to make the peak.
 SHAPE = {**tiny.SHAPE, "hidden_size": 192, "intermediate_size": 512, "num_hidden_layers": 4, "vocab_size": 4096}
 TOLERANCE = 0.05
+COPIES = {"checkpoint_writer": "async"}
 LORA = {"method": "lora", "lora": {"rank": 4, "target_modules": ["q_proj", "v_proj", "down_proj"]}}
 
 
@@ -67,10 +68,25 @@ def assert_foretold(results):
         ("qwen2", {"gradient_checkpointing": "2", **LORA}),
         ("qwen3", {}),
         ("llama", {"method": "prompt", "prompt": {"length": 20}}),
+        ("llama", {**COPIES, "save_every": 1, "dtype": "float32"}),
+        ("llama", {**COPIES, "save_every": 1, "dtype": "float16"}),
+        ("llama", {**COPIES, "save_every": 2, "dtype": "float32", "batch_size": 1}),
     ],
 )
 def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
-    assert_foretold(run_ranks(tmp_path, 1, **plan_of(tmp_path, family, **fields)))
+    plan = plan_of(tmp_path, family, output_dir=str(tmp_path / "out"), **fields)
+    assert_foretold(run_ranks(tmp_path, 1, **plan))
+
+
+def test_no_copy_for_checkpoints_comes_as_a_surprise(tmp_path):
+    """A budget with room for the training alone."""
+    plan = plan_of(tmp_path, "llama", dtype="float32", output_dir=str(tmp_path / "out"))
+    training = run_ranks(tmp_path, 1, **plan)[0][-1]["peak_tensor_bytes"]
+    path = write_plan(tmp_path, **plan, **COPIES, save_every=1, memory_budget_bytes=int(1.02 * training))
+    parts = ["the copy that checkpoints are written from", "use --checkpoint-writer sync"]
+    assert_refused([run_worker(path).events], *parts)
+    plan |= {"checkpoint_writer": "sync", "save_every": 1, "memory_budget_bytes": int(1.02 * training)}
+    run_ranks(tmp_path, 1, **plan)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +115,8 @@ def test_the_peak_of_one_rank_is_foretold(family, fields, tmp_path):
         ("torch_ddp", 4, {"number_nodes": 2}),
         ("FULL_SHARD", 4, {"number_nodes": 2, "knobs": {"prefetch": 1}}),
         ("HYBRID_SHARD", 4, {"number_nodes": 2, "knobs": {"prefetch": 1}}),
+        ("torch_ddp", 2, {**COPIES, "save_every": 1, "dtype": "float32"}),
+        ("FULL_SHARD", 2, {**COPIES, "save_every": 1, "dtype": "float32", "save": "final"}),
     ],
 )
 def test_the_peaks_of_ranks_are_foretold(plugin, ranks, fields, tmp_path):
@@ -133,6 +151,17 @@ def test_what_ranks_make_is_there_once_for_each_group_of_them_and_a_file_once(we
     results = run_ranks(tmp_path, 4, **plan)
     (need,) = of_kind(results[0], "memory_need")
     assert need["mapped_bytes"] == pytest.approx(size if weights == "mapped" else nodes * size, rel=0.01)
+
+
+def test_what_ranks_of_another_machine_need_is_not_for_this_one(cabled, tmp_path):
+    """The same plan for groups of ranks that stand for machines, and on real ones."""
+    plan = plan_of(tmp_path, "llama", plugin="torch_ddp", number_nodes=2, gradient_checkpointing="auto", **LORA)
+    path = write_plan(tmp_path, **plan, number_ranks=2)
+    together = finish_ranks(start_ranks(path, 2, 2))
+    apart = finish_ranks(start_ranks(path, 2, 2, within=cabled))
+    (need_together,), (need_apart,) = (of_kind(results[0], "memory_need") for results in (together, apart))
+    assert (need_together["ranks"], need_apart["ranks"]) == (2, 1)
+    assert 2 * need_apart["tensor_bytes"] == need_together["tensor_bytes"]
 
 
 @pytest.mark.parametrize(
