@@ -174,11 +174,13 @@ void AddSharedOptions(CLI::App& app, TuneOptions& options) {
                  "Model folder (Hugging Face layout) or a name of assay models; its kind decides what is trained")
       ->required()
       ->type_name("DIR|NAME");
-  app.add_option("--data", options.data,
-                 "Rows, one JSON object a line: output | prompt, completion | messages | input_ids, labels; or the id "
-                 "of a built-in data set. Of images: a folder with train/CLASS/*.jpg and validation/CLASS/*.jpg, or "
-                 "digits (handwritten, built in)")
-      ->type_name("FILE|ID|DIR");
+  app.add_option(
+         "--data", options.data,
+         "Rows, one JSON object a line: output | prompt, completion | messages | input_ids, labels; or the id "
+         "of a built-in data set; or a data set of shards, a folder or s3://bucket/prefix, whose rows are read "
+         "while it trains (docs/shards.md). Of images: a folder with train/CLASS/*.jpg and validation/CLASS/*.jpg, or "
+         "digits (handwritten, built in)")
+      ->type_name("FILE|ID|DIR|URI");
   AddStepOptions(app, options);
   AddOptimizerOptions(app, options);
   AddPlaceOptions(app, options);

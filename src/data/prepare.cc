@@ -47,19 +47,6 @@ std::string CacheOf(const DataSpec& spec) {
 constexpr std::array<std::string_view, 3> kTokenizerFiles = {"tokenizer.json", "tokenizer_config.json",
                                                              "special_tokens_map.json"};
 
-/// SHA-256 over them; empty when there is no tokenizer.json.
-Result<std::string> HashTokenizer(const std::string& folder) {
-  std::string hashes;
-  for (const std::string_view name : kTokenizerFiles) {
-    const std::string path = fmt::format("{}/{}", folder, name);
-    if (!folder.empty() && FileExists(path)) {
-      ASSAY_ASSIGN_OR_RETURN(const std::string hash, Sha256HexOfFile(path));
-      hashes += fmt::format("{} {}\n", name, hash);
-    }
-  }
-  return hashes.starts_with(kTokenizerFiles[0]) ? Sha256Hex(hashes) : std::string();
-}
-
 /// The cached file, if it is whole and of these rows.
 bool IsUsable(const std::string& path, int64_t rows) {
   if (!FileExists(path)) {
@@ -108,6 +95,18 @@ Status CheckSpec(const DataSpec& spec) {
 
 }  // namespace
 
+Result<std::string> HashTokenizer(const std::string& folder) {
+  std::string hashes;
+  for (const std::string_view name : kTokenizerFiles) {
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (!folder.empty() && FileExists(path)) {
+      ASSAY_ASSIGN_OR_RETURN(const std::string hash, Sha256HexOfFile(path));
+      hashes += fmt::format("{} {}\n", name, hash);
+    }
+  }
+  return hashes.starts_with(kTokenizerFiles[0]) ? Sha256Hex(hashes) : std::string();
+}
+
 Result<DataContent> HashData(const DataSpec& spec) {
   DataContent content;
   if (NamesFile(spec.data)) {
@@ -120,6 +119,10 @@ Result<DataContent> HashData(const DataSpec& spec) {
   return content;
 }
 
+int64_t TokenizedLength(int64_t max_length) {
+  return static_cast<int64_t>(std::max(kShortestCut, std::bit_ceil(static_cast<uint64_t>(max_length))));
+}
+
 Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
   const double start = MonotonicSeconds();
   ASSAY_RETURN_IF_ERROR(CheckSpec(spec));
@@ -129,7 +132,7 @@ Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
   ASSAY_ASSIGN_OR_RETURN(prepared.tokenizer_hash, HashTokenizer(spec.tokenizer_dir));
   ASSAY_ASSIGN_OR_RETURN(const Row first, rows->Read(0));
   prepared.tokenizer = first.kind == RowKind::kTokens ? std::string() : spec.tokenizer_dir;
-  const auto cut = std::max(kShortestCut, std::bit_ceil(static_cast<uint64_t>(spec.max_length)));
+  const int64_t cut = TokenizedLength(spec.max_length);
   const std::string key = Sha256Hex(fmt::format("{}\n{}\n{}\n{}\n{}", kRowsCacheVersion, prepared.data_hash,
                                                 prepared.tokenizer_hash, cut, spec.response_template));
   const std::string folder = CacheOf(spec) + "/tokens";
@@ -141,7 +144,7 @@ Result<PreparedTokens> PrepareTokens(const DataSpec& spec) {
     const TokenizeOptions options{.tokenizer_dir = spec.tokenizer_dir,
                                   .no_tokenizer = spec.no_tokenizer,
                                   .response_template = spec.response_template,
-                                  .max_tokens = static_cast<int64_t>(cut),
+                                  .max_tokens = cut,
                                   .threads = spec.threads > 0 ? static_cast<int>(spec.threads) : UsableThreads()};
     ASSAY_RETURN_IF_ERROR(TokenizeRows(*rows, options, prepared.tokens_file));
   }

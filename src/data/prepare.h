@@ -41,8 +41,15 @@ struct DataContent {
   std::string tokenizer_hash = {};  ///< the same
 };
 
+/// Of the files that make a tokeniser, in `folder`; empty where there is none.
+Result<std::string> HashTokenizer(const std::string& folder);
+
 /// The hashes that PrepareTokens would find, without tokenising: of a file as HashFile finds it again.
 Result<DataContent> HashData(const DataSpec& spec);
+
+/// How many tokens of a row are made where a run reads `max_length` of it: which match of the response template is the
+/// last is decided on so many.
+int64_t TokenizedLength(int64_t max_length);
 
 /// Tokenises a data set, in parallel over its rows, into the cache, or finds it there. The file's name is a hash of the
 /// data, the tokeniser, the template and the length (rounded up to a power of two), so nothing stale is ever found, and

@@ -15,6 +15,10 @@ TunePlan UnusualPlan() {
   plan.model_dir = "/models/tiny";
   plan.tokens_file = "/data/rows.tokens";
   plan.tokenizer = "/models/tiny";
+  plan.data_uri = "s3://bucket/set/";
+  plan.data_fingerprint = "42d6";
+  plan.data_cache = "/cache";
+  plan.response_template = "Answer:";
   plan.method = "lora";
   plan.lora = {.rank = 8, .alpha = 32, .dropout = 0, .target_modules = {"q_proj", "o_proj"}, .adapter_dir = "/a"};
   plan.prompt = {.length = 4, .init = "text", .init_text = "Say", .init_ids = {7, 8}, .adapter_dir = "/p"};

@@ -69,6 +69,16 @@ TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups*
           .ranks = groups == nullptr ? 1 : groups->data_ranks()};
 }
 
+std::unique_ptr<TokenBatches> open_batches(const job::TunePlan& plan, const StrategyGroups* groups) {
+  const TokenBatchOptions options = batch_options(plan, groups);
+  if (plan.data_uri.empty()) {
+    return std::make_unique<TokenBatches>(open_rows(plan.tokens_file), options);
+  }
+  auto stream = std::make_unique<StreamedRows>(plan, options.batch_size * options.accumulation_steps * options.ranks);
+  data::TokenFile longest = longest_rows(plan, stream->vocab_size());
+  return std::make_unique<TokenBatches>(std::move(longest), options, std::move(stream));
+}
+
 /// Heads and features by the tensor ranks.
 void check_divides(const job::TunePlan& plan) {
   const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
@@ -133,9 +143,8 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, RunExtent ex
                                          EventWriter& events, CausalLmSession& session) {
   std::optional<CausalLmForecaster> forecaster;
   int64_t layers = 0;
-  do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file, [&] {
-    session.batches =
-        std::make_unique<TokenBatches>(open_rows(plan.tokens_file), batch_options(plan, session.groups.get()));
+  do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file + plan.data_uri, [&] {
+    session.batches = open_batches(plan, session.groups.get());
     const int64_t vocab_size = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).vocab_size;
     check_vocabulary(session.batches->rows(), vocab_size);
     session.planned_steps =

@@ -61,7 +61,7 @@ class CausalLmTraining : public Training {
             .weights = session_.random_weights ? "random" : "file",
             .parameters = session_.parameters,
             .trainable_parameters = session_.trainable_parameters,
-            .rows = session_.batches->rows().rows(),
+            .rows = session_.batches->row_count(),
             .planned_steps = session_.planned_steps,
             .layers = session_.checkpointing.layers,
             .checkpointed_layers = session_.checkpointing.checkpointed_layers,

@@ -1,11 +1,14 @@
 #include "engine/train/fingerprint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <string_view>
 
 #include "base/files.h"
 #include "base/text.h"
+#include "data/prepare.h"
 #include "engine/model/status_error.h"
 #include "job/model_folder.h"
 
@@ -31,6 +34,15 @@ std::string fingerprint_of_model(const std::string& folder) {
     all += name + " " + fingerprint_of_file(folder + "/" + name) + "\n";
   }
   return Sha256Hex(all).substr(0, 12);
+}
+
+std::string fingerprint_of_rows(const job::TunePlan& plan) {
+  if (plan.data_uri.empty()) {
+    return fingerprint_of_file(plan.tokens_file);
+  }
+  const std::string tokenizer =
+      plan.tokenizer.empty() ? std::string() : value_or_throw(data::HashTokenizer(plan.tokenizer));
+  return Sha256Hex(fmt::format("{}\n{}\n{}", plan.data_fingerprint, tokenizer, plan.response_template)).substr(0, 12);
 }
 
 }  // namespace assay::engine

@@ -42,8 +42,9 @@ Status check_paths(const job::TunePlan& plan) {
   if (plan.model_dir.empty()) {
     return Status::InvalidArgument("the plan has no model_dir: name a Hugging Face model folder");
   }
-  if (plan.tokens_file.empty()) {
-    return Status::InvalidArgument("the plan has no tokens_file: name a file of tokenised rows");
+  if (plan.tokens_file.empty() == plan.data_uri.empty()) {
+    return Status::InvalidArgument(
+        "the plan has no rows: name a tokens_file of tokenised rows, or the data_uri of a data set of shards");
   }
   return Status::Ok();
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "engine/train/fingerprint.h"
+#include "engine/train/streamed_rows.h"
 
 namespace assay::engine {
 namespace {
@@ -35,7 +36,10 @@ Settings settings_of(const job::TunePlan& plan) {
   settings["rows a step"] =
       fmt::format("{}", plan.batch_size * plan.gradient_accumulation_steps * job::DataRanks(plan));
   settings["model_max_length"] = fmt::format("{}", plan.model_max_length);
-  settings["the rows"] = fingerprint_of_file(plan.tokens_file);
+  settings["the rows"] = fingerprint_of_rows(plan);
+  if (!plan.data_uri.empty()) {
+    settings["the order of rows"] = order_of_streamed(plan);
+  }
   if (plan.method != "full") {
     settings["the base model"] = fingerprint_of_model(plan.model_dir);
     settings["the adapter"] = adapter_of(plan);

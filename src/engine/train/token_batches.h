@@ -4,12 +4,14 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "data/token_file.h"
 #include "engine/kernels/packed_batch.h"
 #include "engine/train/order.h"
+#include "engine/train/streamed_rows.h"
 
 namespace assay::engine {
 
@@ -34,35 +36,41 @@ struct TokenWindow {
 /// Not safe to use from two threads.
 class TokenBatches {
  public:
-  /// Throws StatusError when there are fewer rows than ranks.
-  TokenBatches(data::TokenFile rows, const TokenBatchOptions& options);
+  /// With `stream` its rows are trained on, and `rows` are as long as they may become. Throws StatusError when there
+  /// are fewer rows than ranks.
+  TokenBatches(data::TokenFile rows, const TokenBatchOptions& options, std::unique_ptr<StreamedRows> stream = nullptr);
 
+  /// What tells how much memory a step may need.
   const data::TokenFile& rows() const { return rows_; }
-  int64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
-  /// Of step `step` (from 1): all ranks' together are the window that one rank with `ranks` times the accumulation has,
-  /// and each row's dropout is drawn as there.
-  /// Throws StatusError as pack_rows() does.
+  int64_t row_count() const { return stream_ ? stream_->rows() : rows_.rows(); }
+  int64_t steps_per_epoch() const { return stream_ ? stream_->steps_per_epoch() : order_.steps_per_epoch(); }
+  /// Of step `step` (from 1), of a stream the one behind the last: all ranks' together are the window that one rank
+  /// with `ranks` times the accumulation has, and each row's dropout is drawn as there.
+  /// Throws StatusError as pack_rows() and StreamedRows::rows_of() do.
   TokenWindow window(int64_t step, int64_t vocab_size, c10::Device device);
   /// Of all ranks' micro-batches in the first `steps` steps, the one with the most tokens, on the CPU. Where these are
-  /// too many to look at, the longest rows together.
+  /// too many to look at, or not known yet, the longest rows together.
   PackedBatch largest(int64_t steps, int64_t vocab_size);
 
  private:
+  using Views = std::vector<data::TokenRowView>;
   /// The rows of a step, and which of them each rank has.
   struct Deal {
-    std::vector<int64_t> rows;
+    std::vector<data::TokenRow> streamed;  ///< what `rows` show, of a stream
+    Views rows;
     std::vector<std::vector<int64_t>> hands;  ///< places in `rows`
   };
   Deal deal(int64_t step);
-  std::vector<std::vector<int64_t>> micro_batches_of_all(int64_t step);
-  std::vector<int64_t> longest_rows() const;
-  int64_t length_of(int64_t row) const;
-  int64_t tokens_of(std::span<const int64_t> rows) const;
-  int64_t supervised_tokens(std::span<const int64_t> rows) const;
+  std::vector<Views> micro_batches_of_all(int64_t step);
+  Views longest_rows() const;
+  int64_t length_of(const data::TokenRowView& row) const;
+  int64_t tokens_of(std::span<const data::TokenRowView> rows) const;
+  int64_t supervised_tokens(std::span<const data::TokenRowView> rows) const;
 
   data::TokenFile rows_;
   TokenBatchOptions options_;
   RowOrder order_;
+  std::unique_ptr<StreamedRows> stream_;
 };
 
 }  // namespace assay::engine

@@ -25,7 +25,11 @@ bool IsOfTheShard(const Status& status) {
 }  // namespace
 
 SampleStream::SampleStream(std::vector<StreamSource> sources, const StreamOptions& options)
-    : sources_(std::move(sources)), options_(options), table_(sources_), slots_(table_.size()) {}
+    : sources_(std::move(sources)),
+      options_(options),
+      table_(sources_),
+      position_(options.begin),
+      slots_(table_.size()) {}
 
 Result<std::unique_ptr<SampleStream>> SampleStream::Open(std::vector<StreamSource> sources,
                                                          const StreamOptions& options, const StreamState* from) {

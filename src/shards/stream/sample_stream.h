@@ -23,6 +23,7 @@ struct StreamOptions {
   OrderSettings order{};
   World world{};
   int64_t rank = 0;
+  EpochPosition begin{};                    ///< where the first sample is, unless a state says it
   int threads = 4;                          ///< that fetch and unpack shards
   int64_t memory_bytes = int64_t{1} << 30;  ///< of shards in memory: one more where the next sample needs it
   std::string cache_folder{};               ///< empty: no cache on disk
@@ -54,7 +55,8 @@ struct StreamCounters {
 /// as far ahead as memory goes; where it does not, shards whose next sample is farthest make room.
 class SampleStream {
  public:
-  /// Begins at the first epoch, or where `from` stood. Refuses what GoOnWith() refuses, and fewer samples than ranks.
+  /// Begins where the options say, or where `from` stood. Refuses what GoOnWith() refuses, and fewer samples than
+  /// ranks.
   static Result<std::unique_ptr<SampleStream>> Open(std::vector<StreamSource> sources, const StreamOptions& options,
                                                     const StreamState* from = nullptr);
   ~SampleStream();

@@ -95,6 +95,17 @@ TEST_F(SampleStreamTest, GivesEachRankItsOrderEpochAfterEpoch) {
   }
 }
 
+TEST_F(SampleStreamTest, BeginsWhereItIsTold) {
+  StreamOptions options = Options();
+  std::vector<int64_t> rest = Expected(options, {.epoch = 2});
+  rest.erase(rest.begin(), rest.begin() + 24);
+  options.begin = {.epoch = 2, .samples = 24};
+  const auto stream = *SampleStream::Open(Sources(), options);
+  EXPECT_EQ(Take(*stream), rest);
+  ASSERT_TRUE(stream->NextEpoch().ok());
+  EXPECT_EQ(Take(*stream), Expected(options, {.epoch = 3}));
+}
+
 TEST_F(SampleStreamTest, MemoryForOneShardIsEnough) {
   for (const char* compression : {"", "zstd"}) {
     const std::string prefix = fmt::format("small{}/", compression);

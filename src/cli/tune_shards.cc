@@ -1,0 +1,64 @@
+#include "cli/tune_shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <initializer_list>
+#include <string_view>
+
+#include "base/files.h"
+#include "cli/data_place.h"
+#include "shards/dataset/dataset.h"
+
+namespace assay::cli {
+namespace {
+
+bool HasColumns(const shards::Dataset& dataset, std::initializer_list<std::string_view> names) {
+  const std::vector<shards::Column>& columns = dataset.index.shards.front().schema->columns;
+  return std::ranges::all_of(names, [&](std::string_view name) {
+    return std::ranges::find(columns, name, &shards::Column::name) != columns.end();
+  });
+}
+
+/// Where the worker finds it, from whatever folder it runs in.
+std::string WholeUri(const std::string& data, const ObjectPlace& place) {
+  std::string uri = place.is_file() && data.find("://") == std::string::npos
+                        ? std::filesystem::absolute(data).lexically_normal().string()
+                        : data;
+  return uri.ends_with('/') ? uri : uri + "/";
+}
+
+}  // namespace
+
+bool NamesShards(const std::string& data) {
+  return data.find("://") != std::string::npos || FileExists(data + "/" + shards::kIndexName) ||
+         FileExists(data + "/" + shards::kManifestName);
+}
+
+Status StreamShards(const std::string& data, const data::ModelRef& model, job::TunePlan& plan) {
+  const StoreFlags store;
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, store.Open(data));
+  ASSAY_ASSIGN_OR_RETURN(const shards::DatasetPlace at, OpenDataPlace(store, data, nullptr));
+  ASSAY_ASSIGN_OR_RETURN(const shards::Dataset dataset, shards::OpenDataset(at));
+  if (dataset.index.samples() == 0) {
+    return Status::InvalidArgument(fmt::format("the data set at {} has no rows", at.Uri()));
+  }
+  const bool has_ids = HasColumns(dataset, {"input_ids"});
+  if (!has_ids && !HasColumns(dataset, {"messages"}) && !HasColumns(dataset, {"prompt", "completion"}) &&
+      !HasColumns(dataset, {"output"})) {
+    return Status::InvalidArgument(
+        fmt::format("the data set at {} has no columns to train on: input_ids (with labels), messages, prompt and "
+                    "completion, or output",
+                    at.Uri()));
+  }
+  if (!has_ids && model.tokenizer_dir.empty()) {
+    return Status::InvalidArgument(model.no_tokenizer).WithContext(at.Uri());
+  }
+  plan.tokenizer = has_ids ? std::string() : model.tokenizer_dir;
+  plan.data_uri = WholeUri(data, place);
+  plan.data_fingerprint = dataset.fingerprint();
+  return Status::Ok();
+}
+
+}  // namespace assay::cli
