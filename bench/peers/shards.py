@@ -16,7 +16,8 @@ def convert(arguments):
     """Seconds of a conversion of JSONL by MDSWriter, as its documentation writes one."""
     columns = json.loads(arguments.columns)
     begin, cpu = time.perf_counter(), time.process_time()
-    with MDSWriter(out=arguments.out, columns=columns, compression=arguments.compression or None) as writer:
+    settings = {"compression": arguments.compression or None, "size_limit": arguments.size_limit}
+    with MDSWriter(out=arguments.out, columns=columns, **settings) as writer:
         with open(arguments.data) as rows:
             for line in rows:
                 writer.write(json.loads(line))
@@ -51,6 +52,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--columns")
     parser.add_argument("--compression")
+    parser.add_argument("--size-limit", default=1 << 26)
     parser.add_argument("--hash")
     parser.add_argument("--passes", type=int, default=2)
     parser.add_argument("--samples", type=int, help="end a pass behind so many")
