@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 import pytest
+import reference
 import tiny
 from nodes import wait_for
 from ranks import finish_ranks, of_kind, start_ranks
@@ -78,6 +79,19 @@ def test_a_rank_with_something_else_is_named(odd, changes_of, what, plan, tmp_pa
     for end in ends_of(with_another(tmp_path, plan, odd, 3, **changes_of(plan, tmp_path)), 2):
         assert f"rank {odd} has {what}" in end["reason"], end
         assert end["kind"] == "invalid"
+
+
+def test_a_prompt_is_compared_by_what_it_holds(models, plan, tmp_path):
+    """Not by where each machine has it."""
+    start = reference.save_prompt(models["llama"], tmp_path / "start", 5)
+    plan |= {"method": "prompt", "prompt": {"adapter_dir": start}}
+    copy = shutil.copytree(start, tmp_path / "copy")
+    finish_ranks(with_another(tmp_path, plan, 1, 2, prompt={"adapter_dir": str(copy)}))
+    prompt = load_file(copy / "adapter_model.safetensors")
+    save_file({name: tensor + 1 for name, tensor in prompt.items()}, copy / "adapter_model.safetensors")
+    (tmp_path / "other").mkdir()
+    for end in ends_of(with_another(tmp_path / "other", plan, 1, 3, prompt={"adapter_dir": str(copy)}), 2):
+        assert "rank 1 has adapter" in end["reason"] and end["kind"] == "invalid", end
 
 
 def test_ranks_with_lists_of_other_lengths_are_told_apart(plan, tmp_path):
