@@ -112,7 +112,11 @@ PromptConfig parse_prompt_config(std::string_view text, const std::string& sourc
   return config;
 }
 
-int64_t prompt_length(const job::PromptOptions& options) {
+int64_t prompt_length(const job::TunePlan& plan) {
+  if (plan.method != "prompt") {
+    return 0;
+  }
+  const job::PromptOptions& options = plan.prompt;
   return options.adapter_dir.empty() ? options.length : config_from_folder(options.adapter_dir).length;
 }
 

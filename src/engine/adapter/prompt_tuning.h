@@ -23,8 +23,8 @@ struct PromptConfig {
 /// option that changes the computation and is not supported.
 PromptConfig parse_prompt_config(std::string_view text, const std::string& source);
 
-/// What of a plan's options decides how many places rows have before them; reads the folder that they name.
-int64_t prompt_length(const job::PromptOptions& options);
+/// How many places rows have before them: 0 where `plan` trains no prompt. Reads the folder that its options name.
+int64_t prompt_length(const job::TunePlan& plan);
 
 /// Puts a prompt before the rows of `model`, where it begins the model, and freezes every base parameter. It is
 /// float32 whatever the dtype of the base, as in peft, and starts as the embeddings of the options' tokens, as N(0, 1)

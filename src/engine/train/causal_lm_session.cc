@@ -62,7 +62,7 @@ TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups*
   return {.batch_size = plan.batch_size / pieces,
           .accumulation_steps = plan.gradient_accumulation_steps * pieces,
           .max_length = plan.model_max_length,
-          .prompt_length = plan.method == "prompt" ? prompt_length(plan.prompt) : 0,
+          .prompt_length = prompt_length(plan),
           .shuffle = plan.shuffle,
           .seed = plan.seed,
           .rank = groups == nullptr ? 0 : groups->data_rank(),

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/adapter/prompt_tuning.h"
 #include "engine/kernels/memory.h"
 #include "engine/model/mapped_pages.h"
 #include "engine/model/status_error.h"
@@ -55,9 +56,10 @@ int64_t kept_bytes(const ActivationCost& cost, int64_t checkpointed_layers) {
 }
 
 std::vector<int64_t> lengths_of(const data::TokenFile& rows, const job::TunePlan& plan) {
+  const int64_t prompt = prompt_length(plan);
   std::vector<int64_t> lengths(static_cast<size_t>(rows.rows()));
   for (size_t i = 0; i < lengths.size(); ++i) {
-    lengths[i] = static_cast<int64_t>(rows.row(static_cast<int64_t>(i), plan.model_max_length).ids.size());
+    lengths[i] = prompt + static_cast<int64_t>(rows.row(static_cast<int64_t>(i), plan.model_max_length).ids.size());
   }
   return lengths;
 }

@@ -29,8 +29,8 @@ int64_t step_bytes(const StepNeed& need, int64_t checkpointed_layers);
 /// The fewest checkpointed layers with which a step fits into `available_bytes`; all when none does.
 int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes);
 
-/// Tokens of the largest micro-batch, rows cut to plan.model_max_length. With shuffling, and where rows are dealt to
-/// ranks, an upper bound over all orders.
+/// Tokens of the largest micro-batch, rows cut to plan.model_max_length, each with the prompt before it. With
+/// shuffling, and where rows are dealt to ranks, an upper bound over all orders.
 int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan);
 /// Of any row, cut likewise.
 int64_t longest_row(const data::TokenFile& rows, const job::TunePlan& plan);

@@ -54,6 +54,10 @@ TEST(CheckpointingTest, FindsTheLargestMicroBatch) {
   plan.model_max_length = 4;
   EXPECT_EQ(most_tokens(*file, plan), 7);
   EXPECT_EQ(longest_row(*file, plan), 4);
+  plan.method = "prompt";
+  plan.prompt.length = 8;
+  EXPECT_EQ(most_tokens(*file, plan), 7 + 2 * 8);
+  EXPECT_EQ(longest_row(*file, plan), 4 + 8);
 }
 
 }  // namespace
