@@ -71,6 +71,17 @@ void check_entry(const data::TokenRowView& row, std::string_view what, int64_t v
   }
 }
 
+std::vector<int64_t> token_keys(std::span<const int64_t> offsets, std::span<const uint64_t> row_keys) {
+  std::vector<int64_t> keys(static_cast<size_t>(offsets.back()));
+  for (size_t row = 0; row < row_keys.size(); ++row) {
+    const auto begin = static_cast<size_t>(offsets[row]);
+    fill_keys(std::span(keys).subspan(begin, static_cast<size_t>(offsets[row + 1]) - begin), row_keys[row]);
+  }
+  return keys;
+}
+
+}  // namespace
+
 void check_row(const data::TokenRowView& row, int64_t vocab_size) {
   if (row.ids.empty()) {
     refuse(row, "has no tokens (remove empty rows)");
@@ -84,17 +95,6 @@ void check_row(const data::TokenRowView& row, int64_t vocab_size) {
     }
   }
 }
-
-std::vector<int64_t> token_keys(std::span<const int64_t> offsets, std::span<const uint64_t> row_keys) {
-  std::vector<int64_t> keys(static_cast<size_t>(offsets.back()));
-  for (size_t row = 0; row < row_keys.size(); ++row) {
-    const auto begin = static_cast<size_t>(offsets[row]);
-    fill_keys(std::span(keys).subspan(begin, static_cast<size_t>(offsets[row + 1]) - begin), row_keys[row]);
-  }
-  return keys;
-}
-
-}  // namespace
 
 PackedBatch pack_rows(std::span<const data::TokenRowView> rows, const PackOptions& options) {
   PackedRows packed;

@@ -19,9 +19,13 @@ struct PackOptions {
   int64_t prompt_length = 0;                ///< places of a prompt before each row
 };
 
+/// Throws StatusError, with the place of `row` in its source, when it is empty, or when an id or a label that bears
+/// loss lies outside [0, vocab_size).
+void check_row(const data::TokenRowView& row, int64_t vocab_size);
+
 /// Packs `rows` end to end, with the supervised positions: token i of a row bears loss when label i + 1 of the same row
 /// is not masked, and label i + 1 is its target; the last place of a prompt bears the loss of the row's first label.
-/// Throws StatusError when a row is empty, or when an id or a label lies outside [0, vocab_size).
+/// Throws StatusError as check_row() does.
 PackedBatch pack_rows(std::span<const data::TokenRowView> rows, const PackOptions& options);
 
 /// The rows of `file` at `indices`, cut to `max_length` tokens and packed.

@@ -142,6 +142,10 @@ PackedBatch TokenBatches::largest(int64_t steps, int64_t vocab_size) {
 TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device device) {
   const Deal dealt = deal(step);
   const auto& [streamed, rows, hands] = dealt;
+  // Of all ranks: what is wrong with one row ends each of them with the same line.
+  for (const data::TokenRowView& row : rows) {
+    check_row(row, vocab_size);
+  }
   const auto most = static_cast<int64_t>(std::ranges::max(hands, {}, &std::vector<int64_t>::size).size());
   Views own;
   std::vector<uint64_t> keys;

@@ -46,7 +46,8 @@ class TokenBatches {
   int64_t steps_per_epoch() const { return stream_ ? stream_->steps_per_epoch() : order_.steps_per_epoch(); }
   /// Of step `step` (from 1), of a stream the one behind the last: all ranks' together are the window that one rank
   /// with `ranks` times the accumulation has, and each row's dropout is drawn as there.
-  /// Throws StatusError as pack_rows() and StreamedRows::rows_of() do.
+  /// Throws StatusError as check_row(), for any rank's row of the step on all ranks alike, and as
+  /// StreamedRows::rows_of().
   TokenWindow window(int64_t step, int64_t vocab_size, c10::Device device);
   /// Of all ranks' micro-batches in the first `steps` steps, the one with the most tokens, on the CPU. Where these are
   /// too many to look at, or not known yet, the longest rows together.

@@ -117,6 +117,16 @@ def test_a_rank_without_its_files_is_named(key, plan, tmp_path):
         assert rank == 1 or end["reason"].startswith(f"rank {rank}: rank 1 could not read")
 
 
+def test_a_row_that_no_model_reads_is_the_reason_of_all(plan, tmp_path):
+    """Whichever rank it is dealt to."""
+    rows = tiny.make_rows(96, longest=30)
+    rows[5]["input_ids"][2] = tiny.VOCAB + 3
+    plan["tokens_file"] = tiny.save_rows(rows, tmp_path / "bad.tok")
+    for end in ends_of(start_ranks(write_plan(tmp_path, **plan, number_ranks=3), 3), 2):
+        assert f"token id {tiny.VOCAB + 3}, but the model's vocabulary has {tiny.VOCAB} entries" in end["reason"], end
+        assert end["kind"] == "invalid"
+
+
 def test_a_rank_with_too_little_memory_is_named(plan, tmp_path):
     for rank, end in enumerate(ends_of(with_another(tmp_path, plan, 3, memory_budget_bytes=100_000), 1)):
         assert end["kind"] == "out_of_memory" and "the memory budget is 97.7 KiB" in end["reason"]
