@@ -1,5 +1,6 @@
 // What a peer may do to a client, over each of its carriers: none hangs, and each end has its name.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -115,6 +116,24 @@ TEST_P(TransportFaultsTest, AResetInMidBody) {
   EXPECT_TRUE(IsOneOf(outcome.error, {TransportError::kReset, TransportError::kTruncated})) << NameOf(outcome.error);
 }
 
+TEST_P(TransportFaultsTest, AResetIsSeenByWhoWaitsForBandwidth) {
+  if (GetParam().carrier == Carrier::kLibcurl) {
+    GTEST_SKIP() << "libcurl looks when its turn comes";
+  }
+  const Peer peer([](PeerSocket& socket, int) {
+    socket.ReceiveHead();
+    socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n" + std::string(100'000, 'b'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    socket.Reset();
+  });
+  ClientOptions options = Options();
+  options.bandwidth_bytes_per_s = 1000;
+  Client client(options);
+  const Outcome outcome = Ask(client, peer);
+  EXPECT_TRUE(IsOneOf(outcome.error, {TransportError::kReset, TransportError::kTruncated})) << NameOf(outcome.error);
+  EXPECT_LT(outcome.response.total_seconds, 16) << "what came with the head has taken the bandwidth of 16 s";
+}
+
 TEST_P(TransportFaultsTest, AnEndlessHead) {
   const Peer peer([](PeerSocket& socket, int) {
     socket.ReceiveHead();
@@ -183,6 +202,33 @@ TEST_P(TransportFaultsTest, APeerThatDoesNotRead) {
   transfer.request.method = "PUT";
   transfer.request.body = {body};
   EXPECT_EQ(Ask(peer, std::move(transfer)).error, TransportError::kStall);
+}
+
+// The system has all of it at once.
+TEST_P(TransportFaultsTest, APeerThatReadsSlowly) {
+  const std::vector<std::byte> body(4 << 20);
+  const Peer peer([&body](PeerSocket& socket, int) {
+    constexpr size_t kStepBytes = 64 << 10;
+    size_t pause_at = 0;
+    for (size_t received = socket.ReceiveHead().size(); received < body.size();) {
+      if (received >= pause_at) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        pause_at = received + kStepBytes;
+      }
+      const size_t count = socket.Receive().size();
+      if (count == 0) {
+        return;
+      }
+      received += count;
+    }
+    socket.Send(kOk);
+    socket.AwaitEnd();
+  });
+  Transfer transfer;
+  transfer.request.method = "PUT";
+  transfer.request.body = {body};
+  const Outcome outcome = Ask(peer, std::move(transfer));
+  EXPECT_TRUE(outcome.ok()) << outcome.detail;
 }
 
 TEST_P(TransportFaultsTest, AnAnswerBeforeTheBodyIsSent) {
@@ -321,6 +367,40 @@ TEST_P(TransportFaultsTest, WhatCameBeforeTheRequestIsNoAnswer) {
   ASSERT_TRUE(outcome.ok()) << outcome.detail;
   EXPECT_EQ(outcome.response.body, "hello");
   EXPECT_EQ(peer.connections(), 2);
+}
+
+/// No file can be opened while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none = {0, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST_P(TransportFaultsTest, WithoutDescriptorsItSaysSo) {
+  if (GetParam().carrier == Carrier::kLibcurl) {
+    GTEST_SKIP() << "to libcurl that is a connection that cannot be made";
+  }
+  const Peer peer([](PeerSocket& socket, int) {
+    socket.ReceiveHead();
+    socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+    socket.HangUp();
+  });
+  Client client(Options());
+  ASSERT_TRUE(Ask(client, peer).ok());
+  {
+    const NoDescriptors none;
+    EXPECT_THAT(Ask(client, peer).detail, testing::HasSubstr("ulimit -n"));
+    Client made_now(Options());
+    EXPECT_THAT(Ask(made_now, peer).detail, testing::HasSubstr("ulimit -n"));
+  }
+  EXPECT_TRUE(Ask(client, peer).ok()) << "the address is not passed over for it";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, TransportFaultsTest,

@@ -26,8 +26,10 @@ double UntilOf(const ClientOptions& options, double now) {
 FileDescriptor OpenSocket(int family) {
   FileDescriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  if (socket.valid()) {
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  }
   return socket;
 }
 
@@ -100,7 +102,7 @@ void Dialer::TryNext(double now) {
                   fmt::format("no connection to {} port {}: {}", origin_.host, origin_.port, last_why_));
     }
     tried_.push_back(*address_);
-    if (Open(now)) {
+    if (Open(now) || state_ == State::kFailed) {
       return;
     }
   }
@@ -108,6 +110,11 @@ void Dialer::TryNext(double now) {
 
 bool Dialer::Open(double now) {
   socket_ = OpenSocket(address_->family());
+  if (!socket_.valid() && errno != EAFNOSUPPORT) {
+    const std::string more = errno == EMFILE ? ", let the program open more files (ulimit -n)" : "";
+    Fail(TransportError::kConnect, fmt::format("no socket can be opened: {}{}", std::strerror(errno), more));
+    return false;
+  }
   const int connected = RetryOnSignal(
       [&] { return ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address_->socket), address_->size); });
   if (connected != 0 && errno != EINPROGRESS) {

@@ -99,7 +99,7 @@ void WireConnection::Proceed(uint32_t events) {
     }
   }
   if (job_) {
-    Exchange(now);
+    Exchange(now, broken != 0);
   } else {
     LookAtIdle();
   }
@@ -132,10 +132,11 @@ void WireConnection::Resume() {
   Proceed(EPOLLIN | EPOLLOUT);
 }
 
-void WireConnection::Exchange(double now) {
+void WireConnection::Exchange(double now, bool broken) {
   size_t moved = 0;
   bool again = true;
-  while (job_ && again && moved < kOneTurnBytes && !MustPause(now)) {
+  // A broken connection tells of itself until it is read to its end.
+  while (job_ && again && moved < kOneTurnBytes && (broken || !MustPause(now))) {
     const size_t sent = SendSome(now);
     const size_t received = job_ ? ReceiveSome(now) : 0;
     again = sent + received > 0;

@@ -59,7 +59,7 @@ class WireConnection {
  private:
   void Dial(double now);
   /// One turn: sends and receives until nothing can, or others should have theirs.
-  void Exchange(double now);
+  void Exchange(double now, bool broken = false);
   bool MustPause(double now);
   /// Nothing has come that was not asked for, nor the end.
   bool IsQuiet();

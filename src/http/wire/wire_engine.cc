@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr int kEventBatch = 64;
 constexpr size_t kScratchBytes = 64 << 10;
 constexpr double kIdleSeconds = 60;
+/// Without what would wake it.
+constexpr std::chrono::milliseconds kBlindPause{20};
 /// Checks go over all transfers: no more often than this.
 constexpr double kCheckSeconds = 0.01;
 /// Servers and what stands before them forget connections that are idle for longer.
@@ -68,6 +72,14 @@ void WireEngine::Begin(Job job) {
     Outcome outcome;
     outcome.error = TransportError::kProtocol;
     outcome.detail = "the address is no http or https URL";
+    wired.job.callback(std::move(outcome));
+    return;
+  }
+  if (!epoll_.valid() || !waker_->event.valid()) {
+    Outcome outcome;
+    outcome.error = TransportError::kConnect;
+    outcome.detail =
+        "it got no file descriptor when it was made: let the program open more (ulimit -n), and begin anew";
     wired.job.callback(std::move(outcome));
     return;
   }
@@ -210,6 +222,10 @@ double WireEngine::ShareBandwidth() {
 }
 
 void WireEngine::HandleEvents(double limit_seconds) {
+  if (!epoll_.valid() || !waker_->event.valid()) {
+    std::this_thread::sleep_for(kBlindPause);
+    return;
+  }
   epoll_event events[kEventBatch];
   const int milliseconds = limit_seconds <= 0 ? 0 : static_cast<int>(std::ceil(limit_seconds * 1000));
   const int count = epoll_wait(epoll_.get(), events, kEventBatch, milliseconds);
