@@ -148,6 +148,9 @@ nlohmann::json ToJson(const SideComparison& comparison) {
                  {"change", ToString(each.change)},
                  {"better", each.better},
                  {"worse", each.worse}});
+    if (each.adjusted_p) {
+      json["adjusted_p_value"] = *each.adjusted_p;
+    }
     overall.push_back(std::move(json));
   }
   nlohmann::json changes = nlohmann::json::array();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "measure/significance.h"
+#include "measure/statistics.h"
 #include "report/conditions.h"
 #include "report/pareto.h"
 #include "samplestore/dependencies.h"
@@ -124,13 +125,32 @@ void MatchPoints(const Side& before, const Side& after, SideComparison& comparis
       std::ranges::count_if(after.points, [&](const auto& point) { return !before.points.contains(point.first); }));
 }
 
-/// An interval from within one run says nothing about the next run, and so nothing about a change.
+/// An interval from within one run says nothing about the next run, and so nothing about a change; of several points the
+/// points are the sample.
 bool IsSureOfRuns(const Effect& effect) {
-  return effect.p_value && !effect.within_runs;
+  return effect.p_value && (!effect.within_runs || static_cast<int64_t>(effect.pairs) >= measure::kFewestForInterval);
+}
+
+/// Sets `adjusted_p` of those that have a p-value, and what they are called.
+template <typename EachChange>
+void Judge(const std::vector<Metric>& metrics, std::vector<EachChange>& changes) {
+  std::vector<double> p_values;
+  for (const EachChange& change : changes) {
+    if (IsSureOfRuns(change.effect)) {
+      p_values.push_back(*change.effect.p_value);
+    }
+  }
+  const std::vector<double> adjusted = measure::HolmAdjusted(p_values, std::ssize(p_values));
+  size_t next = 0;
+  for (EachChange& change : changes) {
+    if (IsSureOfRuns(change.effect)) {
+      change.adjusted_p = adjusted[next++];
+    }
+    change.change = ChangeOf(metrics[change.metric], change.effect, change.adjusted_p);
+  }
 }
 
 void JudgePoints(SideComparison& comparison) {
-  std::vector<double> p_values;
   for (size_t metric = 0; metric < comparison.metrics.size(); ++metric) {
     for (size_t point = 0; point < comparison.points.size(); ++point) {
       const ComparedPoint& pair = comparison.points[point];
@@ -143,19 +163,9 @@ void JudgePoints(SideComparison& comparison) {
                                     .before = *EstimateOf(pair.before, comparison.metrics[metric]),
                                     .after = *EstimateOf(pair.after, comparison.metrics[metric]),
                                     .effect = *effect});
-      if (IsSureOfRuns(*effect)) {
-        p_values.push_back(*effect->p_value);
-      }
     }
   }
-  const std::vector<double> adjusted = measure::HolmAdjusted(p_values, std::ssize(p_values));
-  size_t next = 0;
-  for (PointChange& change : comparison.changes) {
-    if (IsSureOfRuns(change.effect)) {
-      change.adjusted_p = adjusted[next++];
-    }
-    change.change = ChangeOf(comparison.metrics[change.metric], change.effect, change.adjusted_p);
-  }
+  Judge(comparison.metrics, comparison.changes);
   std::ranges::stable_sort(comparison.changes, {}, [](const PointChange& change) {
     return std::pair(change.adjusted_p.value_or(2), change.effect.p_value.value_or(2));
   });
@@ -172,13 +182,13 @@ void JudgeOverall(SideComparison& comparison) {
       continue;
     }
     OverallChange overall{.metric = metric, .effect = *effect};
-    overall.change = ChangeOf(comparison.metrics[metric], *effect, effect->p_value);
     for (const PointChange& change : comparison.changes) {
       overall.better += change.metric == metric && change.change == Change::kBetter ? 1 : 0;
       overall.worse += change.metric == metric && change.change == Change::kWorse ? 1 : 0;
     }
     comparison.overall.push_back(std::move(overall));
   }
+  Judge(comparison.metrics, comparison.overall);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct PointChange {
 struct OverallChange {
   size_t metric = 0;
   Effect effect;
+  std::optional<double> adjusted_p;  ///< Holm's, over all metrics that have a p-value
   Change change = Change::kUnknown;
   size_t better = 0;  ///< points
   size_t worse = 0;

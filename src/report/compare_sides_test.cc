@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/testing/synthetic.h"
 
@@ -44,6 +45,15 @@ const PointChange* SpeedOf(const SideComparison& comparison, size_t point) {
   return nullptr;
 }
 
+const OverallChange* OverallSpeedOf(const SideComparison& comparison) {
+  for (const OverallChange& overall : comparison.overall) {
+    if (comparison.metrics[overall.metric].kind == MetricKind::kThroughput) {
+      return &overall;
+    }
+  }
+  return nullptr;
+}
+
 TEST(CompareSidesTest, AChangeBeyondTheSpreadOfRunsIsSure) {
   std::vector<Measurement> before = Runs(1, 100, 5, "a");
   Add(before, Runs(2, 200, 5, "a"));
@@ -76,6 +86,38 @@ TEST(CompareSidesTest, OneRunEachLeavesItOpen) {
   EXPECT_FALSE(SpeedOf(comparison, 0)->adjusted_p.has_value());
 }
 
+TEST(CompareSidesTest, WhatLiesWithinOneRunEachLeavesThemOpenTogetherToo) {
+  const auto within = [](std::vector<Measurement> runs) {
+    for (Measurement& run : runs) {
+      for (const auto& [name, value] : std::map(run.properties)) {
+        if (name.ends_with("tokens_per_second")) {
+          run.properties[name + "_ci_low"] = std::get<double>(value) * 0.99;
+          run.properties[name + "_ci_high"] = std::get<double>(value) * 1.01;
+        }
+      }
+    }
+    return runs;
+  };
+  const auto before = within(Runs(1, 110, 1, "a"));
+  const auto after = within(Runs(1, 100, 1, "b"));
+  const SideComparison comparison = CompareSides(before, after);
+  const OverallChange* speed = OverallSpeedOf(comparison);
+  ASSERT_NE(speed, nullptr);
+  ASSERT_TRUE(speed->effect.p_value.has_value());
+  EXPECT_EQ(speed->change, Change::kUnknown);
+  EXPECT_FALSE(speed->adjusted_p.has_value());
+}
+
+TEST(CompareSidesTest, EachMetricMakesTheOthersLessSure) {
+  const auto before = Runs(1, 100, 5, "a");
+  const auto after = Runs(1, 120, 5, "b");
+  const SideComparison comparison = CompareSides(before, after);
+  ASSERT_GT(comparison.overall.size(), 1);
+  const OverallChange* speed = OverallSpeedOf(comparison);
+  ASSERT_NE(speed, nullptr);
+  EXPECT_GT(*speed->adjusted_p, *speed->effect.p_value);
+}
+
 TEST(CompareSidesTest, PointsTogetherSayWhatEachCannot) {
   std::vector<Measurement> before;
   std::vector<Measurement> after;
@@ -84,10 +126,8 @@ TEST(CompareSidesTest, PointsTogetherSayWhatEachCannot) {
     Add(after, Runs(batch, (110.0 + static_cast<double>(batch % 3)) * static_cast<double>(batch), 1, "b"));
   }
   const SideComparison comparison = CompareSides(before, after);
-  const auto speed = std::ranges::find_if(comparison.overall, [&](const OverallChange& overall) {
-    return comparison.metrics[overall.metric].kind == MetricKind::kThroughput;
-  });
-  ASSERT_NE(speed, comparison.overall.end());
+  const OverallChange* speed = OverallSpeedOf(comparison);
+  ASSERT_NE(speed, nullptr);
   EXPECT_EQ(speed->change, Change::kBetter);
   EXPECT_EQ(speed->effect.pairs, 6);
   EXPECT_NEAR(speed->effect.ratio, 1.11, 0.005);

@@ -15,6 +15,7 @@ using http::RequestHead;
 using http::ServerResponse;
 
 constexpr std::string_view kStart = "/start/";
+constexpr int kUsualHttpPort = 80;  // which browsers leave out of the Host header
 
 /// In a time that does not tell how much of it agrees.
 bool AreEqual(std::string_view given, std::string_view secret) {
@@ -101,11 +102,13 @@ std::string Access::CookieName() const {
 }
 
 bool Access::KnowsHost(std::string_view host) const {
-  const std::string suffix = fmt::format(":{}", port_.load());
-  if (!host.ends_with(suffix)) {
+  const int port = port_.load();
+  const std::string suffix = fmt::format(":{}", port);
+  if (host.ends_with(suffix)) {
+    host.remove_suffix(suffix.size());
+  } else if (port != kUsualHttpPort) {
     return false;
   }
-  host.remove_suffix(suffix.size());
   return std::ranges::find(options_.hosts, Lower(host)) != options_.hosts.end();
 }
 

@@ -159,5 +159,18 @@ TEST_F(AccessTest, ATokenOfItsOwnOpensAsOftenAsOneLikesAndOutlivesTheServer) {
   EXPECT_FALSE(restarted.Check(Ask("/", {{"Cookie", cookies[1]}})));
 }
 
+TEST(AccessOfTheUsualPortTest, HostsNeedNotNameIt) {
+  Access access({.hosts = {"127.0.0.1"}});
+  access.SetPort(80);
+  const auto status = [&](std::string_view host) {
+    http::RequestHead head = Ask(access.StartPath());
+    head.headers.Set("Host", host);
+    return access.Check(head)->status;
+  };
+  EXPECT_EQ(status("127.0.0.1:8080"), 403);
+  EXPECT_EQ(status("evil.example"), 403);
+  EXPECT_EQ(status("127.0.0.1"), 303);
+}
+
 }  // namespace
 }  // namespace assay::serve

@@ -85,6 +85,10 @@ Status Library::Checked(Status status) {
   return Status(status.code(), problem_);
 }
 
+void Library::Distrust() {
+  store_.reset();
+}
+
 Status Library::Reread() {
   ++generation_;
   shelves_.clear();

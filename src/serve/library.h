@@ -37,6 +37,9 @@ class Library {
   /// Makes what a page asks for first, so that it is there when one does.
   void Prepare();
 
+  /// What was read is thrown away, and the store is opened anew.
+  void Distrust();
+
   /// {"subjects": [{"id", "title", "kind", "newest"}]}: spaces that were given, then experiments that the store has
   /// measurements of, the last measured first.
   Result<Text> Subjects();

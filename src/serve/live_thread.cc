@@ -18,11 +18,16 @@ constexpr auto kLivePauseAfterProblem = std::chrono::seconds(1);
 constexpr double kLongestLiveWaitSeconds = 2;
 /// Explorations give a sign of life every few seconds.
 constexpr double kSilentSeconds = 20;
+constexpr double kGoneSeconds = 3600;
+/// An event must find room in what waits for a browser, beside another one.
+constexpr size_t kMostLiveBytes = 100 << 10;
 
 }  // namespace
 
 std::string LiveView::Take(const std::vector<samplestore::Progress>& rows, double now) {
   json operations = json::array();
+  size_t bytes = 0;
+  int64_t others = 0;
   std::map<std::string, Heard> heard;
   for (const samplestore::Progress& row : rows) {
     const auto before = heard_.find(row.operation_uid);
@@ -30,13 +35,19 @@ std::string LiveView::Take(const std::vector<samplestore::Progress>& rows, doubl
     const Heard last = is_new ? Heard{.version = row.version, .at = now} : before->second;
     heard[row.operation_uid] = last;
     json state = json::parse(row.state, nullptr, /*allow_exceptions=*/false);
-    if (state.is_object()) {
-      operations.push_back(
-          {{"uid", row.operation_uid}, {"silent", now - last.at > kSilentSeconds}, {"state", std::move(state)}});
+    if (!state.is_object() || now - last.at > kGoneSeconds) {
+      continue;
     }
+    bytes += row.state.size();
+    if (bytes > kMostLiveBytes) {
+      ++others;
+      continue;
+    }
+    operations.push_back(
+        {{"uid", row.operation_uid}, {"silent", now - last.at > kSilentSeconds}, {"state", std::move(state)}});
   }
   heard_ = std::move(heard);
-  return DumpJson({{"operations", std::move(operations)}});
+  return DumpJson({{"operations", std::move(operations)}, {"others", others}});
 }
 
 LiveThread::LiveThread(std::string store_url, EventHub& hub)

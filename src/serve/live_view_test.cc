@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +21,30 @@ TEST(LiveViewTest, WhoSaysNothingForLongIsSilent) {
   EXPECT_TRUE(silent(1, 21));
   EXPECT_FALSE(silent(2, 22)) << "it was heard of again";
   EXPECT_FALSE(silent(2, 41));
+}
+
+TEST(LiveViewTest, WhoIsSilentForAnHourIsGoneUntilItIsHeardOf) {
+  LiveView view;
+  const auto shown = [&](int64_t version, double now) {
+    return json::parse(view.Take({{"a", "owner", version, R"({"total":3})"}}, now)).at("operations").size();
+  };
+  EXPECT_EQ(shown(1, 0), 1);
+  EXPECT_EQ(shown(1, 3599), 1);
+  EXPECT_EQ(shown(1, 3601), 0);
+  EXPECT_EQ(shown(2, 3602), 1);
+}
+
+TEST(LiveViewTest, IsNeverLargerThanABrowserMayLeaveUnread) {
+  LiveView view;
+  std::vector<samplestore::Progress> rows;
+  for (int i = 0; i < 90; ++i) {
+    rows.push_back({fmt::format("uid {}", i), "owner", 1, json({{"text", std::string(6000, 'x')}}).dump()});
+  }
+  const std::string text = view.Take(rows, 0);
+  EXPECT_LT(text.size(), 128u << 10);
+  const json told = json::parse(text);
+  EXPECT_GT(told.at("operations").size(), 10);
+  EXPECT_EQ(told.at("operations").size() + told.at("others").get<size_t>(), rows.size());
 }
 
 TEST(LiveViewTest, ShowsAllThatAreThereAndNothingThatIsNone) {

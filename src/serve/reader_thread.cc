@@ -1,5 +1,7 @@
 #include "serve/reader_thread.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/terminal.h"
 #include "base/text.h"
 
 namespace assay::serve {
@@ -51,13 +54,34 @@ http::ServerResponse ReaderThread::Ask(Question question) {
 }
 
 void ReaderThread::Look() {
-  const Library::State state = library_.Look();
-  hub_.Tell("problem", TextEvent(state.problem));
-  hub_.Tell("store", TextEvent(state.contents));
+  try {
+    const Library::State state = library_.Look();
+    hub_.Tell("problem", TextEvent(state.problem));
+    hub_.Tell("store", TextEvent(state.contents));
+  } catch (const std::exception& error) {
+    hub_.Tell("problem", TextEvent(Unreadable(error)));
+  }
 }
 
 void ReaderThread::Answer(const Asked& asked) {
-  asked.response->Set(asked.question(library_));
+  try {
+    asked.response->Set(asked.question(library_));
+  } catch (const std::exception& error) {
+    asked.response->Set(http::TextResponse(500, Unreadable(error)));
+  }
+}
+
+void ReaderThread::Prepare() {
+  try {
+    Prepare();
+  } catch (const std::exception&) {
+    library_.Distrust();  // who asks hears why
+  }
+}
+
+std::string ReaderThread::Unreadable(const std::exception& error) {
+  library_.Distrust();
+  return fmt::format("what the store has cannot be shown: {}", OneLine(error.what()));
 }
 
 void ReaderThread::Run() {

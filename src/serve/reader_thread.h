@@ -3,9 +3,11 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "http/server_response.h"
@@ -33,8 +35,11 @@ class ReaderThread {
   };
 
   void Run();
+  void Prepare();
   void Look();
   void Answer(const Asked& asked);
+  /// What is told of an exception, which ends neither the thread nor the server; what was read is read anew.
+  std::string Unreadable(const std::exception& error);
 
   Library& library_;
   EventHub& hub_;

@@ -136,7 +136,14 @@ ServerResponse Routes::Route(const RequestHead& head) {
 }
 
 ServerResponse Routes::RouteApi(const RequestHead& head, std::string_view path) {
-  const std::vector<std::string> parts = Split(path, '/');
+  std::vector<std::string> parts;
+  for (const std::string& part : Split(path, '/')) {
+    std::optional<std::string> decoded = http::PercentDecode(part);
+    if (!decoded) {
+      return NotHere();
+    }
+    parts.push_back(*std::move(decoded));
+  }
   if (path == "events") {
     return Events(head);
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -91,6 +92,9 @@ json SpansOf(const Measurement& run) {
   for (const auto& [name, ends] : run.series) {
     const std::string_view span = experiment::SpanOf(name);
     for (size_t i = 0; !span.empty() && i + 1 < ends.size(); i += 2) {
+      if (!std::isfinite(ends[i]) || !std::isfinite(ends[i + 1])) {
+        continue;
+      }
       spans.push_back({{"name", span}, {"from", Rounded(ends[i])}, {"to", Rounded(ends[i + 1])}});
     }
   }

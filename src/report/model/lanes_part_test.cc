@@ -70,6 +70,7 @@ TEST(LanesTest, SeriesOfOddNamesAndLengthsDoNoHarm) {
   run.series["rankX.phase.forward"] = {1};
   run.series["rank0.phase.forward"] = {1, std::nan("")};
   run.series["span.save"] = {7};
+  run.series["span.checkpoint"] = {1, std::nan(""), std::nan(""), 4};
   run.series["rank99999999999999999999.step_seconds"] = {1};
   const json lanes = LanesJson(run, 100);
   EXPECT_EQ(lanes.at("ranks")[0].at("phases").at("forward"), json({1, 0, 0}));

@@ -53,6 +53,9 @@ Status TakeTargets(std::string_view targets, std::string_view values, std::strin
     return Damaged(store, "a measurement has other values than targets");
   }
   for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].is_string()) {
+      return Damaged(store, "a target has no name");
+    }
     ASSAY_ASSIGN_OR_RETURN(measurement.properties[names[i].get<std::string>()], space::ValueFromJson(list[i]));
   }
   return Status::Ok();
@@ -61,6 +64,9 @@ Status TakeTargets(std::string_view targets, std::string_view values, std::strin
 Status TakeUnits(std::string_view text, std::string_view store, Measurement& measurement) {
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json units, ParseJson(text, store));
   for (const auto& [name, unit] : units.items()) {
+    if (!unit.is_string()) {
+      return Damaged(store, fmt::format("the unit of {} is no text", name));
+    }
     measurement.units[name] = unit.get<std::string>();
   }
   return Status::Ok();
@@ -142,6 +148,9 @@ Status UnpackSeries(std::string_view lengths, std::string_view bytes, std::strin
   }
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(lengths, store));
   for (const auto& [name, item] : json.items()) {
+    if (!item.is_number_unsigned()) {
+      return Damaged(store, fmt::format("series {} has no length", name));
+    }
     const auto length = item.get<size_t>();
     if (bytes.size() / sizeof(double) < length) {
       return Damaged(store, fmt::format("series {} is cut off", name));

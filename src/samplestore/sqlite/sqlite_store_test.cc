@@ -106,6 +106,23 @@ TEST_F(SqliteStoreTest, RefusesATruncatedStore) {
   EXPECT_THAT(message, HasSubstr("is damaged"));
 }
 
+TEST_F(SqliteStoreTest, RefusesTermsOfAnotherKind) {
+  Add(MakeMeasurement("u1", 1, Outcome::kValid));
+  store_.reset();
+  const std::string whole = *ReadFile(path_);
+  for (const char* damage : {R"(UPDATE terms SET value = '[1,"speed"]' WHERE kind = 'targets')",
+                             R"(UPDATE terms SET value = '{"speed":1}' WHERE kind = 'units')"}) {
+    ASSERT_TRUE(WriteFileAtomically(path_, whole).ok());
+    {
+      const auto database = SqliteConnection::Open(path_, Access::kReadWrite);
+      ASSERT_TRUE((*database)->Execute(damage).ok()) << damage;
+    }
+    const auto store = OpenStore("sqlite:///" + path_);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    EXPECT_THAT((*store)->List({}, false).status().message(), HasSubstr("is damaged")) << damage;
+  }
+}
+
 TEST_F(SqliteStoreTest, ReadsAStoreWithoutMakingOne) {
   EXPECT_THAT(OpenError("sqlite:///" + directory_->path() + "/none.db", StoreAccess::kReadOnly),
               HasSubstr("there is no store at"));
