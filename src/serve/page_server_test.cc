@@ -85,6 +85,15 @@ TEST_F(PageServerTest, EveryAnswerIsStrict) {
   }
 }
 
+TEST_F(PageServerTest, NamesInTheAddressAreDecoded) {
+  samplestore::Measurement run = DemoSpace().front();
+  run.uid = "a b/\xC3\xB6%";
+  auto store = samplestore::OpenStore(path_);
+  ASSERT_TRUE((*store)->AppendNew({{run}}).ok());
+  EXPECT_EQ(json::parse(Get("/api/v1/runs/" + http::PercentEncode(run.uid)).body).at("uid"), run.uid);
+  EXPECT_EQ(Get("/api/v1/runs/a%2").status, 404);
+}
+
 TEST_F(PageServerTest, AnswersWhatThePageAsksFor) {
   const json subjects = json::parse(Get("/api/v1/subjects").body).at("subjects");
   ASSERT_FALSE(subjects.empty());
