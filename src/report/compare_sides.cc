@@ -125,8 +125,8 @@ void MatchPoints(const Side& before, const Side& after, SideComparison& comparis
       std::ranges::count_if(after.points, [&](const auto& point) { return !before.points.contains(point.first); }));
 }
 
-/// An interval from within one run says nothing about the next run, and so nothing about a change; of several points the
-/// points are the sample.
+/// An interval from within one run says nothing about the next run, and so nothing about a change; of several points
+/// the points are the sample.
 bool IsSureOfRuns(const Effect& effect) {
   return effect.p_value && (!effect.within_runs || static_cast<int64_t>(effect.pairs) >= measure::kFewestForInterval);
 }

@@ -14,9 +14,9 @@
 namespace assay::serve {
 
 /// What is going on, as one JSON object for all that look on: {"operations": [{"uid", "silent", "state"}], "others"}.
-/// `silent`: nothing was heard of it for longer than it is ever quiet; of whom nothing was heard for an hour is gone (only
-/// its own machine can take away what a killed process left). `others`: how many more there are than one event holds.
-/// Not thread-safe.
+/// `silent`: nothing was heard of it for longer than it is ever quiet; of whom nothing was heard for an hour is gone
+/// (only its own machine can take away what a killed process left). `others`: how many more there are than one event
+/// holds. Not thread-safe.
 class LiveView {
  public:
   /// `now` in seconds.

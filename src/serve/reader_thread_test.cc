@@ -23,7 +23,8 @@ TEST(ReaderThreadTest, AQuestionThatThrowsIsAnsweredAndTheNextOneToo) {
   Library library("sqlite:////nowhere/store.db", {});
   EventHub hub;
   ReaderThread reader(library, hub);
-  const auto failed = Answered(reader, [](Library&) -> http::ServerResponse { throw std::runtime_error("no\nnumber"); });
+  const auto failed =
+      Answered(reader, [](Library&) -> http::ServerResponse { throw std::runtime_error("no\nnumber"); });
   EXPECT_EQ(failed.status, 500);
   EXPECT_EQ(Answered(reader, [](Library&) { return http::TextResponse(200, "here"); }).status, 200);
 }
