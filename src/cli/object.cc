@@ -14,6 +14,8 @@ constexpr Verb kObjectVerbs[] = {
     {"sync", "Make a folder hold what another one does, copying what differs", &AddObjectSync},
     {"rm", "Remove an object, or all under a prefix", &AddObjectRm},
     {"du", "Count objects and bytes, below each prefix", &AddObjectDu},
+    {"mb", "Make a bucket", &AddObjectMb},
+    {"rb", "Remove a bucket", &AddObjectRb},
     {"cat", "Print an object, or a range of it", &AddObjectCat},
     {"presign", "Make a URL that lets its holder read or write an object", &AddObjectPresign},
     {"uploads", "List or abort unfinished uploads", &AddObjectUploads},

@@ -26,6 +26,7 @@ struct LsOptions {
   StoreFlags store;
   std::string uri;
   bool recursive = false;
+  bool keys_only = false;
   bool human = false;
   bool summarize = false;
   bool unordered = false;
@@ -44,7 +45,7 @@ class Lister {
       if (options_.output == "json") {
         rolled_up_.push_back(prefix);
       } else {
-        fmt::print("{:>31} {}\n", "PRE", Shown(prefix));
+        fmt::print("{:>{}}{}\n", options_.keys_only ? "" : "PRE ", options_.keys_only ? 0 : 32, Shown(prefix));
       }
     }
     for (const storage::ObjectInfo& info : page.objects) {
@@ -81,13 +82,18 @@ class Lister {
     return Escaped(options_.recursive || slash == std::string::npos ? key : key.substr(slash + 1));
   }
   void PrintLine(const storage::ObjectInfo& info) const {
+    if (options_.keys_only) {
+      fmt::print("{}\n", Shown(info.key));
+      return;
+    }
     fmt::print("{:>20} {:>10} {}\n", info.modified > 0 ? storage::IsoTime(info.modified) : "-", Size(info.size),
                Shown(info.key));
   }
 
   void AddJson(const storage::ObjectInfo& info) {
     BeginJson();
-    json_.Add(ObjectJson(place_.store->Uri(info.key), info));
+    const std::string uri = place_.store->Uri(info.key);
+    json_.Add(options_.keys_only ? nlohmann::json{{"uri", uri}, {"key", info.key}} : ObjectJson(uri, info));
   }
   void BeginJson() {
     if (!std::exchange(begun_, true)) {
@@ -97,8 +103,8 @@ class Lister {
   void FinishJson() {
     BeginJson();
     json_.Finish();
-    fmt::print(",\n\"prefixes\": {},\n\"total_bytes\": {},\n\"total_objects\": {}}}\n", DumpJson(rolled_up_), bytes_,
-               objects_);
+    const std::string bytes = options_.keys_only ? "" : fmt::format("\"total_bytes\": {},\n", bytes_);
+    fmt::print(",\n\"prefixes\": {},\n{}\"total_objects\": {}}}\n", DumpJson(rolled_up_), bytes, objects_);
   }
 
   const LsOptions& options_;
@@ -118,6 +124,7 @@ Status Run(const LsOptions& options) {
   storage::ListOptions list;
   list.prefix = place.key;
   list.delimiter = options.recursive ? "" : "/";
+  list.keys_only = options.keys_only;
   const storage::ParallelListOptions parallel = {.ordered = !options.unordered, .most_objects = options.limit};
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, parallel, [&](storage::ListPage page) {
     return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("list", place.uri) : lister.Take(page);
@@ -136,7 +143,9 @@ Action AddObjectLs(CLI::App& app) {
   app.add_option("--limit", options->limit, "End after so many names; 0: all")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  app.add_flag("--summarize", options->summarize, "Count and total size at the end");
+  CLI::Option* keys_only = app.add_flag("--keys-only", options->keys_only,
+                                        "Print names alone; what only their sizes and times need is not asked for");
+  app.add_flag("--summarize", options->summarize, "Count and total size at the end")->excludes(keys_only);
   AddOutputOption(app, options->output, {"text", "json"});
   options->store.AddTo(app);
   options->store.decorators().AddStatsTo(app);

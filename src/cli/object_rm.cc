@@ -73,6 +73,7 @@ Status RemoveTree(const RmOptions& options, const ObjectPlace& place, RmReport& 
   const InterruptFlag interrupt;
   storage::ListOptions list;
   list.prefix = AsFolder(place.key);
+  list.keys_only = true;
   std::vector<std::string> keys;
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, {.ordered = false}, [&](storage::ListPage page) {
     for (storage::ObjectInfo& info : page.objects) {

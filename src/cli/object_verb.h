@@ -12,6 +12,8 @@ Action AddObjectPut(CLI::App& app);
 Action AddObjectCp(CLI::App& app);
 Action AddObjectSync(CLI::App& app);
 Action AddObjectDu(CLI::App& app);
+Action AddObjectMb(CLI::App& app);
+Action AddObjectRb(CLI::App& app);
 Action AddObjectRm(CLI::App& app);
 Action AddObjectCat(CLI::App& app);
 Action AddObjectPresign(CLI::App& app);

@@ -40,6 +40,16 @@ TEST_P(ObjectStoreConformance, ListsInByteOrderWithSizeAndEtag) {
   EXPECT_EQ(page->next_page_token, "");
 }
 
+TEST_P(ObjectStoreConformance, ListsKeysAlone) {
+  for (const std::string key : {"a/1", "b", "c/2"}) {
+    Put(key, "x");
+  }
+  EXPECT_THAT(ListAll({.keys_only = true}).keys, ElementsAre("a/1", "b", "c/2"));
+  const auto top = ListAll({.delimiter = "/", .max_keys = 1, .keys_only = true});
+  EXPECT_THAT(top.keys, ElementsAre("b"));
+  EXPECT_THAT(top.prefixes, ElementsAre("a/", "c/"));
+}
+
 TEST_P(ObjectStoreConformance, RollsUpAtTheDelimiter) {
   for (const std::string key : {"a/1", "a/2", "a/b/3", "b", "c/", "c/4/5", "d.x"}) {
     Put(key, "x");

@@ -84,7 +84,12 @@ Result<ListPage> ListThrough(KeyCursor& cursor, const ListOptions& options) {
       ASSAY_ASSIGN_OR_RETURN(key, cursor.Seek(behind));
       continue;
     }
-    ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, cursor.Describe());
+    std::optional<ObjectInfo> info;
+    if (options.keys_only) {
+      info = ObjectInfo{.key = *key};
+    } else {
+      ASSAY_ASSIGN_OR_RETURN(info, cursor.Describe());
+    }
     if (info.has_value()) {
       last = kKeyToken + *key;
       page.objects.push_back(*std::move(info));

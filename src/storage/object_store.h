@@ -156,10 +156,13 @@ struct ListOptions {
   std::string end_before{};   ///< only keys before it; empty: no end
   std::string page_token{};   ///< of the page before
   int max_keys = 1000;
+  /// Of objects only keys are of use: all else may be left out that costs a request, a system call or bytes on the way.
+  bool keys_only = false;
 };
 
 struct ListPage {
-  std::vector<ObjectInfo> objects{};    ///< in byte order of keys; etag, size and time set, the rest where listed
+  /// In byte order of keys; etag, size and time set (not for `keys_only`), the rest where listed.
+  std::vector<ObjectInfo> objects{};
   std::vector<std::string> prefixes{};  ///< with their delimiter
   std::string next_page_token{};        ///< empty: the last page
 };
@@ -275,6 +278,11 @@ class ObjectStore {
   /// A URL that lets its holder do `method` (GET or PUT) for `seconds`.
   virtual Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) = 0;
 
+  /// The bucket itself. One that exists already is FailedPrecondition.
+  virtual Status MakeBucket() { return NoBucketStatus("make"); }
+  /// One that holds objects is FailedPrecondition, and stays.
+  virtual Status RemoveBucket() { return NoBucketStatus("remove"); }
+
   virtual Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) = 0;
   virtual Status AbortUpload(const std::string& key, const std::string& upload_id) = 0;
   /// The same for whom nobody waits, within StoreOptions::give_up_seconds. Whether nothing of the upload is left: not
@@ -282,6 +290,11 @@ class ObjectStore {
   virtual bool GiveUpUpload(const std::string& key, const std::string& upload_id) {
     const Status aborted = AbortUpload(key, upload_id);
     return aborted.ok() || aborted.code() == ErrorCode::kNotFound;
+  }
+
+ private:
+  Status NoBucketStatus(std::string_view verb) const {
+    return Status::Unsupported("cannot " + std::string(verb) + " " + Uri("") + ": it is no bucket of a service");
   }
 };
 

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def fill(cli, tmp_path, bucket, names):
     folder = tmp_path / "in"
@@ -28,6 +30,18 @@ def test_du(cli, tmp_path):
     lines = cli.run("du", "s3://test", "--human-readable").stdout.decode().splitlines()
     assert lines[0].split() == ["bytes", "objects", "under"] and lines[-1].split() == ["23", "B", "5", "s3://test/"]
     assert "nothing is under" in cli.refused("du", "s3://test/none")
+
+
+@pytest.mark.parametrize("place", ["s3://test/", "gs://test/", "oci://test@assay/", "files"])
+def test_names_alone(open_cli, tmp_path, place):
+    place = f"file://{tmp_path}/out/" if place == "files" else place
+    for key in ("a", "b/c"):
+        open_cli.run("put", "-", place + key, stdin=b"bytes")
+    assert open_cli.run("ls", place, "--keys-only").stdout == b"b/\na\n"
+    told = json.loads(open_cli.run("ls", "-r", place, "--keys-only", "--output", "json").stdout)
+    assert told["objects"] == [{"uri": place + key, "key": key} for key in ("a", "b/c")]
+    assert told["total_objects"] == 2 and "total_bytes" not in told
+    assert "--keys-only" in open_cli.refused("ls", place, "--keys-only", "--summarize")
 
 
 def test_lists_that_end_early(cli, tmp_path):

@@ -58,6 +58,8 @@ class ForwardingStore : public ObjectStore {
   Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override {
     return inner_->Presign(key, method, seconds);
   }
+  Status MakeBucket() override { return inner_->MakeBucket(); }
+  Status RemoveBucket() override { return inner_->RemoveBucket(); }
   Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override {
     return inner_->ListUploads(prefix);
   }

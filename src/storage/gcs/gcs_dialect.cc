@@ -17,6 +17,7 @@ namespace {
 
 constexpr char kListFields[] =
     "items(name,size,generation,crc32c,md5Hash,updated,storageClass,contentType,metadata),prefixes,nextPageToken";
+constexpr char kListKeyFields[] = "items(name,size,generation),prefixes,nextPageToken";
 
 DialectTraits GcsTraits() {
   DialectTraits traits;
@@ -219,7 +220,7 @@ Outgoing GcsDialect::List(const ListOptions& options) const {
                          .Add("endOffset", options.end_before)
                          .Add("pageToken", options.page_token)
                          .Add("maxResults", std::to_string(options.max_keys))
-                         .Add("fields", kListFields));
+                         .Add("fields", options.keys_only ? kListKeyFields : kListFields));
 }
 
 Dialect::Read<ListPage> GcsDialect::ReadList(const http::Response& answer) const {
@@ -228,6 +229,20 @@ Dialect::Read<ListPage> GcsDialect::ReadList(const http::Response& answer) const
 
 Outgoing GcsDialect::Remove(const std::string& key) const {
   return Make("DELETE", QueryBuilder(urls_.Object(key)));
+}
+
+Result<Outgoing> GcsDialect::MakeBucket() const {
+  const std::string project = options_.Own(kProjectOption);
+  if (project.empty()) {
+    return Status::InvalidArgument("cannot make " + Uri("") +
+                                   ": no project is named that it is to belong to (set --project)");
+  }
+  return MakeWithJson("POST", QueryBuilder(urls_.Buckets()).Add("project", project),
+                      GcsBucketResource(urls_.bucket(), options_));
+}
+
+Outgoing GcsDialect::RemoveBucket() const {
+  return Make("DELETE", QueryBuilder(urls_.Bucket()));
 }
 
 Outgoing GcsDialect::Rewrite(const std::string& from_bucket, const ObjectInfo& from, const std::string& to,

@@ -21,6 +21,7 @@ constexpr StoreCodeRow kReasons[] = {
     {"conditionNotMet", FailureClass::kPrecondition, ErrorCode::kFailedPrecondition, ""},
     {"invalidAltValue", FailureClass::kPermanent, ErrorCode::kInternal, ""},
     {"InvalidPart", FailureClass::kInvalidPart, ErrorCode::kFailedPrecondition, ""},
+    {"BucketNotEmpty", FailureClass::kPermanent, ErrorCode::kFailedPrecondition, ""},
     {"NoSuchBucket", FailureClass::kPermanent, ErrorCode::kNotFound, kBucketAdvice},
     {"NoSuchUpload", FailureClass::kMissing, ErrorCode::kNotFound, "it was completed or aborted: begin the write anew"},
 };

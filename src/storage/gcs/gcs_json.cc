@@ -151,6 +151,17 @@ std::string GcsObjectBody(const std::string& name, const std::string& content_ty
   return DumpJson(json);
 }
 
+std::string GcsBucketResource(const std::string& name, const StoreOptions& options) {
+  nlohmann::json json = {{"name", name}};
+  if (!options.region.empty()) {
+    json["location"] = options.region;
+  }
+  if (!options.storage_class.empty()) {
+    json["storageClass"] = options.storage_class;
+  }
+  return DumpJson(json);
+}
+
 std::string GcsComposeBody(std::span<const ObjectInfo> sources, const std::string& content_type,
                            const std::map<std::string, std::string>& metadata, const std::string& storage_class) {
   nlohmann::json json = {{"destination", Resource(content_type, metadata, storage_class)}};

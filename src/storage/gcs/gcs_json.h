@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "http/message.h"
 #include "storage/object_store.h"
+#include "storage/options.h"
 
 namespace assay::storage {
 
@@ -43,6 +44,8 @@ std::string GcsObjectBody(const std::string& name, const std::string& content_ty
                           const std::map<std::string, std::string>& metadata, const std::string& storage_class,
                           const std::optional<Checksum>& checksum);
 /// Of a compose request; sources are objects of given generations.
+/// Of a request that makes a bucket.
+std::string GcsBucketResource(const std::string& name, const StoreOptions& options);
 std::string GcsComposeBody(std::span<const ObjectInfo> sources, const std::string& content_type,
                            const std::map<std::string, std::string>& metadata, const std::string& storage_class);
 

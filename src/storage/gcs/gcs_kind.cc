@@ -12,7 +12,8 @@ namespace assay::storage {
 namespace {
 
 constexpr std::string_view kGcsSchemes[] = {"gs"};
-constexpr OptionFlag kProjectFlags[] = {{.names = "--project", .help = "GCS: project that is billed"}};
+constexpr OptionFlag kProjectFlags[] = {
+    {.names = "--project", .help = "GCS: project that is billed, and that new buckets belong to"}};
 constexpr OwnOption kGcsOptions[] = {{.key = kProjectOption,
                                       .variable = "ASSAY_STORAGE_PROJECT",
                                       .meaning = "GCS: project that is billed",

@@ -76,6 +76,8 @@ TEST(GcsDialect, WritesAddresses) {
       "https://storage.googleapis.com/b/a/b?partNumber=2&uploadId=id%3D");
   EXPECT_THAT(dialect.List({.prefix = "p/", .start_after = "p/a", .end_before = "p/z"}).request.url,
               HasSubstr("?prefix=p%2F&startOffset=p%2Fa%01&endOffset=p%2Fz&maxResults=1000&fields="));
+  EXPECT_THAT(dialect.List({.keys_only = true}).request.url,
+              testing::EndsWith("&fields=items%28name%2Csize%2Cgeneration%29%2Cprefixes%2CnextPageToken"));
 }
 
 TEST(GcsDialect, SendsTheChecksumOfAPart) {

@@ -11,8 +11,16 @@ GcsUrls::GcsUrls(std::string endpoint, std::string bucket)
   }
 }
 
+std::string GcsUrls::Buckets() const {
+  return endpoint_ + "/storage/v1/b";
+}
+
+std::string GcsUrls::Bucket() const {
+  return Buckets() + "/" + http::PercentEncode(bucket_);
+}
+
 std::string GcsUrls::Objects() const {
-  return endpoint_ + "/storage/v1/b/" + http::PercentEncode(bucket_) + "/o";
+  return Bucket() + "/o";
 }
 
 std::string GcsUrls::Object(std::string_view key) const {

@@ -16,6 +16,9 @@ class GcsUrls {
 
   const std::string& endpoint() const { return endpoint_; }
   const std::string& bucket() const { return bucket_; }
+  /// ".../storage/v1/b": the collection of buckets.
+  std::string Buckets() const;
+  std::string Bucket() const;
   /// ".../storage/v1/b/bucket/o": the collection of objects.
   std::string Objects() const;
   /// ".../storage/v1/b/bucket/o/key"

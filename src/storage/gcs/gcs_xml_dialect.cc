@@ -103,6 +103,15 @@ void GcsXmlDialect::AddNewObjectHeaders(http::Headers& headers, const WriteOptio
   }
 }
 
+Result<Outgoing> GcsXmlDialect::MakeBucket() const {
+  Outgoing outgoing = Make("PUT", address().BucketUrl(""));
+  // Without it, the one that was chosen for who comes from S3.
+  if (const std::string project = options().Own(kProjectOption); !project.empty()) {
+    outgoing.request.headers.Add("x-goog-project-id", project);
+  }
+  return outgoing;
+}
+
 Outgoing GcsXmlDialect::Head(const std::string& key) const {
   return Make("HEAD", address().ObjectUrl(key));
 }

@@ -16,6 +16,7 @@ class GcsXmlDialect : public S3Dialect {
 
   std::string Uri(std::string_view key) const override;
   Failure ReadFailure(const http::Response& answer) const override;
+  Result<Outgoing> MakeBucket() const override;
   Outgoing Head(const std::string& key) const override;
   Read<ObjectInfo> ReadHead(const Asked& asked, const http::Response& answer) const override;
   Outgoing Get(const std::string& key, int64_t offset, int64_t length, const std::string& etag) const override;

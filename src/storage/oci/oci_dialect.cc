@@ -14,6 +14,7 @@ namespace assay::storage {
 namespace {
 
 constexpr char kListFields[] = "name,size,etag,timeModified,md5,storageTier";
+constexpr char kListKeyFields[] = "name,size,etag";
 
 DialectTraits OciTraits(bool preauthenticated) {
   DialectTraits traits;
@@ -213,7 +214,8 @@ Dialect::Read<PartsPage> OciDialect::ReadListParts(const http::Response& answer)
 }
 
 Outgoing OciDialect::List(const ListOptions& options) const {
-  std::string query = fmt::format("limit={}&fields={}", options.max_keys, http::PercentEncode(kListFields));
+  std::string query = fmt::format("limit={}&fields={}", options.max_keys,
+                                  http::PercentEncode(options.keys_only ? kListKeyFields : kListFields));
   AddParameter(query, "prefix", options.prefix);
   AddParameter(query, "delimiter", options.delimiter);
   AddParameter(query, "end", options.end_before);
@@ -232,6 +234,19 @@ Dialect::Read<ListPage> OciDialect::ReadList(const http::Response& answer) const
 
 Outgoing OciDialect::Remove(const std::string& key) const {
   return Make("DELETE", urls_.Object(key));
+}
+
+Result<Outgoing> OciDialect::MakeBucket() const {
+  const std::string compartment = options_.Own("compartment");
+  if (compartment.empty()) {
+    return Status::InvalidArgument("cannot make " + Uri("") +
+                                   ": no compartment is named that it is to belong to (set --compartment)");
+  }
+  return MakeWithJson("POST", urls_.Buckets(), OciBucketDetails(urls_.bucket(), compartment, options_.storage_class));
+}
+
+Outgoing OciDialect::RemoveBucket() const {
+  return Make("DELETE", urls_.Bucket());
 }
 
 Outgoing OciDialect::Copy(const OciUrls& from, const ObjectInfo& source, const std::string& to,

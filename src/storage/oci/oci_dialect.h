@@ -40,6 +40,8 @@ class OciDialect : public Dialect {
   Outgoing List(const ListOptions& options) const override;
   Read<ListPage> ReadList(const http::Response& answer) const override;
   Outgoing Remove(const std::string& key) const override;
+  Result<Outgoing> MakeBucket() const override;
+  Outgoing RemoveBucket() const override;
 
   // Beyond what all stores have.
 

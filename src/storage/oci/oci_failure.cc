@@ -26,6 +26,8 @@ constexpr StoreCodeRow kCodes[] = {
     {"NoSuchUpload", FailureClass::kMissing, ErrorCode::kNotFound, "it was committed or aborted: begin the write anew"},
     {"BucketNotFound", FailureClass::kPermanent, ErrorCode::kNotFound,
      "check the bucket, the namespace and the region, and what the credentials are allowed to see"},
+    {"BucketAlreadyExists", FailureClass::kPermanent, ErrorCode::kFailedPrecondition, "use it, or choose another name"},
+    {"BucketNotEmpty", FailureClass::kPermanent, ErrorCode::kFailedPrecondition, "remove what is in it first"},
     {"NamespaceNotFound", FailureClass::kPermanent, ErrorCode::kNotFound, "check the namespace behind the '@'"},
     {"NotAuthorizedOrNotFound", FailureClass::kPermanent, ErrorCode::kPermissionDenied,
      "check the bucket and the policies"},

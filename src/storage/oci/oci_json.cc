@@ -98,6 +98,14 @@ OciErrorBody ParseOciError(std::string_view body) {
   return {TextAt(json, "code"), TextAt(json, "message")};
 }
 
+std::string OciBucketDetails(const std::string& name, const std::string& compartment, const std::string& storage_tier) {
+  nlohmann::json json = {{"name", name}, {"compartmentId", compartment}};
+  if (!storage_tier.empty()) {
+    json["storageTier"] = storage_tier;
+  }
+  return DumpJson(json);
+}
+
 std::string OciCreateUploadBody(const std::string& key, const WriteOptions& options, const std::string& token,
                                 const std::string& storage_tier) {
   nlohmann::json json = {{"object", key}, {"contentType", options.content_type}};

@@ -30,6 +30,8 @@ struct OciErrorBody {
 OciErrorBody ParseOciError(std::string_view body);
 
 /// CreateMultipartUploadDetails
+/// Of a request that makes a bucket.
+std::string OciBucketDetails(const std::string& name, const std::string& compartment, const std::string& storage_tier);
 std::string OciCreateUploadBody(const std::string& key, const WriteOptions& options, const std::string& token,
                                 const std::string& storage_tier);
 /// CommitMultipartUploadDetails

@@ -13,8 +13,11 @@ namespace assay::storage {
 namespace {
 
 constexpr std::string_view kOciSchemes[] = {"oci"};
-constexpr OwnOption kOciOptions[] = {
-    {.key = "compartment", .variable = "ASSAY_STORAGE_COMPARTMENT", .meaning = "OCI: compartment id"}};
+constexpr OptionFlag kCompartmentFlags[] = {{.names = "--compartment", .help = "OCI: id of that of new buckets"}};
+constexpr OwnOption kOciOptions[] = {{.key = "compartment",
+                                      .variable = "ASSAY_STORAGE_COMPARTMENT",
+                                      .meaning = "OCI: compartment id",
+                                      .flags = kCompartmentFlags}};
 // "CLI Environment Variables" of the Oracle Cloud Infrastructure documentation.
 constexpr ForeignVariable kOciVariables[] = {{"OCI_CLI_ENDPOINT", "endpoint"},
                                              {"OCI_CLI_REGION", "region"},

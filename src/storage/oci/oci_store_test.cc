@@ -74,6 +74,7 @@ TEST(OciDialect, WritesAddresses) {
                  "&prefix=p%2F&delimiter=%2F&end=p%2Fz&startAfter=p%2Fa"));
   const ListOptions next = {.start_after = "p/a", .page_token = "p/c"};
   EXPECT_THAT(dialect.List(next).request.url, testing::EndsWith("&start=p%2Fc"));
+  EXPECT_EQ(dialect.List({.keys_only = true}).request.url, Host("/n/space/b/b/o?limit=1000&fields=name%2Csize%2Cetag"));
   EXPECT_EQ(dialect.Uri("k"), "oci://b@space/k");
 }
 

@@ -16,8 +16,12 @@ bool OciUrls::preauthenticated() const {
   return url && url->path.starts_with("/p/") && url->path.size() > 3;
 }
 
+std::string OciUrls::Buckets() const {
+  return endpoint_ + "/n/" + http::PercentEncode(namespace_) + "/b";
+}
+
 std::string OciUrls::Bucket() const {
-  return endpoint_ + "/n/" + http::PercentEncode(namespace_) + "/b/" + http::PercentEncode(bucket_);
+  return Buckets() + "/" + http::PercentEncode(bucket_);
 }
 
 std::string OciUrls::Object(std::string_view key) const {

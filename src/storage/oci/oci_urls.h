@@ -20,6 +20,8 @@ class OciUrls {
   const std::string& name_space() const { return namespace_; }
   const std::string& bucket() const { return bucket_; }
 
+  /// ".../n/namespace/b": the collection of buckets.
+  std::string Buckets() const;
   /// ".../n/namespace/b/bucket"
   std::string Bucket() const;
   std::string Objects() const { return Bucket() + "/o"; }

@@ -312,6 +312,16 @@ Outgoing S3Dialect::Remove(const std::string& key) const {
   return Make("DELETE", address_.ObjectUrl(key));
 }
 
+Result<Outgoing> S3Dialect::MakeBucket() const {
+  // The oldest region is the one that must not be named.
+  return region_ == "us-east-1" ? Make("PUT", address_.BucketUrl(""))
+                                : MakeWithText("PUT", address_.BucketUrl(""), CreateBucketBody(region_));
+}
+
+Outgoing S3Dialect::RemoveBucket() const {
+  return Make("DELETE", address_.BucketUrl(""));
+}
+
 Outgoing S3Dialect::Copy(const std::string& from_bucket, const std::string& from, const std::string& from_etag,
                          const std::string& to, const WriteOptions& options) const {
   Outgoing outgoing = Make("PUT", address_.ObjectUrl(to));

@@ -41,6 +41,8 @@ class S3Dialect : public Dialect {
   Outgoing List(const ListOptions& options) const override;
   Read<ListPage> ReadList(const http::Response& answer) const override;
   Outgoing Remove(const std::string& key) const override;
+  Result<Outgoing> MakeBucket() const override;
+  Outgoing RemoveBucket() const override;
 
   // Beyond what all stores have.
 

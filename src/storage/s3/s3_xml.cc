@@ -232,6 +232,14 @@ std::string CompleteUploadBody(std::span<const UploadedPart> parts) {
   return TextOf(document);
 }
 
+std::string CreateBucketBody(const std::string& region) {
+  pugi::xml_document document;
+  pugi::xml_node root = document.append_child("CreateBucketConfiguration");
+  root.append_attribute("xmlns") = "http://s3.amazonaws.com/doc/2006-03-01/";
+  AddText(root, "LocationConstraint", region);
+  return TextOf(document);
+}
+
 bool FitsXml(std::string_view key) {
   return std::ranges::none_of(key, [](unsigned char byte) { return byte < ' '; }) &&
          key.find("\xEF\xBF\xBE") == std::string_view::npos && key.find("\xEF\xBF\xBF") == std::string_view::npos;

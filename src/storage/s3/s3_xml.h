@@ -54,6 +54,8 @@ std::string CompleteUploadBody(std::span<const UploadedPart> parts);
 /// there, and a CR is read as a LF.
 bool FitsXml(std::string_view key);
 /// Of those keys that FitsXml() lets stand there.
+/// Of a request that makes a bucket.
+std::string CreateBucketBody(const std::string& region);
 std::string DeleteBody(std::span<const std::string> keys);
 
 /// "CRC64NVME", as S3 names it in XML and in x-amz-checksum-algorithm.

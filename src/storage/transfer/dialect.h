@@ -149,6 +149,10 @@ class Dialect : public ReadDialect {
   virtual Outgoing List(const ListOptions& options) const = 0;
   virtual Read<ListPage> ReadList(const http::Response& answer) const = 0;
   virtual Outgoing Remove(const std::string& key) const = 0;
+
+  /// Of the bucket itself; an error where an option is missing without which the service makes none.
+  virtual Result<Outgoing> MakeBucket() const = 0;
+  virtual Outgoing RemoveBucket() const = 0;
 };
 
 }  // namespace assay::storage

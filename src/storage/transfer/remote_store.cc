@@ -175,6 +175,15 @@ std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys) {
   return statuses;
 }
 
+Status RemoteStore::MakeBucket() {
+  ASSAY_RETURN_IF_ERROR(dialect().MakeBucket().status());
+  return Call("make", "", [this] { return *dialect().MakeBucket(); }).status();
+}
+
+Status RemoteStore::RemoveBucket() {
+  return Call("remove", "", [this] { return dialect().RemoveBucket(); }).status();
+}
+
 Status RemoteStore::AbortUpload(const std::string& key, const std::string& upload_id) {
   return Call("abort the upload of", key, [&] { return dialect().AbortUpload(key, upload_id); }).status();
 }

@@ -31,6 +31,8 @@ class RemoteStore : public RemoteReader {
   Result<ListPage> List(const ListOptions& options) override;
   Status Remove(const std::string& key) override;
   std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  Status MakeBucket() override;
+  Status RemoveBucket() override;
   Status AbortUpload(const std::string& key, const std::string& upload_id) override;
   bool GiveUpUpload(const std::string& key, const std::string& upload_id) override;
 

@@ -1,0 +1,114 @@
+// assay object mb and rb: buckets are made and removed.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/json.h"
+#include "base/terminal.h"
+#include "cli/object_options.h"
+#include "cli/object_verb.h"
+#include "cli/options.h"
+#include "storage/list_parallel.h"
+#include "storage/store_checks.h"
+
+namespace assay::cli {
+namespace {
+
+struct BucketOptions {
+  StoreFlags store;
+  std::string uri;
+  bool force = false;
+  std::string output;
+};
+
+Result<ObjectPlace> OpenBucket(const BucketOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(ObjectPlace place, options.store.Open(options.uri));
+  if (!place.key.empty()) {
+    return Status::InvalidArgument(fmt::format("'{}' names an object or a prefix: name the bucket alone", options.uri));
+  }
+  return place;
+}
+
+void Print(const BucketOptions& options, const ObjectPlace& place, const char* done) {
+  const std::string uri = place.store->Uri("");
+  if (options.output == "json") {
+    fmt::print("{}", DumpJsonPretty({{"uri", uri}, {"outcome", done}}));
+  } else {
+    fmt::print("{}: {}\n", done, Escaped(uri));
+  }
+}
+
+Status Make(const BucketOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, OpenBucket(options));
+  ASSAY_RETURN_IF_ERROR(place.store->MakeBucket());
+  Print(options, place, "make");
+  return Status::Ok();
+}
+
+Status RemoveObjects(const ObjectPlace& place, const std::vector<storage::ObjectInfo>& objects) {
+  std::vector<std::string> keys;
+  for (const storage::ObjectInfo& info : objects) {
+    keys.push_back(info.key);
+  }
+  for (const Status& status : place.store->RemoveMany(keys)) {
+    ASSAY_RETURN_IF_ERROR(status);
+  }
+  return Status::Ok();
+}
+
+/// Objects and unfinished uploads: some services keep a bucket that has either.
+Status Empty(const ObjectPlace& place) {
+  const InterruptFlag interrupt;
+  storage::ListOptions list;
+  list.keys_only = true;
+  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, {.ordered = false}, [&](storage::ListPage page) {
+    ASSAY_RETURN_IF_ERROR(RemoveObjects(place, page.objects));
+    return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("remove", place.uri) : Status::Ok();
+  }));
+  if (!place.store->capabilities().unfinished_uploads) {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto uploads, place.store->ListUploads(""));
+  for (const storage::UnfinishedUpload& upload : uploads) {
+    const Status aborted = place.store->AbortUpload(upload.key, upload.upload_id);
+    if (aborted.code() != ErrorCode::kNotFound) {
+      ASSAY_RETURN_IF_ERROR(aborted);
+    }
+  }
+  return Status::Ok();
+}
+
+Status Remove(const BucketOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, OpenBucket(options));
+  if (options.force) {
+    ASSAY_RETURN_IF_ERROR(Empty(place));
+  }
+  ASSAY_RETURN_IF_ERROR(place.store->RemoveBucket());
+  Print(options, place, "remove");
+  return Status::Ok();
+}
+
+std::shared_ptr<BucketOptions> AddOptions(CLI::App& app, const char* what) {
+  auto options = std::make_shared<BucketOptions>();
+  app.add_option("uri", options->uri, what)->required();
+  AddOutputOption(app, options->output, {"text", "json"});
+  options->store.AddTo(app);
+  return options;
+}
+
+}  // namespace
+
+Action AddObjectMb(CLI::App& app) {
+  auto options = AddOptions(app, "s3://bucket, gs://bucket (needs --project), oci://bucket@namespace (--compartment)");
+  return [options] { return Make(*options); };
+}
+
+Action AddObjectRb(CLI::App& app) {
+  auto options = AddOptions(app, "The bucket");
+  app.add_flag("--force", options->force, "Remove what is in it first: objects and unfinished uploads");
+  return [options] { return Remove(*options); };
+}
+
+}  // namespace assay::cli
