@@ -2,6 +2,7 @@
 
 import { readable } from "./format.js";
 import { frontOf } from "./pareto.js";
+import { compareTwo } from "./statistics.js";
 
 const MOST_POINTS = 800;
 const MOST_PANELS = 12;
@@ -174,14 +175,15 @@ function speedups({ report, rows, chart, chosen }) {
   const least = Math.min(...kept.map(ranks));
   const records = kept.map((i) => {
     const base = fewest.get(seriesOf(i));
-    const { value, low, high } = chosen.y.estimates;
     const more = ranks(i) / ranks(base);
-    const of = (v) => (v === null ? null : v / value[base]);
+    // The base is 1 by definition; of all others the interval has its error too.
+    const { ratio, low, high } = i === base ? { ratio: 1, low: null, high: null }
+      : compareTwo(report.estimate(chosen.y, base), report.estimate(chosen.y, i));
+    const efficiency = (speedup) => (speedup === null ? null : (100 * speedup) / more);
     return add({
-      ...report.record(i), series: seriesOf(i), speedup: of(value[i]), speedup_low: of(low[i]), speedup_high: of(high[i]),
-      efficiency: (100 * of(value[i])) / more, efficiency_low: low[i] === null ? null : (100 * of(low[i])) / more,
-      efficiency_high: high[i] === null ? null : (100 * of(high[i])) / more, ideal_speedup: ranks(base) === least ? more : null,
-      ideal_efficiency: 100,
+      ...report.record(i), series: seriesOf(i), speedup: ratio, speedup_low: low, speedup_high: high,
+      efficiency: efficiency(ratio), efficiency_low: efficiency(low), efficiency_high: efficiency(high),
+      ideal_speedup: ranks(base) === least ? more : null, ideal_efficiency: 100,
     }, i);
   });
   return { records, note, panels: panels.count };

@@ -84,21 +84,32 @@ export class Going {
     this.element = h("details.going", { open: true, hidden: true }, this.title, this.list);
   }
 
-  update({ operations }) {
-    const uids = new Set(operations.map(({ uid }) => uid));
+  /** `others`: how many more there are than the server told of. */
+  update({ operations, others = 0 }) {
+    const shown = operations.filter((operation) => this.show(operation));
+    const uids = new Set(shown.map(({ uid }) => uid));
     for (const [uid, operation] of this.operations) {
       if (uids.has(uid)) continue;
       operation.element.remove();
       this.operations.delete(uid);
     }
-    for (const operation of operations) {
+    const more = others + operations.length - shown.length;
+    this.element.hidden = shown.length + more === 0;
+    this.title.textContent = `Being measured now: ${count(shown.length, "exploration")}${more > 0 ? ` and ${more} more` : ""}`;
+  }
+
+  /** False where it says other things than this page knows: another version of assay wrote it. */
+  show(operation) {
+    try {
+      const known = this.operations.get(operation.uid) ?? new Operation(operation);
+      known.update(operation);
       if (!this.operations.has(operation.uid)) {
-        this.operations.set(operation.uid, new Operation(operation));
-        this.list.append(this.operations.get(operation.uid).element);
+        this.operations.set(operation.uid, known);
+        this.list.append(known.element);
       }
-      this.operations.get(operation.uid).update(operation);
+      return true;
+    } catch {
+      return false;
     }
-    this.element.hidden = operations.length === 0;
-    this.title.textContent = `Being measured now: ${count(operations.length, "exploration")}`;
   }
 }

@@ -13,15 +13,19 @@ const LANE = 30;
 const GAP = 8;
 const LEFT = 58;
 const AXIS = 26;
+const MOST_MARKS = 8;
+/** Looking closer ends at a microsecond, finer than any phase is timed. */
+const SHORTEST_SECONDS = 1e-6;
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Round marks within [0, end]. */
-function ticksOf(end, most) {
-  const rough = end / most;
+/** Round marks within [from, to]. */
+function ticksOf(from, to, most) {
+  const rough = (to - from) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);
-  return Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => i * step);
+  const first = Math.ceil(from / step);
+  return Array.from({ length: Math.floor(to / step) - first + 1 }, (_, i) => (first + i) * step);
 }
 
 /** A stretch of a rank's lane: [{phase, from, to}], the phases of its steps one after the other. */
@@ -79,12 +83,12 @@ export function lanesFigure(lanes) {
 
   function drawAxis(context, height) {
     context.textAlign = "center";
-    for (const tick of ticksOf(lanes.end, 8 * (lanes.end / (zoom.to - zoom.from)))) {
-      if (tick < zoom.from || tick > zoom.to) continue;
+    const digits = 2 + Math.ceil(Math.log10(zoom.to / (zoom.to - zoom.from)));
+    for (const tick of ticksOf(zoom.from, zoom.to, MOST_MARKS)) {
       context.fillStyle = color("--hair");
       context.fillRect(xOf(tick), 0, 1, height - AXIS + 4);
       context.fillStyle = color("--soft");
-      context.fillText(`${Number(tick.toPrecision(6))} s`, xOf(tick), height - 8);
+      context.fillText(`${Number(tick.toPrecision(Math.max(6, digits)))} s`, xOf(tick), height - 8);
     }
   }
 
@@ -143,7 +147,8 @@ export function lanesFigure(lanes) {
   canvas.addEventListener("pointerup", (event) => {
     if (dragged !== null && Math.abs(event.offsetX - dragged) > 6) {
       const [a, b] = [timeOf(dragged), timeOf(event.offsetX)].sort((x, y) => x - y);
-      zoomTo(Math.max(0, a), Math.min(lanes.end, b));
+      const [from, to] = [Math.max(0, a), Math.min(lanes.end, b)];
+      if (to - from >= SHORTEST_SECONDS) zoomTo(from, to);
     }
     dragged = null;
   });

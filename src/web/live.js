@@ -5,6 +5,7 @@ import { Going } from "./going.js";
 import { state } from "./state.js";
 
 const SHORTEST_PAUSE_MS = 1000;
+const RETRY_MS = 3000;
 /** Of the time, making a view of a new model may take one part in so many. */
 const SHARE = 4;
 
@@ -42,6 +43,7 @@ export class Follower {
     this.subjects = [];
     this.problem = "";
     this.connected = true;
+    this.answered = true;
     this.updated = null;
     this.choice = h("div.choices", {});
     this.status = h("p.status", { role: "status" });
@@ -64,6 +66,8 @@ export class Follower {
       connected: (is) => {
         this.connected = is;
         this.tell();
+        // What was told meanwhile may not be told again.
+        if (is) this.refresh();
       },
       problem: ({ text }) => {
         this.problem = text;
@@ -93,6 +97,7 @@ export class Follower {
   }
 
   async fetch() {
+    clearTimeout(this.retry);
     let model = null;
     let text = "Nothing has been measured yet.";
     try {
@@ -100,10 +105,13 @@ export class Follower {
       this.asked = this.subject;
       model = this.subject ? await this.source.model(this.subject) : null;
       this.problem = "";
+      this.answered = true;
       this.updated = new Date();
     } catch (error) {
       // What fetch() itself throws: nobody answered.
-      if (error instanceof TypeError) this.connected = false; else this.problem = error.message;
+      this.answered = !(error instanceof TypeError);
+      if (this.answered) this.problem = error.message;
+      this.retry = setTimeout(() => this.refresh(), RETRY_MS);
       model = this.shown ?? null;
       text = "The store cannot be read now.";
     }
@@ -123,11 +131,12 @@ export class Follower {
   }
 
   tell() {
-    const text = !this.connected ? "The server does not answer: what is shown is what it said last. If it was started again, open the link that it printed." : this.problem;
+    const isThere = this.connected && this.answered;
+    const text = !isThere ? "The server does not answer: what is shown is what it said last. If it was started again, open the link that it printed." : this.problem;
     this.notice.hidden = !text;
     if (this.notice.textContent !== text) this.notice.textContent = text;
     const at = this.updated?.toTimeString().slice(0, 8) ?? "";
-    this.status.textContent = !this.connected ? "not connected" : this.problem ? "waiting for the store" : `live, as of ${at}`;
-    this.status.className = `status ${this.connected && !this.problem ? "on" : "off"}`;
+    this.status.textContent = !isThere ? "not connected" : this.problem ? "waiting for the store" : `live, as of ${at}`;
+    this.status.className = `status ${isThere && !this.problem ? "on" : "off"}`;
   }
 }

@@ -1,5 +1,7 @@
 // Where the model comes from: the page itself, or a server that follows a store.
 
+const LONGEST_ANSWER_MS = 30_000;
+
 /** {live, model(), details(report, uid)}; details of a run: {values, told, series, lanes}, or null where they are not at hand. */
 export function embeddedSource() {
   const parsed = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -30,9 +32,14 @@ async function problemOf(response) {
 }
 
 async function fetchJson(url) {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(await problemOf(response));
-  return response.json();
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(LONGEST_ANSWER_MS) });
+    if (!response.ok) throw new Error(await problemOf(response));
+    return await response.json();
+  } catch (error) {
+    if (error.name === "TimeoutError") throw new Error(`the server gave no answer within ${LONGEST_ANSWER_MS / 1000} s`);
+    throw error;
+  }
 }
 
 /** Asks a server: a model is kept, and only what changed of it is fetched again. */
@@ -64,21 +71,32 @@ export function servedSource(api) {
     /** Links to what the page shows of a subject, as files. */
     exports: (subject) => ["csv", "parquet", "json"].map((form) => [form, `${subjectUrl(subject)}/report.${form}`]),
 
-    /** Calls `on[name](data)` with what the server tells, and `on.connected(boolean)`. Goes on where it was when the connection was lost. */
+    /**
+     * Calls `on[name](data)` with what the server tells, and `on.connected(boolean)`. Goes on where it was when the
+     * connection was lost. Listens only while the page is seen: browsers have six connections to a server for all tabs.
+     */
     listen(on) {
       let events = null;
+      const close = () => {
+        events?.close();
+        events = null;
+      };
       const open = () => {
+        if (events || document.visibilityState === "hidden") return;
         events = new EventSource(`${api}events`);
         events.onopen = () => on.connected(true);
         events.onerror = () => {
           on.connected(false);
           // The browser connects again by itself, but not after an answer that is no stream.
-          if (events.readyState === EventSource.CLOSED) setTimeout(open, 3000);
+          if (events.readyState !== EventSource.CLOSED) return;
+          close();
+          setTimeout(open, 3000);
         };
         for (const name of ["store", "problem", "live"]) events.addEventListener(name, ({ data }) => on[name](JSON.parse(data)));
       };
       open();
-      addEventListener("pagehide", () => events.close());
+      document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? close() : open()));
+      addEventListener("pagehide", close);
     },
   };
 }

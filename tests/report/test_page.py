@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import math
 import re
 import urllib.parse
 
 import jsonschema
 import pytest
+import scipy.stats
 from conftest import NODE_MODULES
 
 VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
@@ -290,6 +292,42 @@ def test_a_comparison_is_that_of_the_finding(page_of, samples):
                 assert row[4] in ["clear", "clear in these runs", "within the noise"]
 
 
+def test_the_interval_of_a_speedup_has_the_error_of_its_base(page_of, samples):
+    """Welch's interval of the two means' logarithms; the base is 1 by definition."""
+    model = model_of(samples, "vit")
+    estimates = model["configurations"]["estimates"]["throughput"]
+    reader = page_of("vit", "scaling")
+    for chart, of_ideal in [("speedup", False), ("efficiency", True)]:
+        with reader.page.expect_download() as download:
+            reader.page.locator(f"#{chart} button.save").click()
+        records = json.load(open(download.value.path()))["data"]["values"]
+        ranks = {record["i"]: record["a_number_ranks"] for record in records}
+        of_series = {}
+        for record in records:
+            of_series.setdefault(record["series"], []).append(record)
+        compared = 0
+        for members in of_series.values():
+            base, *others = sorted(members, key=lambda record: ranks[record["i"]])
+            assert base[f"{chart}_low"] is None and base[f"{chart}_high"] is None
+            assert base[chart] == (100 if of_ideal else 1)
+            for record in others:
+                sides = [
+                    {name: estimates[name][at["i"]] for name in ["value", "error", "freedom"]} for at in [base, record]
+                ]
+                if any(side["error"] is None for side in sides):
+                    assert record[f"{chart}_low"] is None
+                    continue
+                errors = [side["error"] / side["value"] for side in sides]
+                freedom = sum(e**2 for e in errors) ** 2 / sum(e**4 / s["freedom"] for e, s in zip(errors, sides))
+                half = scipy.stats.t.ppf(0.975, freedom) * math.hypot(*errors)
+                ratio = sides[1]["value"] / sides[0]["value"]
+                scale = 100 * ranks[base["i"]] / ranks[record["i"]] if of_ideal else 1
+                wanted = [scale * ratio, scale * ratio * math.exp(-half), scale * ratio * math.exp(half)]
+                assert [record[chart], record[f"{chart}_low"], record[f"{chart}_high"]] == pytest.approx(wanted)
+                compared += 1
+        assert compared > 50
+
+
 def test_few_repeats_are_warned_of(page_of):
     assert "Repeats are few: a side has 1 run" in page_of("two_hosts", "compare?by=a_host").text()
     assert "Repeats are few" not in page_of("repeated", "compare?by=a_method").text()
@@ -317,6 +355,33 @@ def test_a_run_has_lanes_curves_and_values(page_of, samples):
     )
     assert inked >= 3, "phases have colours"
     assert "images_per_second" in reader.page.get_by_role("region", name="Values", exact=True).inner_text()
+
+
+def test_looking_closer_at_lanes_again_and_again_keeps_a_few_marks(page_of, samples):
+    uid, *_ = model_of(samples, "vit")["runs"]["lanes"]
+    reader = page_of("vit", f"run?run={uid}")
+    page = reader.page
+    page.evaluate(
+        "() => { const fill = CanvasRenderingContext2D.prototype.fillText; window.marks = [];"
+        " CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {"
+        " if (text.endsWith(' s')) window.marks.push(text); return fill.call(this, text, ...at) } }"
+    )
+    canvas = page.locator(".lanes canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    closer = 0
+    for _ in range(8):
+        page.evaluate("window.marks = []")
+        page.mouse.move(box["x"] + 400, box["y"] + 12)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 408, box["y"] + 12)
+        page.mouse.up()
+        marks = page.evaluate("window.marks")
+        assert len(marks) <= 12 and len(set(marks)) == len(marks)
+        closer += len(marks) > 0
+    assert closer >= 3, "there is an end to it, at a microsecond"
+    page.get_by_role("button", name="Whole run").click()
+    assert 3 <= len(page.evaluate("window.marks")) <= 12
 
 
 def test_predictions_have_their_error(page_of):

@@ -184,6 +184,93 @@ def test_a_space_shows_what_is_missing(serve, read):
     assert "not measured" in reader.text(".states")
 
 
+def see(page, seen):
+    """As if the reader came to a tab, or went to another one."""
+    page.evaluate(
+        "(state) => { Object.defineProperty(document, 'visibilityState', {value: state, configurable: true});"
+        " document.dispatchEvent(new Event('visibilitychange')) }",
+        "visible" if seen else "hidden",
+    )
+
+
+def test_more_tabs_than_a_browser_has_connections_all_follow(serve, browser, samples):
+    served = serve("one")
+    context = browser.new_context()
+    tabs = [context.new_page() for _ in range(7)]
+    for tab in tabs:
+        tab.goto(served.link if tab is tabs[0] else f"{served.url}/#explore")
+        tab.wait_for_function("() => document.documentElement.dataset.ready")
+        see(tab, False)
+    tabs[0].evaluate("location.hash = 'explore'")
+    fill(served.store, samples / "demo.jsonl")
+    for tab in tabs:
+        see(tab, True)
+        tab.locator("section.table [role=status]").get_by_text("of 4").wait_for()
+        see(tab, False)
+    context.close()
+
+
+def test_what_changed_while_nobody_answered_shows_by_itself(serve, read, samples):
+    served = serve("one")
+    reader = read(served.link)
+    reader.go("explore")
+    reader.page.route("**/api/v1/subjects", lambda route: route.abort())
+    fill(served.store, samples / "demo.jsonl")
+    notice(reader).get_by_text("The server does not answer").wait_for()
+    reader.page.unroute("**/api/v1/subjects")
+    reader.page.locator("section.table [role=status]").get_by_text("of 4").wait_for()
+    notice(reader).wait_for(state="hidden")
+    forgive(reader, "ERR_FAILED")
+
+
+def test_two_runs_are_those_chosen_last_however_late_others_come(serve, read):
+    reader = read(serve("mixed").link)
+    page = reader.page
+    reader.go("compare?by=run")
+    options = page.get_by_label("first").locator("option").all()
+    first, _, late, last = [option.get_attribute("value") for option in options[:4]]
+    held = []
+    page.route(f"**/api/v1/runs/{late}", lambda route: held.append(route))
+    reader.go(f"compare?by=run&a={first}&b={last}")
+    shown = reader.text("#body .view > div:nth-child(3)")
+    with page.expect_request(f"**/api/v1/runs/{late}"):
+        page.evaluate("(hash) => { location.hash = hash }", f"compare?by=run&a={first}&b={late}")
+    reader.go(f"compare?by=run&a={first}&b={last}")
+    with page.expect_response(f"**/api/v1/runs/{late}"):
+        held[0].continue_()
+    reader.settle()
+    assert reader.text("#body .view > div:nth-child(3)") == shown
+
+
+def test_an_exploration_of_another_version_hides_no_other(serve, read):
+    served = serve("one")
+    known = {
+        "space": "tiny",
+        "host": "here",
+        "started_at": "2026-01-01T10:00:00Z",
+        "done": 1,
+        "total": 2,
+        "seconds_left": None,
+        "measured": 1,
+        "replayed": 0,
+        "invalid": 0,
+        "failed": 0,
+        "waiting": 0,
+        "running": [],
+        "recent": [],
+    }
+    store = sqlite3.connect(served.store)
+    store.execute("CREATE TABLE progress(operation_uid TEXT PRIMARY KEY, owner TEXT, version BIGINT, state TEXT)")
+    rows = [("a", {"space": "strange", "host": "there"}), ("b", known)]
+    store.executemany(
+        "INSERT INTO progress VALUES (?, 'a machine', 1, ?)", [(uid, json.dumps(row)) for uid, row in rows]
+    )
+    store.commit()
+    reader = read(served.link)
+    reader.page.get_by_text("Being measured now: 1 exploration and 1 more").wait_for()
+    assert "1 of 2 points" in reader.text(".going") and "strange" not in reader.text(".going")
+
+
 def test_a_store_that_goes_away_is_a_notice_and_no_empty_page(serve, read):
     served = serve("mixed")
     reader = read(served.link)

@@ -108,6 +108,7 @@ export function compare(report, page) {
   const [controls, result, chips] = [h("div.tools", {}), h("div", {}), h("div", {})];
   const charts = page.chartsOf("compare", () => ratios);
   let ratios = [];
+  let turn = 0;
   const element = h("div.view", {}, chips, controls, result, h("div.charts", {}, charts.map(({ element: figure }) => figure)));
 
   function sides(by) {
@@ -130,6 +131,7 @@ export function compare(report, page) {
   return {
     element, charts,
     async update() {
+      const mine = ++turn;
       const { by, options, a, b, metric } = chosen();
       replace(chips, chipsOf(report, page.selection));
       replace(controls,
@@ -141,7 +143,10 @@ export function compare(report, page) {
         replace(result, h("p.empty", {}, "There are no two sides to compare."));
       } else if (by === "run") {
         const [x, y] = [report.configurationOf(a), report.configurationOf(b)];
-        replace(result, warnings(report, [[x, y]]), runDifferences(report, [await page.runDetails(a), await page.runDetails(b)], x, y));
+        const details = [await page.runDetails(a), await page.runDetails(b)];
+        // What comes late is of sides that are no longer chosen.
+        if (mine !== turn) return;
+        replace(result, warnings(report, [[x, y]]), runDifferences(report, details, x, y));
       } else {
         const { pairs, together, rest } = matchedPairs(report, page.selection.rows, report.fields.get(by), a, b);
         const list = effects(report, pairs);
