@@ -1,12 +1,9 @@
 #include "checkpoint/convert.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/text.h"
 #include "checkpoint/safetensors/safetensors_writer.h"
 #include "checkpoint/torch/lightning.h"
 #include "checkpoint/torch/torch_writer.h"
@@ -19,25 +16,6 @@ namespace {
 std::string Stem(const std::string& name) {
   const size_t dot = name.rfind('.');
   return dot == 0 || dot == std::string::npos ? name : name.substr(0, dot);
-}
-
-/// Tensors that repeat a few elements over a large shape cost nothing in torch's files and everything elsewhere.
-Status CheckExpanded(const State& state) {
-  constexpr int64_t kLargeBytes = int64_t{1} << 40;
-  constexpr int64_t kMostRepeats = 1024;
-  for (const Leaf& leaf : state.leaves) {
-    const auto tensor = leaf.value.tensor();
-    int64_t stored = 0;
-    for (const Block& block : tensor == nullptr ? std::vector<Block>() : tensor->blocks) {
-      stored += block.storage->bytes;
-    }
-    if (tensor != nullptr && tensor->bytes() > kLargeBytes && tensor->bytes() / kMostRepeats > stored) {
-      return Status::InvalidArgument(fmt::format("tensor '{}' repeats {} over {}: written out it is beyond measure",
-                                                 leaf.name, FormatBytes(static_cast<double>(stored)),
-                                                 FormatBytes(static_cast<double>(tensor->bytes()))));
-    }
-  }
-  return Status::Ok();
 }
 
 /// Files of data and what is to be published after them.

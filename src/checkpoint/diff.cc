@@ -101,17 +101,19 @@ class Comparison {
   const storage::ProgressCallback& progress_;
 };
 
-/// Values are the same when they are written the same.
+/// Values are the same when they are written the same: as JSON's numbers 1 and 1.0 would be equal.
 Result<bool> AreSame(const Value& a, const Value& b) {
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json of_a, ValueToJson(a));
   ASSAY_ASSIGN_OR_RETURN(const nlohmann::json of_b, ValueToJson(b));
-  return of_a == of_b;
+  return DumpJson(of_a) == DumpJson(of_b);
 }
 
 }  // namespace
 
 Result<std::vector<LeafDifference>> Diff(const Checkpoint& a, const Checkpoint& b,
                                          const storage::ProgressCallback& progress) {
+  ASSAY_RETURN_IF_ERROR(CheckExpanded(a.state));
+  ASSAY_RETURN_IF_ERROR(CheckExpanded(b.state));
   std::map<std::string_view, const Leaf*> others;
   for (const Leaf& leaf : b.state.leaves) {
     others[leaf.name] = &leaf;

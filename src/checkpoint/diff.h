@@ -29,7 +29,8 @@ struct LeafDifference {
 };
 
 /// Every name of both, in the order of `a` and then of `b`. Tensors are read a few megabytes at a time, on several
-/// threads; their content is compared in row-major order, however each side stores it.
+/// threads; their content is compared in row-major order, however each side stores it. Leaves are matched by name
+/// alone: in which containers they lie is not compared. InvalidArgument for tensors of CheckExpanded().
 Result<std::vector<LeafDifference>> Diff(const Checkpoint& a, const Checkpoint& b,
                                          const storage::ProgressCallback& progress = {});
 

@@ -43,6 +43,21 @@ constexpr PointerForm kPointers[] = {
     {".bin", Format::kTorch},
 };
 
+/// What training leaves beside weights, by how its name begins.
+constexpr std::string_view kBesideWeights[] = {"optimizer", "scheduler",     "scaler",
+                                               "rng_state", "training_args", "random_states"};
+
+/// Files of a folder that have the name, or the ending, of a pointer.
+std::vector<std::string> NamesThatFit(const PointerForm& form, const FileList& files) {
+  std::vector<std::string> names;
+  for (const auto& [name, info] : files) {
+    if (form.Fits(name) && !IsShardName(name) && !IsBesideWeights(name)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 std::optional<Format> FormatByName(std::string_view name) {
   const auto* row = std::ranges::find_if(kPointers, [&](const PointerForm& row) { return row.Fits(name); });
   return row == std::end(kPointers) ? std::nullopt : std::optional(row->format);
@@ -197,15 +212,6 @@ Result<Value> RootOf(const Found& found, const std::vector<Leaf>& leaves) {
   return ValueFromJson(found.manifest->structure, by_name, found.place.uri());
 }
 
-Status NoCheckpoint(const Place& place) {
-  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
-  const auto shard = std::ranges::find_if(files, [](const auto& file) { return IsShardName(file.first); });
-  const std::string missing = shard == files.end()
-                                  ? ".metadata, safetensors with or without an index, a file of torch.save"
-                                  : fmt::format("{} is a shard, and no index says of what", shard->first);
-  return Status::NotFound(fmt::format("there is no checkpoint at {} ({})", place.uri(), missing));
-}
-
 Result<Value> ReadRoot(const Found& found, FileSet& files) {
   if (found.format == Format::kDcp) {
     ASSAY_ASSIGN_OR_RETURN(const DcpMetadata metadata, ReadDcpMetadataOf(files));
@@ -232,18 +238,19 @@ std::optional<PointerFile> PointerInFolder(const FileList& files) {
       return PointerFile{name, Format::kDcp};
     }
   }
+  bool is_ambiguous = false;
   for (const PointerForm& row : kPointers) {
-    std::vector<std::string> names;
-    for (const auto& [name, info] : files) {
-      if (row.Fits(name) && !IsShardName(name)) {
-        names.push_back(name);
-      }
-    }
-    if (names.size() == 1) {
+    const std::vector<std::string> names = NamesThatFit(row, files);
+    if (names.size() == 1 && (row.is_whole_name || !is_ambiguous)) {
       return PointerFile{names.front(), row.format};
     }
+    is_ambiguous = is_ambiguous || names.size() > 1;
   }
   return std::nullopt;
+}
+
+bool IsBesideWeights(std::string_view name) {
+  return std::ranges::any_of(kBesideWeights, [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
 bool IsShardName(std::string_view name) {
@@ -321,6 +328,24 @@ std::unique_ptr<FileSet> FilesOf(const Found& found) {
     return std::make_unique<FileSet>(found.place);
   }
   return std::make_unique<CheckedFiles>(found.place, found.manifest);
+}
+
+Status NoCheckpoint(const Place& place) {
+  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
+  std::string why = ".metadata, safetensors with or without an index, a file of torch.save";
+  for (const auto& [name, info] : files) {
+    if (IsShardName(name)) {
+      why = fmt::format("{} is a shard, and no index says of what", name);
+      break;
+    }
+  }
+  for (const PointerForm& row : kPointers) {
+    if (const std::vector<std::string> names = NamesThatFit(row, files); place.is_folder && names.size() > 1) {
+      why = fmt::format("{} files could be it, {} and {} among them: name one", names.size(), names[0], names[1]);
+      break;
+    }
+  }
+  return Status::NotFound(fmt::format("there is no checkpoint at {} ({})", place.uri(), why));
 }
 
 Result<Checkpoint> OpenCheckpoint(const Place& place) {

@@ -37,10 +37,13 @@ struct PointerFile {
   std::string name{};
   Format format = Format::kDcp;
 };
-/// By the names alone; nothing where none is one, or several could be.
+/// By the names alone; nothing where none is one, or several of the form that comes first could be.
 std::optional<PointerFile> PointerInFolder(const FileList& files);
 /// Whether a name is that of a shard ("model-00001-of-00002.safetensors"), which is no checkpoint without its index.
 bool IsShardName(std::string_view name);
+/// Whether a name is that of what training leaves beside weights ("optimizer.pt", "rng_state_0.pth"): no pointer of a
+/// folder.
+bool IsBesideWeights(std::string_view name);
 
 /// Nothing where no checkpoint stands. The errors are those of the store, and of a pointer or manifest that cannot be
 /// read.
@@ -52,6 +55,9 @@ Result<std::optional<Found>> FindIn(const Place& place, const FileList& files);
 Result<FileList> ListFiles(const Place& place);
 /// Adds the usual pointers that stand though no list shows one: lists of some stores lag behind what was written.
 Status AddUnlistedPointers(const Place& place, FileList& files);
+
+/// NotFound, with why nothing at the place is one; an error of its store.
+Status NoCheckpoint(const Place& place);
 
 /// The files of the checkpoint, opened: with checksums where it has a manifest.
 std::unique_ptr<FileSet> FilesOf(const Found& found);

@@ -18,9 +18,6 @@ namespace {
 /// Checkpoints whose pointers are read at a time.
 constexpr int kPointersAtATime = 8;
 
-/// What training leaves beside weights, by how its name begins.
-constexpr std::string_view kBesideWeights[] = {"optimizer", "scheduler",     "scaler",
-                                               "rng_state", "training_args", "random_states"};
 /// Endings of files that are a checkpoint each.
 constexpr std::string_view kSingleFiles[] = {".ckpt", ".pt", ".pth"};
 
@@ -29,8 +26,7 @@ bool EndsAsSingleFile(std::string_view name) {
 }
 
 bool IsSingleFile(std::string_view name) {
-  return !IsShardName(name) && EndsAsSingleFile(name) &&
-         std::ranges::none_of(kBesideWeights, [&](std::string_view begin) { return name.starts_with(begin); });
+  return !IsShardName(name) && EndsAsSingleFile(name) && !IsBesideWeights(name);
 }
 
 /// The pointer of a folder that is a checkpoint as a whole; nothing where its files are one each.
@@ -128,6 +124,25 @@ bool ComesFirst(const ListedCheckpoint& a, const ListedCheckpoint& b) {
          std::tuple(b.step.has_value(), b.step.value_or(0), b.time, b.uri);
 }
 
+/// An index that is not ours is believed of shards beside it alone: it may name any file.
+Status CheckNamesShards(const Found& found, const std::vector<std::string>& names) {
+  constexpr std::string_view kIndex = ".index.json";
+  if (found.manifest != nullptr || !found.pointer.ends_with(kIndex)) {
+    return Status::Ok();
+  }
+  const std::string_view stem = std::string_view(found.pointer).substr(0, found.pointer.size() - kIndex.size());
+  const std::string_view ending = stem.substr(stem.rfind('.'));
+  for (const std::string& name : names) {
+    if (name != found.pointer && (name.find('/') != std::string::npos || !name.ends_with(ending))) {
+      return Status::FailedPrecondition(
+          fmt::format("{} names {}, which is no shard beside it: nothing was removed (take that out of the index, or "
+                      "remove the files by hand)",
+                      found.place.store->Uri(found.place.KeyOf(found.pointer)), name));
+    }
+  }
+  return Status::Ok();
+}
+
 std::optional<double> MetricOf(const ListedCheckpoint& listed, const std::string& name) {
   if (listed.found.manifest == nullptr) {
     return std::nullopt;
@@ -169,6 +184,7 @@ Result<Listing> ListCheckpoints(const Place& place) {
 
 Status RemoveCheckpoint(const Found& found) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesOf(found));
+  ASSAY_RETURN_IF_ERROR(CheckNamesShards(found, names));
   std::erase(names, found.pointer);
   storage::ObjectStore& store = *found.place.store;
   ASSAY_RETURN_IF_ERROR(store.Remove(found.place.KeyOf(found.pointer)));
@@ -198,7 +214,10 @@ Result<std::vector<ListedCheckpoint>> ToRemove(const Listing& listing, const Ret
   }
   std::vector<std::pair<double, const ListedCheckpoint*>> ranked;
   for (const ListedCheckpoint* listed : ours) {
-    if (const std::optional<double> metric = MetricOf(*listed, options.metric); metric && options.keep_best > 0) {
+    const std::optional<double> metric = MetricOf(*listed, options.metric);
+    if (!metric && options.keep_last <= 0) {
+      kept.insert(listed);
+    } else if (metric && options.keep_best > 0) {
       ranked.emplace_back(options.highest_is_best ? -*metric : *metric, listed);
     }
   }

@@ -37,11 +37,12 @@ struct Listing {
 Result<Listing> ListCheckpoints(const Place& place);
 
 /// Removes the file that makes it valid first, then the others: what is left after a crash is nothing that is offered.
+/// FailedPrecondition where an index that is not ours names what is no shard beside it.
 Status RemoveCheckpoint(const Found& found);
 
 struct RetentionOptions {
   int keep_last = 0;  ///< of those with the highest steps
-  int keep_best = 0;  ///< by `metric`; those without it are never among them
+  int keep_best = 0;  ///< by `metric`; those without it are never among them, and kept where it alone decides
   std::string metric{};
   bool highest_is_best = false;
 };

@@ -88,6 +88,29 @@ TEST_F(ManageTest, KeepsTheLastAndTheBest) {
   EXPECT_THAT(ErrorOf(ToRemove(List(), {})), HasSubstr("keeps nothing"));
 }
 
+TEST_F(ManageTest, SavesWithoutTheMetricGoByTheirStepsAlone) {
+  Save("run/step-1/", 1, {{"loss", 1}});
+  Save("run/step-2/", 2, {{"loss", 2}});
+  Save("run/step-3/", 3);
+  EXPECT_THAT(Removed({.keep_best = 1, .metric = "loss"}), ElementsAre("mem://test/run/step-2/"));
+  EXPECT_THAT(Removed({.keep_last = 1, .keep_best = 1, .metric = "loss"}), ElementsAre("mem://test/run/step-2/"));
+}
+
+TEST_F(ManageTest, AnIndexOfOthersRemovesNothingButItsShards) {
+  const Place place = {store_, "run/", true, nullptr};
+  for (const char* other : {"README.md", "step-10/model.safetensors"}) {
+    Put("run/model.safetensors.index.json",
+        std::string(R"({"weight_map": {"a": "model-00001-of-00001.safetensors",)") + R"("b": ")" + other + "\"}}");
+    EXPECT_THAT(ErrorOf(RemoveCheckpoint(*Must(FindCheckpoint(place)))), HasSubstr(other));
+    EXPECT_TRUE(ContentOf(*store_).contains("run/model.safetensors.index.json"));
+  }
+  Put("run/model-00001-of-00001.safetensors", "x");
+  Put("run/README.md", "x");
+  Put("run/model.safetensors.index.json", R"({"weight_map": {"a": "model-00001-of-00001.safetensors"}})");
+  ASSERT_TRUE(RemoveCheckpoint(*Must(FindCheckpoint(place))).ok());
+  EXPECT_THAT(ContentOf(*store_), ElementsAre(testing::Pair("run/README.md", "x")));
+}
+
 TEST_F(ManageTest, LeftoversAreOnlyOurs) {
   Save("run/a/", 1);
   Put("run/a/__9_0.distcp", "somebody's");

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+
 namespace assay::checkpoint {
 namespace {
 
@@ -33,6 +35,24 @@ Result<State> State::Of(Value root) {
   ASSAY_ASSIGN_OR_RETURN(state.leaves, Flatten(root));
   state.root = std::move(root);
   return state;
+}
+
+Status CheckExpanded(const State& state) {
+  constexpr int64_t kLargeBytes = int64_t{1} << 40;
+  constexpr int64_t kMostRepeats = 1024;
+  for (const Leaf& leaf : state.leaves) {
+    const auto tensor = leaf.value.tensor();
+    int64_t stored = 0;
+    for (const Block& block : tensor == nullptr ? std::vector<Block>() : tensor->blocks) {
+      stored += block.storage->bytes;
+    }
+    if (tensor != nullptr && tensor->bytes() > kLargeBytes && tensor->bytes() / kMostRepeats > stored) {
+      return Status::InvalidArgument(fmt::format("tensor '{}' repeats {} over {}: written out it is beyond measure",
+                                                 leaf.name, FormatBytes(static_cast<double>(stored)),
+                                                 FormatBytes(static_cast<double>(tensor->bytes()))));
+    }
+  }
+  return Status::Ok();
 }
 
 int64_t TensorBytes(const State& state) {

@@ -31,6 +31,10 @@ struct State {
   static Result<State> Of(Value root);
 };
 
+/// Tensors that repeat a few elements over a large shape cost nothing in torch's files and everything elsewhere:
+/// InvalidArgument for one that is too large to be written out or compared.
+Status CheckExpanded(const State& state);
+
 /// Bytes of the tensors among the leaves.
 int64_t TensorBytes(const State& state);
 

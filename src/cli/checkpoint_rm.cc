@@ -73,7 +73,7 @@ Status RemoveRun(const CheckpointRmOptions& options) {
   }
   ASSAY_ASSIGN_OR_RETURN(const std::optional<checkpoint::Found> found, checkpoint::FindCheckpoint(place));
   if (!found) {
-    return Status::NotFound(fmt::format("there is no checkpoint at {}", place.uri()));
+    return checkpoint::NoCheckpoint(place);
   }
   if (!options.dry_run) {
     ASSAY_RETURN_IF_ERROR(checkpoint::RemoveCheckpoint(*found));

@@ -48,7 +48,7 @@ Result<Whole> VerifyPlace(const checkpoint::Place& place, TransferProgress& prog
     return whole;
   }
   if (!*found) {
-    return Status::NotFound(fmt::format("there is no checkpoint at {}", place.uri()));
+    return checkpoint::NoCheckpoint(place);
   }
   ASSAY_ASSIGN_OR_RETURN(whole.report,
                          checkpoint::Verify(**found, [&progress](int64_t bytes) { progress.AddBytes(bytes); }));
@@ -67,6 +67,9 @@ Result<std::vector<Whole>> VerifyAll(const CheckpointVerifyOptions& options, con
   for (const checkpoint::ListedCheckpoint& listed : listing.checkpoints) {
     ASSAY_ASSIGN_OR_RETURN(Whole whole, VerifyPlace(listed.found.place, progress));
     all.push_back(std::move(whole));
+  }
+  if (listing.checkpoints.empty() && listing.others.empty()) {
+    return Status::NotFound(fmt::format("there is no checkpoint under {}", place.uri()));
   }
   for (const checkpoint::NotOffered& other : listing.others) {
     all.push_back({other.uri, {}});

@@ -140,6 +140,7 @@ def test_a_tensor_that_repeats_beyond_measure(cli, tmp_path):
     zip_of(tensor_pickle(size=(2**40,), stride=(0,)), tmp_path / "x.pt", [("data/0", b"\0" * 16)])
     line = cli.refused("convert", tmp_path / "x.pt", tmp_path / "y", "--format", "dcp")
     assert "beyond measure" in line and not (tmp_path / "y").exists()
+    assert "beyond measure" in cli.refused("diff", tmp_path / "x.pt", tmp_path / "x.pt")
 
 
 def test_zips_that_are_none_of_torch(cli, tmp_path):
@@ -255,10 +256,25 @@ def test_indices_that_name_what_is_not_there(cli, tmp_path):
     cli.refused("inspect", tmp_path)
 
 
+@pytest.mark.parametrize(
+    "names", [("epoch1.ckpt", "epoch2.ckpt", "optimizer.pt"), ("optimizer.pt", "rng_state.pth", "training_args.bin")]
+)
+def test_side_files_are_not_the_checkpoint(cli, tmp_path, names):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in names:
+        torch.save({"a": torch.ones(2)}, folder / name)
+    for verb in ("rm", "verify", "inspect"):
+        assert "no checkpoint" in cli.refused(verb, folder)
+    assert "no checkpoint" in cli.refused("convert", folder, tmp_path / "out.pt", "--format", "pt")
+    assert sorted(file.name for file in folder.iterdir()) == sorted(names)
+
+
 def test_what_is_asked_for_is_checked(cli, tmp_path):
     torch.save({"a": torch.ones(2)}, tmp_path / "x.pt")
     assert "no checkpoint" in cli.refused("inspect", tmp_path / "nothing")
     assert "no checkpoint" in cli.refused("ls", tmp_path / "nothing")
+    assert "no checkpoint" in cli.refused("verify", "-r", tmp_path / "nothing")
     assert "'npz'" in cli.refused("convert", tmp_path / "x.pt", tmp_path / "y", "--format", "npz")
     assert "'pairs'" in cli.refused(
         "convert", tmp_path / "x.pt", tmp_path / "y", "--format", "dcp", "--sharing", "pairs"

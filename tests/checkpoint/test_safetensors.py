@@ -110,3 +110,16 @@ def test_peft_loads_our_adapter(cli, tmp_path):
     assert_same(stock, load_file(tmp_path / "ours/adapter_model.safetensors"), types=False)
     base = transformers.LlamaForCausalLM(config)
     assert peft.PeftModel.from_pretrained(base, tmp_path / "ours").peft_config["default"].r == 4
+
+
+def test_tensors_that_others_add_are_not_left_out(cli, tmp_path):
+    torch.save({"model": {"w": torch.ones(2)}, "step": 1}, tmp_path / "nested.pt")
+    cli.convert(tmp_path / "nested.pt", tmp_path / "ours.safetensors", "safetensors")
+    with safe_open(tmp_path / "ours.safetensors", "pt") as file:
+        metadata = file.metadata()
+    tensors = load_file(tmp_path / "ours.safetensors") | {"model.extra": torch.zeros(2)}
+    save_file(tensors, tmp_path / "more.safetensors", metadata=metadata)
+    assert "'model.extra' has no place" in cli.refused("inspect", tmp_path / "more.safetensors")
+    del metadata["assay.state"]
+    save_file(tensors, tmp_path / "more.safetensors", metadata=metadata)
+    assert "model.extra" in cli.run("inspect", tmp_path / "more.safetensors").stdout

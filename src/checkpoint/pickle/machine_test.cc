@@ -146,5 +146,21 @@ TEST(PickleWriter, TakesWhatComesAgainFromItsMemo) {
   EXPECT_EQ(*value.sequence()->items[599].get<std::string>(), "text 299");
 }
 
+TEST(PickleWriter, TakesNoTextForAName) {
+  PickleWriter writer;
+  writer.EmptyList();
+  writer.Mark();
+  writer.Global("torch", "float32");
+  writer.Text("torch\nfloat32");
+  writer.Global("torch", "float32");
+  writer.Appends();
+  const Value value = Must(Read(writer.Finish()));
+  ASSERT_EQ(value.sequence()->items.size(), 3u);
+  EXPECT_NE(value.sequence()->items[0].get<Value::Global>(), nullptr);
+  ASSERT_NE(value.sequence()->items[1].get<std::string>(), nullptr);
+  EXPECT_EQ(*value.sequence()->items[1].get<std::string>(), "torch\nfloat32");
+  EXPECT_NE(value.sequence()->items[2].get<Value::Global>(), nullptr);
+}
+
 }  // namespace
 }  // namespace assay::checkpoint

@@ -47,7 +47,7 @@ void PickleWriter::Float(double number) {
 void PickleWriter::Text(std::string_view text) {
   const bool may_come_again = text.size() >= kLeastRemembered && text.size() <= kMostRemembered;
   if (may_come_again) {
-    if (const auto found = names_.find(std::string(text)); found != names_.end()) {
+    if (const auto found = texts_.find(std::string(text)); found != texts_.end()) {
       return Recall(found->second);
     }
   }
@@ -55,7 +55,7 @@ void PickleWriter::Text(std::string_view text) {
   PutLittleEndian(bytes_, text.size(), 4);
   bytes_ += text;
   if (may_come_again) {
-    names_[std::string(text)] = Remember();
+    texts_[std::string(text)] = Remember();
   }
 }
 
@@ -69,7 +69,7 @@ void PickleWriter::Bytes(std::string_view bytes) {
 
 void PickleWriter::Global(std::string_view module, std::string_view name) {
   std::string key = std::string(module) + "\n" + std::string(name);
-  if (const auto found = names_.find(key); found != names_.end()) {
+  if (const auto found = globals_.find(key); found != globals_.end()) {
     return Recall(found->second);
   }
   bytes_ += 'c';
@@ -78,7 +78,7 @@ void PickleWriter::Global(std::string_view module, std::string_view name) {
   bytes_ += '\n';
   bytes_ += name;
   bytes_ += '\n';
-  names_[std::move(key)] = Remember();
+  globals_[std::move(key)] = Remember();
 }
 
 void PickleWriter::BeginTuple(size_t count) {

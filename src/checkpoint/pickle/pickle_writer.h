@@ -58,7 +58,8 @@ class PickleWriter {
  private:
   std::string bytes_;
   uint32_t remembered_ = 0;
-  std::unordered_map<std::string, uint32_t> names_;  ///< texts, and globals as "module\nname"
+  std::unordered_map<std::string, uint32_t> texts_;
+  std::unordered_map<std::string, uint32_t> globals_;  ///< as "module\nname"
 };
 
 }  // namespace assay::checkpoint

@@ -201,6 +201,11 @@ Result<std::string> MakeSafetensorsHead(std::vector<SafetensorsEntry>& entries,
   }
   int64_t offset = 0;
   for (SafetensorsEntry& entry : entries) {
+    if (entry.name == kMetadataKey) {
+      return Status::Unsupported(fmt::format(
+          "cannot write tensor '{}': safetensors keeps its texts under that name (--format pt or dcp holds it)",
+          entry.name));
+    }
     const DTypeInfo& info = InfoOf(entry.dtype);
     if (info.safetensors.empty()) {
       return Status::Unsupported(fmt::format(

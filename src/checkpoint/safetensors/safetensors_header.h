@@ -41,8 +41,8 @@ Result<int64_t> SafetensorsDataBegin(std::string_view first_bytes, int64_t file_
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view head, int64_t file_bytes, const std::string& uri);
 
 /// The file's begin, up to its first tensor, whose bytes begin at a multiple of 64. Entries stand in the order of their
-/// bytes; their `begin` and `end` are set. InvalidArgument, naming the tensor, for a dtype without a name in the
-/// format.
+/// bytes; their `begin` and `end` are set. Unsupported, naming the tensor, for a dtype without a name in the
+/// format and for the name "__metadata__".
 Result<std::string> MakeSafetensorsHead(std::vector<SafetensorsEntry>& entries,
                                         const std::map<std::string, std::string>& metadata);
 

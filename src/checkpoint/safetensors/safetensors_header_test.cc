@@ -45,6 +45,11 @@ TEST(SafetensorsHeader, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf(ParseSafetensorsHeader("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "m")), HasSubstr("claims"));
 }
 
+TEST(SafetensorsHeader, WritesNoTensorOverItsTexts) {
+  std::vector<SafetensorsEntry> entries = {{.name = "__metadata__", .dtype = DType::kUInt8, .shape = {1}}};
+  EXPECT_THAT(ErrorOf(MakeSafetensorsHead(entries, {{"format", "pt"}})), HasSubstr("'__metadata__'"));
+}
+
 TEST(SafetensorsHeader, HalvesOfBytesAreCountedAsTorchDoes) {
   const std::string file = FileOf(R"({"a":{"dtype":"F4","shape":[2,6],"data_offsets":[0,6]}})", "012345");
   const SafetensorsHeader header = Must(ParseSafetensorsHeader(file, static_cast<int64_t>(file.size()), "m"));

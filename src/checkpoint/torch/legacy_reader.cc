@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,11 +45,15 @@ class LegacyStorages {
 
   /// Storages stand one behind the other in the order of `keys`, each behind the number of its elements.
   Status Place(const std::vector<Value>& keys, int64_t at) {
+    std::set<std::string_view> placed;
     for (const Value& key : keys) {
       const auto* text = key.get<std::string>();
       const auto found = text == nullptr ? by_key_.end() : by_key_.find(*text);
       if (found == by_key_.end()) {
         return Malformed(*source_, "it has a storage that no tensor names");
+      }
+      if (!placed.insert(*text).second) {
+        return Malformed(*source_, fmt::format("its storage '{}' is listed twice", *text));
       }
       ASSAY_ASSIGN_OR_RETURN(const std::string count, ReadText(*source_, at, sizeof(int64_t)));
       int64_t elements = 0;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/utf8.h"
@@ -205,6 +206,20 @@ class Decoder {
  public:
   Decoder(const std::map<std::string, Value>& leaves, const std::string& source) : leaves_(leaves), source_(source) {}
 
+  /// Every tensor has its place: another program may have added some and kept the texts.
+  Result<Value> RunWhole(const json& encoded) {
+    ASSAY_ASSIGN_OR_RETURN(Value root, Run(encoded));
+    for (const auto& [name, leaf] : leaves_) {
+      if (leaf.tensor() != nullptr && !placed_.contains(name)) {
+        return Status::InvalidArgument(
+            fmt::format("{}: '{}' has no place in the structure that is kept beside it: another program added it and "
+                        "kept the texts (written without 'assay.state' all is read)",
+                        source_, name));
+      }
+    }
+    return root;
+  }
+
   Result<Value> Run(const json& encoded) {
     if (depth_ == kMaxValueDepth) {
       return Fail("are nested too deep");
@@ -222,12 +237,16 @@ class Decoder {
     return Status::InvalidArgument(fmt::format("{}: its plain values {}", source_, what));
   }
 
-  static Result<Value> DecodePlain(const json& encoded) {
+  Result<Value> DecodePlain(const json& encoded) const {
     switch (encoded.type()) {
       case json::value_t::boolean:
         return Value(encoded.get<bool>());
-      case json::value_t::number_integer:
       case json::value_t::number_unsigned:
+        if (encoded.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
+          return Fail(fmt::format("have {}, which is no 64-bit number", encoded.get<uint64_t>()));
+        }
+        return Value(encoded.get<int64_t>());
+      case json::value_t::number_integer:
         return Value(encoded.get<int64_t>());
       case json::value_t::number_float:
         return Value(encoded.get<double>());
@@ -273,7 +292,8 @@ class Decoder {
     if (encoded.is_number()) {
       return encoded.get<double>();
     }
-    const std::string text = encoded.is_object() ? encoded.value("$float", "") : "";
+    const auto named = encoded.find("$float");
+    const std::string text = named != encoded.end() && named->is_string() ? named->get<std::string>() : "";
     return text == "nan"    ? std::optional(std::nan(""))
            : text == "inf"  ? std::optional(HUGE_VAL)
            : text == "-inf" ? std::optional(-HUGE_VAL)
@@ -297,6 +317,7 @@ class Decoder {
   Result<Value> DecodeMade(const json& encoded);
 
   const std::map<std::string, Value>& leaves_;
+  std::set<std::string_view> placed_;
   const std::string& source_;
   int depth_ = 0;
 };
@@ -304,8 +325,11 @@ class Decoder {
 Result<Value> Decoder::DecodeObject(const json& encoded) {
   if (const auto leaf = encoded.find("$leaf"); leaf != encoded.end() && leaf->is_string()) {
     const auto found = leaves_.find(leaf->get<std::string>());
-    return found == leaves_.end() ? Fail(fmt::format("name '{}', which is not there", leaf->get<std::string>()))
-                                  : Result<Value>(found->second);
+    if (found == leaves_.end()) {
+      return Fail(fmt::format("name '{}', which is not there", leaf->get<std::string>()));
+    }
+    placed_.insert(found->first);
+    return found->second;
   }
   if (const std::optional<double> real = Real(encoded)) {
     return Value(*real);
@@ -386,7 +410,7 @@ Result<json> StructureToJson(const Value& root, LeafForm form) {
 
 Result<Value> ValueFromJson(const json& encoded, const std::map<std::string, Value>& leaves,
                             const std::string& source) {
-  return Decoder(leaves, source).Run(encoded);
+  return Decoder(leaves, source).RunWhole(encoded);
 }
 
 }  // namespace assay::checkpoint

@@ -23,8 +23,8 @@ enum class LeafForm {
 /// The tree whose leaves Flatten() gives; Unsupported likewise.
 Result<nlohmann::json> StructureToJson(const Value& root, LeafForm form);
 
-/// Of what those two make, with the leaves by their names; InvalidArgument, naming `source`, for anything else, and for
-/// objects whose class is not among the names that pickles may use.
+/// Of what those two make, with the leaves by their names; InvalidArgument, naming `source`, for anything else, for
+/// objects whose class is not among the names that pickles may use, and for tensors that have no place in it.
 Result<Value> ValueFromJson(const nlohmann::json& json, const std::map<std::string, Value>& leaves,
                             const std::string& source);
 

@@ -68,6 +68,15 @@ TEST(ValueJson, RefusesWhatItDidNotWrite) {
   EXPECT_THAT(refused(R"({"$leaf": "nowhere"})"), HasSubstr("nowhere"));
   EXPECT_THAT(refused(R"({"a": 1})"), HasSubstr("no kind"));
   EXPECT_THAT(refused(R"({"$dict": [[1]]})"), HasSubstr("no pair"));
+  EXPECT_THAT(refused(R"({"$float": 1})"), HasSubstr("no kind"));
+  EXPECT_THAT(refused(R"({"$complex": [{"$float": []}, 1]})"), HasSubstr("complex"));
+  EXPECT_THAT(refused("18446744073709551615"), HasSubstr("18446744073709551615"));
+}
+
+TEST(ValueJson, LeavesNoTensorOut) {
+  const Value tensor(TensorOf(DType::kUInt8, {1}, "x"));
+  const std::map<std::string, Value> leaves = {{"a", tensor}, {"b", tensor}};
+  EXPECT_THAT(ErrorOf(ValueFromJson(Must(ParseJson(R"([{"$leaf": "a"}])", "x")), leaves, "x")), HasSubstr("'b'"));
 }
 
 TEST(ValueJson, OfAnyDepthIsReadAgainOrNotWritten) {

@@ -1,0 +1,72 @@
+#include "checkpoint/find.h"
+
+#include "checkpoint/convert.h"
+#include "checkpoint/safetensors/safetensors_header.h"
+#include "checkpoint/safetensors/safetensors_reader.h"
+#include "checkpoint/testing.h"
+
+namespace assay::checkpoint {
+namespace {
+
+using testing::HasSubstr;
+
+std::string PointerOf(const std::vector<std::string>& names) {
+  FileList files;
+  for (const std::string& name : names) {
+    files[name].key = name;
+  }
+  const std::optional<PointerFile> pointer = PointerInFolder(files);
+  return pointer ? pointer->name : "";
+}
+
+TEST(PointerInFolder, IsNoFileThatTrainingLeavesBesideWeights) {
+  EXPECT_EQ(PointerOf({"optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin"}), "");
+  EXPECT_EQ(PointerOf({"epoch.ckpt", "optimizer.pt"}), "epoch.ckpt");
+  EXPECT_EQ(PointerOf({"weights.pt", "optimizer.pt", "random_states_0.pth"}), "weights.pt");
+}
+
+TEST(PointerInFolder, IsNoneWhereSeveralOfThePreferredFormCouldBe) {
+  EXPECT_EQ(PointerOf({"epoch1.ckpt", "epoch2.ckpt", "optimizer.pt"}), "");
+  EXPECT_EQ(PointerOf({"epoch1.ckpt", "epoch2.ckpt", "last.pt"}), "");
+  EXPECT_EQ(PointerOf({"a.safetensors", "b.safetensors", "pytorch_model.bin"}), "pytorch_model.bin");
+  EXPECT_EQ(PointerOf({"model.safetensors", "lora.safetensors"}), "model.safetensors");
+}
+
+TEST(NoCheckpoint, NamesTheFilesThatCouldBeIt) {
+  const auto store = std::make_shared<storage::MemoryStore>("test");
+  const Place place = {store, "two/", true, nullptr};
+  for (const char* key : {"two/epoch1.ckpt", "two/epoch2.ckpt", "two/optimizer.pt"}) {
+    ASSERT_TRUE(store->Write(key, {}, {}).ok());
+  }
+  EXPECT_FALSE(Must(FindCheckpoint(place)).has_value());
+  EXPECT_THAT(NoCheckpoint(place).message(), HasSubstr("epoch1.ckpt and epoch2.ckpt"));
+}
+
+/// The file again with one tensor more and the same texts, as safetensors.torch.save_file(..., metadata=f.metadata()).
+std::string WithOneTensorMore(const std::string& file) {
+  const SafetensorsFile read = Must(ReadSafetensorsFile(SourceOfText(file)));
+  std::vector<SafetensorsEntry> entries = read.header.entries;
+  entries.push_back({.name = "extra", .dtype = DType::kUInt8, .shape = {1}});
+  std::string data;
+  for (const SafetensorsEntry& entry : read.header.entries) {
+    data += file.substr(static_cast<size_t>(entry.begin), static_cast<size_t>(entry.end - entry.begin));
+  }
+  std::map<std::string, std::string> metadata = read.header.metadata;
+  metadata.erase(kSaveIdKey);
+  return Must(MakeSafetensorsHead(entries, metadata)) + data + "x";
+}
+
+TEST(OpenCheckpoint, DropsNoTensorThatAnotherProgramAdded) {
+  const auto store = std::make_shared<storage::MemoryStore>("test");
+  const Place place = {store, "x.safetensors", false, nullptr};
+  const ConvertOptions options = {.format = Format::kSafetensors};
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), place, options).ok());
+  EXPECT_EQ(Must(OpenCheckpoint(place)).state.leaves.size(), 4u);
+  const std::string changed = WithOneTensorMore(ContentOf(*store).at("x.safetensors"));
+  const storage::Bytes bytes = std::as_bytes(std::span(changed));
+  ASSERT_TRUE(store->Write("x.safetensors", std::span(&bytes, 1), {}).ok());
+  EXPECT_THAT(ErrorOf(OpenCheckpoint(place)), HasSubstr("'extra' has no place"));
+}
+
+}  // namespace
+}  // namespace assay::checkpoint
