@@ -28,10 +28,21 @@ FileLayout LayOutWhole(const ManifestFile& file, const std::shared_ptr<const Dat
   return layout;
 }
 
-/// Names in the file that makes it valid are fixed, so what has them must go first.
-Status RemoveKilledCopy(const Place& to) {
+/// Names in the file that makes it valid are fixed, so what has them must go first. Where no such file stands they are
+/// a killed copy's, though a file system without attributes keeps no mark of it.
+Status RemoveKilledCopy(const Save& save, const Manifest& manifest) {
+  const Place& to = save.place;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<Leftover> leftovers, FindLeftovers(to, 0));
-  return RemoveLeftovers(to, leftovers);
+  ASSAY_RETURN_IF_ERROR(RemoveLeftovers(to, leftovers));
+  std::vector<Leftover> unmarked;
+  for (const ManifestFile& file : manifest.files) {
+    const std::string key = to.KeyOf(file.name);
+    ASSAY_ASSIGN_OR_RETURN(const auto standing, to.store->Stat(key));
+    if (standing && save.replaced_etag.empty()) {
+      unmarked.push_back({to.store->Uri(key), key, "", standing->size});
+    }
+  }
+  return RemoveLeftovers(to, unmarked);
 }
 
 }  // namespace
@@ -46,7 +57,7 @@ Result<Manifest> CopyCheckpoint(const Found& from, const Place& to, const SaveOp
   save_options.metrics = from.manifest->metrics;
   ASSAY_ASSIGN_OR_RETURN(Save save, BeginSave(to, from.format, from.pointer, save_options));
   if (!save.folder.empty()) {
-    ASSAY_RETURN_IF_ERROR(RemoveKilledCopy(to));
+    ASSAY_RETURN_IF_ERROR(RemoveKilledCopy(save, *from.manifest));
   }
   save.id = from.id;
   const std::unique_ptr<FileSet> files = FilesOf(from);

@@ -56,6 +56,16 @@ TEST_F(CopyCheckpointTest, WhatAKilledCopyLeftIsReplaced) {
   EXPECT_TRUE(OpenCheckpoint(to_).ok());
 }
 
+TEST_F(CopyCheckpointTest, WhatAKilledCopyLeftUnmarkedIsReplacedToo) {
+  const std::string half = "half of a file";
+  const storage::Bytes span = std::as_bytes(std::span(half));
+  ASSERT_TRUE(to_.store->Write("a/__0_0.distcp", std::span(&span, 1), {}).ok());
+  ASSERT_TRUE(to_.store->Write("a/other", std::span(&span, 1), {}).ok());
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+  EXPECT_TRUE(OpenCheckpoint(to_).ok());
+  EXPECT_EQ(ContentOf(*to_.store).at("a/other"), half);
+}
+
 TEST_F(CopyCheckpointTest, AnotherCheckpointStays) {
   ASSERT_TRUE(Convert(CheckpointOf(StateOf(2)), to_, {.format = Format::kDcp}).ok());
   const std::map<std::string, std::string> before = ContentOf(*to_.store);

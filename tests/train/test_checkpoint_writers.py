@@ -61,12 +61,31 @@ def test_checkpoints_go_to_a_disk_first_and_to_a_bucket_after(serve, models, tmp
         assert event["uri"].startswith("s3://runs/llama/step-")
         assert 0 < event["local_seconds"] < event["remote_seconds"]
     assert listed(local) == [STEPS] == listed("s3://runs/llama", environment)
-    # What is on one of the two alone is found too.
+    # What is on the disk alone, since a run was killed in between, comes to the bucket when the run goes on.
+    subprocess.run(
+        [ASSAY, "object", "rm", "--recursive", f"s3://runs/llama/step-{STEPS}/"], check=True, env=environment
+    )
+    assert listed("s3://runs/llama", environment) == []
+    ended = run_worker(write_plan(tmp_path, **plan, **places, resume=True), env=environment)
+    assert ended.steps == [] and ended.ended["kind"] == "done", ended.ended
+    assert [event["step"] for event in ended.of("checkpointed")] == [STEPS]
+    assert listed("s3://runs/llama", environment) == [STEPS]
+    # What is in the bucket alone is found too.
     longer = {**plan, "max_steps": STEPS + 1, "resume": True}
     subprocess.run(["rm", "-r", local], check=True)
     rest = run_worker(write_plan(tmp_path, **longer, **places), env=environment)
     assert rest.of("resumed")[0]["uri"] == f"s3://runs/llama/step-{STEPS}/", rest.ended
     assert listed(local) == [STEPS + 1]
+
+
+@pytest.mark.parametrize("writer", ["sync", "async"])
+def test_a_checkpoint_under_way_is_finished_when_the_training_diverges(writer, models, tmp_path):
+    out = tmp_path / "out"
+    plan = language_plan(tmp_path, models, learning_rate=1e30, lr_scheduler_type="constant")
+    plan |= {"warmup_ratio": 0, "save_every": 1, "checkpoint_writer": writer}
+    run = run_worker(write_plan(tmp_path, **plan, output_dir=str(out)))
+    assert run.ended["kind"] == "diverged" and " of step 2 " in run.ended["reason"], run.ended
+    assert listed(out) == [1]
 
 
 def test_the_last_and_the_best_are_kept(models, tmp_path):

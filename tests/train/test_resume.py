@@ -139,6 +139,27 @@ def test_what_cannot_go_on_is_said_before_the_first_step(change, reason, models,
     assert "\n" not in run.ended["reason"]
 
 
+def test_a_model_that_computes_something_else_does_not_go_on(models, tmp_path):
+    out = str(tmp_path / "out")
+    plan = language_plan(tmp_path, models, method="full")
+    train(tmp_path, **plan, save_every=100, output_dir=out)
+    folder = shutil.copytree(plan["model_dir"], tmp_path / "other")
+    config = json.loads((folder / "config.json").read_text())
+    for change, kind in [({"use_cache": False}, "done"), ({"rms_norm_eps": 0.1}, "invalid")]:
+        (folder / "config.json").write_text(json.dumps(config | change))
+        run = run_worker(write_plan(tmp_path, **{**plan, "model_dir": str(folder)}, resume=True, output_dir=out))
+        assert run.ended["kind"] == kind, run.ended
+    assert "the config.json" in run.ended["reason"]
+
+
+def test_a_loss_scale_that_the_plan_names_is_the_plans(models, tmp_path):
+    out = str(tmp_path / "out")
+    plan = language_plan(tmp_path, models, method="full")
+    train(tmp_path, **plan, loss_scale="512", save_every=100, output_dir=out)
+    longer = {**plan, "max_steps": STEPS + 1, "loss_scale": "1024", "resume": True}
+    assert train(tmp_path, **longer, output_dir=out).column("loss_scale") == [1024]
+
+
 def test_a_damaged_checkpoint_is_passed_over_and_replaced(models, tmp_path):
     out = tmp_path / "out"
     plan = language_plan(tmp_path, models)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "engine/comm/gather_text.h"
@@ -40,9 +41,18 @@ Status remove_but(const checkpoint::Listing& listing, const checkpoint::Retentio
   return Status::Ok();
 }
 
+/// Below step-N of the folder itself: other runs may have folders within it.
+bool is_in_step(const checkpoint::Place& root, std::string_view key) {
+  constexpr std::string_view kStep = "step-";
+  const std::string_view name = key.substr(root.key.size());
+  const std::string_view folder = name.substr(0, name.find('/'));
+  return folder.size() < name.size() && folder.size() > kStep.size() && folder.starts_with(kStep) &&
+         std::ranges::all_of(folder.substr(kStep.size()), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 Status remove_leftovers(const checkpoint::Place& root, double older_than_seconds) {
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<checkpoint::Leftover> left,
-                         checkpoint::FindLeftovers(root, older_than_seconds));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<checkpoint::Leftover> left, checkpoint::FindLeftovers(root, older_than_seconds));
+  std::erase_if(left, [&](const checkpoint::Leftover& leftover) { return !is_in_step(root, leftover.key); });
   return checkpoint::RemoveLeftovers(root, left);
 }
 

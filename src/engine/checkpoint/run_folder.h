@@ -62,7 +62,7 @@ class RunFolder {
   /// Removes checkpoints of the run but those that `options` keep; of nothing to keep none. What cannot be removed
   /// stays, and stderr says why.
   void keep(const checkpoint::RetentionOptions& options) const;
-  /// Removes what saves left that were killed, older than so long; as keep().
+  /// Removes what saves of the run left that were killed, older than so long; as keep().
   void sweep(double older_than_seconds) const;
 
  private:

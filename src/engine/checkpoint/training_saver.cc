@@ -71,10 +71,12 @@ class TrainingSaver::UnderWay {
     if (ranks_.is_first()) {
       contents_.values = contents_of(leaves_);
     }
-    save_.place = saver_.folder_.place_of(state.position.counted);
-    saved_.step = state.position.counted;
-    saved_.uri = save_.place.uri();
-    start();
+    start(state.position.counted);
+  }
+
+  /// Of the checkpoint of `step`, which stands in the folder.
+  UnderWay(TrainingSaver& saver, int64_t step) : saver_(saver), ranks_(saver.ranks_), stage_(Stage::kCopy) {
+    start(step);
   }
 
   ~UnderWay() {
@@ -120,6 +122,13 @@ class TrainingSaver::UnderWay {
   /// What this rank writes, and no more.
   std::vector<HeldState> copy(const std::vector<HeldState>& held) {
     return saver_.snapshot_.take(held, tensors_of(held, saver_.plan_.ranks[ranks_.rank()]));
+  }
+
+  void start(int64_t step) {
+    save_.place = saver_.folder_.place_of(step);
+    saved_.step = step;
+    saved_.uri = save_.place.uri();
+    start();
   }
 
   void start() {
@@ -201,7 +210,8 @@ class TrainingSaver::UnderWay {
       throw StatusError(Status::NotFound(saved_.uri + " was removed before it was copied to " + second.uri()));
     }
     const checkpoint::Place to = second.place_of(saved_.step);
-    value_or_throw(checkpoint::CopyCheckpoint(*found, to, {.overwrite = saver_.options_.replaces}));
+    saved_.bytes =
+        value_or_throw(checkpoint::CopyCheckpoint(*found, to, {.overwrite = saver_.options_.replaces})).bytes();
     second.keep(saver_.options_.keep);
   }
 
@@ -228,8 +238,21 @@ void TrainingSaver::begin(const TrainingState& state, const std::vector<HeldStat
   under_way_ = std::make_unique<UnderWay>(*this, state, held);
 }
 
+void TrainingSaver::begin_copy(int64_t step) {
+  under_way_ = std::make_unique<UnderWay>(*this, step);
+}
+
+void TrainingSaver::bring_on(std::chrono::milliseconds pause) {
+  try {
+    under_way_->advance(pause);
+  } catch (...) {
+    under_way_.reset();
+    throw;
+  }
+}
+
 std::optional<SavedTraining> TrainingSaver::advance() {
-  under_way_->advance(std::chrono::milliseconds(0));
+  bring_on(std::chrono::milliseconds(0));
   if (!under_way_->is_over()) {
     return std::nullopt;
   }
@@ -240,13 +263,13 @@ std::optional<SavedTraining> TrainingSaver::advance() {
 
 void TrainingSaver::publish() {
   while (!under_way_->is_published()) {
-    under_way_->advance(kPause);
+    bring_on(kPause);
   }
 }
 
 SavedTraining TrainingSaver::finish() {
   while (!under_way_->is_over()) {
-    under_way_->advance(kPause);
+    bring_on(kPause);
   }
   return *advance();
 }

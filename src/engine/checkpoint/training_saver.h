@@ -8,6 +8,7 @@
 // ranks in any strategy.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -51,10 +52,12 @@ class TrainingSaver {
   /// Begins to save what all ranks hold, as the state of step `state.position.counted`. Unless the state is copied its
   /// tensors must not change until publish() returned. No save may be under way. Throws CommError.
   void begin(const TrainingState& state, const std::vector<HeldState>& held);
+  /// Begins to copy the checkpoint of `step`, which stands in the folder, to the second place.
+  void begin_copy(int64_t step);
   bool is_under_way() const { return under_way_ != nullptr; }
 
-  /// Meets the other ranks once; a save that is over for all is returned. After an error, which all ranks throw,
-  /// nothing of the save is left unless it was published, and what stood before stands. Throws StatusError or
+  /// Meets the other ranks once; a save that is over for all is returned. After an error, which all ranks throw, none
+  /// is under way, nothing of it is left unless it was published, and what stood before stands. Throws StatusError or
   /// CommError.
   std::optional<SavedTraining> advance();
   /// Waits until the save under way is published in the folder: its tensors may change then. Throws likewise.
@@ -64,6 +67,8 @@ class TrainingSaver {
 
  private:
   class UnderWay;
+
+  void bring_on(std::chrono::milliseconds pause);
 
   const RunFolder& folder_;
   CheckpointRanks ranks_;

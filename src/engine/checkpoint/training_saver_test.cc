@@ -94,6 +94,18 @@ TEST_F(TrainingSaverTest, ATrainingGoesOnAsIfItHadNeverStopped) {
   }
 }
 
+TEST_F(TrainingSaverTest, WhatKilledSavesOfAnotherRunLeftBelowTheFolderStays) {
+  Model model(1);
+  model.step(0.5);
+  save(model, 1);
+  const std::string inner = directory_.path() + "/run/step-1/";
+  ASSERT_TRUE(std::filesystem::remove(inner + ".metadata"));
+  RunFolder(directory_.path()).sweep(0);
+  EXPECT_TRUE(std::filesystem::exists(inner + "__0_0.distcp"));
+  folder_.sweep(0);
+  EXPECT_FALSE(std::filesystem::exists(inner + "__0_0.distcp"));
+}
+
 TEST_F(TrainingSaverTest, StatesOfParametersThatWereNeverUpdatedAreNotWritten) {
   Model model(1);
   model.step(0.5, /*without=*/1);

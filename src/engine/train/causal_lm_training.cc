@@ -10,6 +10,7 @@
 #include "engine/train/device.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/rank_topology.h"
+#include "engine/train/strategy.h"
 #include "engine/train/training.h"
 
 namespace assay::engine {
@@ -94,6 +95,9 @@ class CausalLmTraining : public Training {
     session_.engine == nullptr ? session_.optimizer->publish_masters() : session_.engine->publish_masters();
   }
   LossScaler* loss_scaler() override {
+    if (!loss_scale_of(plan_) || value_or_throw(job::LossScale(plan_.loss_scale)) != job::kAutoLossScale) {
+      return nullptr;
+    }
     return session_.engine != nullptr ? &session_.engine->loss_scaler() : session_.scaler ? &*session_.scaler : nullptr;
   }
   OptimizerOptions optimizer_options() const override { return {.weight_decay = plan_.weight_decay}; }

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "engine/comm/gather_text.h"
 #include "engine/comm/host_map.h"
-#include "engine/model/status_error.h"
 #include "engine/train/failure.h"
 #include "engine/train/fingerprint.h"
 
@@ -110,6 +109,14 @@ std::string describe(std::exception_ptr error, const std::string& what) {
   return kind + ended.reason;
 }
 
+[[noreturn]] void rethrow_agreed(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const StatusError& failed) {
+    throw AgreedError(failed.status());
+  }
+}
+
 ErrorCode code_of(const std::string& fault) {
   return fault[0] == 'i'   ? ErrorCode::kInvalidArgument
          : fault[0] == 'm' ? ErrorCode::kOutOfMemory
@@ -160,15 +167,15 @@ void throw_unless_done(const PatientWork& work, Communicator* world, const std::
   const std::string own = is_own ? describe(work.error(), what) : "";
   const std::vector<std::string> faults = gather_text(*world, own, "why not all ranks could " + what);
   if (is_own) {
-    std::rethrow_exception(work.error());
+    rethrow_agreed(work.error());
   }
   if (failed.empty()) {
-    throw StatusError(Status::Io(
+    throw AgreedError(Status::Io(
         fmt::format("{} could not {} in {:.0f} s, when others had done so long before: its storage is slow or hangs",
                     describe_ranks(work.given_up_ranks()), what, work.seconds())));
   }
   const std::string& fault = faults[static_cast<size_t>(failed.front())];
-  throw StatusError(
+  throw AgreedError(
       Status(code_of(fault), fmt::format("rank {} could not {}: {}", failed.front(), what, fault.substr(1))));
 }
 
@@ -191,9 +198,11 @@ void tell_of_failure(Communicator* world, const std::function<std::string()>& wh
     throw;
   } catch (const CannotFit&) {
     throw;
+  } catch (const AgreedError&) {
+    throw;
   } catch (const std::exception&) {
     const job::Ended ended = describe_failure(std::current_exception(), where());
-    if (world != nullptr && (ended.kind == job::EndKind::kOutOfMemory || ended.kind == job::EndKind::kError)) {
+    if (world != nullptr && ended.kind != job::EndKind::kDiverged) {
       world->give_up(fmt::format("rank {} failed: {}", world->rank(), ended.reason));
     }
     throw;

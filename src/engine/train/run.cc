@@ -199,15 +199,15 @@ class Run {
     }
     LoopOptions options = training.loop_options();
     options.begin = begin;
-    LoopResult result = run_loop(options, {.task = training.task(),
-                                           .updater = training.updater(),
-                                           .schedule = training.schedule(),
-                                           .stop = stop,
-                                           .meter = meter_,
-                                           .observer = reporter,
-                                           .world = groups == nullptr ? nullptr : &groups->world(),
-                                           .device = device_,
-                                           .between_steps = between_steps()});
+    LoopResult result = make_steps(options, {.task = training.task(),
+                                             .updater = training.updater(),
+                                             .schedule = training.schedule(),
+                                             .stop = stop,
+                                             .meter = meter_,
+                                             .observer = reporter,
+                                             .world = groups == nullptr ? nullptr : &groups->world(),
+                                             .device = device_,
+                                             .between_steps = between_steps()});
     if (groups != nullptr) {
       reporter.write_collectives();
       write_measured(training.step_memory(reporter.peak_bytes()), "steady");
@@ -216,6 +216,26 @@ class Run {
       }
     }
     return result;
+  }
+
+  /// What is being saved when a training diverges becomes a checkpoint all the same; likewise when one fails that needs
+  /// no other rank for it.
+  LoopResult make_steps(const LoopOptions& options, const LoopParts& parts) {
+    const bool is_alone = parts.world == nullptr || parts.world->size() == 1;
+    try {
+      LoopResult result = run_loop(options, parts);
+      if (checkpoints_) {
+        checkpoints_->finish();
+      }
+      return result;
+    } catch (const ControllerGone&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (checkpoints_ && (is_alone || dynamic_cast<const Diverged*>(&error) != nullptr)) {
+        checkpoints_->finish_after_failure();
+      }
+      throw;
+    }
   }
 
   std::function<void(const TrainingPosition&, const job::Step&, bool)> between_steps() {

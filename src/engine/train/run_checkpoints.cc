@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -60,10 +62,10 @@ RunCheckpoints::RunCheckpoints(RunCheckpointParts parts)
   }
   local_.emplace(parts_.plan.local_dir, &is_given_up_);
   if (!local_->is_local() || !parts_.is_one_machine) {
-    throw_invalid_argument(fmt::format(
+    throw AgreedError(Status::InvalidArgument(fmt::format(
         "{}: checkpoints are written to a folder first where all ranks share one machine and it is on its disks (leave "
         "local_dir out)",
-        local_->uri()));
+        local_->uri())));
   }
 }
 
@@ -85,14 +87,18 @@ std::vector<const RunFolder*> RunCheckpoints::folders() const {
 
 TrainingPosition RunCheckpoints::begin() {
   const CheckpointRanks all = ranks();
-  nlohmann::json found = {{"step", 0}, {"local", false}};
+  nlohmann::json found = {{"step", 0}, {"local", false}, {"output_step", 0}};
   bool has_damaged = false;
   all.together("look for checkpoints in " + first_folder().uri(), [&] {
     for (const RunFolder* folder : all.is_first() ? folders() : std::vector<const RunFolder*>()) {
       const RunFolder::Standing standing = folder->look();
       has_damaged = has_damaged || standing.has_damaged;
       if (standing.last_step.value_or(0) >= found["step"].get<int64_t>()) {
-        found = {{"step", standing.last_step.value_or(0)}, {"local", folder != &output_}};
+        found["step"] = standing.last_step.value_or(0);
+        found["local"] = folder != &output_;
+      }
+      if (folder == &output_) {
+        found["output_step"] = standing.last_step.value_or(0);
       }
       if (!standing.has_damaged) {
         folder->sweep(kLeftoverSeconds);
@@ -112,11 +118,16 @@ TrainingPosition RunCheckpoints::begin() {
   }
   const RunFolder& folder = found.at("local").get<bool>() ? *local_ : output_;
   if (!parts_.plan.resume) {
-    throw_invalid_argument(fmt::format(
+    throw AgreedError(Status::InvalidArgument(fmt::format(
         "{} holds the checkpoint of step {} of a run: --resume goes on from there, a new run needs another folder",
-        folder.uri(), step));
+        folder.uri(), step)));
   }
-  return resume(folder.place_of(step));
+  const TrainingPosition position = resume(folder.place_of(step));
+  if (found.at("output_step").get<int64_t>() < step) {
+    stall_seconds_ = 0;
+    saver_->begin_copy(step);
+  }
+  return position;
 }
 
 TrainingPosition RunCheckpoints::resume(const checkpoint::Place& place) {
@@ -146,13 +157,13 @@ void RunCheckpoints::step_over(const TrainingPosition& position, const job::Step
     save(position, step);
   }
   if (last) {
-    wait();
+    finish();
   }
 }
 
 /// The training goes on when this returns.
 void RunCheckpoints::save(const TrainingPosition& position, const job::Step& step) {
-  wait();
+  finish();
   TrainingState state{.position = position,
                       .learning_rate = step.learning_rate,
                       .optimizer = parts_.training.optimizer_options(),
@@ -176,8 +187,7 @@ void RunCheckpoints::save(const TrainingPosition& position, const job::Step& ste
   }
 }
 
-/// For the save under way.
-void RunCheckpoints::wait() {
+void RunCheckpoints::finish() {
   if (!saver_->is_under_way()) {
     return;
   }
@@ -186,6 +196,17 @@ void RunCheckpoints::wait() {
   parts_.meter.measure("checkpoint", use, [&] { saved = saver_->finish(); });
   stall_seconds_ += use.seconds;
   report(saved);
+}
+
+void RunCheckpoints::finish_after_failure() {
+  if (!saver_ || !saver_->is_under_way()) {
+    return;
+  }
+  try {
+    report(saver_->finish());  // not a phase of the run: where it failed is known
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "assay-worker: the checkpoint under way is lost: {}\n", error.what());
+  }
 }
 
 void RunCheckpoints::report(const SavedTraining& saved) {

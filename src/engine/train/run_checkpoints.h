@@ -49,13 +49,17 @@ class RunCheckpoints {
   /// Saves where it is time, and brings on what is being saved. After the last step all is saved.
   void step_over(const TrainingPosition& position, const job::Step& step, bool last);
 
+  /// Waits until what is being saved is, where it is to be in the end. Throws StatusError and CommError.
+  void finish();
+  /// The same after the training failed on all ranks alike: what cannot be saved is lost, and stderr says why.
+  void finish_after_failure();
+
  private:
   CheckpointRanks ranks();
   const RunFolder& first_folder() const { return local_ ? *local_ : output_; }
   std::vector<const RunFolder*> folders() const;
   TrainingPosition resume(const checkpoint::Place& place);
   void save(const TrainingPosition& position, const job::Step& step);
-  void wait();
   void report(const SavedTraining& saved);
 
   RunCheckpointParts parts_;

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "engine/model/status_error.h"
 #include "engine/train/fingerprint.h"
 #include "engine/train/streamed_rows.h"
 
@@ -28,6 +33,16 @@ std::string adapter_of(const job::TunePlan& plan) {
                                : fmt::format("prompt of {}", plan.prompt.length);
 }
 
+/// What the model computes of its weights: all of config.json but where it came from and in which type it is loaded.
+std::string network_of(const std::string& model_dir) {
+  nlohmann::json config = value_or_throw(ReadJsonFile(model_dir + "/config.json"));
+  for (const char* name :
+       {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache"}) {
+    config.erase(name);
+  }
+  return Sha256Hex(DumpJson(config)).substr(0, 12);
+}
+
 }  // namespace
 
 Settings settings_of(const job::TunePlan& plan) {
@@ -40,7 +55,9 @@ Settings settings_of(const job::TunePlan& plan) {
   if (!plan.data_uri.empty()) {
     settings["the order of rows"] = order_of_streamed(plan);
   }
-  if (plan.method != "full") {
+  if (plan.method == "full") {
+    settings["the config.json"] = network_of(plan.model_dir);
+  } else {
     settings["the base model"] = fingerprint_of_model(plan.model_dir);
     settings["the adapter"] = adapter_of(plan);
   }
@@ -52,6 +69,7 @@ Settings settings_of(const job::VitPlan& plan) {
   settings["images a step"] = fmt::format("{}", plan.batch_size * job::DataRanks(plan));
   settings["the images"] = plan.train_file.empty() ? fmt::format("drawn of {} classes", plan.synthetic_labels)
                                                    : fingerprint_of_file(plan.train_file);
+  settings["the config.json"] = network_of(plan.model_dir);
   return settings;
 }
 

@@ -82,7 +82,7 @@ class VitTraining : public Training {
                    held_part(plan_, *session_.groups, session_.model().split_rules(), session_.model().begins_model()));
   }
   void publish_masters() override { session_.engine->publish_masters(); }
-  LossScaler* loss_scaler() override { return &session_.engine->loss_scaler(); }
+  LossScaler* loss_scaler() override { return policy_of(plan_).scale_loss ? &session_.engine->loss_scaler() : nullptr; }
   OptimizerOptions optimizer_options() const override { return {.weight_decay = plan_.weight_decay}; }
 
   void save() override {
