@@ -241,7 +241,7 @@ void MultipartUpload::AddPart(int number, Pieces pieces, std::function<void()> r
   // Where a list does not tell which of two copies stands, it must be possible to send the part a third time.
   const bool kept = !release;
   SendPart(
-      number, std::move(pieces), [this, kept] { return kept || list_proves_; },
+      number, std::move(pieces), [this, kept, bytes] { return kept || (proves_all_ && bytes <= proven_bytes_); },
       [this, bytes, release = std::move(release)](const CallResult& result) {
         if (release) {
           release();
@@ -278,7 +278,11 @@ std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http
                                "its bytes have changed since they were first sent");
   }
   if (!read.failure) {
-    list_proves_ = list_proves_ || context_.writing->ListProves(read.value);
+    if (context_.writing->ListProves(read.value)) {
+      proven_bytes_ = std::max(proven_bytes_, bytes);
+    } else {
+      proves_all_ = false;
+    }
     parts_.Set({number, bytes, read.value.etag, sent, read.value.digest}, read.value.checksum == sent);
     if (options_.journal != nullptr) {
       options_.journal->OnPart(*parts_.sent(number));

@@ -109,7 +109,10 @@ class MultipartUpload {
   bool remote_ = false;               ///< some of the parts are the store's own copies
   std::map<int, UploadedPart> held_;  ///< parts that an earlier try finished, as the store lists them
   bool keep_ = false;                 ///< for another try
-  bool list_proves_ = false;          ///< the store's thread's: Dialect::ListProves() of a part that was answered
+  /// The largest part whose answer lists will repeat (Dialect::ListProves()): a store may know less of larger ones. The
+  /// store's thread's.
+  int64_t proven_bytes_ = 0;
+  bool proves_all_ = true;  ///< of the parts that were answered; the store's thread's
   std::optional<Failure> refusal_;
 };
 

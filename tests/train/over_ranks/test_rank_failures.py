@@ -133,18 +133,6 @@ def test_a_rank_with_too_little_memory_is_named(plan, tmp_path):
         assert rank == 3 or end["reason"].startswith(f"rank {rank}: rank 3 has no room: ")
 
 
-def test_a_row_that_one_rank_alone_reads_is_the_reason_of_all(plan, tmp_path):
-    rows = tiny.make_rows(96, longest=30)
-    shortest = min(rows[4:12], key=lambda row: len(row["input_ids"]))
-    shortest["input_ids"][0] = tiny.VOCAB + 1
-    plan |= {"tokens_file": tiny.save_rows(rows, tmp_path / "rows.tok")}
-    processes = start_ranks(write_plan(tmp_path, **plan, number_ranks=2), 2)
-    for process in processes:
-        ended = json.loads(process.communicate(timeout=120)[0].splitlines()[-1])
-        assert "the row of line" in ended["reason"], ended
-    assert sorted(process.returncode for process in processes) == [1, 2]
-
-
 @pytest.mark.parametrize("machines", [1, 2])
 def test_memory_that_ends_within_a_step_on_one_rank_is_the_reason_of_all(machines, plan, tmp_path):
     """What is foretold is needed for sure to 95 % alone: with less than that share a run is not refused before it."""
