@@ -80,7 +80,8 @@ TEST_P(TransportFaultsTest, ComesInAnyPieces) {
         "5\r\nhello\r\n1;a=b\r\n,\r\n6\r\n world\r\n0\r\nx-trailer: z\r\n\r\n");
     socket.AwaitEnd();
   });
-  const Outcome outcome = Ask(peer);
+  Client client(Options(/*stall_seconds=*/10));
+  const Outcome outcome = Ask(client, peer);
   ASSERT_TRUE(outcome.ok()) << outcome.detail;
   EXPECT_EQ(outcome.response.status, 200);
   EXPECT_EQ(outcome.response.body, "hello, world");
@@ -150,7 +151,8 @@ TEST_P(TransportFaultsTest, EndlessInterimAnswers) {
     while (socket.Send("HTTP/1.1 102 Processing\r\n\r\n")) {
     }
   });
-  EXPECT_EQ(Ask(peer).error, TransportError::kTooLarge);
+  Client client(Options(/*stall_seconds=*/10));
+  EXPECT_EQ(Ask(client, peer).error, TransportError::kTooLarge);
 }
 
 TEST_P(TransportFaultsTest, AHeadThatTrickles) {
