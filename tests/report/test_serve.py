@@ -325,6 +325,7 @@ def test_a_newer_and_a_damaged_store_are_notices(serve, read):
         notice(reader).get_by_text(words).wait_for()
         assert "\n" not in notice(reader).inner_text()
         assert len(reader.text("#body")) > 50
+        reader.page.close()  # which asks again and again
         forgive(reader, "503")
 
 
