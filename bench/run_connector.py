@@ -12,19 +12,16 @@ import datetime
 import json
 import os
 import pathlib
-import random
 import subprocess
-import sys
 import tempfile
 
 from connector.measured import run
 from connector.place import open_place
 from harness import cli, machine, page
 from harness.machine import ROOT
+from harness.shards import PEER_COMMAND, write_rows
 from harness.table import markdown_table
 
-PEER = ROOT / "bench" / "peers" / "shards.py"
-STREAMING = pathlib.Path(sys.prefix) / "apart" / "streaming" / "bin" / "python"
 COLUMNS = {"prompt": "str", "completion": "str"}
 
 
@@ -46,16 +43,10 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def write_rows(path, megabytes):
-    corpus = " ".join(file.read_text(errors="ignore") for file in sorted((ROOT / "share" / "corpus").rglob("*.txt")))
-    draw = random.Random(1)
-    size = 0
-    with open(path, "w") as file:
-        while size < megabytes * 1e6:
-            begin = draw.randrange(len(corpus) - 1000)
-            middle = begin + draw.randint(50, 300)
-            end = middle + draw.randint(50, 600)
-            size += file.write(json.dumps({"prompt": corpus[begin:middle], "completion": corpus[middle:end]}) + "\n")
+def make_row(draw, corpus, number):
+    begin = draw.randrange(len(corpus) - 1000)
+    middle = begin + draw.randint(50, 300)
+    return {"prompt": corpus[begin:middle], "completion": corpus[middle : middle + draw.randint(50, 600)]}
 
 
 class Connector:
@@ -109,7 +100,7 @@ class Peer:
     def ask(self, *words):
         environment = dict(os.environ, TMPDIR=str(self.connector.folder)) | self.connector.place.environment
         line = json.dumps([str(word) for word in words]) + "\n"
-        command = [str(STREAMING), str(PEER)]
+        command = PEER_COMMAND
         ended = subprocess.run(command, input=line, env=environment, capture_output=True, text=True, check=False)
         if ended.returncode != 0:
             raise RuntimeError(f"mosaicml-streaming: {ended.stderr.strip().splitlines()[-1]}")
@@ -224,7 +215,7 @@ def main():
         open_place(arguments.bin_dir, arguments.uri, arguments.profile) as place,
     ):
         connector = Connector(arguments, place, pathlib.Path(name))
-        write_rows(connector.rows, arguments.megabytes)
+        write_rows(connector.rows, arguments.megabytes, make_row)
         lines = data_lines(connector, Peer(connector) if arguments.peer != "none" else None)
         tuned, share = tune_lines(connector)
     head = ["step", "s", "CPU %", "memory %", "GPU %", "figures", "mosaicml-streaming", "requests"]

@@ -12,20 +12,17 @@ import itertools
 import json
 import os
 import pathlib
-import random
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 
 from harness import cli, machine, page
 from harness.intervals import bootstrap_interval, median_ratio
 from harness.machine import ROOT
+from harness.shards import PEER_COMMAND, write_rows
 from harness.table import markdown_table, verdict
 
-PEER = ROOT / "bench" / "peers" / "shards.py"
-STREAMING = pathlib.Path(sys.prefix) / "apart" / "streaming" / "bin" / "python"
 COLUMNS = {"text": "str", "label": "int"}
 
 
@@ -41,18 +38,9 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def write_rows(path, megabytes):
-    """How many rows."""
-    corpus = " ".join(file.read_text(errors="ignore") for file in sorted((ROOT / "share" / "corpus").rglob("*.txt")))
-    draw = random.Random(1)
-    size = rows = 0
-    with open(path, "w") as file:
-        while size < megabytes * 1e6:
-            begin = draw.randrange(len(corpus) - 2000)
-            line = json.dumps({"text": corpus[begin : begin + draw.randint(500, 1500)], "label": rows}) + "\n"
-            size += file.write(line)
-            rows += 1
-    return rows
+def make_row(draw, corpus, number):
+    begin = draw.randrange(len(corpus) - 2000)
+    return {"text": corpus[begin : begin + draw.randint(500, 1500)], "label": number}
 
 
 class Sides:
@@ -64,7 +52,7 @@ class Sides:
         self.cores = cores
         self.numbers = itertools.count()  # a folder of its own for each data set of the one program
         environment = dict(os.environ, TMPDIR=str(folder), CUDA_VISIBLE_DEVICES="")
-        command = ["taskset", "-c", cores, str(STREAMING), str(PEER)]  # one program, which is imported once
+        command = ["taskset", "-c", cores, *PEER_COMMAND]  # one program, which is imported once
         self.peer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
     def __enter__(self):
@@ -185,7 +173,7 @@ def main():
     ):
         folder = pathlib.Path(name)
         rows = folder / "rows.jsonl"
-        count = write_rows(rows, arguments.megabytes)
+        count = write_rows(rows, arguments.megabytes, make_row)
         megabytes = rows.stat().st_size / 1e6
         lines = [
             conversion_line("convert JSONL to MDS", sides, rows, megabytes, arguments.turns, 6, 12),
@@ -196,7 +184,7 @@ def main():
         scaling = sorted(one)[1] / sorted(two)[1]
         for name in ("ours", "theirs"):
             sides.fresh(name)
-        streamed = write_rows(rows, arguments.stream_megabytes)
+        streamed = write_rows(rows, arguments.stream_megabytes, make_row)
         place = folder / "set"
         options = ["--hashes", "xxh3_64", "--size-limit", "4MiB", "--output", "json"]
         sides.run([sides.assay, "data", "convert", rows, place, *options])
