@@ -25,9 +25,10 @@ SETTLED = """(most) => new Promise((done, fail) => {
   changes.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
   wait();
 })"""
-# Over the whole page, so that every chart comes into sight for two frames.
+# Over the whole page, so that every chart comes into sight for two frames. A browser may draw none: what is waited for
+# then ends, and what was to be drawn is missed by who looks for it.
 SEE_ALL = """async () => {
-  const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+  const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 1000); });
   for (let y = 0; y <= document.documentElement.scrollHeight; y += 600) {
     scrollTo(0, y);
     await frame();
