@@ -37,9 +37,6 @@ class BaseCommunicator : public Communicator {
 
   void give_up(const std::string& /*line*/) override {}
 
-  /// This rank goes on no more: whoever waits for its messages shall see that none will come.
-  virtual void close_connections() {}
-
   std::vector<CollectiveStats> stats() const final { return meter_->stats(); }
   void reset_stats() final { meter_->reset(); }
   void set_observer(std::shared_ptr<CallObserver> observer) final { meter_->set_observer(std::move(observer)); }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
+#include <latch>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -224,23 +227,80 @@ TEST(FailuresTest, OverGlooMessagesMayBeWaitedForInAnyOrder) {
   });
 }
 
+constexpr CommOptions kPatient = {.deadline_seconds = 600, .arena_bytes = 16 << 20};
+constexpr char kDiskFull[] = "rank 1 failed: its disk is full";
+
 /// Rank 1 gives up while the others wait for it, with patience that no test has.
 void expect_told(const Group& group) {
   const auto texts = messages(run_ranks_to_end(group, [](Communicator& rank) {
     rank.barrier("start");
     if (rank.rank() == 1) {
-      rank.give_up("rank 1 failed: its disk is full");
+      rank.give_up(kDiskFull);
     }
     rank.all_reduce(at::zeros({1 << 16}, at::kFloat), ReduceOp::kSum, "blocks.3")->wait();
   }));
-  EXPECT_THAT(texts, Each("rank 1 failed: its disk is full"));
+  EXPECT_THAT(texts, Each(kDiskFull));
 }
 
 TEST(FailuresTest, WhoGivesUpTellsTheOthersWhy) {
-  const CommOptions patient = {.deadline_seconds = 600, .arena_bytes = 16 << 20};
+  const CommOptions& patient = kPatient;
   expect_told(make_thread_group(3, patient));
   expect_told(make_gloo_thread_group(3, patient));
   expect_told(make_hierarchical_thread_group({0, 0, 1, 1}, patient));
+}
+
+/// The groups of a rank, and in which of them it waits for the others when rank 1 gives up.
+using Groups = std::vector<std::vector<int>>;
+struct Waiting {
+  Groups groups;
+  size_t waits_in;
+};
+
+/// Rank 1 gives up and keeps its groups until all others have ended, each of which waits in one of its groups.
+void expect_told_in_groups(const Group& group, const std::vector<Waiting>& ranks) {
+  std::latch others(static_cast<std::ptrdiff_t>(group.size()) - 1);
+  const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+    const Waiting& own = ranks[static_cast<size_t>(rank.rank())];
+    Group groups;
+    for (const std::vector<int>& members : own.groups) {
+      groups.push_back(rank.split(members, "part"));
+    }
+    rank.barrier("start");
+    if (rank.rank() == 1) {
+      rank.give_up(kDiskFull);
+      constexpr double kSeconds = 60;
+      const double start = MonotonicSeconds();
+      while (!others.try_wait() && MonotonicSeconds() - start < kSeconds) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      EXPECT_TRUE(others.try_wait()) << "the others still wait for rank 1, which has given up";
+      throw CommError(kDiskFull);
+    }
+    try {
+      groups[own.waits_in]->all_reduce(at::zeros({1 << 16}, at::kFloat), ReduceOp::kSum, "blocks.3")->wait();
+    } catch (const CommError&) {
+      others.count_down();
+      throw;
+    }
+  }));
+  EXPECT_THAT(texts, Each(kDiskFull));
+}
+
+TEST(FailuresTest, WhoGivesUpIsWaitedForInNoGroup) {
+  const Waiting all = {.groups = {{0, 1, 2}}, .waits_in = 0};
+  expect_told_in_groups(make_thread_group(3, kPatient), {all, all, all});
+  expect_told_in_groups(make_gloo_thread_group(3, kPatient), {all, all, all});
+  expect_told_in_groups(make_hierarchical_thread_group({0, 0, 1}, kPatient), {all, all, all});
+}
+
+/// Two machines with two tensor ranks each: rank 3 waits for rank 1 over gloo, rank 2 for rank 3 over shared memory,
+/// and rank 0 for rank 2 over gloo.
+TEST(FailuresTest, WhoWaitsForWhoWaitsForTheOneThatGaveUpIsToldToo) {
+  expect_told_in_groups(make_hierarchical_thread_group({0, 0, 1, 1}, kPatient),
+                        {{.groups = {{0, 1}, {0, 2}}, .waits_in = 1},
+                         {.groups = {{0, 1}, {1, 3}}, .waits_in = 0},
+                         {.groups = {{2, 3}, {0, 2}}, .waits_in = 0},
+                         {.groups = {{2, 3}, {1, 3}}, .waits_in = 1}});
 }
 
 TEST(FailuresTest, ASegmentIsNotTakenForAnotherThatIsInItsPlace) {

@@ -32,16 +32,42 @@ c10::intrusive_ptr<c10d::Work> ask_for_nothing(c10d::Backend& gloo, int peer) {
   return gloo.recv(buffers, peer, kNobodySends);
 }
 
-}  // namespace
-
-void close_all_connections(c10d::Backend& gloo, int rank, int size) {
-  // gloo has no call for it, but closes all connections of a group when a message does not come in time. From a rank
-  // whose connection is broken already it does not wait for one.
-  for (int step = 1; step < size; ++step) {
+/// gloo has no call for it, but closes all connections of a group when a message does not come in time. From a rank
+/// whose connection is broken already it does not wait for one.
+void close_connections_of(c10d::Backend& gloo) {
+  for (int step = 1; step < gloo.getSize(); ++step) {
     try {
-      ask_for_nothing(gloo, (rank + step) % size)->wait(std::chrono::milliseconds(1));
+      ask_for_nothing(gloo, (gloo.getRank() + step) % gloo.getSize())->wait(std::chrono::milliseconds(1));
     } catch (const std::exception&) {
       continue;
+    }
+  }
+}
+
+}  // namespace
+
+void OpenConnections::add(const GlooBackend& gloo) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(backends_, [](const auto& backend) { return backend.expired(); });
+    backends_.emplace_back(gloo);
+    if (!closed_) {
+      return;
+    }
+  }
+  close_connections_of(*gloo);
+}
+
+void OpenConnections::close_all() {
+  std::vector<c10::weak_intrusive_ptr<c10d::Backend>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    open = std::exchange(backends_, {});
+  }
+  for (const auto& backend : open) {
+    if (const GlooBackend gloo = backend.lock()) {
+      close_connections_of(*gloo);
     }
   }
 }

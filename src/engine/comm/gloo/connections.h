@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
 
 namespace assay::engine {
 
@@ -41,8 +42,20 @@ auto with_peer(int peer, const Body& body) {
 /// The tag of messages that nobody sends; collectives and messages have others.
 constexpr int kNobodySends = 15;
 
-/// Closes all connections of this rank: whoever waits for one of its messages sees that it will not come.
-void close_all_connections(c10d::Backend& gloo, int rank, int size);
+/// The connections of one rank, in whatever groups it is. Safe from several threads.
+class OpenConnections {
+ public:
+  /// Those of a group, for as long as it is there.
+  void add(const GlooBackend& gloo);
+  /// This rank goes on no more: whoever waits for one of its messages, in any group, sees that it will not come. Closes
+  /// those of groups that are added afterwards too.
+  void close_all();
+
+ private:
+  std::mutex mutex_;
+  bool closed_ = false;                                           // protected by mutex_
+  std::vector<c10::weak_intrusive_ptr<c10d::Backend>> backends_;  // protected by mutex_
+};
 
 /// Waits for messages. Where a connection breaks, gloo tells whoever waits for a message that has not begun to move,
 /// but not whoever waits for the one that was under way (Pair::signalException of its tcp transport passes over it):

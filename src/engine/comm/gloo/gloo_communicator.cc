@@ -68,14 +68,15 @@ class GlooCommunicator final : public BaseCommunicator {
         execution_(execution),
         gloo_(make_gloo(*job_, members_)),
         collectives_(gloo_, *job_->waits, job_->run, members_.rank, members_.world_ranks, members_.name),
-        sequencer_(execution != Execution::kCaller) {}
+        sequencer_(execution != Execution::kCaller) {
+    job_->connections->add(gloo_);
+  }
 
   std::string_view backend() const override { return "gloo"; }
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
-  void close_connections() override { close_all_connections(*gloo_, rank(), size()); }
   void give_up(const std::string& line) override {
     keep_failure(job_->losses->publish(line));
-    close_connections();
+    job_->connections->close_all();
   }
 
   /// The declarations we build against are not gloo's own: see that they fit before anything depends on them.
@@ -215,12 +216,12 @@ void GlooCommunicator::guard(const Call& call, const std::function<void()>& body
     body();
   } catch (const CommError& error) {
     keep_failure(job_->losses->publish(error.what()));
-    close_connections();
+    job_->connections->close_all();
     throw CommError(failure());
   } catch (const c10::OutOfMemoryError& error) {
     // Of this rank, not of a connection: the others must not take each other for lost.
     keep_failure(job_->losses->publish(members_.failed_line(call, error.what_without_backtrace())));
-    close_connections();
+    job_->connections->close_all();
     throw;
   } catch (const PeerFailure& error) {
     fail(call, error.what(), {members_.world_ranks[static_cast<size_t>(error.peer())]});
@@ -235,7 +236,7 @@ void GlooCommunicator::fail(const Call& call, const std::string& reason, std::ve
     throw ConnectionError(reason, std::move(suspects));
   }
   job_->losses->report();
-  close_connections();
+  job_->connections->close_all();
   keep_failure(job_->losses->find({.members = members_.needed_for(call),
                                    .suspects = std::move(suspects),
                                    .where = members_.where(call),
@@ -260,6 +261,7 @@ GlooJob job_of(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<
   return {.store = std::move(store),
           .losses = std::move(losses),
           .waits = std::make_shared<MessageWaits>(to_milliseconds(options.deadline_seconds)),
+          .connections = std::make_shared<OpenConnections>(),
           .options = options,
           .run = run};
 }

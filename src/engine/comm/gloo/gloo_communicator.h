@@ -21,6 +21,7 @@ struct GlooJob {
   c10::intrusive_ptr<c10d::Store> store;
   std::shared_ptr<const LossBoard> losses;
   std::shared_ptr<MessageWaits> waits;
+  std::shared_ptr<OpenConnections> connections;
   CommOptions options;
   uint64_t run = 0;                        ///< Rendezvous::run()
   std::string address = "";                ///< of this machine towards the others; where there are others

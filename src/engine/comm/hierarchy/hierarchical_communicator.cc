@@ -59,7 +59,6 @@ class HierarchicalCommunicator final : public BaseCommunicator {
     return seat_.intra->allocate(elements, dtype);
   }
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override;
-  void close_connections() override;
   void give_up(const std::string& line) override;
 
  protected:
@@ -187,7 +186,7 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
     // The others on this machine must not wait any longer for this rank, nor be taken for lost.
     seat_.intra->abandon(error);
     seat_.gloo->losses->report();
-    close_connections();
+    seat_.gloo->connections->close_all();
     fail(seat_.gloo->losses->find({.members = seat_.members.needed_for(call),
                                    .suspects = error.suspects(),
                                    .where = seat_.members.where(call),
@@ -204,16 +203,7 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
 void HierarchicalCommunicator::give_up(const std::string& line) {
   seat_.intra->abandon(CommError(line));
   keep_failure(seat_.gloo->losses->publish(line));
-  close_connections();
-}
-
-void HierarchicalCommunicator::close_connections() {
-  messages_->close_connections();
-  for (const std::unique_ptr<BaseCommunicator>& each : owners_) {
-    if (each != nullptr) {
-      each->close_connections();
-    }
-  }
+  seat_.gloo->connections->close_all();
 }
 
 void HierarchicalCommunicator::keep_failure(const std::string& line) {
@@ -292,7 +282,8 @@ std::unique_ptr<Communicator> join_all(int rank, int size, std::unique_ptr<ShmGr
 
 ShmOutside outside_of(const GlooJob& gloo) {
   return {.place = gloo.place,
-          .publish = [losses = gloo.losses](const std::string& line) { return losses->publish(line); }};
+          .publish = [losses = gloo.losses](const std::string& line) { return losses->publish(line); },
+          .leave = [connections = gloo.connections] { connections->close_all(); }};
 }
 
 /// For the part within a machine, which runs on the thread of the whole.

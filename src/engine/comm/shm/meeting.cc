@@ -189,6 +189,9 @@ void Meeting::check_failure() const {
   if (record.settled == 0) {
     throw ConnectionError(record.text, {});
   }
+  if (job_->outside.leave) {
+    job_->outside.leave();
+  }
   throw CommError(record.text);
 }
 

@@ -14,6 +14,9 @@ struct ShmOutside {
   /// Tells the job's other machines of a failure, and gives the line that all ranks end with. Safe from several
   /// threads.
   std::function<std::string(const std::string& line)> publish;
+  /// This rank goes on no more: its peers on other machines, who may wait for it, are to see so. Safe from several
+  /// threads.
+  std::function<void()> leave = {};
 };
 
 }  // namespace assay::engine
