@@ -240,6 +240,19 @@ Result<SavePlan> PlanSave(const std::vector<RankHoldings>& ranks, const SavePlan
   return Planner(ranks, options).Run();
 }
 
+std::vector<int64_t> BytesOfRanks(const SavePlan& plan) {
+  std::vector<int64_t> bytes;
+  for (const std::vector<PlannedFile>& files : plan.ranks) {
+    int64_t& of_rank = bytes.emplace_back(0);
+    for (const PlannedFile& file : files) {
+      for (const PlannedItem& item : file.items) {
+        of_rank += item.length;
+      }
+    }
+  }
+  return bytes;
+}
+
 DcpMetadata MetadataOfSave(const SavePlan& plan, const std::string& folder, std::string save_id,
                            std::string checkpoint_id) {
   DcpMetadata metadata = plan.metadata;

@@ -71,6 +71,9 @@ struct SavePlan {
 /// where boxes of different ranks overlap without being the same, leave something out, or differ in dtype or shape.
 Result<SavePlan> PlanSave(const std::vector<RankHoldings>& ranks, const SavePlanOptions& options);
 
+/// What each rank writes of its items.
+std::vector<int64_t> BytesOfRanks(const SavePlan& plan);
+
 /// The metadata of a save by the plan: `folder` ("" or with '/' at its end) stands before the names of its files.
 DcpMetadata MetadataOfSave(const SavePlan& plan, const std::string& folder, std::string save_id,
                            std::string checkpoint_id);

@@ -58,9 +58,20 @@ Status remove_leftovers(const checkpoint::Place& root, double older_than_seconds
 
 }  // namespace
 
+MostWork most_work_of(std::vector<int64_t> bytes_of_ranks) {
+  constexpr int64_t kTellingBytes = 1 << 20;
+  std::ranges::sort(bytes_of_ranks);
+  const int64_t most = bytes_of_ranks.back();
+  const int64_t of_half = bytes_of_ranks[(bytes_of_ranks.size() + 1) / 2 - 1];
+  if (most <= kTellingBytes) {
+    return 1;
+  }
+  return of_half < kTellingBytes ? 0 : static_cast<double>(most) / static_cast<double>(of_half);
+}
+
 void CheckpointRanks::together(std::string what, std::function<void()> work) const {
   constexpr std::chrono::milliseconds kPause(20);
-  const std::unique_ptr<WorkTogether> own = start(std::move(what), Share::kFirstRank, std::move(work));
+  const std::unique_ptr<WorkTogether> own = start(std::move(what), /*most=*/0, std::move(work));
   while (!own->meet(kPause)) {
   }
 }

@@ -25,13 +25,19 @@ class WorkTogether {
   virtual bool meet(std::chrono::milliseconds pause) = 0;
 };
 
-/// Whose work it is: where each has about as much, one that takes far longer than the others is given up.
-enum class Share { kEqual, kFirstRank };
+/// How work is spread over the ranks: what the rank with the most has to do, where each of that half with the least has
+/// at most 1. One that takes far longer than this explains is given up. 0: nothing is known of it, as where the first
+/// rank alone works, and each may take any time.
+using MostWork = double;
+
+/// Of writing so many bytes on each rank. 0 where half of the ranks have so little to write that their time says
+/// nothing of the others'.
+MostWork most_work_of(std::vector<int64_t> bytes_of_ranks);
 
 /// The ranks of a training.
 struct CheckpointRanks {
   Communicator* world = nullptr;  ///< null: there is one
-  std::function<std::unique_ptr<WorkTogether>(std::string what, Share share, std::function<void()> work)> start;
+  std::function<std::unique_ptr<WorkTogether>(std::string what, MostWork most, std::function<void()> work)> start;
 
   bool is_first() const { return world == nullptr || world->rank() == 0; }
   size_t rank() const { return world == nullptr ? 0 : static_cast<size_t>(world->rank()); }

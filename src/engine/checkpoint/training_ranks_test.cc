@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -136,15 +138,52 @@ TEST_F(TrainingOverRanks, EachRankWritesAboutAsMuch) {
   }
 }
 
+TEST(MostWork, IsOfTheRankWithTheMostBesideHalfOfThem) {
+  constexpr int64_t kMib = 1 << 20;
+  EXPECT_EQ(most_work_of({7 * kMib}), 1);
+  EXPECT_EQ(most_work_of({8 * kMib, 10 * kMib}), 1.25);
+  EXPECT_EQ(most_work_of({90 * kMib, 90 * kMib, 90 * kMib, 630 * kMib, 630 * kMib}), 7);
+  EXPECT_EQ(most_work_of({100, 1, 2000}), 1) << "so little takes no time anywhere";
+  EXPECT_EQ(most_work_of({0, 0, 0, 50 * kMib}), 0) << "ranks without anything to write say nothing of the one with";
+}
+
+/// Tensors are not cut: where one is most of the model, its writer may take as much longer.
+TEST_F(TrainingOverRanks, WhoWritesALargeTensorMayTakeLonger) {
+  const RunFolder folder(directory_.path() + "/run");
+  std::vector<MostWork> most;
+  Setting setting{.model = {.layers = 1, .vocabulary = 100'000}, .steps = 1};
+  setting.after = [&](ShardEngine& engine, Communicator& world) {
+    CheckpointRanks ranks = testing::ranks_of(&world);
+    ranks.start = [&most, start = ranks.start, is_first = ranks.is_first()](const std::string& what, MostWork of_rank,
+                                                                            std::function<void()> work) {
+      if (is_first && what.starts_with("write")) {
+        most.push_back(of_rank);
+      }
+      return start(what, of_rank, std::move(work));
+    };
+    TrainingSaver saver(folder, ranks, {});
+    saver.begin({.position = {.step = 1, .counted = 1}}, held_by(engine, {}));
+    saver.finish();
+  };
+  train_sharded(2, exact({"torch_ddp", 2}), setting);
+  const auto bytes = [&](int rank) {
+    return static_cast<double>(
+        std::filesystem::file_size(fmt::format("{}/run/step-1/__{}_0.distcp", directory_.path(), rank)));
+  };
+  ASSERT_EQ(most.size(), 1U);
+  EXPECT_GT(most[0], 1.5);
+  EXPECT_NEAR(most[0], std::max(bytes(0), bytes(1)) / std::min(bytes(0), bytes(1)), 0.01);
+}
+
 TEST_F(TrainingOverRanks, ARankThatCannotWriteLeavesNothingThatIsOffered) {
   const RunFolder folder(directory_.path() + "/run");
   Setting setting{.steps = 1};
   setting.after = [&folder](ShardEngine& engine, Communicator& world) {
     CheckpointRanks ranks = testing::ranks_of(&world);
-    ranks.start = [start = ranks.start, fails = world.rank() == 1](const std::string& what, Share share,
+    ranks.start = [start = ranks.start, fails = world.rank() == 1](const std::string& what, MostWork most,
                                                                    std::function<void()> work) {
       const auto fail = [] { throw StatusError(Status::Io("no space left on device")); };
-      return start(what, share, fails && what.starts_with("write") ? std::function<void()>(fail) : std::move(work));
+      return start(what, most, fails && what.starts_with("write") ? std::function<void()>(fail) : std::move(work));
     };
     TrainingSaver saver(folder, ranks, {});
     saver.begin({.position = {.step = 1, .counted = 1}}, held_by(engine, {}));

@@ -134,17 +134,18 @@ class TrainingSaver::UnderWay {
   void start() {
     switch (stage_) {
       case Stage::kBegin:
-        work_ = ranks_.start("begin a save to " + saved_.uri, Share::kFirstRank, [this] { begin(); });
+        work_ = ranks_.start("begin a save to " + saved_.uri, /*most=*/0, [this] { begin(); });
         break;
       case Stage::kWrite:
-        work_ = ranks_.start("write its part of " + saved_.uri, Share::kEqual, [this] { write(); });
+        work_ = ranks_.start("write its part of " + saved_.uri, most_work_of(checkpoint::BytesOfRanks(saver_.plan_)),
+                             [this] { write(); });
         break;
       case Stage::kPublish:
-        work_ = ranks_.start("publish " + saved_.uri, Share::kFirstRank, [this] { publish(); });
+        work_ = ranks_.start("publish " + saved_.uri, /*most=*/0, [this] { publish(); });
         break;
       case Stage::kCopy:
-        work_ = ranks_.start("copy " + saved_.uri + " to " + saver_.options_.second->uri(), Share::kFirstRank,
-                             [this] { copy(); });
+        work_ =
+            ranks_.start("copy " + saved_.uri + " to " + saver_.options_.second->uri(), /*most=*/0, [this] { copy(); });
         break;
       case Stage::kOver:
         work_.reset();

@@ -114,7 +114,7 @@ class PatientWork::State {
   /// As the first rank sees it.
   bool waits_no_longer() const {
     return patience_.slack_seconds > 0 && half_done_ &&
-           seconds() - *half_done_ > std::max(patience_.slack_seconds, 3 * *half_done_);
+           seconds() - *half_done_ > std::max(patience_.slack_seconds, 3 * patience_.most_work * *half_done_);
   }
 
   void note() {

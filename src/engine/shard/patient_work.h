@@ -22,6 +22,9 @@ struct Patience {
   /// What the last ranks may take once half of all are done: so long, or three times as long as these took, whichever
   /// is more. 0: any time.
   double slack_seconds = 0;
+  /// Of the rank with the most to do, where each of the half that is done first has at most 1: it may take so many
+  /// times longer.
+  double most_work = 1;
   /// Whether it is over for all when one has failed, or only when each is done or has failed.
   bool ends_at_failure = true;
   /// Ends this rank's work soon, where another's failure ended it or this one is given up. Empty: it is waited for.

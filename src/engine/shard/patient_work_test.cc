@@ -132,6 +132,17 @@ TEST(RunPatiently, GivesUpRanksThatTakeFarLongerThanTheOthers) {
   });
 }
 
+TEST(RunPatiently, WhoHasMoreToDoMayTakeLonger) {
+  const auto group = make_thread_group(3);
+  testing::run_ranks(group, [&](Communicator& world) {
+    constexpr std::chrono::milliseconds kLittle(50);
+    const auto work = [&] { std::this_thread::sleep_for(world.rank() == 2 ? 10 * kLittle : kLittle); };
+    PatientWork own(&world, c10::kCPU, "write the file", work, {.slack_seconds = 0.01, .most_work = 1000});
+    own.wait();
+    EXPECT_TRUE(own.is_done());
+  });
+}
+
 TEST(RunPatiently, AFailureEndsTheOthersWorkWhereThatCanBeEnded) {
   const auto group = make_thread_group(2);
   std::atomic<bool> is_given_up = false;

@@ -72,9 +72,10 @@ RunCheckpoints::RunCheckpoints(RunCheckpointParts parts)
 CheckpointRanks RunCheckpoints::ranks() {
   const bool is_background = parts_.plan.checkpoint_writer == kWriterThatCopies;
   return {.world = parts_.world,
-          .start = [this, is_background](const std::string& what, Share share, std::function<void()> work) {
+          .start = [this, is_background](const std::string& what, MostWork most, std::function<void()> work) {
             Patience patience{.notice_seconds = is_background ? kBackgroundNoticeSeconds : Patience{}.notice_seconds,
-                              .slack_seconds = share == Share::kEqual ? parts_.plan.timeout_seconds : 0,
+                              .slack_seconds = most > 0 ? parts_.plan.timeout_seconds : 0,
+                              .most_work = most,
                               .give_up = [this] { is_given_up_ = true; }};
             return std::make_unique<SharedWork>(parts_.world, parts_.device, what, std::move(work),
                                                 std::move(patience));
