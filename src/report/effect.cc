@@ -102,14 +102,16 @@ struct Compared {
   Effect effect;
 };
 
+std::optional<Effect> EffectAmong(const std::vector<MatchedPair>& pairs, const Estimates& estimates,
+                                  const Metric& metric) {
+  return EffectOf(pairs, [&](const Configuration& side) -> const auto& { return estimates.Of(side, metric); });
+}
+
 /// Compares the throughput at values of properties, and counts how often there was something to compare.
 class Comparer {
  public:
-  Comparer(const ResultSet& results, const Metric& throughput) : results_(results) {
-    for (const Configuration& configuration : results.configurations()) {
-      throughput_.push_back(EstimateOf(configuration, throughput));
-    }
-  }
+  Comparer(const ResultSet& results, const Estimates& estimates, const Metric& throughput)
+      : results_(results), estimates_(estimates), throughput_(throughput) {}
 
   const ResultSet& results() const { return results_; }
   size_t comparisons() const { return comparisons_; }
@@ -117,15 +119,15 @@ class Comparer {
   std::optional<Compared> operator()(const std::string& property, const Value& from, const Value& to) {
     Comparison comparison = Compare(results_, property, from, to);
     std::vector<MatchedPair> pairs = MatchedPairs(results_, comparison);
-    const std::optional<Effect> effect =
-        EffectOf(pairs, [&](const Configuration& side) -> const auto& { return throughput_[side.index]; });
+    const std::optional<Effect> effect = EffectAmong(pairs, estimates_, throughput_);
     comparisons_ += effect ? 1 : 0;
     return effect ? std::optional<Compared>({std::move(comparison), std::move(pairs), *effect}) : std::nullopt;
   }
 
  private:
   const ResultSet& results_;
-  std::vector<std::optional<Estimate>> throughput_;  ///< of each configuration
+  const Estimates& estimates_;
+  const Metric& throughput_;
   size_t comparisons_ = 0;
 };
 
@@ -249,11 +251,12 @@ std::string PairsText(const Effect& effect) {
 }
 
 // ". Peak tensor memory: 0.62x; median step time: 2.1x."
-std::string SideEffects(const std::vector<MatchedPair>& pairs, const std::vector<Metric>& metrics) {
+std::string SideEffects(const std::vector<MatchedPair>& pairs, const std::vector<Metric>& metrics,
+                        const Estimates& estimates) {
   std::vector<std::string> parts;
   for (MetricKind kind : {MetricKind::kStepSeconds, MetricKind::kPeakTensorMemory, MetricKind::kPeakResidentMemory}) {
     const Metric* metric = FindMetric(metrics, kind);
-    const std::optional<Effect> effect = metric == nullptr ? std::nullopt : EffectOn(pairs, *metric);
+    const std::optional<Effect> effect = metric == nullptr ? std::nullopt : EffectAmong(pairs, estimates, *metric);
     if (effect) {
       parts.push_back(fmt::format("{} {}", metric->title, ReadableRatio(effect->ratio)));
     }
@@ -267,7 +270,8 @@ std::string SideEffects(const std::vector<MatchedPair>& pairs, const std::vector
   return fmt::format(". {}.", text);
 }
 
-Finding FindingOf(const Declared& declared, const Compared& compared, const std::vector<Metric>& metrics) {
+Finding FindingOf(const Declared& declared, const Compared& compared, const std::vector<Metric>& metrics,
+                  const Estimates& estimates) {
   const Comparison& comparison = compared.comparison;
   const MatchedPair& pair = compared.pairs.front();
   Finding finding;
@@ -277,7 +281,7 @@ Finding FindingOf(const Declared& declared, const Compared& compared, const std:
   finding.within_runs = compared.effect.within_runs;
   finding.headline = fmt::format("Against {}, {} gives {} the throughput.", SideText(declared, comparison, *pair.from),
                                  SideText(declared, comparison, *pair.to), ReadableRatio(compared.effect.ratio));
-  finding.detail = fmt::format("{}{}{}", PairsText(compared.effect), SideEffects(compared.pairs, metrics),
+  finding.detail = fmt::format("{}{}{}", PairsText(compared.effect), SideEffects(compared.pairs, metrics, estimates),
                                comparison.together.empty() ? "" : " These were never varied apart.");
   return finding;
 }
@@ -357,19 +361,19 @@ std::optional<Effect> EffectOn(const std::vector<MatchedPair>& pairs, const Metr
   return EffectOf(pairs, [&](const Configuration& side) { return EstimateOf(side, metric); });
 }
 
-Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics) {
+Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates) {
   Effects effects;
   const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
   if (throughput == nullptr) {
     return effects;
   }
-  Comparer compare(results, *throughput);
+  Comparer compare(results, estimates, *throughput);
   std::vector<std::vector<MatchedPair>> told;  // of properties that change together each has the same pairs
   for (const std::string& property : InOrderOfInterest(results)) {
     std::vector<Finding>& findings = effects.groups.emplace_back();
     for (const Compared& compared : CompareValues(compare, property)) {
       if (std::ranges::none_of(told, [&](const auto& pairs) { return SamePairs(pairs, compared.pairs); })) {
-        findings.push_back(FindingOf(results.declared(), compared, metrics));
+        findings.push_back(FindingOf(results.declared(), compared, metrics, estimates));
         told.push_back(compared.pairs);
       }
     }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/estimates.h"
 #include "report/findings.h"
 #include "report/metric.h"
 #include "report/result_set.h"
@@ -51,6 +52,6 @@ struct Effects {
 /// number: the two values farthest apart that have matched pairs, and the best value where it is none of these. Of a
 /// commit: each against the one before it. Of anything else: each value against the one that its experiment declares
 /// others to be held against (else the first value), or against another where the two were never measured alike.
-Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics);
+Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates);
 
 }  // namespace assay::report

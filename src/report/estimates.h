@@ -11,7 +11,8 @@ namespace assay::report {
 
 class Estimates {
  public:
-  Estimates(const ResultSet& results, const std::vector<Metric>& metrics) {
+  /// Keeps a reference to `metrics`.
+  Estimates(const ResultSet& results, const std::vector<Metric>& metrics) : metrics_(metrics) {
     for (const Configuration& configuration : results.configurations()) {
       std::vector<std::optional<Estimate>>& row = rows_.emplace_back();
       for (const Metric& metric : metrics) {
@@ -22,8 +23,13 @@ class Estimates {
 
   /// By their places in the result set and among the metrics.
   const std::optional<Estimate>& At(size_t configuration, size_t metric) const { return rows_[configuration][metric]; }
+  /// `configuration` is one of the result set, `metric` one of the metrics.
+  const std::optional<Estimate>& Of(const Configuration& configuration, const Metric& metric) const {
+    return At(configuration.index, static_cast<size_t>(&metric - metrics_.data()));
+  }
 
  private:
+  const std::vector<Metric>& metrics_;
   std::vector<std::vector<std::optional<Estimate>>> rows_;
 };
 

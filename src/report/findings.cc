@@ -30,10 +30,10 @@ struct Ranked {
   Estimate estimate;
 };
 
-std::vector<Ranked> Rank(const ResultSet& results, const Metric& metric) {
+std::vector<Ranked> Rank(const ResultSet& results, const Estimates& estimates, const Metric& metric) {
   std::vector<Ranked> ranked;
   for (const Configuration& configuration : results.configurations()) {
-    if (const std::optional<Estimate> estimate = EstimateOf(configuration, metric)) {
+    if (const std::optional<Estimate>& estimate = estimates.Of(configuration, metric)) {
       ranked.push_back({&configuration, *estimate});
     }
   }
@@ -99,10 +99,11 @@ Finding Fastest(const ResultSet& results, const Metric& throughput, const std::v
 }
 
 /// One for each machine and commit: across them a rank says nothing about the configurations.
-void AddFastest(const ResultSet& results, const std::vector<Metric>& metrics, std::vector<Finding>& findings) {
+void AddFastest(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates,
+                std::vector<Finding>& findings) {
   const Metric* throughput = FindMetric(metrics, MetricKind::kThroughput);
   std::vector<std::vector<Ranked>> groups;
-  for (const Ranked& entry : throughput == nullptr ? std::vector<Ranked>() : Rank(results, *throughput)) {
+  for (const Ranked& entry : throughput == nullptr ? std::vector<Ranked>() : Rank(results, estimates, *throughput)) {
     const auto same = [&](const std::vector<Ranked>& group) {
       return std::ranges::all_of(results.conditions(), [&](const std::string& condition) {
         return group.front().configuration->At(condition) == entry.configuration->At(condition);
@@ -122,8 +123,9 @@ void AddFastest(const ResultSet& results, const std::vector<Metric>& metrics, st
 
 /// Every property has its turn before any has a second one; what is left out is counted.
 /// Returns how many comparisons were looked at.
-size_t AddEffects(const ResultSet& results, const std::vector<Metric>& metrics, std::vector<Finding>& findings) {
-  const auto [groups, comparisons] = FindEffects(results, metrics);
+size_t AddEffects(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates,
+                  std::vector<Finding>& findings) {
+  const auto [groups, comparisons] = FindEffects(results, metrics, estimates);
   std::vector<size_t> taken(groups.size());
   size_t total = 0;
   size_t shown = 0;
@@ -177,11 +179,12 @@ void Judge(Findings& findings) {
   }
 }
 
-std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Metric>& metrics) {
+std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Metric>& metrics,
+                                  const Estimates& estimates) {
   const Metric* tensor = FindMetric(metrics, MetricKind::kPeakTensorMemory);
   const Metric* resident = FindMetric(metrics, MetricKind::kPeakResidentMemory);
   const Metric* metric = tensor != nullptr ? tensor : resident;
-  const std::vector<Ranked> ranked = metric == nullptr ? std::vector<Ranked>() : Rank(results, *metric);
+  const std::vector<Ranked> ranked = metric == nullptr ? std::vector<Ranked>() : Rank(results, estimates, *metric);
   if (ranked.empty()) {
     return std::nullopt;
   }
@@ -195,7 +198,7 @@ std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Me
                                        Readable(most.estimate.value), results.Label(*most.configuration));
   finding.configurations = {least.configuration->index, most.configuration->index};
   if (tensor != nullptr && resident != nullptr) {
-    if (const std::optional<Estimate> rss = EstimateOf(*most.configuration, *resident)) {
+    if (const std::optional<Estimate>& rss = estimates.Of(*most.configuration, *resident)) {
       finding.detail = fmt::format("{} resident memory of that process: {} GiB.",
                                    ranked.size() == 1 ? "Peak" : "At the largest, peak", Readable(rss->value));
     }
@@ -298,20 +301,20 @@ std::optional<Finding> NotMeasured(const ResultSet& results) {
 
 }  // namespace
 
-Findings FindFindings(const ResultSet& results, const std::vector<Metric>& metrics) {
+Findings FindFindings(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates) {
   Findings findings;
   const auto add = [&](std::optional<Finding> finding) {
     if (finding) {
       findings.list.push_back(*std::move(finding));
     }
   };
-  AddFastest(results, metrics, findings.list);
+  AddFastest(results, metrics, estimates, findings.list);
   findings.comparisons = static_cast<size_t>(
       std::ranges::count_if(findings.list, [](const Finding& finding) { return finding.configurations.size() > 1; }));
-  findings.comparisons += AddEffects(results, metrics, findings.list);
+  findings.comparisons += AddEffects(results, metrics, estimates, findings.list);
   Judge(findings);
   add(Starved(results));
-  add(MostMemory(results, metrics));
+  add(MostMemory(results, metrics, estimates));
   add(Padding(results));
   add(NotMeasured(results));
   return findings;

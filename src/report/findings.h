@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/estimates.h"
 #include "report/metric.h"
 #include "report/result_set.h"
 
@@ -46,7 +47,7 @@ struct Findings {
 /// The fastest of each machine and commit, the effects (report/effect.h), memory, padding, and what has no values.
 /// Comparisons are judged at 95 % among all that were looked at (Holm); what rests on single runs is said to. What is
 /// left out of a long list is counted.
-Findings FindFindings(const ResultSet& results, const std::vector<Metric>& metrics);
+Findings FindFindings(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates);
 
 /// "clear", "within the noise", ...: for a badge.
 std::string_view ToString(Strength strength);

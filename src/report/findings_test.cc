@@ -27,7 +27,8 @@ using ::testing::StartsWith;
 
 std::vector<Finding> FindingsOf(const std::vector<Measurement>& measurements) {
   const ResultSet results(measurements);
-  return FindFindings(results, ResolveMetrics(results)).list;
+  const std::vector<Metric> metrics = ResolveMetrics(results);
+  return FindFindings(results, metrics, Estimates(results, metrics)).list;
 }
 
 // A run whose throughput is known without any steps: no interval but the one given.

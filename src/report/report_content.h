@@ -37,7 +37,7 @@ struct ReportContent {
         results(given.measurements, given.catalogue, given.unmeasured),
         metrics(ResolveMetrics(results)),
         estimates(results, metrics),
-        findings(FindFindings(results, metrics)),
+        findings(FindFindings(results, metrics, estimates)),
         breakdowns(BreakdownsOf(results)),
         lines(FitCostLines(results, metrics)),
         fronts(FindFronts(results, metrics, estimates)) {}

@@ -158,10 +158,10 @@ class SampleStore {
                                                        const std::vector<std::string>& columns) = 0;
   /// Whole measurements; `with_series` also reads the series (large).
   virtual Result<std::vector<Measurement>> List(const MeasurementFilter& filter, bool with_series) = 0;
-  /// The same one by one, a page of them in memory at a time; stops at the first error of `visit`. What comes in
-  /// meanwhile may be among them.
+  /// The same one by one, a page of them in memory at a time; `visit` may keep what it is given, and its first error
+  /// ends it. What comes in meanwhile may be among them.
   virtual Status ForEach(const MeasurementFilter& filter, bool with_series,
-                         const std::function<Status(const Measurement&)>& visit) = 0;
+                         const std::function<Status(Measurement&&)>& visit) = 0;
 
   /// Claims `key` for `owner` until `lease_seconds` from now, on the store's clock, unless it IsMeasured(). A claim
   /// whose lease is over, or whose owner is a process of this machine that no longer runs, counts for nothing. Claiming

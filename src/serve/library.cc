@@ -124,7 +124,12 @@ Status Library::CheckNothingWasRemoved() {
   ASSAY_ASSIGN_OR_RETURN(const int64_t count, CountRead());
   counted_at_ = MonotonicSeconds();
   counting_seconds_ = counted_at_ - now;
-  return count == count_ ? Status::Ok() : Reread();
+  if (count == count_) {
+    return Status::Ok();
+  }
+  // What its terms are called is read anew too: it may be an older copy of itself.
+  store_.reset();
+  return Open().status();
 }
 
 Library::State Library::Look() {

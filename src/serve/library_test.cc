@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -113,6 +114,30 @@ TEST_F(LibraryTest, AReplacedStoreIsReadAnew) {
   EXPECT_THAT(state.problem, IsEmpty());
   EXPECT_NE(state.contents, before.contents);
   EXPECT_EQ(Model(first.at("version")).at("parts").at("counts").at("measurements"), 1);
+}
+
+TEST_F(LibraryTest, AStoreThatWasCopiedOverTheOldOneIsReadAnew) {
+  EXPECT_THAT(Problem(), IsEmpty());
+  const std::string subject = FirstSubject();
+  EXPECT_TRUE(library_.Model(subject, "").ok());
+  const std::string other = folder_.path() + "/other.db";
+  std::vector<Measurement> others = DemoSpace();
+  for (Measurement& measurement : others) {
+    measurement.uid = "other " + measurement.uid;
+    measurement.provenance["commit"] = "of the other";
+  }
+  Fill(other, others);
+  std::filesystem::copy_file(other, path_, std::filesystem::copy_options::overwrite_existing);
+  Measurement more = *std::ranges::find(others, subject, &Measurement::experiment);
+  more.uid = "more";
+  Fill(path_, {more});
+  EXPECT_THAT(Problem(), HasSubstr("was replaced by another one"));
+  for (int i = 0; i < 100 && !Problem().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  const json runs = Parsed(library_.Model(subject, "")).at("parts").at("runs");
+  EXPECT_EQ(runs.at("count"), 5);
+  EXPECT_EQ(runs.at("shared").at("commit"), "of the other");
 }
 
 TEST_F(LibraryTest, AStoreThatIsGoneIsALineUntilItIsBack) {

@@ -40,9 +40,9 @@ class ExperimentSubject : public Subject {
       filter.limit = kMostOfExperiment + 1;  // to know whether there are more
     }
     std::vector<Measurement> added;
-    ASSAY_RETURN_IF_ERROR(store.ForEach(filter, /*with_series=*/true, [&](const Measurement& measurement) {
-      added.push_back(measurement);
-      report::CondenseSeries(added.back());
+    ASSAY_RETURN_IF_ERROR(store.ForEach(filter, /*with_series=*/true, [&](Measurement&& measurement) {
+      report::CondenseSeries(measurement);
+      added.push_back(std::move(measurement));
       return Status::Ok();
     }));
     if (added.empty()) {

@@ -63,7 +63,7 @@ void Dictionary::Forget() {
 
 void Dictionary::Keep(int64_t id, Term term) {
   ids_.emplace(KeyText(term), id);
-  terms_.emplace(id, std::move(term));
+  terms_.emplace(id, KnownTerm{.term = std::move(term), .content = {}});
 }
 
 Status Dictionary::Add(std::span<const Term> terms) {

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "base/status.h"
 #include "samplestore/sql/connection.h"
+#include "space/entity.h"
 
 namespace assay::samplestore {
 
@@ -34,6 +37,15 @@ struct Term {
   auto operator<=>(const Term&) const = default;
 };
 
+/// What the value of a term says, once somebody read it: of an entity or a parameter a value, names of targets, units.
+using TermContent =
+    std::variant<std::monostate, space::Value, std::vector<std::string>, std::map<std::string, std::string>>;
+
+struct KnownTerm {
+  Term term;
+  TermContent content;
+};
+
 /// The table `terms`: a thousand measurements of one machine bear the same entries of provenance, units and names of
 /// targets, and a number of a few digits stands for each. Terms are never removed, so that those once seen are kept at
 /// hand. As safe for threads as its connection.
@@ -52,9 +64,9 @@ class Dictionary {
   /// The same, looked up where it must be.
   Result<int64_t> Find(const Term& term);
 
-  /// Makes the terms of these ids readable by At().
+  /// Makes the terms of these ids readable by At(), until the next Load.
   Status Load(std::span<const int64_t> ids);
-  const Term& At(int64_t id) const { return terms_.at(id); }
+  KnownTerm& At(int64_t id) { return terms_.at(id); }
 
  private:
   Result<int64_t> Insert(const Term& term, const std::string& digest);
@@ -63,7 +75,7 @@ class Dictionary {
 
   Connection& connection_;
   std::unordered_map<std::string, int64_t> ids_;  ///< by KeyOf()
-  std::unordered_map<int64_t, Term> terms_;
+  std::unordered_map<int64_t, KnownTerm> terms_;
 };
 
 /// Ids of terms as a column holds them: "3 17 205".

@@ -74,10 +74,10 @@ Result<std::vector<int64_t>> Reader::Arrivals(const MeasurementFilter& filter) {
   return arrivals;
 }
 
-Result<std::vector<const Term*>> Reader::TermsOf(std::string_view text) {
+Result<std::vector<KnownTerm*>> Reader::TermsOf(std::string_view text) {
   const std::vector<int64_t> ids = IdsFromText(text);
   ASSAY_RETURN_IF_ERROR(dictionary_.Load(ids));
-  std::vector<const Term*> terms;
+  std::vector<KnownTerm*> terms;
   for (const int64_t id : ids) {
     terms.push_back(&dictionary_.At(id));
   }
@@ -109,9 +109,10 @@ Result<std::vector<MeasurementRow>> Reader::Rows(const MeasurementFilter& filter
 
 Status Reader::AddValues(std::string_view terms, std::string_view values, const std::vector<std::string>& columns,
                          MeasurementRow& row) {
-  ASSAY_ASSIGN_OR_RETURN(std::vector<const Term*> description, TermsOf(terms));
-  std::erase_if(description,
-                [](const Term* term) { return term->kind != TermKind::kEntity && term->kind != TermKind::kTargets; });
+  ASSAY_ASSIGN_OR_RETURN(std::vector<KnownTerm*> description, TermsOf(terms));
+  std::erase_if(description, [](const KnownTerm* known) {
+    return known->term.kind != TermKind::kEntity && known->term.kind != TermKind::kTargets;
+  });
   Measurement measurement;
   ASSAY_RETURN_IF_ERROR(Describe(description, values, connection_.name(), measurement));
   for (const std::string& name : columns) {
@@ -140,7 +141,7 @@ Result<std::vector<Measurement>> Reader::Measurements(const MeasurementFilter& f
     }
     ASSAY_ASSIGN_OR_RETURN(MeasurementRow row, TakeRow(*rows));
     Measurement measurement = MeasurementOf(std::move(row), rows->Text(7));
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<const Term*> terms, TermsOf(rows->Text(8)));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<KnownTerm*> terms, TermsOf(rows->Text(8)));
     ASSAY_RETURN_IF_ERROR(Describe(terms, rows->Text(9), connection_.name(), measurement));
     if (with_series) {
       ASSAY_RETURN_IF_ERROR(UnpackSeries(rows->Text(10), rows->Bytes(11), connection_.name(), measurement));
@@ -161,11 +162,11 @@ Result<std::optional<Measurement>> Reader::Read(int64_t arrival) {
 }
 
 Result<Facts> Reader::DependenciesOf(std::string_view terms) {
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<const Term*> description, TermsOf(terms));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<KnownTerm*> description, TermsOf(terms));
   Facts depends_on;
-  for (const Term* term : description) {
-    if (term->kind == TermKind::kDependency) {
-      depends_on[term->name] = term->value;
+  for (const KnownTerm* known : description) {
+    if (known->term.kind == TermKind::kDependency) {
+      depends_on[known->term.name] = known->term.value;
     }
   }
   return depends_on;

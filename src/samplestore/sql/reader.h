@@ -45,7 +45,7 @@ class Reader {
   Result<StatementPtr> Select(const std::string& select, const std::string& from, const MeasurementFilter& filter,
                               int64_t page_end = 0);
   /// The terms with ids in `text`; valid until the dictionary's next Load.
-  Result<std::vector<const Term*>> TermsOf(std::string_view text);
+  Result<std::vector<KnownTerm*>> TermsOf(std::string_view text);
   Result<Facts> DependenciesOf(std::string_view terms);
   Status AddValues(std::string_view terms, std::string_view values, const std::vector<std::string>& columns,
                    MeasurementRow& row);

@@ -44,30 +44,54 @@ std::string TargetsText(const Measurement& measurement) {
   return DumpJson(names);
 }
 
-/// The places of `targets` in `values`, a list as long.
-Status TakeTargets(std::string_view targets, std::string_view values, std::string_view store,
-                   Measurement& measurement) {
-  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json names, ParseJson(targets, store));
-  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json list, ParseJson(values, store));
-  if (!names.is_array() || !list.is_array() || names.size() != list.size()) {
-    return Damaged(store, "a measurement has other values than targets");
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!names[i].is_string()) {
-      return Damaged(store, "a target has no name");
-    }
-    ASSAY_ASSIGN_OR_RETURN(measurement.properties[names[i].get<std::string>()], space::ValueFromJson(list[i]));
-  }
-  return Status::Ok();
+Result<space::Value> ReadValue(std::string_view text, std::string_view store) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text, store));
+  return space::ValueFromJson(json);
 }
 
-Status TakeUnits(std::string_view text, std::string_view store, Measurement& measurement) {
-  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json units, ParseJson(text, store));
-  for (const auto& [name, unit] : units.items()) {
+Result<std::vector<std::string>> ReadTargets(std::string_view text, std::string_view store) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text, store));
+  std::vector<std::string> names;
+  for (const nlohmann::json& name : json) {
+    if (!json.is_array() || !name.is_string()) {
+      return Damaged(store, "a target has no name");
+    }
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+Result<std::map<std::string, std::string>> ReadUnits(std::string_view text, std::string_view store) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text, store));
+  std::map<std::string, std::string> units;
+  for (const auto& [name, unit] : json.items()) {
     if (!unit.is_string()) {
       return Damaged(store, fmt::format("the unit of {} is no text", name));
     }
-    measurement.units[name] = unit.get<std::string>();
+    units[name] = unit.get<std::string>();
+  }
+  return units;
+}
+
+/// What `known` says, by `read` where nobody has read it yet.
+template <typename T>
+Result<const T*> ContentOf(KnownTerm& known, std::string_view store,
+                           Result<T> (*read)(std::string_view text, std::string_view store)) {
+  if (!std::holds_alternative<T>(known.content)) {
+    ASSAY_ASSIGN_OR_RETURN(known.content, read(known.term.value, store));
+  }
+  return &std::get<T>(known.content);
+}
+
+Status TakeTargets(const std::vector<std::string>& targets, std::string_view values, std::string_view store,
+                   Measurement& measurement) {
+  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json list, ParseJson(values, store));
+  if (!list.is_array() || targets.size() != list.size()) {
+    return Damaged(store, "a measurement has other values than targets");
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    ASSAY_ASSIGN_OR_RETURN(space::Value value, space::ValueFromJson(list[i]));
+    measurement.properties.insert_or_assign(measurement.properties.end(), targets[i], std::move(value));
   }
   return Status::Ok();
 }
@@ -86,11 +110,6 @@ std::string CleanText(const std::string& text) {
 
 std::string ValueText(const space::Value& value) {
   return DumpJson(space::ToJson(value));
-}
-
-Result<space::Value> ValueFromTermText(std::string_view text, std::string_view store) {
-  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text, store));
-  return space::ValueFromJson(json);
 }
 
 std::vector<Term> DescriptionOf(const Measurement& measurement) {
@@ -165,30 +184,37 @@ Status UnpackSeries(std::string_view lengths, std::string_view bytes, std::strin
   return Status::Ok();
 }
 
-Status Describe(std::span<const Term* const> terms, std::string_view values, std::string_view store,
+Status Describe(std::span<KnownTerm* const> terms, std::string_view values, std::string_view store,
                 Measurement& measurement) {
-  for (const Term* term : terms) {
-    switch (term->kind) {
+  for (KnownTerm* known : terms) {
+    const Term& term = known->term;
+    switch (term.kind) {
       case TermKind::kEntity: {
-        ASSAY_ASSIGN_OR_RETURN(measurement.entity[term->name], ValueFromTermText(term->value, store));
+        ASSAY_ASSIGN_OR_RETURN(const space::Value* value, ContentOf(*known, store, &ReadValue));
+        measurement.entity[term.name] = *value;
         break;
       }
       case TermKind::kParameter: {
-        ASSAY_ASSIGN_OR_RETURN(measurement.parameters[term->name], ValueFromTermText(term->value, store));
+        ASSAY_ASSIGN_OR_RETURN(const space::Value* value, ContentOf(*known, store, &ReadValue));
+        measurement.parameters[term.name] = *value;
         break;
       }
       case TermKind::kProvenance:
-        measurement.provenance[term->name] = term->value;
+        measurement.provenance[term.name] = term.value;
         break;
       case TermKind::kDependency:
-        measurement.depends_on[term->name] = term->value;
+        measurement.depends_on[term.name] = term.value;
         break;
-      case TermKind::kTargets:
-        ASSAY_RETURN_IF_ERROR(TakeTargets(term->value, values, store, measurement));
+      case TermKind::kTargets: {
+        ASSAY_ASSIGN_OR_RETURN(const auto* targets, ContentOf(*known, store, &ReadTargets));
+        ASSAY_RETURN_IF_ERROR(TakeTargets(*targets, values, store, measurement));
         break;
-      case TermKind::kUnits:
-        ASSAY_RETURN_IF_ERROR(TakeUnits(term->value, store, measurement));
+      }
+      case TermKind::kUnits: {
+        ASSAY_ASSIGN_OR_RETURN(const auto* units, ContentOf(*known, store, &ReadUnits));
+        measurement.units = *units;
         break;
+      }
       case TermKind::kExperiment:
       case TermKind::kParameterized:
       case TermKind::kOutcome:

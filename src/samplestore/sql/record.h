@@ -30,8 +30,8 @@ struct PackedSeries {
 PackedSeries PackSeries(const Measurement& measurement);
 
 /// Puts the terms that describe a measurement back to where DescriptionOf took them, and the values of its targets.
-/// `store` is what an error names.
-Status Describe(std::span<const Term* const> terms, std::string_view values, std::string_view store,
+/// `store` is what an error names. What a term says is read once, and kept in it.
+Status Describe(std::span<KnownTerm* const> terms, std::string_view values, std::string_view store,
                 Measurement& measurement);
 
 Status UnpackSeries(std::string_view lengths, std::string_view bytes, std::string_view store, Measurement& measurement);
@@ -41,6 +41,5 @@ std::string CleanText(const std::string& text);
 
 /// A property's value as JSON, as terms hold it.
 std::string ValueText(const space::Value& value);
-Result<space::Value> ValueFromTermText(std::string_view text, std::string_view store);
 
 }  // namespace assay::samplestore

@@ -39,7 +39,8 @@ Status SqlStore::CheckSame() {
   return Try([&](Attempt) -> Status {
     ASSAY_RETURN_IF_ERROR(connection_->CheckSame());
     ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(*connection_));
-    return CheckNotNewer(*connection_, version);
+    ASSAY_RETURN_IF_ERROR(CheckNotNewer(*connection_, version));
+    return CheckIdentity();
   });
 }
 
@@ -65,7 +66,7 @@ Status SqlStore::AddTerms(const Prepared& prepared) {
   if (writer_.KnowsTerms(prepared)) {
     return Status::Ok();
   }
-  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*connection_));
+  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, BeginWriting());
   ASSAY_RETURN_IF_ERROR(writer_.AddTerms(prepared));
   return transaction.Commit();
 }
@@ -73,7 +74,7 @@ Status SqlStore::AddTerms(const Prepared& prepared) {
 Result<AppendResult> SqlStore::AddInTransaction(const Measurement& measurement, int64_t fence, Attempt attempt) {
   const Prepared prepared({&measurement, 1});
   ASSAY_RETURN_IF_ERROR(AddTerms(prepared));
-  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*connection_));
+  ASSAY_ASSIGN_OR_RETURN(Transaction transaction, BeginWriting());
   if (fence != 0) {
     ASSAY_RETURN_IF_ERROR(connection_->Lock(LockOf(KeyOf(measurement))));
   }
@@ -118,7 +119,7 @@ Result<int64_t> SqlStore::AppendNew(std::span<const Measurement> measurements) {
   std::vector<Measurement> added;
   return Try([&](Attempt attempt) -> Result<int64_t> {
     ASSAY_RETURN_IF_ERROR(AddTerms(Prepared(measurements)));
-    ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*connection_));
+    ASSAY_ASSIGN_OR_RETURN(Transaction transaction, BeginWriting());
     ASSAY_ASSIGN_OR_RETURN(std::vector<Measurement> missing, WithoutKnown(measurements));
     if (attempt == Attempt::kFirst) {
       added = missing;
@@ -151,7 +152,7 @@ Status SqlStore::LogRefused(const Measurement& measurement) {
 
 Result<int64_t> SqlStore::Remove(const MeasurementFilter& filter) {
   return Try([&](Attempt) -> Result<int64_t> {
-    ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*connection_));
+    ASSAY_ASSIGN_OR_RETURN(Transaction transaction, BeginWriting());
     ASSAY_ASSIGN_OR_RETURN(const std::vector<int64_t> arrivals, reader_.Arrivals(filter));
     for (const int64_t arrival : arrivals) {
       ASSAY_RETURN_IF_ERROR(RemoveOne(arrival));
@@ -214,31 +215,31 @@ Result<std::vector<MeasurementRow>> SqlStore::ListRows(const MeasurementFilter& 
 
 Result<std::vector<Measurement>> SqlStore::List(const MeasurementFilter& filter, bool with_series) {
   std::vector<Measurement> list;
-  ASSAY_RETURN_IF_ERROR(ForEach(filter, with_series, [&](const Measurement& measurement) {
-    list.push_back(measurement);
+  ASSAY_RETURN_IF_ERROR(ForEach(filter, with_series, [&](Measurement&& measurement) {
+    list.push_back(std::move(measurement));
     return Status::Ok();
   }));
   return list;
 }
 
 Status SqlStore::ForEach(const MeasurementFilter& filter, bool with_series,
-                         const std::function<Status(const Measurement&)>& visit) {
+                         const std::function<Status(Measurement&&)>& visit) {
   MeasurementFilter page = filter;
   int64_t page_end = 0;
   int64_t left = filter.limit >= 0 ? filter.limit : std::numeric_limits<int64_t>::max();
   while (left > 0) {
     page.limit = std::min(left, kPage);
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<Measurement> measurements,
+    ASSAY_ASSIGN_OR_RETURN(std::vector<Measurement> measurements,
                            Try([&](Attempt) { return reader_.Measurements(page, with_series, page_end); }));
-    for (const Measurement& measurement : measurements) {
-      ASSAY_RETURN_IF_ERROR(visit(measurement));
+    for (Measurement& measurement : measurements) {
+      page_end = measurement.arrival;
+      ASSAY_RETURN_IF_ERROR(visit(std::move(measurement)));
     }
     if (std::ssize(measurements) < page.limit) {
       break;
     }
     left -= std::ssize(measurements);
     page.offset = 0;
-    page_end = measurements.back().arrival;
   }
   return Status::Ok();
 }

@@ -44,7 +44,7 @@ class SqlStore : public SampleStore {
                                                const std::vector<std::string>& columns) override;
   Result<std::vector<Measurement>> List(const MeasurementFilter& filter, bool with_series) override;
   Status ForEach(const MeasurementFilter& filter, bool with_series,
-                 const std::function<Status(const Measurement&)>& visit) override;
+                 const std::function<Status(Measurement&&)>& visit) override;
 
   Result<Claim> TryClaim(const MemoKey& key, std::string_view owner, double lease_seconds, int64_t wanted,
                          const Facts& here) override;
@@ -112,6 +112,13 @@ class SqlStore : public SampleStore {
   Result<int64_t> NextResult(std::string_view operation_uid);
   Status NoteNumbered(std::string_view operation_uid, int64_t number, std::string_view measurement_uid, bool replayed);
 
+  Status MakeIdentity();
+  Result<std::string> ReadIdentity();
+  /// An error where another store stands in the place of the one that was opened.
+  Status CheckIdentity();
+  /// For what is written with what is known of the store already, such as ids of its terms.
+  Result<Transaction> BeginWriting();
+
   Status MakeProgressTable();
   Result<bool> HasProgressTable();
   Status RemoveProgressOfTheGone();
@@ -128,6 +135,7 @@ class SqlStore : public SampleStore {
   Writer writer_;
   Reader reader_;
   std::map<std::string, int64_t, std::less<>> next_result_;  ///< by operation: the number of its next result
+  std::string identity_;                                     ///< empty: not known
   bool has_progress_ = false;                                ///< the table is known to be there
 };
 

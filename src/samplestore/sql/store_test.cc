@@ -338,6 +338,18 @@ TEST_P(SampleStoreTest, RefusesANewerStore) {
   }
 }
 
+TEST_P(SampleStoreTest, AnotherStoreInItsPlaceIsNoticed) {
+  Add(MakeMeasurement("u1", 1, Outcome::kValid));
+  const auto reader = target_->Open(StoreAccess::kReadOnly);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  EXPECT_TRUE((*reader)->CheckSame().ok());
+  ASSERT_TRUE(target_->Execute("UPDATE store_identity SET id = 'another'").ok());
+  EXPECT_THAT((*reader)->CheckSame().message(), HasSubstr("was replaced by another one"));
+  EXPECT_THAT(store_->Append(MakeMeasurement("u2", 2, Outcome::kValid)).message(),
+              HasSubstr("was replaced by another one"));
+  EXPECT_EQ(*Open()->Count({}), 1);
+}
+
 TEST_P(SampleStoreTest, AReaderWritesNothing) {
   Add(MakeMeasurement("u1", 1, Outcome::kValid));
   const auto reader = target_->Open(StoreAccess::kReadOnly);

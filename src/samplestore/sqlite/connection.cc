@@ -136,13 +136,14 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const std::stri
     return SqliteStatus(code, sqlite3_errstr(code), path);
   }
   sqlite3_busy_timeout(connection->handle_, static_cast<int>(longest_lock_seconds * 1000));
+  connection->is_frozen_ = access == Access::kImmutable;
   connection->file_ = connection->LookAtFile();
   return connection;
 }
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::CopyOf(SqliteConnection& from) {
   std::unique_ptr<SqliteConnection> copy(new SqliteConnection(from.path_, from.clock_));
-  copy->is_copy_ = true;
+  copy->is_frozen_ = true;
   copy->file_ = copy->LookAtFile();
   // A database without a name is a file that SQLite removes.
   int code = sqlite3_open_v2("", &copy->handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
@@ -165,7 +166,7 @@ SqliteConnection::FileState SqliteConnection::LookAtFile() const {
     return {};
   }
   FileState state{.device = status.st_dev, .inode = status.st_ino, .bytes = status.st_size};
-  if (is_copy_) {
+  if (is_frozen_) {
     // What is written goes into the log first.
     struct stat log = {};
     const timespec& last = ::stat((path_ + "-wal").c_str(), &log) == 0 ? log.st_mtim : status.st_mtim;
@@ -177,9 +178,14 @@ SqliteConnection::FileState SqliteConnection::LookAtFile() const {
 
 Status SqliteConnection::CheckSame() {
   const FileState now = LookAtFile();
-  if (!now.IsSameFile(file_)) {
-    return now.inode == 0 ? Status::NotFound(fmt::format("store {} is not there any more: it was removed", path_))
-                          : Status::FailedPrecondition(fmt::format("store {} was replaced by another one", path_));
+  if (now.inode == 0) {
+    return Status::NotFound(fmt::format("store {} is not there any more: it was removed", path_));
+  }
+  if (now.device != file_.device || now.inode != file_.inode) {
+    return Status::FailedPrecondition(fmt::format("store {} was replaced by another one", path_));
+  }
+  if (now.changed_ns != file_.changed_ns) {
+    return Status::FailedPrecondition(fmt::format("store {} was changed since it was opened", path_));
   }
   // To read the file's beginning would be surer, but whoever closes a file ends the locks of the process on it.
   if (now.bytes < file_.bytes) {

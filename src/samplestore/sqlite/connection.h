@@ -45,9 +45,6 @@ class SqliteConnection : public Connection {
     uint64_t inode = 0;
     int64_t bytes = 0;
     int64_t changed_ns = 0;  ///< 0 where the database itself is open, which sees what changes
-    bool IsSameFile(const FileState& other) const {
-      return device == other.device && inode == other.inode && changed_ns == other.changed_ns;
-    }
   };
   FileState LookAtFile() const;
 
@@ -56,7 +53,7 @@ class SqliteConnection : public Connection {
   std::string path_;
   LeaseClock clock_;
   sqlite3* handle_ = nullptr;
-  bool is_copy_ = false;
+  bool is_frozen_ = false;  ///< a copy, or taken for one that nobody writes: what changes in the file is not seen
   FileState file_;
   std::map<std::string, sqlite3_stmt*> cache_;
 };

@@ -111,7 +111,8 @@ Result<ConnectionPtr> OpenToRead(const std::string& path, const LeaseClock& cloc
                          SqliteConnection::Open(path, Access::kReadOnly, clock, longest_lock_seconds));
   Result<int64_t> version = VersionToRead(*connection);
   if (version.status().code() == ErrorCode::kPermissionDenied) {
-    // A reader of a WAL database makes a file beside it. Where it may not, nobody writes either.
+    // A reader of a WAL database makes a file beside it, unless who writes has. Where it may not, nobody writes now;
+    // once somebody does, CheckSame() says so.
     ASSAY_ASSIGN_OR_RETURN(connection, SqliteConnection::Open(path, Access::kImmutable, clock, longest_lock_seconds));
     version = VersionToRead(*connection);
   }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
 
 #include "base/files.h"
 #include "samplestore/sample_store.h"
@@ -140,6 +142,25 @@ TEST_F(SqliteStoreTest, ReadsAnImmutableCopy) {
   const auto database = SqliteConnection::Open(path_, Access::kImmutable);
   ASSERT_TRUE(database.ok());
   EXPECT_EQ(*(*database)->QueryInteger("SELECT count(*) FROM measurements"), 1);
+}
+
+TEST_F(SqliteStoreTest, WhoMayNotWriteIntoTheFolderIsToldWhatOthersWrite) {
+  Add(MakeMeasurement("u1", 1, Outcome::kValid));
+  store_.reset();
+  const std::string folder = path_.substr(0, path_.rfind('/'));
+  constexpr uid_t kNobody = 65534;
+  ::chmod(directory_->path().c_str(), 0755);
+  ::chmod(folder.c_str(), 0555);
+  const int self = ::setfsuid(kNobody);
+  const auto reader = OpenStore("sqlite:///" + path_, StoreAccess::kReadOnly);
+  ::setfsuid(static_cast<uid_t>(self));
+  ::chmod(folder.c_str(), 0755);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  EXPECT_EQ(*(*reader)->Count({}), 1);
+  EXPECT_TRUE((*reader)->CheckSame().ok());
+  store_ = Reopen();
+  Add(MakeMeasurement("u2", 2, Outcome::kValid));
+  EXPECT_THAT((*reader)->CheckSame().message(), HasSubstr("was changed since it was opened"));
 }
 
 TEST_F(SqliteStoreTest, UnderstandsUrls) {
