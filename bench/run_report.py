@@ -34,15 +34,17 @@ class Server:
         self.link = re.search(r"http://\S+", self.process.stderr.readline())[0]
         self.port = int(self.url.rpartition(":")[2])
 
-    def cookie(self):
+    def open(self):
+        """The cookie and the key that the link gives."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request("GET", self.link.removeprefix(self.url))
-        return connection.getresponse().headers["Set-Cookie"].partition(";")[0]
+        headers = connection.getresponse().headers
+        return headers["Set-Cookie"].partition(";")[0], headers["Location"].partition("?")[2]
 
-    def listen(self, cookie):
+    def listen(self, cookie, key):
         """A browser that follows events, without the browser."""
         listener = socket.create_connection(("127.0.0.1", self.port))
-        request = f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nCookie: {cookie}\r\n\r\n"
+        request = f"GET /api/v1/events?{key} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nCookie: {cookie}\r\n\r\n"
         listener.sendall(request.encode())
         return listener
 
@@ -109,9 +111,9 @@ def height_px(browser, url):
 def idle_cost(assay, store, listeners, seconds=30):
     """Of so many that listen while nothing happens: processor and resident memory."""
     server = Server(assay, store)
-    cookie = server.cookie()
+    secrets = server.open()
     time.sleep(1)
-    open_ones = [server.listen(cookie) for _ in range(listeners)]
+    open_ones = [server.listen(*secrets) for _ in range(listeners)]
     time.sleep(2)
     before = server.cpu_seconds()
     time.sleep(seconds)

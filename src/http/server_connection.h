@@ -36,6 +36,11 @@ class ServerConnection {
   bool closed() const { return state_ == State::kClosed; }
   /// True when the client has kept us waiting since before `time`.
   bool WaitingSince(double time) const;
+  /// No request of the client is being read or answered.
+  bool WaitsForRequest() const {
+    return state_ == State::kGreeting || state_ == State::kHead || state_ == State::kLingering;
+  }
+  double active_at() const { return active_at_; }  ///< when something was last received or sent
   /// True when the head of a request began before `time` and has not come to its end.
   bool HeadOpenSince(double time) const { return state_ == State::kHead && !parser_.idle() && head_at_ < time; }
   /// Takes what has come of a large body, if it is too little for the loop to be told of it; false: nothing has.

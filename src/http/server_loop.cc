@@ -24,6 +24,9 @@ constexpr uint64_t kFirstConnectionId = 2;
 constexpr double kMaxIdleCheckSeconds = 1;
 constexpr double kAcceptPauseSeconds = 0.05;
 constexpr int kAcceptsAtOnce = 64;
+/// One in so many of those that wait for a request ends where others need their places.
+constexpr size_t kShareOfWaiting = 8;
+constexpr double kShortestWaitSeconds = 0.2;
 
 void AddToEpoll(int epoll, int fd, uint64_t id, uint32_t events) {
   epoll_event event = {};
@@ -67,6 +70,11 @@ void ServerLoop::WakeConnection(uint64_t connection_id) {
   Wake();
 }
 
+void ServerLoop::MakeRoom() {
+  make_room_ = true;
+  Wake();
+}
+
 void ServerLoop::Stop() {
   stop_ = true;
   Wake();
@@ -106,7 +114,11 @@ void ServerLoop::OnEvent(uint64_t id, uint32_t events) {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(wake_event_.get(), &count, sizeof(count));
     AdoptWaiting();
-    return WakeWaiting();
+    WakeWaiting();
+    if (make_room_.exchange(false)) {
+      CloseLongestWaiting();
+    }
+    return;
   }
   if (id == kListenerId) {
     return AcceptSome();
@@ -120,7 +132,7 @@ void ServerLoop::OnEvent(uint64_t id, uint32_t events) {
 void ServerLoop::AcceptSome() {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
     if (shared_.stats.connections_open.load(std::memory_order_relaxed) >= shared_.options.max_connections) {
-      return PauseAccepting();
+      return BeFull();
     }
     FileDescriptor socket(::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) {
@@ -135,6 +147,13 @@ void ServerLoop::AcceptSome() {
     shared_.stats.connections_open.fetch_add(1, std::memory_order_relaxed);
     (*peers_)[next_peer_++ % peers_->size()]->Adopt(std::move(socket));
   }
+}
+
+void ServerLoop::BeFull() {
+  if (shared_.options.idle_make_room) {
+    std::ranges::for_each(*peers_, [](const auto& peer) { peer->MakeRoom(); });
+  }
+  PauseAccepting();
 }
 
 /// A listener whose connections cannot be taken would be ready for ever.
@@ -202,6 +221,20 @@ void ServerLoop::CloseIdle() {
     return connection.HeadOpenSince(now_ - options.head_timeout_seconds) ||
            (connection.WaitingSince(now_ - options.idle_timeout_seconds) && !connection.TakeTrickle());
   });
+}
+
+void ServerLoop::CloseLongestWaiting() {
+  std::vector<std::pair<double, uint64_t>> waiting;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->WaitsForRequest() && connection->active_at() < now_ - kShortestWaitSeconds) {
+      waiting.emplace_back(connection->active_at(), id);
+    }
+  }
+  const size_t count = (waiting.size() + kShareOfWaiting - 1) / kShareOfWaiting;
+  std::ranges::partial_sort(waiting, waiting.begin() + static_cast<ptrdiff_t>(count));
+  for (size_t i = 0; i < count; ++i) {
+    connections_.erase(waiting[i].second);
+  }
 }
 
 void ServerLoop::DropIfClosed(uint64_t id) {

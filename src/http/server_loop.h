@@ -40,6 +40,8 @@ class ServerLoop {
   void Adopt(FileDescriptor socket);
   /// Tells a connection that what it waits for is there; fine when it is closed. Thread-safe.
   void WakeConnection(uint64_t connection_id);
+  /// Ends some of the connections that have waited longest for a request. Thread-safe.
+  void MakeRoom();
   /// Makes Run() return. Thread-safe.
   void Stop();
   /// Serves until Stop(); with `listener` it also accepts, and deals connections out to `peers` in turn.
@@ -64,11 +66,13 @@ class ServerLoop {
   int TimeoutMilliseconds() const;
   void OnEvent(uint64_t id, uint32_t events);
   void AcceptSome();
+  void BeFull();
   void PauseAccepting();
   void AdoptWaiting();
   void WakeWaiting();
   void RunTimers();
   void CloseIdle();
+  void CloseLongestWaiting();
   void DropIfClosed(uint64_t id);
 
   ServerShared& shared_;
@@ -78,6 +82,7 @@ class ServerLoop {
   const std::vector<std::unique_ptr<ServerLoop>>* peers_ = nullptr;
   size_t next_peer_ = 0;
   std::atomic<bool> stop_ = false;
+  std::atomic<bool> make_room_ = false;
   double now_ = 0;
   double idle_check_at_ = 0;
   int64_t date_second_ = -1;

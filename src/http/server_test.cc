@@ -284,6 +284,22 @@ TEST(Server, LetsConnectionsBeyondTheLimitWaitUntilOneEnds) {
   EXPECT_NE(third.ReadUntil("/3").find("200 OK"), std::string::npos);
 }
 
+TEST(Server, WhoSaysNothingMakesRoomForOthers) {
+  ServerOptions options;
+  options.max_connections = 4;
+  options.threads = 2;
+  options.idle_make_room = true;
+  const auto server = StartEcho(options);
+  std::vector<std::unique_ptr<RawClient>> silent;
+  for (int i = 0; i < 20; ++i) {
+    silent.push_back(std::make_unique<RawClient>(server->port()));
+  }
+  RawClient reader(server->port());
+  reader.Send("GET /reader HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(reader.ReadUntil("/reader").find("200 OK"), std::string::npos);
+  EXPECT_EQ(silent.front()->ReadToEnd(), "");
+}
+
 /// A large body whose every piece that is received is followed by another, so that its connection is always ready.
 class EndlessBody : public Exchange {
  public:

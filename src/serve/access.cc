@@ -15,7 +15,8 @@ using http::RequestHead;
 using http::ServerResponse;
 
 constexpr std::string_view kStart = "/start/";
-constexpr int kUsualHttpPort = 80;  // which browsers leave out of the Host header
+constexpr std::string_view kApi = "/api/";  ///< what was measured; all else is the same for everybody
+constexpr int kUsualHttpPort = 80;          // which browsers leave out of the Host header
 
 /// In a time that does not tell how much of it agrees.
 bool AreEqual(std::string_view given, std::string_view secret) {
@@ -29,9 +30,9 @@ bool AreEqual(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
-/// With a token of its own a session outlives the server, as the token does.
-std::string SessionOf(const std::string& token) {
-  return token.empty() ? RandomUid() : Sha256Hex("assay session\n" + token);
+/// With a token of its own a secret outlives the server, as the token does.
+std::string SecretOf(std::string_view what, const std::string& token) {
+  return token.empty() ? RandomUid() : Sha256Hex(fmt::format("assay {}\n{}", what, token));
 }
 
 std::string_view HeaderOf(const RequestHead& head, std::string_view name) {
@@ -43,20 +44,21 @@ bool IsFromElsewhere(const RequestHead& head) {
   return !site.empty() && site != "same-origin" && site != "none";
 }
 
-ServerResponse StepThere() {
+ServerResponse StepThere(const std::string& address) {
   ServerResponse response;
   response.status = 303;
-  response.headers.Add("Location", "/");
+  response.headers.Add("Location", address);
   return response;
 }
 
 /// Where a link of another site was followed, the browser sends the cookie only with what a page of ours asks for next.
-ServerResponse StepInside() {
+ServerResponse StepInside(const std::string& address) {
   ServerResponse response;
   response.headers.Add("Content-Type", "text/html; charset=utf-8");
-  response.body.push_back(
-      http::BodyPiece::Text("<!DOCTYPE html><title>assay</title><meta http-equiv=\"refresh\" content=\"0; url=/\"><a "
-                            "href=\"/\">assay</a>\n"));
+  response.body.push_back(http::BodyPiece::Text(
+      fmt::format("<!DOCTYPE html><title>assay</title><meta http-equiv=\"refresh\" content=\"0; url={0}\"><a "
+                  "href=\"{0}\">assay</a>\n",
+                  address)));
   return response;
 }
 
@@ -75,8 +77,11 @@ bool ComesFromElsewhere(const RequestHead& head) {
   return !origin.empty() && origin != fmt::format("http://{}", HeaderOf(head, "Host"));
 }
 
+/// Who may not ask keeps no connection either.
 ServerResponse Refuse(int status, std::string text) {
-  return http::TextResponse(status, std::move(text));
+  ServerResponse response = http::TextResponse(status, std::move(text));
+  response.close_connection = true;
+  return response;
 }
 
 ServerResponse RefuseMethod(std::string_view allowed) {
@@ -89,7 +94,8 @@ ServerResponse RefuseMethod(std::string_view allowed) {
 
 Access::Access(AccessOptions options)
     : options_(std::move(options)),
-      session_(SessionOf(options_.token)),
+      session_(SecretOf("session", options_.token)),
+      key_(SecretOf("key", options_.token)),
       link_token_(options_.token.empty() ? RandomUid() : options_.token) {}
 
 std::string Access::StartPath() const {
@@ -112,7 +118,19 @@ bool Access::KnowsHost(std::string_view host) const {
   return std::ranges::find(options_.hosts, Lower(host)) != options_.hosts.end();
 }
 
-bool Access::IsLetIn(const RequestHead& head) const {
+/// The page takes the key out of its address, and keeps it.
+std::string Access::PageAddress() const {
+  return fmt::format("/#?key={}", key_);
+}
+
+bool Access::HasKey(const RequestHead& head) const {
+  constexpr std::string_view kKey = "key=";
+  return std::ranges::any_of(Split(head.query(), '&'), [&](std::string_view pair) {
+    return pair.starts_with(kKey) && AreEqual(pair.substr(kKey.size()), key_);
+  });
+}
+
+bool Access::HasCookie(const RequestHead& head) const {
   const std::string cookie = CookieName() + "=";
   for (const http::Header& header : head.headers.all()) {
     if (Lower(header.name) != "cookie") {
@@ -124,6 +142,13 @@ bool Access::IsLetIn(const RequestHead& head) const {
         return true;
       }
     }
+  }
+  return false;
+}
+
+bool Access::IsLetIn(const RequestHead& head) const {
+  if (HasCookie(head) && (!head.path().starts_with(kApi) || HasKey(head))) {
+    return true;
   }
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view authorization = HeaderOf(head, "Authorization");
@@ -147,7 +172,7 @@ ServerResponse Access::Begin(const RequestHead& head, std::string_view token) {
   if (options_.token.empty() && options_.on_next_link) {
     options_.on_next_link(StartPath());
   }
-  ServerResponse response = IsFromElsewhere(head) ? StepInside() : StepThere();
+  ServerResponse response = IsFromElsewhere(head) ? StepInside(PageAddress()) : StepThere(PageAddress());
   response.headers.Add("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", CookieName(), session_));
   return response;
 }

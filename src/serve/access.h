@@ -24,8 +24,10 @@ struct AccessOptions {
   std::function<void(const std::string& path)> on_next_link = {};
 };
 
-/// Lets in whoever has the cookie that a start link gives, or bears the token. Nothing but GET and HEAD; nothing that
-/// another site's page asks for, a navigation to the page apart. Thread-safe.
+/// Lets in whoever has the cookie that a start link gives, or bears the token. What was measured also takes the key
+/// that the link gives to the page's origin (`?key=`): browsers send a cookie to the servers of all ports of a machine,
+/// another user's among them. Nothing but GET and HEAD; nothing that another site's page asks for, a navigation to the
+/// page apart. Thread-safe.
 class Access {
  public:
   explicit Access(AccessOptions options);
@@ -42,11 +44,15 @@ class Access {
  private:
   bool KnowsHost(std::string_view host) const;
   bool IsLetIn(const http::RequestHead& head) const;
+  bool HasCookie(const http::RequestHead& head) const;
+  bool HasKey(const http::RequestHead& head) const;
+  std::string PageAddress() const;
   std::string CookieName() const;
   http::ServerResponse Begin(const http::RequestHead& head, std::string_view token);
 
   const AccessOptions options_;
   const std::string session_;  ///< the cookie's value
+  const std::string key_;
   std::atomic<int> port_ = 0;
   mutable std::mutex mutex_;
   std::string link_token_;  ///< guarded by mutex_

@@ -12,6 +12,7 @@ using http::RequestHead;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr int kPort = 4000;
 
@@ -35,13 +36,21 @@ class AccessTest : public ::testing::Test {
     const auto answer = access_.Check(head);
     return answer ? answer->status : 200;
   }
+  /// Opens the link; what it gives is a cookie, and a key.
   std::string Cookie() {
     const auto answer = access_.Check(Ask(access_.StartPath()));
     EXPECT_TRUE(answer);
+    key_ = KeyIn(*answer);
     const std::string text(answer->headers.Find("Set-Cookie").value_or(""));
     return text.substr(0, text.find(';'));
   }
+  static std::string KeyIn(const http::ServerResponse& answer) {
+    const std::string address(answer.headers.Find("Location").value_or(""));
+    EXPECT_THAT(address, StartsWith("/#?key="));
+    return address.substr(address.find("key="));
+  }
 
+  std::string key_;
   std::vector<std::string> links_;
   Access access_{{.hosts = {"127.0.0.1", "localhost", "[::1]"},
                   .on_next_link = [this](const std::string& path) { links_.push_back(path); }}};
@@ -60,13 +69,24 @@ TEST_F(AccessTest, ALinkOpensOnceAndThenThereIsAnother) {
   const auto answer = access_.Check(Ask(path));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 303);
-  EXPECT_EQ(answer->headers.Find("Location"), "/");
   const std::string cookie(answer->headers.Find("Set-Cookie").value_or(""));
   EXPECT_THAT(cookie, HasSubstr("; Path=/; HttpOnly; SameSite=Strict"));
   EXPECT_EQ(StatusOf(Ask("/", {{"Cookie", "a=b; " + cookie.substr(0, cookie.find(';'))}})), 200);
   EXPECT_EQ(StatusOf(Ask(path)), 403);
   EXPECT_THAT(links_, ElementsAre(access_.StartPath()));
   EXPECT_EQ(StatusOf(Ask(links_.front())), 303);
+}
+
+TEST_F(AccessTest, WhatWasMeasuredTakesTheKeyBesideTheCookie) {
+  const std::string cookie = Cookie();
+  const std::string path = "/api/v1/subjects";
+  EXPECT_EQ(StatusOf(Ask(path + "?" + key_, {{"Cookie", cookie}})), 200);
+  EXPECT_EQ(StatusOf(Ask(path + "?a=b&" + key_, {{"Cookie", cookie}})), 200);
+  EXPECT_EQ(StatusOf(Ask(path + "?" + key_)), 401);
+  for (const std::string& wrong : {std::string(), std::string("?key="), "?" + key_ + "0", "?x" + key_,
+                                   "?key=" + cookie.substr(cookie.find('=') + 1)}) {
+    EXPECT_EQ(StatusOf(Ask(path + wrong, {{"Cookie", cookie}})), 401) << wrong;
+  }
 }
 
 TEST_F(AccessTest, WhoOnlyLooksAtALinkDoesNotUseItUp) {
@@ -122,7 +142,7 @@ TEST_F(AccessTest, PagesOfOtherSitesGetNothing) {
     headers.push_back({"Cookie", cookie});
     return StatusOf(Ask(target, std::move(headers)));
   };
-  EXPECT_EQ(status("/api/v1/subjects", {{"Sec-Fetch-Site", "same-origin"}}), 200);
+  EXPECT_EQ(status("/api/v1/subjects?" + key_, {{"Sec-Fetch-Site", "same-origin"}}), 200);
   EXPECT_EQ(status("/", {{"Sec-Fetch-Site", "none"}}), 200);
   EXPECT_EQ(status("/api/v1/subjects", {{"Sec-Fetch-Site", "cross-site"}}), 403);
   EXPECT_EQ(status("/assets/report.js", {{"Sec-Fetch-Site", "same-site"}}), 403);
@@ -135,7 +155,7 @@ TEST_F(AccessTest, PagesOfOtherSitesGetNothing) {
       403);
   EXPECT_EQ(status("/api/v1/subjects", {{"Origin", "http://evil.example"}}), 403);
   EXPECT_EQ(status("/api/v1/subjects", {{"Origin", "null"}}), 403);
-  EXPECT_EQ(status("/api/v1/subjects", {{"Origin", "http://127.0.0.1:4000"}}), 200);
+  EXPECT_EQ(status("/api/v1/subjects?" + key_, {{"Origin", "http://127.0.0.1:4000"}}), 200);
 }
 
 TEST_F(AccessTest, ATokenOfItsOwnOpensAsOftenAsOneLikesAndOutlivesTheServer) {
@@ -157,6 +177,7 @@ TEST_F(AccessTest, ATokenOfItsOwnOpensAsOftenAsOneLikesAndOutlivesTheServer) {
   Access restarted({.hosts = {"127.0.0.1"}, .token = token});
   restarted.SetPort(kPort);
   EXPECT_FALSE(restarted.Check(Ask("/", {{"Cookie", cookies[1]}})));
+  EXPECT_EQ(KeyIn(*restarted.Check(Ask(restarted.StartPath()))), KeyIn(*access.Check(Ask(access.StartPath()))));
 }
 
 TEST(AccessOfTheUsualPortTest, HostsNeedNotNameIt) {

@@ -1,9 +1,11 @@
 #include "serve/page_server.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <optional>
 #include <utility>
@@ -23,6 +25,7 @@ namespace {
 
 constexpr size_t kShortestToken = 32;
 constexpr int kLoops = 2;
+constexpr double kLongestHeadSeconds = 10;
 
 bool IsLoopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -76,6 +79,15 @@ Result<std::string> ReadToken(const std::string& path) {
   return token;
 }
 
+/// What else the process opens, an exploration's workers and store, has the rest of the descriptors.
+int MostConnections() {
+  constexpr rlim_t kFewest = 16;
+  constexpr rlim_t kMost = 1200;
+  rlimit limit = {};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<int>(std::clamp(limit.rlim_max / 4, kFewest, kMost))
+                                                 : static_cast<int>(kFewest);
+}
+
 /// That it is there and is one: later problems are told on the page.
 Status CheckStore(const std::string& url) {
   constexpr double kLongestWaitSeconds = 2;
@@ -94,7 +106,13 @@ struct PageServer::State {
         library(options.store_url, options.spaces),
         reader(std::in_place, library, hub),
         live(std::in_place, options.store_url, hub),
-        routes(access, hub, *reader) {}
+        routes(access, hub, *reader) {
+    // Nobody waits for this one: it is there when a page asks for it.
+    reader->Ask([](Library& prepared) {
+      prepared.Prepare();
+      return http::ServerResponse();
+    });
+  }
   ~State() {
     hub.Close();
     server.reset();  // first: its loops ask the reader
@@ -139,6 +157,9 @@ Result<std::unique_ptr<PageServer>> PageServer::Start(PageServerOptions options)
   server.host = options.host;
   server.port = options.port;
   server.threads = kLoops;
+  server.max_connections = options.max_connections > 0 ? options.max_connections : MostConnections();
+  server.idle_make_room = true;
+  server.head_timeout_seconds = kLongestHeadSeconds;
   auto state = std::make_unique<State>(std::move(options), std::move(access));
   const auto handler = [state = state.get()](const http::RequestHead& head, std::string_view) {
     return state->routes.Answer(head);

@@ -20,6 +20,8 @@ struct PageServerOptions {
   /// A file that only its owner reads, with a token of at least 32 characters that opens the page. Empty: a link opens
   /// it once.
   std::string token_file = {};
+  /// More at once wait, and of those that say nothing some end. 0: a quarter of what the process may open.
+  int max_connections = 0;
   /// A link was used, and this is the next one. From any thread.
   std::function<void(const std::string& link)> on_next_link = {};
 };

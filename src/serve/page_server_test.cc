@@ -1,10 +1,13 @@
 #include "serve/page_server.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
+#include "base/file_descriptor.h"
 #include "base/files.h"
 #include "http/client.h"
 #include "report/testing/synthetic.h"
@@ -34,9 +37,11 @@ class PageServerTest : public ::testing::Test {
     ASSERT_EQ(start.status, 303);
     cookie_ = start.headers.Find("Set-Cookie").value();
     cookie_.resize(cookie_.find(';'));
+    key_ = start.headers.Find("Location").value();
+    key_ = key_.substr(key_.find("?key="));
   }
   http::Response Get(const std::string& url, const std::string& method = "GET") {
-    http::Request request{.method = method, .url = url.starts_with("/") ? server_->url() + url : url};
+    http::Request request{.method = method, .url = url.starts_with("/") ? server_->url() + url + key_ : url};
     if (!cookie_.empty()) {
       request.headers.Add("Cookie", cookie_);
     }
@@ -44,6 +49,7 @@ class PageServerTest : public ::testing::Test {
     EXPECT_TRUE(response.ok()) << response.status().message();
     return response.ok() ? *std::move(response) : http::Response();
   }
+  int Port() const { return std::stoi(server_->url().substr(server_->url().rfind(':') + 1)); }
   Status StartStatus(PageServerOptions options) {
     options.store_url = path_;
     return PageServer::Start(std::move(options)).status();
@@ -53,6 +59,7 @@ class PageServerTest : public ::testing::Test {
   const std::string path_;
   std::unique_ptr<PageServer> server_;
   std::string cookie_;
+  std::string key_;
   http::Client client_;
 };
 
@@ -121,6 +128,25 @@ TEST_F(PageServerTest, StrangersAreToldWhatToDo) {
   EXPECT_EQ(Get("/api/v1/events").status, 401);
 }
 
+FileDescriptor ConnectTo(int port) {
+  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return socket;
+}
+
+TEST_F(PageServerTest, ConnectionsThatSayNothingShutNobodyOut) {
+  server_ = PageServer::Start({.store_url = path_, .max_connections = 8}).value();
+  std::vector<FileDescriptor> silent;
+  for (int i = 0; i < 40; ++i) {
+    silent.push_back(ConnectTo(Port()));
+  }
+  EXPECT_EQ(Get(server_->StartLink()).status, 303);
+}
+
 TEST_F(PageServerTest, AHostThatOthersReachNeedsAToken) {
   EXPECT_THAT(StartStatus({.host = "0.0.0.0"}).message(), HasSubstr("add --token-file"));
   const std::string file = folder_.path() + "/token";
@@ -136,9 +162,8 @@ TEST_F(PageServerTest, AHostThatOthersReachNeedsAToken) {
 }
 
 TEST_F(PageServerTest, APortInUseIsALine) {
-  const int port = std::stoi(server_->url().substr(server_->url().rfind(':') + 1));
-  const std::string message(StartStatus({.port = port}).message());
-  EXPECT_THAT(message, HasSubstr(std::to_string(port)));
+  const std::string message(StartStatus({.port = Port()}).message());
+  EXPECT_THAT(message, HasSubstr(std::to_string(Port())));
   EXPECT_THAT(message, HasSubstr("in use"));
 }
 

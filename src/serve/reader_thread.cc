@@ -71,21 +71,12 @@ void ReaderThread::Answer(const Asked& asked) {
   }
 }
 
-void ReaderThread::Prepare() {
-  try {
-    Prepare();
-  } catch (const std::exception&) {
-    library_.Distrust();  // who asks hears why
-  }
-}
-
 std::string ReaderThread::Unreadable(const std::exception& error) {
   library_.Distrust();
   return fmt::format("what the store has cannot be shown: {}", OneLine(error.what()));
 }
 
 void ReaderThread::Run() {
-  library_.Prepare();
   double look_at = 0;
   double beat_at = MonotonicSeconds() + kBeatSeconds;
   while (true) {

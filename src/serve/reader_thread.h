@@ -35,7 +35,6 @@ class ReaderThread {
   };
 
   void Run();
-  void Prepare();
   void Look();
   void Answer(const Asked& asked);
   /// What is told of an exception, which ends neither the thread nor the server; what was read is read anew.

@@ -61,17 +61,10 @@ function resolved(node, chosen) {
 }
 
 /** What a choice may be: [field, text]. */
-function optionsOf(report, choice) {
-  const metrics = report.metrics.map((metric) => [metric.field, metric.heading]);
-  const axes = report.axes.filter((axis) => choice.of === "axes" || axis.numeric).map((axis) => [axis.field, axis.label]);
-  const nothing = choice.may_be_nothing ? [["-", "nothing"]] : [];
-  switch (choice.of) {
-    case "metrics": return [...nothing, ...metrics];
-    case "axes": case "numeric_axes": return [...nothing, ...axes];
-    case "numbers": return [...nothing, ...metrics, ...axes];
-    case "predictions": return report.predictions.map((prediction) => [prediction.field, prediction.title]);
-    default: return [];
-  }
+function optionsOf({ metrics, axes, predictions }, { of, may_be_nothing: mayBeNothing }) {
+  const numeric = axes.filter((axis) => axis.numeric);
+  const columns = { metrics, axes, numeric_axes: numeric, numbers: [...metrics, ...numeric], predictions }[of] ?? [];
+  return [...(mayBeNothing ? [["-", "nothing"]] : []), ...columns.map(({ field, heading, label, title }) => [field, heading ?? label ?? title])];
 }
 
 /** A value has its colour and its shape in every chart and under every filter; the legend has those that are there. */
@@ -204,7 +197,8 @@ export class Chart {
     silence(spec);
     this.shape = this.shapeOf(data);
     this.view = new View(parse(spec, {}, { ast: true }), { expr: expressionInterpreter, renderer: "svg", logLevel: ErrorLevel });
-    this.view.data("records", data.records).initialize(replaceWithHost(this.plot));
+    replace(this.plot, h("div", {}));
+    this.view.data("records", data.records).initialize(this.plot.firstChild);
     this.listen();
     this.pick();
     this.view.run();
@@ -248,7 +242,7 @@ export class Chart {
   listen() {
     this.view.addEventListener("click", (event, item) => {
       const i = item?.datum?.i;
-      if (i >= 0) state.set({ pick: state.get("pick") === this.report.uid(i) ? "" : this.report.uid(i) });
+      if (i >= 0) state.pick(this.report.uid(i));
     });
     this.view.addEventListener("pointermove", (event, item) => {
       const i = item?.datum?.i;
@@ -293,9 +287,3 @@ function silence(node) {
 }
 
 const quiet = { level: () => quiet, error: (...text) => { console.error(...text); return quiet; }, warn: () => quiet, info: () => quiet, debug: () => quiet };
-
-function replaceWithHost(plot) {
-  const host = h("div", {});
-  replace(plot, host);
-  return host;
-}

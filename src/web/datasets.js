@@ -2,7 +2,7 @@
 
 import { readable } from "./format.js";
 import { frontOf } from "./pareto.js";
-import { compareTwo } from "./statistics.js";
+import { compare } from "./statistics.js";
 
 const MOST_POINTS = 800;
 const MOST_PANELS = 12;
@@ -14,24 +14,19 @@ const MOST_BARS = 24;
 /** Rows spread evenly over the area of x and y, those of `always` among them: a crowd looks the same. */
 function thin(report, rows, x, y, always) {
   if (rows.length <= MOST_POINTS) return rows;
-  const value = (column, i) => (column.estimates ? column.estimates.value[i] : column.values[column.codes[i]]);
   const at = (column) => {
     let [low, high] = [Infinity, -Infinity];
     for (const i of rows) {
-      const v = value(column, i);
+      const v = column.value(i);
       if (typeof v === "number") {
         low = Math.min(low, v);
         high = Math.max(high, v);
       }
     }
-    return (i) => Math.floor((40 * (value(column, i) - low)) / (high - low || 1));
+    return (i) => Math.floor((40 * (column.value(i) - low)) / (high - low || 1));
   };
   const [column, line] = [at(x), at(y)];
-  const cells = new Map();
-  for (const i of rows) {
-    const key = column(i) * 64 + line(i);
-    if (cells.has(key)) cells.get(key).push(i); else cells.set(key, [i]);
-  }
+  const cells = Map.groupBy(rows, (i) => column(i) * 64 + line(i));
   const each = Math.max(1, Math.floor(MOST_POINTS / cells.size));
   const kept = new Set(always);
   for (const cell of cells.values()) cell.slice(0, each).forEach((i) => kept.add(i));
@@ -88,11 +83,7 @@ function configurations({ report, rows, chart, chosen }) {
 function ranked({ report, rows, chosen }) {
   const { value } = chosen.y.estimates;
   const sign = chosen.y.better === "lower" ? 1 : -1;
-  const groups = new Map();
-  for (const i of rows) {
-    if (value[i] === null) continue;
-    if (groups.has(report.group[i])) groups.get(report.group[i]).push(i); else groups.set(report.group[i], [i]);
-  }
+  const groups = Map.groupBy(rows.filter((i) => value[i] !== null), (i) => report.group[i]);
   const conditions = report.axes.filter(({ condition }) => condition);
   const shown = [...groups.values()].slice(0, MOST_GROUPS);
   const each = Math.max(3, Math.floor(MOST_RANKED / shown.length));
@@ -162,23 +153,17 @@ function speedups({ report, rows, chart, chosen }) {
   const others = report.axes.filter((axis) => axis !== chosen.x);
   const seriesOf = (i) => others.map((axis) => axis.codes[i]).join();
   const ranks = (i) => chosen.x.values[chosen.x.codes[i]];
-  const fewest = new Map();
   const valued = rows.filter((i) => chosen.y.estimates.value[i] > 0 && ranks(i) > 0);
-  for (const i of valued) {
-    const best = fewest.get(seriesOf(i));
-    if (best === undefined || ranks(i) < ranks(best)) fewest.set(seriesOf(i), i);
-  }
-  const members = new Map();
-  for (const i of valued) members.set(seriesOf(i), (members.get(seriesOf(i)) ?? 0) + 1);
-  const scaled = valued.filter((i) => members.get(seriesOf(i)) > 1);
-  const { kept, add, panels, note } = withPanels(report, chart, scaled);
+  const series = Map.groupBy(valued, seriesOf);
+  const baseOf = (i) => series.get(seriesOf(i)).reduce((best, other) => (ranks(other) < ranks(best) ? other : best));
+  const { kept, add, panels, note } = withPanels(report, chart, valued.filter((i) => series.get(seriesOf(i)).length > 1));
   const least = Math.min(...kept.map(ranks));
   const records = kept.map((i) => {
-    const base = fewest.get(seriesOf(i));
+    const base = baseOf(i);
     const more = ranks(i) / ranks(base);
     // The base is 1 by definition; of all others the interval has its error too.
     const { ratio, low, high } = i === base ? { ratio: 1, low: null, high: null }
-      : compareTwo(report.estimate(chosen.y, base), report.estimate(chosen.y, i));
+      : compare([[report.estimate(chosen.y, base), report.estimate(chosen.y, i)]]);
     const efficiency = (speedup) => (speedup === null ? null : (100 * speedup) / more);
     return add({
       ...report.record(i), series: seriesOf(i), speedup: ratio, speedup_low: low, speedup_high: high,
@@ -190,9 +175,9 @@ function speedups({ report, rows, chart, chosen }) {
 }
 
 function predictions({ report, rows, chart, chosen }) {
-  const { measured, predicted } = chosen.what;
+  const { measured, predicted, off } = chosen.what;
   const records = rows.filter((i) => measured[i] !== null && predicted[i] !== null)
-    .map((i) => ({ ...report.record(i), measured: measured[i], predicted: predicted[i], off: 100 * (predicted[i] / measured[i] - 1) }));
+    .map((i) => ({ ...report.record(i), measured: measured[i], predicted: predicted[i], off: off[i] }));
   const values = records.flatMap((record) => [record.measured, record.predicted]);
   if (values.length && chart.id === "foretold") {
     for (const end of [Math.min(...values), Math.max(...values)]) {

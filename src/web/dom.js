@@ -32,6 +32,22 @@ export function pairs(rows, caption = "") {
       h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(text))))));
 }
 
+/** A table that scrolls by itself. Of `heads` each is a text or {title, unit, words}; the first column names the rows, the others are numbers unless they have words. */
+export function grid(label, heads, rows) {
+  const columns = heads.map((head, i) => ({ words: i === 0, ...(typeof head === "string" ? { title: head } : head) }));
+  return h("div.scroll", { role: "region", "aria-label": label, tabindex: "0" }, h("table.grid", {},
+    h("thead", {}, h("tr", {}, columns.map(({ title, unit, words }) => h(words ? "th" : "th.n", { scope: "col" }, title, unit && h("span.unit", {}, ` ${unit}`))))),
+    h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name),
+      cells.map((cell, i) => h(columns[i + 1].words ? "td" : "td.n", {}, cell)))))));
+}
+
+export const figures = (list) => h("div.charts", {}, list.map(({ element }) => element));
+
+const STRENGTHS = { clear: "clear", "clear in these runs": "clear", "within the noise": "unclear", "no interval": "single" };
+
+/** How sure a finding is. */
+export const strengthBadge = (strength) => h(`span.badge.${STRENGTHS[strength] ?? "fact"}`, {}, strength);
+
 /** Calls `action` once no further call came for `milliseconds`. */
 export function debounced(action, milliseconds) {
   let timer = 0;

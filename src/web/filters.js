@@ -1,14 +1,14 @@
 // The filter that all views share: facets with counts, a search, and what is in force as chips.
 
 import { h } from "./dom.js";
-import { readable, STATES } from "./format.js";
+import { readable, share, STATES } from "./format.js";
 import { joinList, splitList } from "./report.js";
 import { state } from "./state.js";
 
 const MOST_VALUES = 14;
 
 function toggled(key, value) {
-  const values = state.get(key) === "" ? [] : splitList(state.get(key));
+  const values = splitList(state.get(key));
   const next = values.includes(value) ? values.filter((other) => other !== value) : [...values, value];
   state.set({ [key]: next.length ? joinList(next) : "" });
 }
@@ -40,7 +40,7 @@ export class Facets {
   update(selection) {
     const on = new Map();
     for (const { key, value, count, box, number, item } of this.items) {
-      if (!on.has(key)) on.set(key, new Set(state.get(key) === "" ? [] : splitList(state.get(key))));
+      if (!on.has(key)) on.set(key, new Set(splitList(state.get(key))));
       box.checked = on.get(key).has(value);
       number.textContent = String(count(selection));
       item.classList.toggle("nothing", count(selection) === 0);
@@ -66,6 +66,6 @@ export function chipsOf(report, selection) {
   if (state.get("q")) chips.push(chip(`“${state.get("q")}”`, "q"));
   if (chips.length === 0) return null;
   const all = Object.fromEntries([...state.keys("f."), ...state.keys("r."), "s", "q"].map((key) => [key, ""]));
-  return h("div.chips", { role: "status" }, h("span", {}, `${selection.rows.length.toLocaleString("en-US")} of ${report.count.toLocaleString("en-US")}`),
+  return h("div.chips", { role: "status" }, h("span", {}, share(selection.rows.length, report.count)),
     h("ul", {}, chips), h("button.plain", { onclick: () => state.set(all) }, "Show all"));
 }

@@ -16,6 +16,7 @@ export function readable(value) {
 export const exact = (value) => (typeof value !== "number" ? String(value) : Number.isInteger(value) ? whole.format(value) : readable(value));
 
 export const ratio = (value) => `${readable(value)}×`;
+export const share = (some, all) => `${whole.format(some)} of ${whole.format(all)}`;
 export const count = (n, noun) => `${whole.format(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const probability = (p) => (p === null ? "" : p < 0.001 ? "p < 0.001" : `p = ${Number(p.toPrecision(2))}`);
 export const withUnit = (value, unit) => (unit ? `${readable(value)} ${unit}` : readable(value));
@@ -28,6 +29,9 @@ export function duration(seconds) {
   return minutes < 60 ? `${minutes}m${String(Math.round(seconds % 60)).padStart(2, "0")}s`
     : `${Math.floor(minutes / 60)}h${String(minutes % 60).padStart(2, "0")}m`;
 }
+
+/** "2026-11-26T10:00:00Z" as people read it. */
+export const moment = (at) => at.replace("T", " ").replace("Z", "");
 
 export const STATES = {
   valid: "valid", invalid: "invalid", out_of_memory: "out of memory", failed: "failed", missing: "not measured",

@@ -3,6 +3,8 @@
 import { showStatic } from "./failure.js";
 import { Chart } from "./chart.js";
 import { h, replace } from "./dom.js";
+import { chipsOf } from "./filters.js";
+import { estimateText } from "./format.js";
 import { Follower, inPlace } from "./live.js";
 import { embeddedSource, servedSource } from "./source.js";
 import { readFilter, Report, select, selectWithout } from "./report.js";
@@ -13,7 +15,6 @@ import { overview } from "./views/overview.js";
 import { predicted } from "./views/predicted.js";
 import { run } from "./views/run.js";
 import { scaling } from "./views/scaling.js";
-import { estimateText } from "./format.js";
 
 const VIEWS = [["overview", "Overview", overview], ["explore", "Explore", explore], ["scaling", "Scaling", scaling],
   ["predicted", "Predicted", predicted], ["compare", "Compare", compare], ["run", "Run", run]];
@@ -26,8 +27,10 @@ class Page {
     this.made = new Map();
     this.nav = h("nav", { "aria-label": "Views" });
     this.picked = h("div.picked", { hidden: true });
+    this.chips = h("div", {});
     this.body = h("div", { id: "body" });
     this.head = h("header", {});
+    this.parts = [this.head, this.nav, this.chips, this.body, this.picked];
     this.adopt(model);
   }
 
@@ -85,11 +88,18 @@ class Page {
     if (state.view === name) this.draw();
   }
 
+  /** What the address says now. */
+  redraw() {
+    this.select();
+    this.draw();
+  }
+
   draw() {
     const name = VIEWS.some(([view]) => view === state.view) ? state.view : "overview";
     const view = this.viewOf(name);
     replace(this.nav, h("ul", {}, VIEWS.map(([key, title]) => h("li", {}, h("a", { href: state.link(key), "aria-current": key === name ? "page" : null }, title)))));
     if (view.element.parentNode !== this.body) replace(this.body, view.element);
+    replace(this.chips, name !== "run" && chipsOf(this.report, this.selection));
     this.drawPicked();
     view.update();
     this.updateCharts([...view.charts]);
@@ -156,12 +166,9 @@ const ready = () => { document.documentElement.dataset.ready = String(Math.round
 async function startEmbedded() {
   const source = embeddedSource();
   const page = new Page(source, await source.model());
-  show(page.head, page.nav, page.body, page.picked);
+  show(...page.parts);
   page.draw();
-  state.listen(() => {
-    page.select();
-    page.draw();
-  });
+  state.listen(() => page.redraw());
   listen(() => page);
   ready();
 }
@@ -182,7 +189,7 @@ async function startServed(api) {
       });
     } else {
       page = new Page(source, model);
-      replace(host, page.head, page.nav, page.body, page.picked);
+      replace(host, ...page.parts);
       page.draw();
     }
     document.title = model?.title ?? "assay";
@@ -191,10 +198,7 @@ async function startServed(api) {
   listen(() => page);
   state.listen(() => {
     if (follower.subject !== follower.asked) follower.refresh();
-    else if (page) {
-      page.select();
-      page.draw();
-    }
+    else page?.redraw();
   });
   await follower.start();
   ready();

@@ -1,6 +1,6 @@
 // The report's model (share/report/model.schema.json) as columns, records of charts, and rows that a filter keeps.
 
-import { STATES, estimateText } from "./format.js";
+import { estimateText, moment, STATES } from "./format.js";
 
 export class Report {
   constructor(model) {
@@ -9,11 +9,7 @@ export class Report {
     this.state = model.configurations.state;
     this.group = model.configurations.group;
     this.axes = model.axes.map((axis) => axisOf(axis, model));
-    this.metrics = model.metrics.map((metric) => ({
-      ...metric,
-      heading: metric.unit ? `${metric.title}, ${metric.unit}` : metric.title,
-      estimates: columnsOf(model.configurations.estimates[metric.id], model.configurations.count),
-    }));
+    this.metrics = model.metrics.map((metric) => metricOf(metric, model.configurations));
     this.fields = new Map([...this.axes, ...this.metrics].map((column) => [column.field, column]));
     this.predictions = predictionsOf(model, this.metrics);
     this.starved = new Set(model.configurations.starved);
@@ -69,11 +65,17 @@ export class Report {
     return run < 0 ? -1 : this.model.runs.configuration[run];
   }
 
+  /** What a reader chooses runs from: [uid, text]. */
+  runOptions() {
+    const { uid, configuration, at } = this.model.runs;
+    return uid.map((name, run) => [name, `${configuration[run] + 1} · ${this.labels[configuration[run]]} · ${moment(at[run])}`]);
+  }
+
   /** What charts read of a configuration. */
   record(i) {
     const record = { i, label: this.labels[i], state: this.state[i], group: this.group[i] };
     for (const axis of this.axes) {
-      record[axis.field] = axis.codes[i] < 0 ? "none" : axis.values[axis.codes[i]] ?? "none";
+      record[axis.field] = axis.value(i) ?? "none";
     }
     for (const { field, estimates } of this.metrics) {
       record[field] = estimates.value[i];
@@ -96,12 +98,18 @@ export class Report {
   }
 }
 
+function metricOf(metric, { estimates, count }) {
+  const columns = columnsOf(estimates[metric.id], count);
+  return { ...metric, heading: metric.unit ? `${metric.title}, ${metric.unit}` : metric.title, estimates: columns, value: (i) => columns.value[i] };
+}
+
 /** An axis with its columns, and its values as texts: by themselves, and as part of a label, where names stand alone. */
 function axisOf(axis, model) {
   const texts = axis.values.map((value) => (value === null ? "none" : String(value)));
+  const codes = model.configurations.axes[axis.name];
   return {
     ...axis, texts, labels: axis.stands_alone ? texts : texts.map((text) => `${axis.label} ${text}`),
-    codes: model.configurations.axes[axis.name], unmeasured: model.unmeasured.axes[axis.name],
+    codes, value: (i) => axis.values[codes[i]] ?? null, unmeasured: model.unmeasured.axes[axis.name],
   };
 }
 
@@ -124,6 +132,7 @@ function predictionsOf(model, metrics) {
   }
   return list.map((prediction, i) => ({
     ...prediction, field: `p${i}`,
+    off: prediction.predicted.map((value, at) => (value === null || !prediction.measured[at] ? null : 100 * (value / prediction.measured[at] - 1))),
     measured_title: `measured, ${prediction.unit}`, predicted_title: `predicted, ${prediction.unit}`,
   }));
 }
@@ -142,7 +151,7 @@ export function readFilter(state) {
 
 // Values may hold commas.
 export const joinList = (texts) => texts.map(encodeURIComponent).join(",");
-export const splitList = (text) => text.split(",").map((part) => {
+export const splitList = (text) => (text === "" ? [] : text.split(",")).map((part) => {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -162,9 +171,7 @@ function testsOf(report, filter) {
   if (filter.states) tests.push(["s", (i) => filter.states.has(report.state[i])]);
   for (const [field, [low, high]] of filter.ranges) {
     const column = report.fields.get(field);
-    if (!column) continue;
-    const values = column.estimates ? column.estimates.value : column.codes.map((code) => column.values[code] ?? null);
-    tests.push([`r.${field}`, (i) => values[i] !== null && values[i] >= low && values[i] <= high]);
+    if (column) tests.push([`r.${field}`, (i) => column.value(i) !== null && column.value(i) >= low && column.value(i) <= high]);
   }
   const words = filter.text.split(/\s+/).filter(Boolean);
   if (words.length) {

@@ -6,7 +6,20 @@ import { readable } from "./format.js";
 
 const WHOLE = [1, 2, 5].flatMap((digit) => Array.from({ length: 9 }, (_, power) => digit * 10 ** power)).sort((a, b) => a - b);
 
-const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** Draws into `plot`, as wide as it is: {chart(), finish()}. */
+export function drawInto(plot, options, data) {
+  let chart = null;
+  const observer = new ResizeObserver(() => {
+    const width = plot.clientWidth;
+    if (width <= 0) return;
+    if (chart) chart.setSize({ width, height: options.height });
+    else chart = new uPlot({ ...options, width }, data, plot);
+  });
+  observer.observe(plot);
+  return { chart: () => chart, finish: () => { observer.disconnect(); chart?.destroy(); } };
+}
 
 /** Curves [{label, x, y}] over one axis; x of several curves are brought together. */
 function aligned(curves) {
@@ -19,10 +32,10 @@ function aligned(curves) {
 /** A figure of `curves`; all figures of one `sync` key share their cursor. */
 export function seriesFigure({ title, text, unit, over, curves, sync, zero = true }) {
   const plot = h("div.plot", {});
-  const figure = h("figure.chart.series", { "aria-label": title }, h("figcaption", {}, h("h2", {}, title), text && h("p.sub", {}, text)), plot);
+  const element = h("figure.chart.series", { "aria-label": title }, h("figcaption", {}, h("h2", {}, title), text && h("p.sub", {}, text)), plot);
   const many = curves.length > 1;
   const options = {
-    width: 400, height: 190, cursor: { sync: { key: sync }, points: { size: 6 }, drag: { x: true, y: false } },
+    height: 190, cursor: { sync: { key: sync }, points: { size: 6 }, drag: { x: true, y: false } },
     legend: { show: true, live: true }, padding: [8, 8, 0, 0],
     scales: { x: { time: false }, y: { range: (view, low, high) => rangeOf(low, high, zero) } },
     axes: [{ ...axis(over), size: 38, labelGap: -6, ...(over === "step" ? { incrs: WHOLE } : {}) }, { ...axis(unit), size: 62, values: (view, values) => values.map((value) => readable(value)) }],
@@ -31,15 +44,7 @@ export function seriesFigure({ title, text, unit, over, curves, sync, zero = tru
       value: (view, value) => (value === null || value === undefined ? "–" : readable(value)),
     }))],
   };
-  let chart = null;
-  const observer = new ResizeObserver(() => {
-    const width = plot.clientWidth;
-    if (width <= 0) return;
-    if (chart) chart.setSize({ width, height: options.height });
-    else chart = new uPlot({ ...options, width }, aligned(curves), plot);
-  });
-  observer.observe(plot);
-  return { element: figure, finish: () => { observer.disconnect(); chart?.destroy(); } };
+  return { element, finish: drawInto(plot, options, aligned(curves)).finish };
 }
 
 function rangeOf(low, high, zero) {
@@ -49,7 +54,7 @@ function rangeOf(low, high, zero) {
   return [zero && from === 0 ? 0 : from - margin, high + margin];
 }
 
-function axis(label) {
+export function axis(label) {
   return {
     label, labelSize: 16, labelFont: "11px system-ui, sans-serif", font: "11px system-ui, sans-serif", stroke: color("--soft"),
     grid: { stroke: color("--hair"), width: 1 }, ticks: { stroke: color("--rule"), width: 1, size: 4 },

@@ -1,5 +1,7 @@
 // Where the model comes from: the page itself, or a server that follows a store.
 
+import { state } from "./state.js";
+
 const LONGEST_ANSWER_MS = 30_000;
 
 /** {live, model(), details(report, uid)}; details of a run: {values, told, series, lanes}, or null where they are not at hand. */
@@ -42,19 +44,30 @@ async function fetchJson(url) {
   }
 }
 
+/** What a server asks for beside its cookie: it came with the start link, and this origin alone keeps it. */
+function keyOfServer() {
+  const given = state.get("key");
+  if (given) {
+    localStorage.setItem("key", given);
+    state.set({ key: "" });
+  }
+  return localStorage.getItem("key") ?? "";
+}
+
 /** Asks a server: a model is kept, and only what changed of it is fetched again. */
 export function servedSource(api) {
+  const key = keyOfServer();
+  const urlOf = (...parts) => `${api}${parts.map(encodeURIComponent).join("/")}?key=${key}`;
   const models = new Map();
   const runs = new Map();
-  const subjectUrl = (subject) => `${api}subjects/${encodeURIComponent(subject)}`;
   return {
     live: true,
-    subjects: async () => (await fetchJson(`${api}subjects`)).subjects,
+    subjects: async () => (await fetchJson(urlOf("subjects"))).subjects,
 
     /** The model of a subject as it is now; the same object where nothing changed. */
     async model(subject) {
       const known = models.get(subject);
-      const answer = await fetchJson(`${subjectUrl(subject)}/model${known ? `/since/${known.version}` : ""}`);
+      const answer = await fetchJson(urlOf("subjects", subject, "model", ...(known ? ["since", known.version] : [])));
       if (known?.version === answer.version) return known.model;
       const model = answer.base ? { ...known.model, ...answer.parts } : answer.parts;
       models.set(subject, { version: answer.version, model });
@@ -62,41 +75,75 @@ export function servedSource(api) {
     },
 
     async details(report, uid) {
-      if (!runs.has(uid)) runs.set(uid, await fetchJson(`${api}runs/${encodeURIComponent(uid)}`));
+      if (!runs.has(uid)) runs.set(uid, await fetchJson(urlOf("runs", uid)));
       const { values, told, series, lanes } = runs.get(uid);
       const listed = (names, of) => names.map((name) => (Object.hasOwn(of, name) ? of[name] : null));
       return { values: listed(report.model.runs.targets, values), told: listed(report.model.runs.provenance, told), series, lanes };
     },
 
     /** Links to what the page shows of a subject, as files. */
-    exports: (subject) => ["csv", "parquet", "json"].map((form) => [form, `${subjectUrl(subject)}/report.${form}`]),
+    exports: (subject) => ["csv", "parquet", "json"].map((form) => [form, urlOf("subjects", subject, `report.${form}`)]),
 
     /**
-     * Calls `on[name](data)` with what the server tells, and `on.connected(boolean)`. Goes on where it was when the
-     * connection was lost. Listens only while the page is seen: browsers have six connections to a server for all tabs.
+     * Calls `on[name](data)` with what the server tells, and `on.connected(boolean)`, while the page is seen. Browsers have
+     * six connections to a server for all their windows: one of these listens, and tells the others.
      */
     listen(on) {
-      let events = null;
-      const close = () => {
-        events?.close();
-        events = null;
+      const isHidden = () => document.visibilityState === "hidden";
+      // Those of a server that was started again are others.
+      const name = `events ${key}`;
+      const windows = new BroadcastChannel(name);
+      const last = new Map();
+      const tell = (event, data) => {
+        last.set(event, data);
+        windows.postMessage([event, data]);
+        on[event](data);
       };
-      const open = () => {
-        if (events || document.visibilityState === "hidden") return;
-        events = new EventSource(`${api}events`);
-        events.onopen = () => on.connected(true);
-        events.onerror = () => {
-          on.connected(false);
-          // The browser connects again by itself, but not after an answer that is no stream.
-          if (events.readyState !== EventSource.CLOSED) return;
-          close();
-          setTimeout(open, 3000);
-        };
-        for (const name of ["store", "problem", "live"]) events.addEventListener(name, ({ data }) => on[name](JSON.parse(data)));
+      windows.onmessage = ({ data: [event, data] }) => {
+        if (event === "hello") last.forEach((said, told) => windows.postMessage([told, said]));
+        else if (!isHidden()) on[event](data);
       };
-      open();
-      document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? close() : open()));
-      addEventListener("pagehide", close);
+      let turn = new AbortController();
+      const come = () => {
+        turn.abort();
+        if (isHidden()) return;
+        turn = new AbortController();
+        windows.postMessage(["hello"]);
+        alone(name, (signal) => follow(urlOf("events"), tell, signal).finally(() => last.clear()), turn.signal);
+      };
+      come();
+      document.addEventListener("visibilitychange", come);
+      addEventListener("pagehide", () => turn.abort());
     },
   };
+}
+
+/** Does `work(signal)` while no other window does what has that name, until `signal`; at once where windows cannot agree. */
+function alone(name, work, signal) {
+  if (!navigator.locks) return work(signal);
+  return navigator.locks.request(name, { signal }, () => work(signal)).catch(() => {});
+}
+
+/** Passes on what a stream of events says, until `signal`, however often the connection is lost. */
+function follow(url, tell, signal) {
+  return new Promise((resolve) => {
+    let events = null;
+    const open = () => {
+      events = new EventSource(url);
+      events.onopen = () => tell("connected", true);
+      events.onerror = () => {
+        tell("connected", false);
+        // The browser connects again by itself, but not after an answer that is no stream.
+        if (events.readyState === EventSource.CLOSED) setTimeout(() => signal.aborted || open(), 3000);
+      };
+      for (const name of ["store", "problem", "live"]) events.addEventListener(name, ({ data }) => tell(name, JSON.parse(data)));
+    };
+    const end = () => {
+      events?.close();
+      resolve();
+    };
+    signal.addEventListener("abort", end);
+    if (signal.aborted) end();
+    else open();
+  });
 }

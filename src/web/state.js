@@ -31,6 +31,11 @@ export const state = {
     listeners.forEach((listener) => listener());
   },
 
+  /** Picks a run, or lets go of it. */
+  pick(uid) {
+    this.set({ pick: this.get("pick") === uid ? "" : uid });
+  },
+
   /** The address of another view with these keys set, for links. */
   link(view, changes = {}) {
     const params = new Map(current.params);

@@ -71,20 +71,8 @@ function sum(means) {
 const logarithmOf = ({ value, error, freedom }) => ({ mean: Math.log(value), error: error / value, freedom });
 const hasInterval = (estimate) => estimate.low !== null;
 
-/** b by a, with its interval where both have one (Welch, of the logarithms). */
-export function compareTwo(a, b) {
-  const mean = Math.log(b.value / a.value);
-  const result = { ratio: Math.exp(mean), low: null, high: null, p: null };
-  result.withinRuns = a.basis !== "runs" || b.basis !== "runs";
-  if (hasInterval(a) && hasInterval(b)) {
-    const test = testAgainstZero({ mean, ...sum([logarithmOf(a), logarithmOf(b)]) });
-    Object.assign(result, { low: Math.exp(test.low), high: Math.exp(test.high), p: test.p });
-  }
-  return result;
-}
-
-/** The geometric mean of ratios: as EffectOn() of report/effect.h. */
-export function compareMany(pairs) {
+/** The second of each pair by the first, as a geometric mean: as EffectOn() of report/effect.h. */
+export function compare(pairs) {
   const logs = pairs.map(([a, b]) => Math.log(b.value / a.value));
   const mean = logs.reduce((total, value) => total + value, 0) / logs.length;
   const result = { ratio: Math.exp(mean), low: null, high: null, p: null, pairs: pairs.length };

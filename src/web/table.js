@@ -1,6 +1,6 @@
 // The table of configurations: only the rows in sight are made, so that ten thousand are as quick as ten.
 
-import { basis, readable, STATES } from "./format.js";
+import { basis, readable, share, STATES } from "./format.js";
 import { download, h, replace, select } from "./dom.js";
 import { state } from "./state.js";
 
@@ -17,7 +17,7 @@ function coordinatesOf(report) {
   const columns = [{ key: "#", label: "#", number: true, value: (i) => i, cell: (i) => runLink(report, i) }];
   for (const axis of report.axes) {
     columns.push({
-      key: axis.field, label: axis.label, number: axis.numeric, value: (i) => (axis.numeric ? axis.values[axis.codes[i]] ?? null : axis.codes[i]),
+      key: axis.field, label: axis.label, number: axis.numeric, value: (i) => (axis.numeric ? axis.value(i) : axis.codes[i]),
       cell: (i) => text(axis.codes[i] < 0 ? null : axis.texts[axis.codes[i]]),
     });
   }
@@ -58,8 +58,7 @@ function groupsOf(report) {
   for (const table of report.model.breakdowns) {
     groups.set(table.id, { title: table.title, columns: table.columns.map(({ label, unit, values }, i) => numbers(`${table.id}${i}`, label, unit, values)) });
   }
-  for (const { field, title, unit, measured, predicted } of report.predictions) {
-    const off = predicted.map((value, i) => (value === null || !measured[i] ? null : 100 * (value / measured[i] - 1)));
+  for (const { field, title, unit, measured, predicted, off } of report.predictions) {
     groups.set(field, { title: `foretold: ${title}`, columns: [numbers(`${field}m`, "measured", unit, measured),
       numbers(`${field}p`, "predicted", unit, predicted), numbers(`${field}o`, "off by", "%", off)] });
   }
@@ -120,7 +119,7 @@ export class Table {
     const column = this.columns.find((candidate) => candidate.key === key);
     this.rows = column ? sorted(rows, column, direction) : rows;
     this.table.setAttribute("aria-rowcount", String(rows.length + 1));
-    replace(this.status, `${rows.length.toLocaleString("en-US")} of ${this.report.count.toLocaleString("en-US")}`);
+    replace(this.status, share(rows.length, this.report.count));
     const headed = `${this.group} ${key} ${direction}`;
     if (headed !== this.headed) {
       this.headed = headed;
@@ -173,13 +172,8 @@ export class Table {
   }
 
   row(i, at, picked) {
-    return h(picked ? "tr.picked" : "tr", { "aria-rowindex": String(at + 2), onclick: (event) => this.pick(event, i) },
+    return h(picked ? "tr.picked" : "tr", { "aria-rowindex": String(at + 2), onclick: ({ target }) => target.closest("a") || state.pick(this.report.uid(i)) },
       this.columns.map((column) => h(column.number ? "td.n" : "td", {}, column.cell(i))));
-  }
-
-  pick(event, i) {
-    if (event.target.closest("a")) return;
-    state.set({ pick: state.get("pick") === this.report.uid(i) ? "" : this.report.uid(i) });
   }
 
   /** The rows and columns in sight, as they are shown but exact. */

@@ -1,10 +1,12 @@
 """`assay serve`: the page over a store, in Debian's Chromium and without manners."""
 
+import http.server
 import json
 import re
 import shutil
 import sqlite3
 import subprocess
+import threading
 
 import pytest
 from conftest import ROOT
@@ -93,8 +95,9 @@ def test_the_page_says_what_the_file_says(shared, read, samples):
 
 def test_a_run_that_a_file_leaves_out_is_fetched(shared, read):
     reader = read(shared("ten_thousand"))
-    uid = reader.page.evaluate("fetch('/api/v1/subjects').then((r) => r.json())")["subjects"][0]["id"]
-    model = reader.page.evaluate(f"fetch('/api/v1/subjects/{uid}/model').then((r) => r.json())")["parts"]
+    asked = "(path) => fetch(`/api/v1/${path}?key=${localStorage.getItem('key')}`).then((answer) => answer.json())"
+    subject = reader.page.evaluate(asked, "subjects")["subjects"][0]["id"]
+    model = reader.page.evaluate(asked, f"subjects/{subject}/model")["parts"]
     assert model["runs"]["detailed"] == 1 and "newest 3,000 measurements:" in model["description"]
     valid = [uid for uid, outcome in zip(model["runs"]["uid"], model["runs"]["outcome"]) if outcome == "valid"]
     reader.go(f"run?run={valid[-1]}")
@@ -210,14 +213,33 @@ def test_more_tabs_than_a_browser_has_connections_all_follow(serve, browser, sam
     context.close()
 
 
+def test_more_windows_than_a_browser_has_connections_are_all_seen_and_follow(serve, browser, samples):
+    served = serve("one")
+    context = browser.new_context()
+    windows = [context.new_page() for _ in range(8)]
+    for window in windows:
+        window.goto(f"{served.link}" if window is windows[0] else f"{served.url}/#explore")
+        window.wait_for_function("() => document.documentElement.dataset.ready")
+    windows[0].evaluate("location.hash = 'explore'")
+    windows.pop(1).close()
+    windows.pop(0).close()  # who listened for the others among them
+    fill(served.store, samples / "demo.jsonl")
+    for window in windows:
+        window.locator("section.table [role=status]").get_by_text("of 4").wait_for()
+    served.stop()
+    for window in windows:
+        window.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+    context.close()
+
+
 def test_what_changed_while_nobody_answered_shows_by_itself(serve, read, samples):
     served = serve("one")
     reader = read(served.link)
     reader.go("explore")
-    reader.page.route("**/api/v1/subjects", lambda route: route.abort())
+    reader.page.route("**/api/v1/subjects?*", lambda route: route.abort())
     fill(served.store, samples / "demo.jsonl")
     notice(reader).get_by_text("The server does not answer").wait_for()
-    reader.page.unroute("**/api/v1/subjects")
+    reader.page.unroute("**/api/v1/subjects?*")
     reader.page.locator("section.table [role=status]").get_by_text("of 4").wait_for()
     notice(reader).wait_for(state="hidden")
     forgive(reader, "ERR_FAILED")
@@ -230,16 +252,16 @@ def test_two_runs_are_those_chosen_last_however_late_others_come(serve, read):
     options = page.get_by_label("first").locator("option").all()
     first, _, late, last = [option.get_attribute("value") for option in options[:4]]
     held = []
-    page.route(f"**/api/v1/runs/{late}", lambda route: held.append(route))
+    page.route(f"**/api/v1/runs/{late}?*", lambda route: held.append(route))
     reader.go(f"compare?by=run&a={first}&b={last}")
-    shown = reader.text("#body .view > div:nth-child(3)")
-    with page.expect_request(f"**/api/v1/runs/{late}"):
+    shown = reader.text("#body .view > div:nth-child(2)")
+    with page.expect_request(f"**/api/v1/runs/{late}?*"):
         page.evaluate("(hash) => { location.hash = hash }", f"compare?by=run&a={first}&b={late}")
     reader.go(f"compare?by=run&a={first}&b={last}")
-    with page.expect_response(f"**/api/v1/runs/{late}"):
+    with page.expect_response(f"**/api/v1/runs/{late}?*"):
         held[0].continue_()
     reader.settle()
-    assert reader.text("#body .view > div:nth-child(3)") == shown
+    assert reader.text("#body .view > div:nth-child(2)") == shown
 
 
 def test_an_exploration_of_another_version_hides_no_other(serve, read):
@@ -297,17 +319,18 @@ def test_a_replaced_store_is_read_anew(serve, read, samples, tmp_path):
 def test_a_locked_store_is_a_notice(serve, read):
     served = serve("mixed")
     reader = read(served.link)
-    reader.page.close()
-    served.stop()
-    other = sqlite3.connect(served.store, isolation_level=None)
+    away = served.store.with_suffix(".away")
+    shutil.move(served.store, away)
+    notice(reader).get_by_text("is not there").wait_for()
+    other = sqlite3.connect(away, isolation_level=None)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("BEGIN EXCLUSIVE")
-    done = subprocess.run(
-        [BIN_DIR / "assay", "serve", "--store", served.store, "--port", "0"], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 1 and "is locked by another program" in done.stderr
-    assert done.stderr.count("\n") == 1
+    shutil.move(away, served.store)
+    notice(reader).get_by_text("is locked by another program").wait_for()
+    assert "Fastest" in reader.text("#body")
     other.close()
+    notice(reader).wait_for(state="hidden")
+    forgive(reader, "503")
 
 
 def test_a_newer_and_a_damaged_store_are_notices(serve, read):
@@ -395,6 +418,35 @@ def test_another_page_reads_nothing_even_with_the_cookie(serve, browser):
     )
     assert answer == "refused"
     context.close()
+
+
+def test_what_another_server_of_the_machine_is_sent_opens_nothing(serve, browser):
+    served = serve("one")
+    seen = []
+
+    class Noting(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.headers["Cookie"] or "")
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Noting)
+    threading.Thread(target=other.serve_forever).start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.link)
+    page.wait_for_function("() => document.documentElement.dataset.ready")
+    assert "key=" not in page.url
+    other_page = context.new_page()
+    other_page.goto(f"http://127.0.0.1:{other.server_port}/", wait_until="commit")
+    context.close()
+    other.shutdown()
+    assert any("assay_" in cookie for cookie in seen), "browsers send a cookie to all ports of a host"
+    for path in ["/api/v1/subjects", "/api/v1/events", "/api/v1/runs/1"]:
+        assert served.ask(path, Cookie=seen[0])[0] == 401
 
 
 def test_mistakes_are_one_line(samples, tmp_path):

@@ -1,19 +1,15 @@
 // Two sides: runs, hosts, commits, stores or any other coordinate. Only what differs, and how sure.
 
-import { chipsOf } from "../filters.js";
-import { h, replace, select } from "../dom.js";
+import { figures, grid, h, replace, select, strengthBadge } from "../dom.js";
 import { count, estimateText, exact, probability, ratio } from "../format.js";
-import { compareMany, compareTwo, FEWEST_FOR_INTERVAL, judge } from "../statistics.js";
+import { compare as compareEstimates, FEWEST_FOR_INTERVAL, judge } from "../statistics.js";
 import { state } from "../state.js";
-
-const BADGES = { clear: "clear", "clear in these runs": "clear", "within the noise": "unclear", "no interval": "single" };
-const badge = (strength) => h(`span.badge.${BADGES[strength]}`, {}, strength);
 
 /** Pairs of valid configurations that differ in `axis` alone, in what always changes with it, and in nothing else. */
 export function matchedPairs(report, rows, axis, a, b) {
   const [from, to] = [axis.texts.indexOf(a), axis.texts.indexOf(b)];
   const only = (code, other) => {
-    const codes = new Set(report.axes.length ? [...Array(report.count).keys()].filter((i) => axis.codes[i] === code).map((i) => other.codes[i]) : []);
+    const codes = new Set(other.codes.filter((_, i) => axis.codes[i] === code));
     return codes.size === 1 ? [...codes][0] : null;
   };
   const together = report.axes.filter((other) => {
@@ -24,8 +20,7 @@ export function matchedPairs(report, rows, axis, a, b) {
   const rest = report.axes.filter((other) => other !== axis && !together.includes(other));
   const place = (i) => rest.map((other) => other.codes[i]).join();
   const valid = rows.filter((i) => report.state[i] === "valid");
-  const firsts = new Map();
-  for (const i of valid) if (axis.codes[i] === from) firsts.set(place(i), [...(firsts.get(place(i)) ?? []), i]);
+  const firsts = Map.groupBy(valid.filter((i) => axis.codes[i] === from), place);
   const pairs = valid.filter((i) => axis.codes[i] === to).flatMap((i) => (firsts.get(place(i)) ?? []).map((first) => [first, i]));
   return { pairs, together, rest };
 }
@@ -36,22 +31,17 @@ const positive = (estimate) => estimate !== null && estimate.value > 0;
 function effects(report, pairs) {
   return judge(report.metrics.map((metric) => {
     const both = pairs.map(([a, b]) => [report.estimate(metric, a), report.estimate(metric, b)]).filter(([a, b]) => positive(a) && positive(b));
-    return both.length ? { metric, ...compareMany(both) } : null;
+    return both.length ? { metric, ...compareEstimates(both) } : null;
   }).filter(Boolean));
 }
 
 function effectRow({ metric, ratio: value, low, high, adjusted, strength, pairs }) {
   const better = metric.better && strength.startsWith("clear") ? ((value > 1) === (metric.better === "higher") ? "better" : "worse") : "";
-  return h("tr", {}, h("th", { scope: "row" }, metric.title), h("td.n", {}, h(better ? `strong.${better}` : "strong", {}, ratio(value))),
-    h("td.n", {}, low === null ? "–" : `${ratio(low)} to ${ratio(high)}`), h("td.n", {}, String(pairs)),
-    h("td", {}, badge(strength)), h("td.n", {}, adjusted === undefined ? "" : probability(adjusted)));
+  return [metric.title, h(better ? `strong.${better}` : "strong", {}, ratio(value)), low === null ? "–" : `${ratio(low)} to ${ratio(high)}`,
+    String(pairs), strengthBadge(strength), adjusted === undefined ? "" : probability(adjusted)];
 }
 
-function effectsTable(list) {
-  return h("div.scroll", { role: "region", "aria-label": "By how much", tabindex: "0" }, h("table.grid", {},
-    h("thead", {}, h("tr", {}, [["target", ""], ["second by first", "n"], ["95 % interval", "n"], ["pairs", "n"], ["how sure", ""], ["among all", "n"]].map(([text, name]) => h(name ? `th.${name}` : "th", { scope: "col" }, text)))),
-    h("tbody", {}, list.map(effectRow))));
-}
+const EFFECT_HEADS = ["target", "second by first", "95 % interval", "pairs", { title: "how sure", words: true }, "among all"];
 
 /** What a reader must know before believing it. */
 function warnings(report, pairs) {
@@ -71,10 +61,10 @@ function warnings(report, pairs) {
 function ratioRecords(report, pairs, metric, rest) {
   const results = judge(pairs.map(([a, b]) => {
     const [x, y] = [report.estimate(metric, a), report.estimate(metric, b)];
-    return positive(x) && positive(y) ? { i: b, label: report.labelOf((axis) => axis.codes[b], rest) || "the pair", ...compareTwo(x, y), both: [x, y] } : null;
+    return positive(x) && positive(y) ? { i: b, label: report.labelOf((axis) => axis.codes[b], rest) || "the pair", ...compareEstimates([[x, y]]), both: [x, y] } : null;
   }).filter(Boolean));
   const shown = results.slice(0, 30);
-  if (results.length > 1) shown.push({ i: -1, label: `all ${results.length}`, all: true, ...judge([compareMany(results.map(({ both }) => both))])[0] });
+  if (results.length > 1) shown.push({ i: -1, label: `all ${results.length}`, all: true, ...judge([compareEstimates(results.map(({ both }) => both))])[0] });
   return shown.map(({ both, ...record }, row) => ({ ...record, row }));
 }
 
@@ -82,10 +72,8 @@ function ratioRecords(report, pairs, metric, rest) {
 function differences(title, rows) {
   const differing = rows.filter(([, a, b]) => a !== b);
   if (differing.length === 0) return null;
-  return h("div", {}, h("h2", {}, title), h("div.scroll", { role: "region", "aria-label": title, tabindex: "0" },
-    h("table.grid", {}, h("thead", {}, h("tr", {}, ["", "first", "second", "second by first"].map((text, i) => h(i ? "th.n" : "th", { scope: "col" }, text || "name")))),
-      h("tbody", {}, differing.map(([name, a, b]) => h("tr", {}, h("th", { scope: "row" }, name), h("td.n", {}, textOf(a)), h("td.n", {}, textOf(b)),
-        h("td.n", {}, typeof a === "number" && typeof b === "number" && a !== 0 ? ratio(b / a) : "")))))));
+  return h("div", {}, h("h2", {}, title), grid(title, ["name", "first", "second", "second by first"], differing.map(([name, a, b]) =>
+    [name, textOf(a), textOf(b), typeof a === "number" && typeof b === "number" && a !== 0 ? ratio(b / a) : ""])));
 }
 
 const textOf = (value) => (value === null || value === undefined ? "–" : exact(value));
@@ -94,27 +82,20 @@ function runDifferences(report, details, a, b) {
   const { targets, provenance, units } = report.model.runs;
   if (!details[0] || !details[1]) return h("p.empty", {}, "The values of one of these runs are not in this page.");
   const rows = (names, which) => names.map((name, i) => [units[name] && which === "values" ? `${name}, ${units[name]}` : name, details[0][which][i], details[1][which][i]]);
-  const metrics = report.metrics.map((metric) => {
-    const [x, y] = [report.estimate(metric, a), report.estimate(metric, b)];
-    return h("tr", {}, h("th", { scope: "row" }, metric.title), h("td", {}, estimateText(x, metric.unit)), h("td", {}, estimateText(y, metric.unit)));
-  });
-  return [h("div", {}, h("h2", {}, "Their configurations"), h("div.scroll", { role: "region", "aria-label": "Estimates", tabindex: "0" },
-    h("table.grid", {}, h("thead", {}, h("tr", {}, ["target", "first", "second"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, metrics)))),
-  differences("Made otherwise", rows(provenance, "told")), differences("Values that differ", rows(targets, "values"))];
+  const metrics = report.metrics.map((metric) => [metric.title, ...[a, b].map((i) => estimateText(report.estimate(metric, i), metric.unit))]);
+  const heads = ["target", { title: "first", words: true }, { title: "second", words: true }];
+  return [h("div", {}, h("h2", {}, "Their configurations"), grid("Estimates", heads, metrics)),
+    differences("Made otherwise", rows(provenance, "told")), differences("Values that differ", rows(targets, "values"))];
 }
 
 export function compare(report, page) {
   const axes = report.axes.filter(({ values }) => values.length > 1);
-  const [controls, result, chips] = [h("div.tools", {}), h("div", {}), h("div", {})];
+  const [controls, result] = [h("div.tools", {}), h("div", {})];
   const charts = page.chartsOf("compare", () => ratios);
   let ratios = [];
   let turn = 0;
-  const element = h("div.view", {}, chips, controls, result, h("div.charts", {}, charts.map(({ element: figure }) => figure)));
-
-  function sides(by) {
-    if (by === "run") return report.model.runs.uid.map((uid, run) => [uid, `${report.labels[report.model.runs.configuration[run]]} · ${report.model.runs.at[run].replace("T", " ").replace("Z", "")}`]);
-    return report.fields.get(by).texts.map((text) => [text, text]);
-  }
+  const element = h("div.view", {}, controls, result, figures(charts));
+  const sides = (by) => (by === "run" ? report.runOptions() : report.fields.get(by).texts.map((text) => [text, text]));
 
   function chosen() {
     const fallback = axes.find(({ condition }) => condition) ?? axes.find(({ role }) => role === "series") ?? axes[0];
@@ -133,7 +114,6 @@ export function compare(report, page) {
     async update() {
       const mine = ++turn;
       const { by, options, a, b, metric } = chosen();
-      replace(chips, chipsOf(report, page.selection));
       replace(controls,
         select("compare", [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]], by, (value) => state.set({ by: value, a: "", b: "" })),
         select("first", options, a, (value) => state.set({ a: value })), select("second", options, b, (value) => state.set({ b: value })),
@@ -154,7 +134,7 @@ export function compare(report, page) {
         replace(result, pairs.length === 0 ? h("p.empty", {}, "No two valid configurations differ in this alone.") : [
           h("p.lead", {}, `${count(pairs.length, "matched pair")}: the second by the first, geometric mean.`),
           together.length > 0 && h("p.note", {}, `Never varied apart from it, so that this is said of them together: ${together.map(({ label }) => label).join(", ")}.`),
-          warnings(report, pairs), effectsTable(list)]);
+          warnings(report, pairs), grid("By how much", EFFECT_HEADS, list.map(effectRow))]);
       }
       charts.forEach((chart) => {
         chart.element.hidden = by === "run" || ratios.length === 0;

@@ -1,12 +1,10 @@
 // What was found, what trades one target against another, and what became of every point of the space.
 
-import { chipsOf } from "../filters.js";
-import { h, replace } from "../dom.js";
+import { figures, h, strengthBadge } from "../dom.js";
 import { probability, STATES } from "../format.js";
 import { state } from "../state.js";
 
 const FIRST_FINDINGS = 6;
-const BADGES = { clear: "clear", "clear in these runs": "clear", "within the noise": "unclear", "no interval": "single" };
 
 /** Where the configurations that a finding tells of are to be seen. */
 function linkOf(report, finding) {
@@ -24,7 +22,7 @@ function linkOf(report, finding) {
 function findingItem(report, finding) {
   const link = linkOf(report, finding);
   const sure = finding.adjusted_p === null ? null : h("span.p", { title: `by itself ${probability(finding.p)}` }, probability(finding.adjusted_p));
-  return h("li", {}, h(`span.badge.${BADGES[finding.strength] ?? "fact"}`, {}, finding.strength),
+  return h("li", {}, strengthBadge(finding.strength),
     h("div", {}, h("p.headline", {}, finding.headline), finding.detail && h("p.sub", {}, finding.detail)),
     h("div.side", {}, sure, link && h("a", { href: link, "aria-label": `show: ${finding.headline}` }, "show")));
 }
@@ -50,12 +48,5 @@ function states(report) {
 
 export function overview(report, page) {
   const charts = page.chartsOf("overview");
-  const chips = h("div", {});
-  const element = h("div.view", {}, states(report), chips, findings(report), h("div.charts", {}, charts.map(({ element: figure }) => figure)));
-  return {
-    element, charts,
-    update() {
-      replace(chips, chipsOf(report, page.selection));
-    },
-  };
+  return { element: h("div.view", {}, states(report), findings(report), figures(charts)), charts, update() {} };
 }

@@ -1,14 +1,12 @@
 // What was foretold beside what was measured, here and by others.
 
-import { chipsOf } from "../filters.js";
-import { h, replace } from "../dom.js";
+import { figures, grid, h, replace } from "../dom.js";
 import { count, readable } from "../format.js";
 import { state } from "../state.js";
 import { Table } from "../table.js";
 
 function summary(prediction, rows) {
-  const off = rows.filter((i) => prediction.measured[i] && prediction.predicted[i] !== null)
-    .map((i) => 100 * (prediction.predicted[i] / prediction.measured[i] - 1)).sort((a, b) => Math.abs(a) - Math.abs(b));
+  const off = rows.map((i) => prediction.off[i]).filter((value) => value !== null).sort((a, b) => Math.abs(a) - Math.abs(b));
   if (off.length === 0) return null;
   const mean = off.reduce((total, value) => total + value, 0) / off.length;
   const middle = Math.abs(off[Math.floor(off.length / 2)]);
@@ -26,25 +24,21 @@ function published(report) {
 }
 
 function publishedTables(tables) {
-  return tables.map((table) => h("div", {}, h("h2", {}, table.title), h("p.note", {}, table.note),
-    h("div.scroll", { role: "region", "aria-label": table.title, tabindex: "0" }, h("table.grid", {},
-      h("thead", {}, h("tr", {}, table.columns.map((column, i) => h(i ? "th.n" : "th", { scope: "col" }, column)))),
-      h("tbody", {}, table.rows.map((row) => h("tr", {}, row.map((cell, i) => h(i ? "td.n" : "td.series", {}, cell)))))))));
+  return tables.map(({ title, note, columns, rows }) => h("div", {}, h("h2", {}, title), h("p.note", {}, note), grid(title, columns, rows)));
 }
 
 export function predicted(report, page) {
   const any = report.predictions.length > 0;
   const charts = any ? page.chartsOf("predicted") : [];
   const chosen = () => report.predictions.find(({ field }) => field === state.get("foretold.what")) ?? report.predictions[0];
-  const [chips, words] = [h("div", {}), h("div", {})];
+  const words = h("div", {});
   const table = any ? new Table(report, { group: report.predictions[0].field, caption: "Foretold and measured" }) : null;
   return {
-    element: h("div.view", {}, chips, !any && h("p.empty", {}, "Nothing here was foretold: it takes a memory forecast, or three batch sizes of a series."),
-      words, h("div.charts", {}, charts.map(({ element }) => element)), table?.element, published(report)),
+    element: h("div.view", {}, !any && h("p.empty", {}, "Nothing here was foretold: it takes a memory forecast, or three batch sizes of a series."),
+      words, figures(charts), table?.element, published(report)),
     charts,
     finish: () => table?.finish(),
     update() {
-      replace(chips, chipsOf(report, page.selection));
       if (!any) return;
       const prediction = chosen();
       replace(words, h("p.note", {}, prediction.text), summary(prediction, page.selection.rows));

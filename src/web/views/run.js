@@ -1,7 +1,7 @@
 // One run: what its ranks did when, its loss, what it used of the machine, where its memory went, all its values.
 
-import { h, pairs, replace, select } from "../dom.js";
-import { estimateText, exact, readable } from "../format.js";
+import { figures, h, pairs, replace, select } from "../dom.js";
+import { estimateText, exact, moment, readable } from "../format.js";
 import { lanesFigure } from "../lanes.js";
 import { seriesFigure } from "../series.js";
 import { state } from "../state.js";
@@ -25,7 +25,7 @@ const FIGURES = [
   { title: "GPU power", unit: "W", over: "seconds", match: perGpu("power_watts") },
 ];
 
-function figures(series, lossOf) {
+function curvesOf(series, lossOf) {
   const found = [];
   const ranks = Object.keys(series).filter((name) => RANK_STEPS.test(name)).length;
   for (const figure of FIGURES) {
@@ -49,20 +49,13 @@ function partsTables(report, i) {
   });
 }
 
-function runOptions(report) {
-  return report.model.runs.uid.map((uid, run) => {
-    const configuration = report.model.runs.configuration[run];
-    return [uid, `${configuration + 1} · ${report.labels[configuration]} · ${report.model.runs.at[run].replace("T", " ").replace("Z", "")}`];
-  });
-}
-
 function head(report, i, uid, run) {
   const metrics = report.metrics.map((metric) => [metric.title, estimateText(report.estimate(metric, i), metric.unit)]);
   const siblings = report.runsOf[i].map((other) => report.model.runs.uid[other]).filter((other) => other !== uid);
   return h("section.card.head", { "aria-label": "The run" },
     h("h2", {}, report.labels[i] || "the only configuration", " ", stateBadge(report, i)),
     report.reason(i) && h("p.reason", {}, report.reason(i)),
-    h("p.note", {}, `measured ${report.model.runs.at[run].replace("T", " ").replace("Z", " UTC")}, ${uid}`,
+    h("p.note", {}, `measured ${moment(report.model.runs.at[run])} UTC, ${uid}`,
       siblings.length > 0 && [" · other runs: ", siblings.slice(0, 8).map((other, at) => [at ? ", " : "", h("a", { href: state.link("run", { run: other }) }, other.slice(0, 8))])].flat(2)),
     pairs(metrics.filter(([, text]) => text !== "no value"), "Of its configuration"));
 }
@@ -89,18 +82,18 @@ export function run(report, page) {
     const details = await page.runDetails(uid);
     if (drawn !== uid) return;
     finish();
-    running = [...(details?.lanes ? [lanesFigure(details.lanes)] : []), ...figures(details?.series ?? {}, report.model.loss_of)];
+    running = [...(details?.lanes ? [lanesFigure(details.lanes)] : []), ...curvesOf(details?.series ?? {}, report.model.loss_of)];
     const parts = page.partsOf(i);
     running.push(...parts);
     replace(body, head(report, i, uid, number),
       !details && h("p.empty", {}, page.source.live ? "The store did not give the values and curves of this run." : "The page holds the values and curves of the runs on the fronts and the fastest; those of this one are in the store: assay serve shows them."),
-      h("div.charts", {}, running.map(({ element }) => element)), h("div.twin", {}, partsTables(report, i)), details && values(report, details));
+      figures(running), h("div.twin", {}, partsTables(report, i)), details && values(report, details));
   }
 
   return {
     element: h("div.view", {}, controls, body), charts: [], finish,
     update() {
-      const options = runOptions(report);
+      const options = report.runOptions();
       if (options.length === 0) {
         replace(body, h("p.empty", {}, "Nothing has been measured yet."));
         return;
