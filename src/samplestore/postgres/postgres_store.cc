@@ -88,7 +88,7 @@ Result<std::unique_ptr<SampleStore>> OpenPostgresStore(const std::string& url, S
   ASSAY_RETURN_IF_ERROR(CheckStore(*connection));
   const std::string name = connection->name();
   const std::string refused = fmt::format("{}/{}.refused.jsonl", UserDataDirectory(), connection->address().file_name);
-  return std::unique_ptr<SampleStore>(std::make_unique<SqlStore>(name, refused, std::move(connection)));
+  return KnowingWhichItIs(std::make_unique<SqlStore>(name, refused, std::move(connection)));
 }
 
 }  // namespace assay::samplestore

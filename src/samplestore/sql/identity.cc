@@ -63,4 +63,9 @@ Result<Transaction> SqlStore::BeginWriting() {
   return transaction;
 }
 
+Result<std::unique_ptr<SampleStore>> KnowingWhichItIs(std::unique_ptr<SqlStore> store) {
+  ASSAY_RETURN_IF_ERROR(store->CheckSame());
+  return std::unique_ptr<SampleStore>(std::move(store));
+}
+
 }  // namespace assay::samplestore

@@ -139,4 +139,7 @@ class SqlStore : public SampleStore {
   bool has_progress_ = false;                                ///< the table is known to be there
 };
 
+/// `store` as it is opened: from here on CheckSame() tells it from others.
+Result<std::unique_ptr<SampleStore>> KnowingWhichItIs(std::unique_ptr<SqlStore> store);
+
 }  // namespace assay::samplestore

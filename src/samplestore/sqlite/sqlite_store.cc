@@ -134,7 +134,7 @@ Result<std::unique_ptr<SampleStore>> OpenSqliteStore(const std::string& url, con
   ASSAY_ASSIGN_OR_RETURN(ConnectionPtr connection, access == StoreAccess::kReadWrite
                                                        ? OpenToWrite(path, clock, options.longest_lock_seconds)
                                                        : OpenToRead(path, clock, options.longest_lock_seconds));
-  return std::unique_ptr<SampleStore>(std::make_unique<SqlStore>(url, path + ".refused.jsonl", std::move(connection)));
+  return KnowingWhichItIs(std::make_unique<SqlStore>(url, path + ".refused.jsonl", std::move(connection)));
 }
 
 }  // namespace assay::samplestore
