@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "http/channel.h"
@@ -15,7 +16,8 @@
 namespace assay::http {
 
 /// Wraps a connection that stands; Greet() is the handshake. Records are sent with MSG_MORE while others follow, so
-/// that they fill the network's packets, and are received many at a time.
+/// that they fill the network's packets, and are received many at a time: by this, not by OpenSSL, which moves all that
+/// it has read ahead with each record that it takes.
 class TlsChannel : public Channel {
  public:
   /// On the side that `context` is made for. `peer`: whom errors speak of.
@@ -31,13 +33,15 @@ class TlsChannel : public Channel {
   Step Send(Pieces pieces, bool more) override;
   Step SendFile(int file, int64_t offset, size_t count) override;
   void HangUp() override;
-  bool holds_received() const override { return SSL_has_pending(ssl_.get()) == 1; }
+  bool holds_received() const override { return !received_.empty() || SSL_has_pending(ssl_.get()) == 1; }
 
  private:
   static BIO_METHOD* SocketMethod();
   static int WriteSocket(BIO* bio, const char* data, int bytes);
   static int ReadSocket(BIO* bio, char* data, int bytes);
 
+  /// More from the socket, when nothing is left; as recv().
+  ssize_t Refill();
   Step StepOf(int result);
   Step Explain(int code);
   /// How many bytes went; `step` says why no more did.
@@ -48,7 +52,9 @@ class TlsChannel : public Channel {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
   std::unique_ptr<SSL, Free> ssl_;
-  bool more_ = false;  ///< of the record that is sent
+  std::unique_ptr<char[]> buffer_;
+  std::string_view received_;  ///< the part of `buffer_` that OpenSSL has not had yet
+  bool more_ = false;          ///< of the record that is sent
   bool greeted_ = false;
   bool failed_ = false;
   std::optional<Step> end_;  ///< of what can be received; told once all that came before it has been
