@@ -82,15 +82,17 @@ def turn(arguments, url, work, variables):
 
 
 def measure_ways(arguments, url, variables, found):
-    for name, work in WORKS.items():
+    """Works in turns too: they are compared with one another, and the machine is not as fast at every time."""
+    for work in WORKS.values():
         turn(arguments, url, work, variables)  # fills the server's memory
-        for number in range(arguments.turns):
+    for number in range(arguments.turns):
+        for name, work in WORKS.items():
             for way, own in WAYS.items():
                 rows = turn(arguments, url, work, {**variables, **own})
                 for operation, row in rows.items():
                     found.setdefault((name, operation, way), []).append(row)
                 print(
-                    f"    {name}, turn {number + 1}, {way}: {[round(row['mib_per_s']) for row in rows.values()]}",
+                    f"    turn {number + 1}, {name}, {way}: {[round(row['mib_per_s']) for row in rows.values()]}",
                     flush=True,
                 )
 
