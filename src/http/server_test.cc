@@ -2,7 +2,9 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -94,6 +96,29 @@ size_t CountOf(std::string_view text, std::string_view what) {
     ++count;
   }
   return count;
+}
+
+TEST(Server, AClientThatGoesInTheMiddleOfAFileEndsNothing) {
+  constexpr int64_t kBytes = 64 << 20;
+  const auto file = std::make_shared<const FileDescriptor>(::memfd_create("body", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file->get(), kBytes), 0);
+  const auto answer = [file](const RequestHead&, std::string_view) {
+    ServerResponse response;
+    response.body.push_back(BodyPiece::File(file, 0, kBytes));
+    return response;
+  };
+  const auto server = Server::Start({}, WholeBody(answer));
+  ASSERT_TRUE(server.ok());
+  for (int i = 0; i < 3; ++i) {
+    RawClient client((*server)->port());
+    client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.ReadUntil("\r\n\r\n");
+    // The end of what it sends first, then a reset: whoever writes on is sent a SIGPIPE.
+    ::shutdown(client.fd(), SHUT_RDWR);
+  }
+  RawClient last((*server)->port());
+  last.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_GT(last.ReadToEnd().size(), static_cast<size_t>(kBytes));
 }
 
 TEST(Server, AnswersPipelinedRequestsInOrder) {
