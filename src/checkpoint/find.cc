@@ -270,6 +270,7 @@ Result<FileList> ListFiles(const Place& place) {
   FileList files;
   storage::ListOptions list;
   list.prefix = place.key;
+  list.cancel = place.cancel;
   list.delimiter = "/";
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
     for (storage::ObjectInfo& info : page.objects) {

@@ -21,6 +21,7 @@ Result<std::vector<storage::ObjectInfo>> ListAll(const Place& place) {
   std::vector<storage::ObjectInfo> objects;
   storage::ListOptions list;
   list.prefix = place.key;
+  list.cancel = place.cancel;
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
     std::ranges::move(page.objects, std::back_inserter(objects));
     return storage::IsCancelled(place.cancel) ? storage::CancelledStatus("list", place.uri()) : Status::Ok();

@@ -42,6 +42,7 @@ Result<Folders> ListFolders(const Place& place) {
   Folders folders;
   storage::ListOptions list;
   list.prefix = place.key;
+  list.cancel = place.cancel;
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
     for (storage::ObjectInfo& info : page.objects) {
       const size_t slash = info.key.rfind('/');

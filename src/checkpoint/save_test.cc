@@ -25,8 +25,9 @@ class DyingStore final : public storage::ForwardingStore {
 
   bool is_dead() const { return left_ < 0; }
 
-  Result<std::optional<storage::ObjectInfo>> Stat(const std::string& key) override {
-    return is_dead() ? Result<std::optional<storage::ObjectInfo>>(Dead()) : ForwardingStore::Stat(key);
+  Result<std::optional<storage::ObjectInfo>> Stat(const std::string& key,
+                                                  storage::CancelFlag cancel = nullptr) override {
+    return is_dead() ? Result<std::optional<storage::ObjectInfo>>(Dead()) : ForwardingStore::Stat(key, cancel);
   }
   Result<storage::ObjectInfo> Read(const std::string& key, std::span<const storage::ReadPiece> pieces,
                                    const storage::ReadOptions& options) override {
@@ -39,7 +40,7 @@ class DyingStore final : public storage::ForwardingStore {
   Status Remove(const std::string& key) override {
     return Change<Status>([&] { return ForwardingStore::Remove(key); });
   }
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override {
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, storage::CancelFlag cancel = nullptr) override {
     std::vector<Status> statuses;
     for (const std::string& key : keys) {
       statuses.push_back(Remove(key));

@@ -29,7 +29,7 @@ Status CountRun(const DataCountOptions& options) {
   int64_t objects = 0;
   int64_t bytes = 0;
   const double start = MonotonicSeconds();
-  const storage::ListOptions list{.prefix = place.prefix};
+  const storage::ListOptions list{.prefix = place.prefix, .cancel = interrupt.get()};
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
     objects += static_cast<int64_t>(page.objects.size());
     for (const storage::ObjectInfo& info : page.objects) {

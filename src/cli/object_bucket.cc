@@ -47,12 +47,13 @@ Status Make(const BucketOptions& options) {
   return Status::Ok();
 }
 
-Status RemoveObjects(const ObjectPlace& place, const std::vector<storage::ObjectInfo>& objects) {
+Status RemoveObjects(const ObjectPlace& place, const std::vector<storage::ObjectInfo>& objects,
+                     storage::CancelFlag cancel) {
   std::vector<std::string> keys;
   for (const storage::ObjectInfo& info : objects) {
     keys.push_back(info.key);
   }
-  for (const Status& status : place.store->RemoveMany(keys)) {
+  for (const Status& status : place.store->RemoveMany(keys, cancel)) {
     ASSAY_RETURN_IF_ERROR(status);
   }
   return Status::Ok();
@@ -63,9 +64,10 @@ Status Empty(const ObjectPlace& place) {
   const InterruptFlag interrupt;
   storage::ListOptions list;
   list.keys_only = true;
+  list.cancel = interrupt.get();
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, {.ordered = false}, [&](storage::ListPage page) {
-    ASSAY_RETURN_IF_ERROR(RemoveObjects(place, page.objects));
-    return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("remove", place.uri) : Status::Ok();
+    return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("remove", place.uri)
+                                                 : RemoveObjects(place, page.objects, interrupt.get());
   }));
   if (!place.store->capabilities().unfinished_uploads) {
     return Status::Ok();

@@ -90,7 +90,8 @@ Status CopyOne(const CopyFlags& flags, const ObjectPlace& from, const ObjectPlac
     return Status::InvalidArgument(
         fmt::format("'{}' is a bucket or a folder: add --recursive to copy all that is in it", from.uri));
   }
-  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*from.store, from.key, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info,
+                         storage::StatExisting(*from.store, from.key, "copy", options.write.cancel));
   using Outcome = storage::TreeCopyEvent::Outcome;
   const std::string key = TargetKey(from, to);
   storage::TreeCopyEvent event{from.store->Uri(from.key), to.store->Uri(key), info.size, 0, Outcome::kPlanned, {}};

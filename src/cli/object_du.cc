@@ -94,6 +94,7 @@ Status Run(const DuOptions& options) {
   UsageTree tree(place.key.rfind('/') + 1, options.depth);
   storage::ListOptions list;
   list.prefix = place.key;
+  list.cancel = interrupt.get();
   ASSAY_RETURN_IF_ERROR(
       storage::ListInParallel(*place.store, list, {.ordered = false}, [&](const storage::ListPage& page) {
         for (const storage::ObjectInfo& info : page.objects) {

@@ -125,6 +125,7 @@ Status Run(const LsOptions& options) {
   list.prefix = place.key;
   list.delimiter = options.recursive ? "" : "/";
   list.keys_only = options.keys_only;
+  list.cancel = interrupt.get();
   const storage::ParallelListOptions parallel = {.ordered = !options.unordered, .most_objects = options.limit};
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, parallel, [&](storage::ListPage page) {
     return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("list", place.uri) : lister.Take(page);

@@ -20,13 +20,14 @@ Status WriteToStandardOutput(storage::Bytes bytes) {
 
 Status PrintObject(const ObjectPlace& place, int64_t offset, int64_t length) {
   ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
-  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*place.store, place.key, "read"));
+  const InterruptFlag interrupt;
+  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info,
+                         storage::StatExisting(*place.store, place.key, "read", interrupt.get()));
   if (offset > info.size || length > info.size - offset) {
     return Status::InvalidArgument(fmt::format(
         "cannot read {} from {} of {}: it has {} bytes (ask for a range within it)",
         length < 0 ? "the bytes" : fmt::format("{} bytes", length), offset, place.store->Uri(place.key), info.size));
   }
-  const InterruptFlag interrupt;
   storage::ReadThroughOptions through;
   through.offset = offset;
   through.length = length;

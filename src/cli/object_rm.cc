@@ -10,6 +10,7 @@
 #include "cli/object_options.h"
 #include "cli/object_verb.h"
 #include "cli/options.h"
+#include "storage/copy/key_spool.h"
 #include "storage/list_parallel.h"
 #include "storage/store_checks.h"
 
@@ -57,59 +58,65 @@ class RmReport {
 };
 
 /// Removes `keys` and says so, of several also which failed; the first failure is returned after all have been tried.
+/// Nothing is said of those that nobody knows about, because the store had not answered when it was interrupted.
 Status RemoveBatch(const RmOptions& options, const ObjectPlace& place, const std::vector<std::string>& keys,
-                   RmReport& report) {
+                   storage::CancelFlag cancel, RmReport& report) {
   const std::vector<Status> statuses =
-      options.dry_run ? std::vector<Status>(keys.size()) : place.store->RemoveMany(keys);
+      options.dry_run ? std::vector<Status>(keys.size()) : place.store->RemoveMany(keys, cancel);
   Status first;
   for (size_t i = 0; i < keys.size(); ++i) {
     first = first.ok() ? statuses[i] : first;
+    if (statuses[i].code() == ErrorCode::kAborted) {
+      continue;
+    }
     report.Add(place.store->Uri(keys[i]), statuses[i], keys.size() > 1);
   }
   return first;
 }
 
-Status RemoveTree(const RmOptions& options, const ObjectPlace& place, RmReport& report) {
-  const InterruptFlag interrupt;
+/// Nothing is removed before all has been listed: a listing that turns out to be none says nothing of what is there.
+Status ListKeys(const ObjectPlace& place, storage::CancelFlag cancel, storage::KeySpool& keys) {
   storage::ListOptions list;
   list.prefix = AsFolder(place.key);
   list.keys_only = true;
-  std::vector<std::string> keys;
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, {.ordered = false}, [&](storage::ListPage page) {
-    for (storage::ObjectInfo& info : page.objects) {
-      keys.push_back(std::move(info.key));
+  list.cancel = cancel;
+  return storage::ListInParallel(*place.store, list, {.ordered = false}, [&](const storage::ListPage& page) {
+    for (const storage::ObjectInfo& info : page.objects) {
+      ASSAY_RETURN_IF_ERROR(keys.Add(info.key));
     }
-    return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("list", place.uri) : Status::Ok();
-  }));
-  int64_t failed = 0;
+    return storage::IsCancelled(cancel) ? storage::CancelledStatus("list", place.uri) : Status::Ok();
+  });
+}
+
+Status RemoveTree(const RmOptions& options, const ObjectPlace& place, storage::CancelFlag cancel, RmReport& report) {
+  storage::KeySpool keys;
+  ASSAY_RETURN_IF_ERROR(ListKeys(place, cancel, keys));
   Status first;
-  for (size_t begin = 0; begin < keys.size(); begin += kBatch) {
-    if (storage::IsCancelled(interrupt.get())) {
-      return storage::CancelledStatus("remove", place.uri);
-    }
-    const auto end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(keys.size(), begin + kBatch));
-    const Status status = RemoveBatch(options, place, {keys.begin() + static_cast<std::ptrdiff_t>(begin), end}, report);
-    failed += status.ok() ? 0 : 1;
+  ASSAY_RETURN_IF_ERROR(keys.ForEachBatch(kBatch, [&](const std::vector<std::string>& batch) {
+    const Status status = RemoveBatch(options, place, batch, cancel, report);
     first = first.ok() ? status : first;
-  }
-  return failed == 0 ? Status::Ok() : first.WithContext("not everything was removed");
+    return storage::IsCancelled(cancel) ? storage::CancelledStatus("remove", place.uri) : Status::Ok();
+  }));
+  return first.ok() ? Status::Ok() : first.WithContext("not everything was removed");
 }
 
 Status Remove(const RmOptions& options, const ObjectPlace& place, RmReport& report) {
+  const InterruptFlag interrupt;
   if (options.recursive) {
-    return RemoveTree(options, place, report);
+    return RemoveTree(options, place, interrupt.get(), report);
   }
   if (place.key.empty() || (place.is_file() && place.key.ends_with('/'))) {
     return Status::InvalidArgument(
         fmt::format("'{}' is a bucket or a folder: add --recursive to remove all that is in it", options.uri));
   }
   if (options.dry_run) {
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<storage::ObjectInfo> info, place.store->Stat(place.key));
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<storage::ObjectInfo> info,
+                           place.store->Stat(place.key, interrupt.get()));
     if (!info) {
       return Status::Ok();
     }
   }
-  return RemoveBatch(options, place, {place.key}, report);
+  return RemoveBatch(options, place, {place.key}, interrupt.get(), report);
 }
 
 Status Run(const RmOptions& options) {

@@ -24,7 +24,9 @@ struct StatOptions {
 Status Run(const StatOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
   ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
-  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*place.store, place.key, "stat"));
+  const InterruptFlag interrupt;
+  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info,
+                         storage::StatExisting(*place.store, place.key, "stat", interrupt.get()));
   const nlohmann::json json = ObjectJson(place.store->Uri(place.key), info);
   if (options.output == "json") {
     fmt::print("{}", DumpJsonPretty(json));

@@ -35,7 +35,8 @@ struct Verdict {
   const char* word() const { return !status.ok() ? "FAILED" : checksum.empty() ? "read, no checksum" : "ok"; }
 };
 
-Result<std::vector<std::string>> KeysOf(const VerifyOptions& options, const ObjectPlace& place) {
+Result<std::vector<std::string>> KeysOf(const VerifyOptions& options, const ObjectPlace& place,
+                                        storage::CancelFlag cancel) {
   if (!options.recursive) {
     ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
     return std::vector<std::string>{place.key};
@@ -43,6 +44,7 @@ Result<std::vector<std::string>> KeysOf(const VerifyOptions& options, const Obje
   std::vector<std::string> keys;
   storage::ListOptions list;
   list.prefix = AsFolder(place.key);
+  list.cancel = cancel;
   ASSAY_RETURN_IF_ERROR(
       storage::ListInParallel(*place.store, list, storage::kListWorkers, [&keys](storage::ListPage page) {
         for (storage::ObjectInfo& info : page.objects) {
@@ -59,7 +61,8 @@ constexpr int64_t kWindowBytes = int64_t{8} << 20;
 
 Status Check(const ObjectPlace& place, const std::string& key, const storage::ReadOptions& read, int64_t window_bytes,
              Verdict& verdict) {
-  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info, storage::StatExisting(*place.store, key, "verify"));
+  ASSAY_ASSIGN_OR_RETURN(const storage::ObjectInfo info,
+                         storage::StatExisting(*place.store, key, "verify", read.cancel));
   verdict.bytes = info.size;
   verdict.checksum = ChecksumText(info);
   const auto kind = info.checksum ? info.checksum->kind : storage::ChecksumKind::kCrc32c;
@@ -91,8 +94,8 @@ void Print(const VerifyOptions& options, const std::vector<Verdict>& verdicts) {
 
 Status Run(const VerifyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysOf(options, place));
   const InterruptFlag interrupt;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysOf(options, place, interrupt.get()));
   std::vector<Verdict> verdicts(keys.size());
   {
     TransferProgress progress("verifying");

@@ -1,5 +1,12 @@
 // Conformance of the remote stores, against the embedded object server in this process.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/file_descriptor.h"
 #include "storage/conformance.h"
+#include "storage/mapped_file.h"
 #include "storage/served_store.h"
 
 namespace assay::storage {
@@ -23,6 +30,31 @@ std::vector<ConformanceTarget> Targets() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Served, ObjectStoreConformance, testing::ValuesIn(Targets()), TargetName);
+
+class FileOfAStore : public testing::TestWithParam<const char*> {};
+
+// The memory is not that of the file here, so that it tells which of the two was used.
+TEST_P(FileOfAStore, IsFilledWithoutItsPages) {
+  constexpr int64_t kBytes = 11 << 20;
+  ServedStore served(GetParam());
+  const FileDescriptor file(::memfd_create("object", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), kBytes), 0);
+  std::string memory(kBytes, '?');
+  const MappedFile mapped = {file.get(), AsBytes(memory)};
+
+  const std::string content = RandomContent(kBytes, 1);
+  const Bytes bytes = AsBytes(content);
+  ASSERT_THAT(served.store().Write("key", std::span(&bytes, 1), {}).status(), IsOk());
+  const ReadPiece piece = {0, std::as_writable_bytes(std::span(memory))};
+  ASSERT_THAT(served.store().Read("key", std::span(&piece, 1), {.file = &mapped}).status(), IsOk());
+  std::string received(kBytes, ' ');
+  ASSERT_EQ(::pread(file.get(), received.data(), kBytes, 0), kBytes);
+  EXPECT_TRUE(received == content);
+  EXPECT_EQ(std::ranges::count(memory, '?'), kBytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Served, FileOfAStore, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"),
+                         [](const auto& info) { return std::string(info.param).substr(0, 2); });
 
 }  // namespace
 }  // namespace assay::storage

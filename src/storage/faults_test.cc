@@ -1,9 +1,12 @@
 // The remote stores on a bad day: every operation ends right or with one clear line, never wrong.
+#include <atomic>
 #include <map>
 #include <random>
 #include <set>
 
+#include "http/scripted_peer.h"
 #include "storage/conformance.h"
+#include "storage/open.h"
 #include "storage/served_store.h"
 
 namespace assay::storage {
@@ -180,6 +183,44 @@ TEST(TemporaryKeys, EndInTheMiddleOfABadDay) {
   }
   ExpectRightOrClear(outcomes, 1 + operations / 15);
 }
+
+/// A store that takes requests and answers none; the first sets `asked`.
+class MuteStoreTest : public testing::TestWithParam<const char*> {
+ protected:
+  MuteStoreTest() {
+    StoreOptions options;
+    options.anonymous = true;
+    options.endpoint = mute_.url();
+    options.region = "us-east-1";
+    auto opened = OpenStore(GetParam(), options);
+    EXPECT_THAT(opened.status(), IsOk());
+    store_ = opened->store;
+  }
+
+  std::atomic<bool> asked_ = false;
+  const http::ScriptedPeer mute_{[this](http::PeerSocket& socket, int) {
+    socket.ReceiveHead();
+    asked_ = true;
+    socket.AwaitEnd();
+  }};
+  std::shared_ptr<ObjectStore> store_;
+};
+
+TEST_P(MuteStoreTest, AListingEndsWhenItIsCancelled) {
+  EXPECT_THAT(store_->List({.cancel = &asked_}).status(), HasCode(ErrorCode::kAborted));
+}
+
+TEST_P(MuteStoreTest, AStatEndsWhenItIsCancelled) {
+  EXPECT_THAT(store_->Stat("key", &asked_).status(), HasCode(ErrorCode::kAborted));
+}
+
+TEST_P(MuteStoreTest, RemovalsEndWhenTheyAreCancelled) {
+  const std::string keys[] = {"a", "b", "c\x01"};
+  EXPECT_THAT(store_->RemoveMany(keys, &asked_), testing::Each(HasCode(ErrorCode::kAborted)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, MuteStoreTest, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"),
+                         [](const auto& info) { return std::string(info.param).substr(0, 2); });
 
 }  // namespace
 }  // namespace assay::storage

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "base/text.h"
 #include "storage/store_checks.h"
@@ -56,12 +57,17 @@ Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
   if (cancelled) {
     return Status::Aborted("interrupted while waiting for memory");
   }
-  return Give(bytes);
+  std::optional<PooledMemory> memory = Give(bytes);
+  if (!memory) {
+    return Status::OutOfMemory(fmt::format("the machine has no {} left for a buffer (lower the memory budget)",
+                                           FormatBytes(static_cast<double>(bytes))));
+  }
+  return *std::move(memory);
 }
 
 std::optional<PooledMemory> MemoryPool::TryTake(int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  return line_.empty() && HasRoom(bytes) ? std::optional(Give(bytes)) : std::nullopt;
+  return line_.empty() && HasRoom(bytes) ? Give(bytes) : std::nullopt;
 }
 
 int64_t MemoryPool::taken() const {
@@ -81,26 +87,34 @@ bool MemoryPool::AllHoldersWait() const {
   return moving_ == 0 && std::ranges::all_of(held_, waits);
 }
 
-PooledMemory MemoryPool::Give(int64_t bytes) {
+Buffer MemoryPool::Allocate(size_t bytes) {
+  void* memory = allocator_ == nullptr ? ::operator new[](bytes, std::nothrow) : allocator_->Allocate(bytes);
+  return Buffer(static_cast<std::byte*>(memory), {allocator_.get(), bytes});
+}
+
+std::optional<PooledMemory> MemoryPool::Give(int64_t bytes) {
   PooledMemory memory;
-  memory.pool_ = this;
   memory.size_ = static_cast<size_t>(bytes);
-  memory.taker_ = std::this_thread::get_id();
-  taken_ += bytes;
-  peak_ = std::max(peak_, taken_);
-  CountHeld(memory.taker_, bytes);
   if (const auto kept = kept_.find(memory.size_); kept != kept_.end()) {
     memory.memory_ = std::move(kept->second);
     kept_.erase(kept);
     kept_bytes_ -= bytes;
   }
-  while (!kept_.empty() && taken_ + kept_bytes_ > budget_) {
+  while (!kept_.empty() && taken_ + bytes + kept_bytes_ > budget_) {
     kept_bytes_ -= static_cast<int64_t>(kept_.begin()->first);
     kept_.erase(kept_.begin());
   }
   if (memory.memory_ == nullptr) {
-    memory.memory_ = std::make_unique_for_overwrite<std::byte[]>(memory.size_);
+    memory.memory_ = Allocate(memory.size_);
   }
+  if (memory.memory_ == nullptr) {
+    return std::nullopt;
+  }
+  memory.pool_ = this;
+  memory.taker_ = std::this_thread::get_id();
+  taken_ += bytes;
+  peak_ = std::max(peak_, taken_);
+  CountHeld(memory.taker_, bytes);
   return memory;
 }
 

@@ -14,11 +14,22 @@
 #include <utility>
 
 #include "base/status.h"
+#include "storage/buffer_allocator.h"
 #include "storage/object_store.h"
 
 namespace assay::storage {
 
 class MemoryPool;
+
+/// Given back to where it came from.
+struct BufferDeleter {
+  BufferAllocator* allocator = nullptr;  ///< null: the heap
+  size_t bytes = 0;
+  void operator()(std::byte* memory) const {
+    allocator == nullptr ? ::operator delete[](memory) : allocator->Free(memory, bytes);
+  }
+};
+using Buffer = std::unique_ptr<std::byte[], BufferDeleter>;
 
 /// Memory out of a pool, which must outlive it; given back by the destructor, on any thread.
 class PooledMemory {
@@ -39,7 +50,7 @@ class PooledMemory {
   void GiveBack();
 
   MemoryPool* pool_ = nullptr;
-  std::unique_ptr<std::byte[]> memory_;
+  Buffer memory_;
   size_t size_ = 0;
   std::thread::id taker_;
   bool moving_ = false;
@@ -49,13 +60,16 @@ class PooledMemory {
 /// asks for as much, within the budget too. Safe from several threads.
 class MemoryPool {
  public:
-  explicit MemoryPool(int64_t bytes) : budget_(bytes) {}
+  /// `allocator`: null: the heap.
+  explicit MemoryPool(int64_t bytes, std::shared_ptr<BufferAllocator> allocator = nullptr)
+      : budget_(bytes), allocator_(std::move(allocator)) {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   /// Waits until there is room. The budget is exceeded only where it would otherwise be waited for without end: where
   /// all that was taken is held by threads that wait here themselves (one that writes many streams in turns, say).
-  /// InvalidArgument for more than the whole budget, Aborted where `cancel` is set meanwhile.
+  /// InvalidArgument for more than the whole budget, Aborted where `cancel` is set meanwhile, OutOfMemory where there
+  /// is no such memory.
   Result<PooledMemory> Take(int64_t bytes, CancelFlag cancel = nullptr);
   /// Nothing where there is no room now, or others wait for it.
   std::optional<PooledMemory> TryTake(int64_t bytes);
@@ -74,12 +88,15 @@ class MemoryPool {
 
   bool HasRoom(int64_t bytes) const { return taken_ + bytes <= budget_; }
   bool AllHoldersWait() const;
-  PooledMemory Give(int64_t bytes);
+  /// Nothing where there is no memory, of which nothing is counted then.
+  std::optional<PooledMemory> Give(int64_t bytes);
+  Buffer Allocate(size_t bytes);
   void GiveBack(PooledMemory& memory);
   void SetMoving(const PooledMemory& memory);
   void CountHeld(std::thread::id taker, int64_t bytes);
 
   const int64_t budget_;
+  const std::shared_ptr<BufferAllocator> allocator_;
   mutable std::mutex mutex_;
   std::condition_variable given_back_;
   int64_t taken_ = 0;                        // guarded by mutex_
@@ -88,7 +105,7 @@ class MemoryPool {
   std::map<std::thread::id, int64_t> held_;  // of what is taken and not moving, by taker; guarded by mutex_
   std::list<Waiter> line_;                   // guarded by mutex_
   int64_t kept_bytes_ = 0;                   // guarded by mutex_
-  std::multimap<size_t, std::unique_ptr<std::byte[]>> kept_;  // guarded by mutex_
+  std::multimap<size_t, Buffer> kept_;       // guarded by mutex_
 };
 
 }  // namespace assay::storage

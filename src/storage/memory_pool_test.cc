@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -29,6 +30,52 @@ TEST(MemoryPool, CountsToTheByteWhatIsTakenAndGivenBack) {
   const Status refused = pool.Take(101).status();
   EXPECT_THAT(refused, HasCode(ErrorCode::kInvalidArgument));
   EXPECT_THAT(refused.message(), HasSubstr("memory budget"));
+}
+
+/// Counts what it gave, and gives no more than there is.
+class CountingAllocator final : public BufferAllocator {
+ public:
+  explicit CountingAllocator(size_t bytes) : most_(bytes) {}
+  std::byte* Allocate(size_t bytes) override {
+    if (held_ + bytes > most_) {
+      return nullptr;
+    }
+    held_ += bytes;
+    return new std::byte[bytes];
+  }
+  void Free(std::byte* memory, size_t bytes) override {
+    held_ -= bytes;
+    delete[] memory;
+  }
+  size_t held() const { return held_; }
+
+ private:
+  const size_t most_;
+  size_t held_ = 0;
+};
+
+TEST(MemoryPool, TakesMemoryFromWhoeverHasTheRightKind) {
+  const auto allocator = std::make_shared<CountingAllocator>(100);
+  {
+    MemoryPool pool(100, allocator);
+    std::optional<PooledMemory> first = *pool.Take(60);
+    EXPECT_EQ(allocator->held(), 60u);
+    first.reset();
+    EXPECT_EQ(allocator->held(), 60u) << "kept for who asks for as much";
+    const PooledMemory second = *pool.Take(50);
+    EXPECT_EQ(allocator->held(), 50u) << "what is kept gives way before there is more than the budget";
+  }
+  EXPECT_EQ(allocator->held(), 0u);
+}
+
+TEST(MemoryPool, WhereThereIsNoMemoryNothingIsCounted) {
+  MemoryPool pool(100, std::make_shared<CountingAllocator>(30));
+  const Status refused = pool.Take(60).status();
+  EXPECT_THAT(refused, HasCode(ErrorCode::kOutOfMemory));
+  EXPECT_THAT(refused.message(), HasSubstr("lower the memory budget"));
+  EXPECT_FALSE(pool.TryTake(60).has_value());
+  EXPECT_EQ(pool.taken(), 0);
+  EXPECT_THAT(pool.Take(30).status(), IsOk());
 }
 
 TEST(MemoryPool, WhoWaitsIsServedInOrder) {

@@ -21,6 +21,8 @@
 
 namespace assay::storage {
 
+struct MappedFile;  // storage/mapped_file.h
+
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
@@ -62,6 +64,9 @@ struct ReadOptions {
   ProgressCallback progress{};
   /// Of remote stores: parts of operations with a higher one are sent first.
   int priority = 0;
+  /// Of Read() and ReadWhole(): a file that is open for writing, of whose mapped memory that of the pieces is a part.
+  /// Remote stores write what comes into the file then, which costs less than to fill pages of it. Not owned.
+  const MappedFile* file = nullptr;
   /// Of Read() and ReadWhole() of remote stores: told of each range that lies in its memory, once it was checked, in
   /// any order, on a thread of the store, which it must not use; again where the whole turns out to be damaged and is
   /// read again.
@@ -158,6 +163,7 @@ struct ListOptions {
   int max_keys = 1000;
   /// Of objects only keys are of use: all else may be left out that costs a request, a system call or bytes on the way.
   bool keys_only = false;
+  CancelFlag cancel = nullptr;  ///< of remote stores: ends also a page that is on its way
 };
 
 struct ListPage {
@@ -218,12 +224,12 @@ class ObjectStore {
   virtual std::string Uri(std::string_view key) const = 0;
   virtual Capabilities capabilities() const = 0;
 
-  /// Nothing when there is no such object.
-  virtual Result<std::optional<ObjectInfo>> Stat(const std::string& key) = 0;
+  /// Nothing when there is no such object. `cancel`: of remote stores; ends also a request that is on its way.
+  virtual Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) = 0;
 
   /// Of an object that Stat() did not find: what is missing besides (its bucket), as the store says it. Ok where it is
   /// the object alone.
-  virtual Status ExplainAbsence(const std::string& key) { return Status::Ok(); }
+  virtual Status ExplainAbsence(const std::string& key, CancelFlag cancel = nullptr) { return Status::Ok(); }
 
   /// Fills every piece, or fails. Pieces may come in any order; near ones are fetched in one request, large ones in
   /// several at a time, all of the same version of the object. A missing object is NotFound, a piece beyond the end is
@@ -250,8 +256,9 @@ class ObjectStore {
 
   /// Fine when there is no such object.
   virtual Status Remove(const std::string& key) = 0;
-  /// One status a key.
-  virtual std::vector<Status> RemoveMany(std::span<const std::string> keys) = 0;
+  /// One status a key: Aborted where `cancel` (of remote stores) came before the store had answered, which may have
+  /// removed it.
+  virtual std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) = 0;
 
   /// Within the store, without the bytes passing through here. Where `options` names no content type or no
   /// metadata of its own, the copy has that of what it was copied from.

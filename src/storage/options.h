@@ -11,6 +11,7 @@
 
 namespace assay::storage {
 
+class BufferAllocator;  // storage/buffer_allocator.h
 class RequestObserver;  // storage/transfer/observer.h
 
 /// Zero and empty mean "the documented rule decides". Read in this order, the first that says something wins: flags,
@@ -45,6 +46,8 @@ struct StoreOptions {
 
   /// Told of every request that is sent; none when null. Not read from anywhere.
   std::shared_ptr<RequestObserver> observer;
+  /// Of all that the memory budget counts; the heap when null. Not read from anywhere.
+  std::shared_ptr<BufferAllocator> buffers;
 
   /// Of `own`; empty where it is not set.
   std::string Own(std::string_view key) const {

@@ -52,8 +52,8 @@ class PersistentStore final : public ForwardingStore {
     capabilities.resumable_uploads = false;
     return capabilities;
   }
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override {
-    return Persist([&] { return inner().Stat(key); });
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override {
+    return Persist([&] { return inner().Stat(key, cancel); });
   }
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                           const ReadOptions& options) override {
@@ -83,8 +83,8 @@ class PersistentStore final : public ForwardingStore {
   Status Remove(const std::string& key) override {
     return Persist([&] { return inner().Remove(key); });
   }
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override {
-    return PersistMany(keys, [&](std::span<const std::string> some) { return inner().RemoveMany(some); });
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override {
+    return PersistMany(keys, [&](std::span<const std::string> some) { return inner().RemoveMany(some, cancel); });
   }
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override {
     const WriteOptions known = WithToken(options);

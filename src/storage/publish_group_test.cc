@@ -82,8 +82,8 @@ class FailingStore final : public ForwardingStore {
     Result<ObjectInfo> written = inner().Write(key, buffers, options);
     return key == loses_answer_of ? Result<ObjectInfo>(Status::Io("cannot write: the connection was reset")) : written;
   }
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override {
-    return key == cannot_stat ? Status::Io("cannot stat: no route") : inner().Stat(key);
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override {
+    return key == cannot_stat ? Status::Io("cannot stat: no route") : inner().Stat(key, cancel);
   }
   ObjectStore& beside() { return inner(); }
   bool Exists(const std::string& key) { return inner().Stat(key)->has_value(); }

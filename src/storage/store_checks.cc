@@ -134,20 +134,20 @@ std::optional<std::string> ChecksumMismatchOf(const Status& status, std::string_
   return rest.substr(0, rest.find(kMismatchEnd));
 }
 
-Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb) {
-  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, store.Stat(key));
+Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb, CancelFlag cancel) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> info, store.Stat(key, cancel));
   if (!info) {
-    ASSAY_RETURN_IF_ERROR(store.ExplainAbsence(key));
+    ASSAY_RETURN_IF_ERROR(store.ExplainAbsence(key, cancel));
     return MissingObjectStatus(verb, store.Uri(key));
   }
   return *std::move(info);
 }
 
 Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
-                                             std::string_view verb) {
+                                             std::string_view verb, CancelFlag cancel) {
   std::vector<ObjectInfo> infos;
   for (const std::string& key : keys) {
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, StatExisting(store, key, verb));
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, StatExisting(store, key, verb, cancel));
     infos.push_back(std::move(info));
   }
   return infos;

@@ -45,10 +45,11 @@ Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const
 std::optional<std::string> ChecksumMismatchOf(const Status& status, std::string_view verb, std::string_view uri);
 
 /// What the store says of an object that must exist, or MissingObjectStatus(verb, ...).
-Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb);
+Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb,
+                                CancelFlag cancel = nullptr);
 /// Likewise of several, in their order.
 Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
-                                             std::string_view verb);
+                                             std::string_view verb, CancelFlag cancel = nullptr);
 
 /// Fails when `options` expect a checksum and `content` has another, or the write is cancelled meanwhile.
 Status CheckExpected(const WriteOptions& options, std::span<const Bytes> content, std::string_view uri);

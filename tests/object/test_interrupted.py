@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import time
 import urllib.request
 
@@ -112,6 +113,43 @@ def test_a_file_that_changed_is_sent_anew(cli, big):
     assert cli.run("cat", "s3://test/big").stdout == big.read_bytes()
     assert cli.run("uploads", "s3://test", "--abort").stdout.startswith(b"abort: s3://test/big")
     assert uploads(cli) == []
+
+
+@pytest.fixture
+def mute_endpoint():
+    """A service that takes a request and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ls", "s3://test/"),
+        ("du", "s3://test/"),
+        ("stat", "s3://test/key"),
+        ("rm", "s3://test/key"),
+        ("rm", "-r", "s3://test/folder/"),
+        ("verify", "-r", "s3://test/folder/"),
+        ("sync", "s3://test/folder/", "{folder}"),
+        ("cp", "-r", "{folder}", "s3://test/folder/"),
+        ("get", "s3://test/key", "{folder}/key"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else value.name,
+)
+def test_a_signal_ends_what_waits_for_an_answer(cli, mute_endpoint, tmp_path, command, sent):
+    cli.environment["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{mute_endpoint.getsockname()[1]}"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_text("to be compared")
+    process = cli.start(*(word.format(folder=tmp_path / "folder") for word in command))
+    mute_endpoint.settimeout(60)
+    connection, _ = mute_endpoint.accept()
+    with connection:
+        assert connection.recv(100)
+        process.send_signal(sent)
+        _, errors = process.communicate(timeout=15)
+    assert process.returncode == 130 and errors.count(b"\n") == 1, errors
 
 
 def test_ctrl_c_leaves_no_upload(cli, big):

@@ -201,7 +201,10 @@ size_t WireConnection::ReceiveSome(double now) {
   std::span<std::byte> memory = reader_.Memory(capped ? kCappedPieceBytes : kReceiveBytes);
   const bool direct = memory.size() >= kMinDirectBytes;
   if (!direct) {
-    memory = reader_.state() == AnswerReader::State::kHead ? engine_.scratch().first(kHeadBytes) : engine_.scratch();
+    const size_t most = reader_.state() == AnswerReader::State::kHead ? kHeadBytes
+                        : capped                                      ? kCappedPieceBytes
+                                                                      : kReceiveBytes;
+    memory = engine_.scratch().first(most);
   }
   const Channel::Step step = channel_->Receive(memory);
   if (step.outcome == Channel::Outcome::kWantRead || step.outcome == Channel::Outcome::kWantWrite) {

@@ -17,7 +17,7 @@ namespace assay::http {
 namespace {
 
 constexpr int kEventBatch = 64;
-constexpr size_t kScratchBytes = 64 << 10;
+constexpr size_t kScratchBytes = 256 << 10;
 constexpr double kIdleSeconds = 60;
 /// Without what would wake it.
 constexpr std::chrono::milliseconds kBlindPause{20};

@@ -1,11 +1,14 @@
 // Writers and readers of a store within its memory budget.
 #include <algorithm>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "storage/copy/copy_object.h"
 #include "storage/copy/read_through.h"
+#include "storage/memory/memory_store.h"
 #include "storage/memory_pool.h"
 #include "storage/served_store.h"
 
@@ -16,10 +19,31 @@ using testing::HasSubstr;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
+/// Counts to the byte what is held at a time.
+class CountingBuffers final : public BufferAllocator {
+ public:
+  std::byte* Allocate(size_t bytes) override {
+    held_ += static_cast<int64_t>(bytes);
+    peak_ = std::max(peak_, held_);
+    return new std::byte[bytes];
+  }
+  void Free(std::byte* memory, size_t bytes) override {
+    held_ -= static_cast<int64_t>(bytes);
+    delete[] memory;
+  }
+  int64_t peak() const { return peak_; }
+
+ private:
+  int64_t held_ = 0;
+  int64_t peak_ = 0;
+};
+
 /// With parts of 5 MiB.
-std::unique_ptr<ServedStore> ServeWithBudget(const std::string& uri, int64_t budget) {
+std::unique_ptr<ServedStore> ServeWithBudget(const std::string& uri, int64_t budget,
+                                             std::shared_ptr<BufferAllocator> buffers = nullptr) {
   StoreOptions options;
   options.memory_budget_bytes = budget;
+  options.buffers = std::move(buffers);
   return std::make_unique<ServedStore>(uri, objectserver::ServeOptions(), options);
 }
 
@@ -27,46 +51,64 @@ std::string ContentOf(int stream) {
   return RandomContent(6 * kMiB + stream, static_cast<uint64_t>(stream) + 1);
 }
 
+void WriteStream(ObjectStore& store, int stream) {
+  const std::string content = ContentOf(stream);
+  // Conditional writes to GCS take another way than parts.
+  const auto kind = stream % 2 == 0 ? WriteCondition::Kind::kNone : WriteCondition::Kind::kAbsent;
+  auto writer = store.OpenWriter(std::to_string(stream), {.condition = {kind}});
+  ASSERT_THAT(writer.status(), IsOk());
+  for (size_t begin = 0; begin < content.size(); begin += kMiB) {
+    ASSERT_THAT((*writer)->Write(AsBytes(content).subspan(begin).first(std::min<size_t>(kMiB, content.size() - begin))),
+                IsOk());
+  }
+  ASSERT_THAT((*writer)->Commit().status(), IsOk());
+}
+
+std::string ReadInWindows(ObjectStore& store, const std::string& key, int64_t window_bytes) {
+  std::string content;
+  ReadThroughOptions read;
+  read.window_bytes = window_bytes;
+  const auto take = [&content](Bytes bytes) {
+    content.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return Status::Ok();
+  };
+  EXPECT_THAT(ReadThrough(store, **store.Stat(key), read, take), IsOk());
+  return content;
+}
+
 class BudgetTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(BudgetTest, ManyWritersAndReadersStayWithin) {
   constexpr int kStreams = 64;
-  const auto served = ServeWithBudget(GetParam(), 64 * kMiB);
+  const auto buffers = std::make_shared<CountingBuffers>();
+  const auto served = ServeWithBudget(GetParam(), 256 * kMiB, buffers);
   ObjectStore& store = served->store();
   MemoryPool& pool = *store.memory_pool();
+  const std::string read_by_all = RandomContent(6 * kMiB, 0);
+  const Bytes bytes = AsBytes(read_by_all);
+  ASSERT_THAT(store.Write("read by all", std::span(&bytes, 1), {}).status(), IsOk());
+  std::latch all_are_there(2 * kStreams);
   std::vector<std::thread> threads;
   for (int stream = 0; stream < kStreams; ++stream) {
-    threads.emplace_back([&store, stream] {
-      const std::string content = ContentOf(stream);
-      const std::string key = std::to_string(stream);
-      // Conditional writes to GCS take another way than parts.
-      const auto kind = stream % 2 == 0 ? WriteCondition::Kind::kNone : WriteCondition::Kind::kAbsent;
-      auto writer = store.OpenWriter(key, {.condition = {kind}});
-      ASSERT_THAT(writer.status(), IsOk());
-      for (size_t begin = 0; begin < content.size(); begin += kMiB) {
-        ASSERT_THAT(
-            (*writer)->Write(AsBytes(content).subspan(begin).first(std::min<size_t>(kMiB, content.size() - begin))),
-            IsOk());
-      }
-      ASSERT_THAT((*writer)->Commit().status(), IsOk());
-      std::string back;
-      ReadThroughOptions read;
-      read.window_bytes = 4 * kMiB;
-      ASSERT_THAT(ReadThrough(store, **store.Stat(key), read,
-                              [&back](Bytes bytes) {
-                                back.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-                                return Status::Ok();
-                              }),
-                  IsOk());
-      EXPECT_TRUE(back == content) << stream;
+    threads.emplace_back([&, stream] {
+      all_are_there.arrive_and_wait();
+      WriteStream(store, stream);
+    });
+    threads.emplace_back([&] {
+      all_are_there.arrive_and_wait();
+      EXPECT_TRUE(ReadInWindows(store, "read by all", 2 * kMiB) == read_by_all);
     });
   }
   for (std::thread& thread : threads) {
     thread.join();
   }
   EXPECT_LE(pool.peak(), pool.budget());
+  EXPECT_LE(buffers->peak(), pool.budget()) << "with what is kept for later";
   EXPECT_GE(pool.peak(), pool.budget() / 2);
   EXPECT_EQ(pool.taken(), 0);
+  for (int stream = 0; stream < kStreams; ++stream) {
+    EXPECT_TRUE(ReadInWindows(store, std::to_string(stream), 4 * kMiB) == ContentOf(stream)) << stream;
+  }
 }
 
 TEST_P(BudgetTest, OneThreadMayWriteManyStreamsInTurns) {
@@ -113,6 +155,21 @@ TEST_P(BudgetTest, WhatIsReadInSmallerWindowsThanAskedForIsComparedToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, BudgetTest, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"));
+
+TEST(Budget, WhatIsCopiedInOnePieceLiesWithinToo) {
+  for (const int64_t budget : {8 * kMiB, 2 * kMiB}) {
+    const auto served = ServeWithBudget("s3://test/", budget);
+    ObjectStore& store = served->store();
+    const std::string content = RandomContent(3 * kMiB, 1);
+    const Bytes bytes = AsBytes(content);
+    ASSERT_THAT(store.Write("key", std::span(&bytes, 1), {}).status(), IsOk());
+    MemoryStore target("target");
+    ASSERT_THAT(CopyObject(store, "key", target, "key", {}).status(), IsOk());
+    EXPECT_EQ((*target.Stat("key"))->size, 3 * kMiB);
+    EXPECT_EQ(store.memory_pool()->peak(), std::min(budget, 3 * kMiB)) << "whole, or in windows";
+    EXPECT_EQ(store.memory_pool()->taken(), 0);
+  }
+}
 
 TEST(Budget, SmallerThanAPartTakesWhatFitsAndRefusesMore) {
   const auto served = ServeWithBudget("s3://test/", 2 * kMiB);

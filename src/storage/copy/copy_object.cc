@@ -11,7 +11,9 @@
 #include "storage/copy/part_journal.h"
 #include "storage/copy/range_journal.h"
 #include "storage/copy/read_through.h"
+#include "storage/copy/window_memory.h"
 #include "storage/file/file_store.h"
+#include "storage/mapped_file.h"
 #include "storage/store_checks.h"
 #include "storage/transfer/checksum_parts.h"
 #include "storage/transfer/multipart_upload.h"
@@ -161,6 +163,12 @@ Result<std::optional<Checksum>> FetchMissing(ObjectStore& source, const ObjectIn
   return whole ? whole : info.checksum;
 }
 
+/// `file` as FileStore gives it to whoever fills it.
+ReadOptions Into(const MappedFile& file, ReadOptions read) {
+  read.file = &file;
+  return read;
+}
+
 /// To a file, going on from what an earlier run has received of the same version.
 Result<CopiedObject> ReceiveRest(ObjectStore& source, const ObjectInfo& info, const FileStore& files,
                                  const std::string& to, const std::string& id, RangeJournal& journal,
@@ -168,8 +176,9 @@ Result<CopiedObject> ReceiveRest(ObjectStore& source, const ObjectInfo& info, co
   ReadOptions read = ReadOptionsOf(info, options);
   read.progress = options.write.progress;
   CopiedObject copied;
-  const auto fill = [&](MutableBytes memory) {
-    return FetchMissing(source, info, read, memory, journal, copied.resumed_bytes);
+  const auto fill = [&](MutableBytes memory, int file) {
+    const MappedFile mapped = {file, memory};
+    return FetchMissing(source, info, Into(mapped, read), memory, journal, copied.resumed_bytes);
   };
   Result<ObjectInfo> written = files.WriteInPlaceAgain(to, info.size, id, CopyOptions(info, options.write), fill);
   if (written.ok() || written.status().code() != ErrorCode::kIo) {
@@ -179,10 +188,10 @@ Result<CopiedObject> ReceiveRest(ObjectStore& source, const ObjectInfo& info, co
   return copied;
 }
 
-/// To a file: received into its mapped pages.
+/// To a file: received into it.
 Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, const FileStore& files,
                                  const std::string& to, const ObjectCopyOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy", options.write.cancel));
   if (info.size >= kResumableBytes && !options.journal_folder.empty()) {
     const std::string id = Sha256Hex(source.Uri(from) + '\n' + to).substr(0, 32);
     ASSAY_ASSIGN_OR_RETURN(StagedNotes notes, files.OpenNotes(id));
@@ -192,13 +201,14 @@ Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, c
   }
   ReadOptions read = ReadOptionsOf(info, options);
   read.progress = options.write.progress;
-  const auto fill = [&](MutableBytes memory) -> Result<std::optional<Checksum>> {
+  const auto fill = [&](MutableBytes memory, int file) -> Result<std::optional<Checksum>> {
+    const MappedFile mapped = {file, memory};
     ASSAY_ASSIGN_OR_RETURN(
         const ObjectInfo got,
         source.ReadWhole(
             from,
             [memory](int64_t size) { return static_cast<size_t>(size) == memory.size() ? memory : MutableBytes(); },
-            read));
+            Into(mapped, read)));
     return got.checksum ? got.checksum : info.checksum;
   };
   WriteOptions write = CopyOptions(info, options.write);
@@ -206,19 +216,25 @@ Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, c
   return CopiedObject{std::move(written), 0};
 }
 
-/// Whole in memory, in one request. Nothing where it turns out to be larger than `most_bytes`.
+/// Whole in memory, in one request. Nothing where it turns out to be larger than `bytes`, or that is more than the
+/// memory budget has.
 Result<std::optional<CopiedObject>> CopySmall(ObjectStore& source, const std::string& from, ObjectStore& target,
-                                              const std::string& to, int64_t most_bytes, ReadOptions read,
+                                              const std::string& to, int64_t bytes, ReadOptions read,
                                               const ObjectCopyOptions& options) {
-  std::unique_ptr<std::byte[]> memory;
+  MemoryPool* const own = source.memory_pool();
+  MemoryPool* const pool = own != nullptr ? own : target.memory_pool();
+  WindowMemory memory;
+  if (pool != nullptr && bytes > pool->budget()) {
+    return std::optional<CopiedObject>();
+  }
+  if (bytes > 0) {
+    ASSAY_RETURN_IF_ERROR(memory.Take(pool, bytes, /*may_wait=*/true, read.cancel).status());
+  }
   MutableBytes whole;
   bool too_large = false;
   const auto allocate = [&](int64_t size) {
-    too_large = size > most_bytes;
-    if (!too_large) {
-      memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(size));
-      whole = {memory.get(), static_cast<size_t>(size)};
-    }
+    too_large = size > bytes;
+    whole = too_large ? MutableBytes() : memory.bytes().first(static_cast<size_t>(size));
     return whole;
   };
   const Result<ObjectInfo> info = source.ReadWhole(from, allocate, read);
@@ -268,7 +284,7 @@ Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, Ob
   const auto copy_listed = [&](int64_t most_bytes) {
     return options.listed_bytes < 0 || options.listed_bytes > most_bytes
                ? Result<std::optional<CopiedObject>>(std::nullopt)
-               : CopySmall(source, from, target, to, most_bytes, ListedReadOptions(options), options);
+               : CopySmall(source, from, target, to, options.listed_bytes, ListedReadOptions(options), options);
   };
   std::optional<CopiedObject> small;
   if (const auto* files = target.as_files()) {
@@ -286,10 +302,10 @@ Result<CopiedObject> CopyObject(ObjectStore& source, const std::string& from, Ob
   if (small) {
     return *std::move(small);
   }
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy", options.write.cancel));
   if (info.size <= kSmallBytes) {
     ASSAY_ASSIGN_OR_RETURN(small,
-                           CopySmall(source, from, target, to, kSmallBytes, ReadOptionsOf(info, options), options));
+                           CopySmall(source, from, target, to, info.size, ReadOptionsOf(info, options), options));
   }
   return small ? Result<CopiedObject>(*std::move(small)) : Stream(source, info, target, to, options);
 }

@@ -187,7 +187,7 @@ class TreeCopy {
 
   Status Remove(const std::vector<std::string>& keys) {
     const std::vector<Status> statuses =
-        options_.dry_run ? std::vector<Status>(keys.size()) : target_.store->RemoveMany(keys);
+        options_.dry_run ? std::vector<Status>(keys.size()) : target_.store->RemoveMany(keys, cancel());
     for (size_t i = 0; i < keys.size(); ++i) {
       const Outcome done = options_.dry_run ? Outcome::kRemovalPlanned : Outcome::kRemoved;
       Report({{}, target_.store->Uri(keys[i]), 0, 0, statuses[i].ok() ? done : Outcome::kFailed, statuses[i]});

@@ -21,6 +21,7 @@ ObjectStream::~ObjectStream() {
 void ObjectStream::List(ObjectStore& store, const std::string& prefix, CancelFlag cancel) {
   ListOptions list;
   list.prefix = prefix;
+  list.cancel = cancel;
   listed_ = ListInParallel(store, list, kListWorkers, [&](ListPage page) {
     // Whoever stopped the queue has no use for the status.
     const bool goes_on = !IsCancelled(cancel) && pages_.Put(std::move(page));

@@ -3,41 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <future>
-#include <memory>
 #include <optional>
 #include <utility>
 
-#include "storage/memory_pool.h"
+#include "storage/copy/window_memory.h"
 #include "storage/store_checks.h"
 
 namespace assay::storage {
 namespace {
-
-/// What a window lies in: the store's memory, where it has a budget.
-class WindowMemory {
- public:
-  /// Waits for it; `may_wait` not: tells whether there is some.
-  Result<bool> Take(MemoryPool* pool, int64_t bytes, bool may_wait, CancelFlag cancel) {
-    if (pool == nullptr) {
-      own_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
-      bytes_ = {own_.get(), static_cast<size_t>(bytes)};
-      return true;
-    }
-    if (may_wait) {
-      ASSAY_ASSIGN_OR_RETURN(pooled_, pool->Take(bytes, cancel));
-    } else if (auto memory = pool->TryTake(bytes)) {
-      pooled_ = *std::move(memory);
-    }
-    bytes_ = pooled_.bytes();
-    return !bytes_.empty();
-  }
-  MutableBytes bytes() const { return bytes_; }
-
- private:
-  std::unique_ptr<std::byte[]> own_;
-  PooledMemory pooled_;
-  MutableBytes bytes_;
-};
 
 /// Sums what is read whole in more than one window: a single one is compared by the store.
 class WholeCheck {

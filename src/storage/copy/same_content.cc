@@ -21,11 +21,11 @@ std::optional<Checksum> KnownChecksum(const ObjectInfo& info) {
 }
 
 /// Listings leave checksums out.
-Result<std::optional<Checksum>> AskForChecksum(ObjectStore& store, const ObjectInfo& listed) {
+Result<std::optional<Checksum>> AskForChecksum(ObjectStore& store, const ObjectInfo& listed, CancelFlag cancel) {
   if (listed.checksum) {
     return listed.checksum;
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<ObjectInfo> info, store.Stat(listed.key));
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<ObjectInfo> info, store.Stat(listed.key, cancel));
   if (!info || info->size != listed.size) {
     return std::optional<Checksum>();
   }
@@ -55,8 +55,8 @@ Result<bool> SameContent(ObjectStore& store_a, const ObjectInfo& a, ObjectStore&
   if (a.size != b.size || a.size == 0) {
     return a.size == b.size;
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<Checksum> sum_a, AskForChecksum(store_a, a));
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<Checksum> sum_b, AskForChecksum(store_b, b));
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<Checksum> sum_a, AskForChecksum(store_a, a, cancel));
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<Checksum> sum_b, AskForChecksum(store_b, b, cancel));
   if (sum_a && sum_b && sum_a->kind == sum_b->kind) {
     return *sum_a == *sum_b;
   }

@@ -56,7 +56,7 @@ class EndlessStore final : public ForwardingStore {
     }
     return page;
   }
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override {
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override {
     return std::optional(ObjectInfo{.key = key, .size = 1, .etag = "e"});
   }
   Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,
@@ -68,7 +68,7 @@ class EndlessStore final : public ForwardingStore {
     ++written;
     return ObjectInfo{.key = key, .size = 1, .etag = "e"};
   }
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override {
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override {
     removed += std::ssize(keys);
     return std::vector<Status>(keys.size());
   }

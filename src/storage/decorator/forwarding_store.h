@@ -17,8 +17,12 @@ class ForwardingStore : public ObjectStore {
   std::string Uri(std::string_view key) const override { return inner_->Uri(key); }
   Capabilities capabilities() const override { return inner_->capabilities(); }
   MemoryPool* memory_pool() override { return inner_->memory_pool(); }
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override { return inner_->Stat(key); }
-  Status ExplainAbsence(const std::string& key) override { return inner_->ExplainAbsence(key); }
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override {
+    return inner_->Stat(key, cancel);
+  }
+  Status ExplainAbsence(const std::string& key, CancelFlag cancel = nullptr) override {
+    return inner_->ExplainAbsence(key, cancel);
+  }
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                           const ReadOptions& options) override {
     return inner_->Read(key, pieces, options);
@@ -42,7 +46,9 @@ class ForwardingStore : public ObjectStore {
   }
   Result<ListPage> List(const ListOptions& options) override { return inner_->List(options); }
   Status Remove(const std::string& key) override { return inner_->Remove(key); }
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override { return inner_->RemoveMany(keys); }
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override {
+    return inner_->RemoveMany(keys, cancel);
+  }
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override {
     return inner_->Copy(from, to, options);
   }

@@ -92,9 +92,9 @@ class InterceptingStore::Writer final : public ObjectWriter {
   bool ended_ = false;
 };
 
-Result<std::optional<ObjectInfo>> InterceptingStore::Stat(const std::string& key) {
+Result<std::optional<ObjectInfo>> InterceptingStore::Stat(const std::string& key, CancelFlag cancel) {
   StoreOperation operation = {.name = "stat", .key = key};
-  return Intercept(operation, [&] { return inner().Stat(key); });
+  return Intercept(operation, [&] { return inner().Stat(key, cancel); });
 }
 
 Result<ObjectInfo> InterceptingStore::Read(const std::string& key, std::span<const ReadPiece> pieces,
@@ -178,9 +178,9 @@ Status InterceptingStore::Remove(const std::string& key) {
   return Intercept(operation, [&] { return inner().Remove(key); });
 }
 
-std::vector<Status> InterceptingStore::RemoveMany(std::span<const std::string> keys) {
+std::vector<Status> InterceptingStore::RemoveMany(std::span<const std::string> keys, CancelFlag cancel) {
   StoreOperation operation = {.name = "remove_many", .key = keys.empty() ? "" : std::string_view(keys.front())};
-  return InterceptMany(operation, keys.size(), [&] { return inner().RemoveMany(keys); });
+  return InterceptMany(operation, keys.size(), [&] { return inner().RemoveMany(keys, cancel); });
 }
 
 Result<ObjectInfo> InterceptingStore::Copy(const std::string& from, const std::string& to,

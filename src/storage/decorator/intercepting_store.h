@@ -29,7 +29,7 @@ class InterceptingStore : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
 
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override;
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override;
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                           const ReadOptions& options) override;
   Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,
@@ -41,7 +41,7 @@ class InterceptingStore : public ForwardingStore {
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
   Result<ListPage> List(const ListOptions& options) override;
   Status Remove(const std::string& key) override;
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   /// A "copy" of the store that is copied to; nothing where no service can make it.
   Result<std::optional<ObjectInfo>> CopyFrom(ObjectStore& source, const std::string& from, const std::string& to,

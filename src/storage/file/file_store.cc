@@ -95,7 +95,7 @@ Result<FileStore::OpenObject> FileStore::Open(std::string_view verb, const std::
   return object;
 }
 
-Result<std::optional<ObjectInfo>> FileStore::Stat(const std::string& key) {
+Result<std::optional<ObjectInfo>> FileStore::Stat(const std::string& key, CancelFlag cancel) {
   auto object = Open("stat", key, "");
   if (object.ok()) {
     return std::optional(std::move(object->info));
@@ -271,7 +271,7 @@ Status FileStore::Remove(const std::string& key) {
   return RemoveMany(std::span(&key, 1)).front();
 }
 
-std::vector<Status> FileStore::RemoveMany(std::span<const std::string> keys) {
+std::vector<Status> FileStore::RemoveMany(std::span<const std::string> keys, CancelFlag cancel) {
   return names_.Remove(keys, options_.durable);
 }
 
@@ -328,8 +328,8 @@ Result<ObjectInfo> FileStore::WriteInPlaceAgain(const std::string& key, int64_t 
     return ErrnoStatus(errno, "write", Uri(key));
   }
   Status filled;
-  Result<ObjectInfo> info = FillAndFinish(staged, key, size, options, [&](MutableBytes memory) {
-    Result<std::optional<Checksum>> checksum = fill(memory);
+  Result<ObjectInfo> info = FillAndFinish(staged, key, size, options, [&](MutableBytes memory, int file) {
+    Result<std::optional<Checksum>> checksum = fill(memory, file);
     filled = checksum.status();
     return checksum;
   });
@@ -349,7 +349,7 @@ Result<ObjectInfo> FileStore::FillAndFinish(StagedFile& staged, const std::strin
   {
     ASSAY_ASSIGN_OR_RETURN(const FileMapping mapping,
                            FileMapping::Make(staged.fd(), size, FileMapping::Access::kWrite, Uri(key)));
-    ASSAY_ASSIGN_OR_RETURN(checksum, fill(mapping.memory()));
+    ASSAY_ASSIGN_OR_RETURN(checksum, fill(mapping.memory(), staged.fd()));
   }
   return Finish(staged, key, checksum, options);
 }

@@ -40,7 +40,7 @@ class FileStore final : public ObjectStore {
 
   std::string Uri(std::string_view key) const override;
   Capabilities capabilities() const override;
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override;
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override;
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                           const ReadOptions& options) override;
   Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,
@@ -52,7 +52,7 @@ class FileStore final : public ObjectStore {
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
   Result<ListPage> List(const ListOptions& options) override;
   Status Remove(const std::string& key) override;
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
@@ -63,9 +63,10 @@ class FileStore final : public ObjectStore {
   const FileStore* as_files() const override { return this; }
   /// The object's bytes where they lie. NotFound when there is no such object.
   Result<MappedObject> Map(const std::string& key) const;
-  /// A write of `size` bytes that `fill` puts where they will lie; it returns what it knows of their checksum. The
-  /// space is taken first, so a full disk is an error before anything is fetched.
-  using Fill = std::function<Result<std::optional<Checksum>>(MutableBytes memory)>;
+  /// A write of `size` bytes that `fill` puts where they will lie, into the mapped memory or the file itself; it
+  /// returns what it knows of their checksum. The space is taken first, so a full disk is an error before anything is
+  /// fetched.
+  using Fill = std::function<Result<std::optional<Checksum>>(MutableBytes memory, int file)>;
   Result<ObjectInfo> WriteInPlace(const std::string& key, int64_t size, const WriteOptions& options,
                                   const Fill& fill) const;
   /// Likewise, in the unfinished file `id` (staged_file.h), which keeps what was filled when `fill` fails with kIo or

@@ -55,7 +55,7 @@ ObjectInfo ConcatenationOf(std::span<const ObjectInfo> sources) {
 Result<ObjectInfo> ComposeInGroups(ObjectStore& store, std::span<const std::string> from, const std::string& to,
                                    const WriteOptions& options, const ComposeRequest& request) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, store.Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(std::vector<ObjectInfo> sources, StatExisting(store, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<ObjectInfo> sources, StatExisting(store, from, "copy", options.cancel));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, CombinedChecksum(sources), store.Uri(to)));
   if (sources.empty()) {
     return store.Write(to, {}, options);

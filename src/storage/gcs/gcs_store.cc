@@ -79,7 +79,7 @@ bool GcsStore::TakesPartsOf(const std::string& key, const WriteOptions& options)
 
 Result<ObjectInfo> GcsStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy", options.cancel));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, source.checksum, Uri(to)));
   bool refused = false;
   return Rewrite(gcs_.urls().bucket(), source, to, options, refused);
@@ -95,7 +95,7 @@ Result<std::optional<ObjectInfo>> GcsStore::CopyFrom(ObjectStore& source, const 
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy", options.cancel));
   bool refused = false;
   Result<ObjectInfo> copied = Rewrite(source.place().bucket, info, to, options, refused);
   if (refused) {

@@ -44,13 +44,13 @@ Result<std::unique_ptr<ObjectWriter>> GcsXmlStore::OpenWriter(const std::string&
   return RemoteStore::OpenWriter(key, write);
 }
 
-std::vector<Status> GcsXmlStore::RemoveMany(std::span<const std::string> keys) {
-  return RemoteStore::RemoveMany(keys);
+std::vector<Status> GcsXmlStore::RemoveMany(std::span<const std::string> keys, CancelFlag cancel) {
+  return RemoteStore::RemoveMany(keys, cancel);
 }
 
 Result<ObjectInfo> GcsXmlStore::Copy(const std::string& from, const std::string& to, const WriteOptions& write) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy", write.cancel));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(write.expected, source.checksum, Uri(to)));
   const WriteOptions copy = WithToken(CopyOptions(source, write));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(copy, Uri(to)));

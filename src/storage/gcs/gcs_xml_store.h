@@ -21,7 +21,7 @@ class GcsXmlStore : public S3Store {
   /// Under a condition gathered within the memory budget.
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key, const WriteOptions& options) override;
   /// One by one, many at a time.
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
   /// In one request, whatever the size.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   /// In groups of 32 where there are more sources, through objects beside `to` that are removed again.

@@ -142,7 +142,7 @@ Result<std::shared_ptr<const MemoryStore::Object>> MemoryStore::Open(std::string
   return object;
 }
 
-Result<std::optional<ObjectInfo>> MemoryStore::Stat(const std::string& key) {
+Result<std::optional<ObjectInfo>> MemoryStore::Stat(const std::string& key, CancelFlag cancel) {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
   const auto object = Find(key);
   return object == nullptr ? std::nullopt : std::optional(object->info);
@@ -270,7 +270,7 @@ Status MemoryStore::Remove(const std::string& key) {
   return Status::Ok();
 }
 
-std::vector<Status> MemoryStore::RemoveMany(std::span<const std::string> keys) {
+std::vector<Status> MemoryStore::RemoveMany(std::span<const std::string> keys, CancelFlag cancel) {
   std::vector<Status> statuses;
   statuses.reserve(keys.size());
   for (const std::string& key : keys) {

@@ -20,7 +20,7 @@ class MemoryStore final : public ObjectStore {
 
   std::string Uri(std::string_view key) const override;
   Capabilities capabilities() const override;
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override;
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override;
   Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
                           const ReadOptions& options) override;
   Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,
@@ -32,7 +32,7 @@ class MemoryStore final : public ObjectStore {
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
   Result<ListPage> List(const ListOptions& options) override;
   Status Remove(const std::string& key) override;
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;

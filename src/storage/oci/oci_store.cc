@@ -55,7 +55,7 @@ Result<std::unique_ptr<ObjectWriter>> OciStore::OpenWriter(const std::string& ke
 
 Result<ObjectInfo> OciStore::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy", options.cancel));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
   const WriteOptions write = WithToken(CopyOptions(source, options));
   ASSAY_ASSIGN_OR_RETURN(std::optional<ObjectInfo> copied, CopyWithin(oci_.urls().bucket(), source, to, write));
@@ -74,7 +74,7 @@ Result<std::optional<ObjectInfo>> OciStore::CopyFrom(ObjectStore& source, const 
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy", options.cancel));
   ASSAY_RETURN_IF_ERROR(CheckHeaders(options, Uri(to)));
   const WriteOptions write = WithToken(CopyOptions(info, options));
   return CopyWithin(source.place().bucket, info, to, write);
@@ -175,7 +175,7 @@ Result<ObjectInfo> OciStore::CopyThrough(std::span<const ObjectInfo> sources, co
 Result<ObjectInfo> OciStore::Compose(std::span<const std::string> from, const std::string& to,
                                      const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy", options.cancel));
   return CopyThrough(sources, to, options);
 }
 

@@ -187,9 +187,9 @@ std::unique_ptr<StoreCall> S3Store::RemoveCall(std::span<const std::string> keys
       });
 }
 
-std::vector<std::optional<Status>> S3Store::RemoveTogether(std::span<const std::string> keys) {
+std::vector<std::optional<Status>> S3Store::RemoveTogether(std::span<const std::string> keys, CancelFlag cancel) {
   std::vector<std::optional<Status>> ends(keys.size());
-  CallGroup calls(context(), {.in_flight = ConnectionsOf(options()), .stop_at_failure = false});
+  CallGroup calls(context(), {.in_flight = ConnectionsOf(options()), .cancel = cancel, .stop_at_failure = false});
   for (size_t begin = 0; begin < keys.size(); begin += kKeysPerDelete) {
     const size_t count = std::min(kKeysPerDelete, keys.size() - begin);
     const auto batch = keys.subspan(begin, count);
@@ -202,23 +202,23 @@ std::vector<std::optional<Status>> S3Store::RemoveTogether(std::span<const std::
   return ends;
 }
 
-std::vector<Status> S3Store::RemoveMany(std::span<const std::string> keys) {
+std::vector<Status> S3Store::RemoveMany(std::span<const std::string> keys, CancelFlag cancel) {
   if (keys.size() <= 1) {
-    return RemoteStore::RemoveMany(keys);
+    return RemoteStore::RemoveMany(keys, cancel);
   }
   for (const std::string& key : keys) {
     if (const Status status = CheckKey(key, Uri(key)); !status.ok()) {
       return std::vector<Status>(keys.size(), status);
     }
   }
-  const std::vector<std::optional<Status>> ends = RemoveTogether(keys);
+  const std::vector<std::optional<Status>> ends = RemoveTogether(keys, cancel);
   std::vector<std::string> left;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!ends[i]) {
       left.push_back(keys[i]);
     }
   }
-  const std::vector<Status> alone = RemoteStore::RemoveMany(left);
+  const std::vector<Status> alone = RemoteStore::RemoveMany(left, cancel);
   auto next = alone.begin();
   std::vector<Status> statuses;
   for (const std::optional<Status>& end : ends) {
@@ -229,7 +229,7 @@ std::vector<Status> S3Store::RemoveMany(std::span<const std::string> keys) {
 
 Result<ObjectInfo> S3Store::Copy(const std::string& from, const std::string& to, const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo source, StatExisting(*this, from, "copy", options.cancel));
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options.expected, source.checksum, Uri(to)));
   const WriteOptions write = CopyOptions(source, options);
   ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
@@ -286,7 +286,7 @@ Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const s
     return std::optional<ObjectInfo>();
   }
   ASSAY_RETURN_IF_ERROR(CheckKey(to, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const ObjectInfo info, StatExisting(source, from, "copy", options.cancel));
   const WriteOptions write = CopyOptions(info, options);
   ASSAY_RETURN_IF_ERROR(CheckHeaders(write, Uri(to)));
   const Status kept = KeepsCondition({Publishing::kCopy}, write, to);
@@ -309,7 +309,7 @@ Result<std::optional<ObjectInfo>> S3Store::CopyFrom(ObjectStore& source, const s
 Result<ObjectInfo> S3Store::Compose(std::span<const std::string> from, const std::string& to,
                                     const WriteOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckWrite(to, options, Uri(to)));
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy"));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> sources, StatExisting(*this, from, "copy", options.cancel));
   return ComposeOf(sources, to, options);
 }
 

@@ -26,7 +26,7 @@ class S3Store : public RemoteStore {
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
 
   /// Many keys in a request, as far as they can be named there.
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
   /// By parts where the object is larger than one request may copy, or where such a request is not known to keep the
   /// condition.
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
@@ -54,7 +54,7 @@ class S3Store : public RemoteStore {
  private:
   Result<ObjectInfo> ComposeOf(std::span<const ObjectInfo> sources, const std::string& to, const WriteOptions& options);
   /// Many keys in a request. Nothing for those that are to be removed alone, for XML cannot name them.
-  std::vector<std::optional<Status>> RemoveTogether(std::span<const std::string> keys);
+  std::vector<std::optional<Status>> RemoveTogether(std::span<const std::string> keys, CancelFlag cancel);
   /// Each try names those that have no end yet.
   std::unique_ptr<StoreCall> RemoveCall(std::span<const std::string> keys, std::span<std::optional<Status>> ends);
   /// What the answer says of each key that was left; a failure where it speaks of others, or some are to be tried

@@ -69,6 +69,10 @@ TEST_P(DamagedObjectTest, EveryWholeReadNoticesIt) {
     statuses.push_back(store_->ReadWhole("k", [&piece](int64_t) { return piece.memory; }, {}).status());
     EXPECT_THAT(statuses, Each(HasCode(ErrorCode::kIo))) << size;
     EXPECT_THAT(store_->ReadMany(many, {.verify = false}), Each(IsOk()));
+    int64_t moved = 0;
+    const ReadOptions counting = {.progress = [&moved](int64_t bytes) { moved += bytes; }};
+    EXPECT_THAT(store_->Read("k", std::span(&piece, 1), counting).status(), Not(IsOk()));
+    EXPECT_LE(moved, size) << "what is read again is no progress";
   }
 }
 

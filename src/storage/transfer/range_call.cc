@@ -39,9 +39,11 @@ void RangeCall::Prepare(Attempt& attempt) {
   const std::string etag = etag_ ? etag_() : std::string();
   attempt.outgoing = dialect_.Get(key_, request_.offset, request_.bytes, etag);
   const ChecksumKind kind = options_.kind.value_or(dialect_.traits().checksum);
-  attempt.sink = std::make_unique<RangeSink>(
+  auto sink = std::make_unique<RangeSink>(
       dialect_, attempt, RangeExpectation{key_, etag, request_.offset, request_.bytes, options_.may_be_shorter},
       options_.verify ? std::optional(kind) : std::nullopt, PlacementFor(attempt));
+  sink->set_file(options_.file);
+  attempt.sink = std::move(sink);
 }
 
 std::optional<Failure> RangeCall::Accept(Attempt& attempt, http::Response& response) {

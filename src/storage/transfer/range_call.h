@@ -22,7 +22,8 @@ struct RangeCallOptions {
   /// attempt, on the I/O thread, and must give the same memory each time.
   RangeSink::Placement place = nullptr;
   bool may_be_shorter = false;
-  MemoryPool* memory = nullptr;  ///< for second copies; null: there are none
+  MemoryPool* memory = nullptr;      ///< for second copies; null: there are none
+  const MappedFile* file = nullptr;  ///< as of ReadOptions
 };
 
 class RangeCall : public StoreCall {

@@ -31,6 +31,7 @@ int64_t RangeReader::part_bytes() const {
 void RangeReader::AddRange(RangeRequest request, RangeCallOptions options) {
   options.verify = options_.verify;
   options.memory = context_.memory;
+  options.file = options_.file;
   if (options_.known != nullptr && options_.known->checksum && IsCombinable(options_.known->checksum->kind)) {
     options.kind = options_.known->checksum->kind;
   }
@@ -46,11 +47,16 @@ void RangeReader::AddRange(RangeRequest request, RangeCallOptions options) {
       options_.on_range(part);
     }
     checksums_.push_back(std::move(part));
-    if (options_.progress) {
-      options_.progress(bytes);
-    }
+    TellProgress(bytes);
   });
   calls_->Add(std::move(call));
+}
+
+void RangeReader::TellProgress(int64_t bytes) {
+  accepted_bytes_ += bytes;
+  if (options_.progress && accepted_bytes_ > told_bytes_) {
+    options_.progress(accepted_bytes_ - std::exchange(told_bytes_, accepted_bytes_));
+  }
 }
 
 void RangeReader::TakeHead(const RangeHead& head) {
@@ -144,6 +150,7 @@ Task<Result<ObjectInfo>> RangeReader::Run(std::function<void()> add_first) {
     other_size_.reset();
     asked_.reset();
     checksums_.clear();
+    accepted_bytes_ = 0;
     CallGroup::Limits limits;
     limits.in_flight = ConnectionsOf(*context_.options);
     limits.cancel = options_.cancel;

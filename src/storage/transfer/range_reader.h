@@ -35,6 +35,8 @@ class RangeReader {
 
  private:
   Task<Result<ObjectInfo>> Run(std::function<void()> add_first);
+  /// Bytes that are read again are no progress.
+  void TellProgress(int64_t bytes);
   void AddRange(RangeRequest request, RangeCallOptions options);
   /// Runs on the store's thread, once, when the first headers are there.
   void TakeHead(const RangeHead& head);
@@ -66,6 +68,8 @@ class RangeReader {
   MutableBytes whole_;                  ///< ReadWhole: where the object goes
   std::span<const ReadPiece> pieces_;   ///< ReadPieces: where the ranges go
   std::vector<PartChecksum> checksums_;
+  int64_t accepted_bytes_ = 0;  ///< of this attempt of the whole
+  int64_t told_bytes_ = 0;      ///< of all that were, the most
 };
 
 }  // namespace assay::storage

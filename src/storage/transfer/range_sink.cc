@@ -1,13 +1,17 @@
 #include "storage/transfer/range_sink.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/streaming_copy.h"
+#include "storage/mapped_file.h"
 
 namespace assay::storage {
 namespace {
@@ -39,22 +43,47 @@ void CopyInto(std::span<const std::byte> bytes, std::byte* to, bool streamed) {
   }
 }
 
-/// Copies the part of `chunk`, which begins at `position`, that a target wants.
-void CopyOverlap(std::span<const std::byte> chunk, int64_t position, const ReadPiece& target) {
+/// The part of `chunk`, which begins at `position`, that a target wants, and where in its memory.
+struct Overlap {
+  std::span<const std::byte> bytes;
+  std::span<std::byte> place;
+};
+
+Overlap OverlapOf(std::span<const std::byte> chunk, int64_t position, const ReadPiece& target) {
   const int64_t begin = std::max(position, target.offset);
   const int64_t end = std::min(position + static_cast<int64_t>(chunk.size()), EndOf(target));
-  if (begin < end) {
-    CopyInto(chunk.subspan(static_cast<size_t>(begin - position), static_cast<size_t>(end - begin)),
-             target.memory.data() + (begin - target.offset),
-             static_cast<int64_t>(target.memory.size()) >= kStreamedBytes);
+  if (begin >= end) {
+    return {};
   }
+  const auto bytes = static_cast<size_t>(end - begin);
+  return {chunk.subspan(static_cast<size_t>(begin - position), bytes),
+          target.memory.subspan(static_cast<size_t>(begin - target.offset), bytes)};
+}
+
+void Copy(const Overlap& overlap, const ReadPiece& target) {
+  if (!overlap.bytes.empty()) {
+    CopyInto(overlap.bytes, overlap.place.data(), static_cast<int64_t>(target.memory.size()) >= kStreamedBytes);
+  }
+}
+
+/// False with errno set on failure.
+bool WriteAllAt(int file, std::span<const std::byte> bytes, int64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = RetryOnSignal([&] { return ::pwrite(file, bytes.data(), bytes.size(), offset); });
+    if (written < 0) {
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += written;
+  }
+  return true;
 }
 
 }  // namespace
 
 void Scatter(std::span<const std::byte> bytes, int64_t offset, std::span<const ReadPiece> targets) {
   for (const ReadPiece& target : targets) {
-    CopyOverlap(bytes, offset, target);
+    Copy(OverlapOf(bytes, offset, target), target);
   }
 }
 
@@ -125,6 +154,18 @@ Status RangeSink::Begin(const http::Response& head) {
   return Status::Ok();
 }
 
+Status RangeSink::LayInto(const ReadPiece& target, std::span<const std::byte> chunk) {
+  const Overlap overlap = OverlapOf(chunk, position_, target);
+  const auto in_file = file_ != nullptr ? file_->OffsetOf(overlap.place) : std::nullopt;
+  if (!in_file) {
+    Copy(overlap, target);
+  } else if (!WriteAllAt(file_->file, overlap.bytes, *in_file)) {
+    return Refuse(MakeFailure(FailureClass::kPermanent, ErrorCode::kIo,
+                              fmt::format("what came cannot be written: {}", std::strerror(errno))));
+  }
+  return Status::Ok();
+}
+
 Status RangeSink::Consume(std::span<const std::byte> chunk) {
   const int64_t chunk_end = position_ + static_cast<int64_t>(chunk.size());
   if (chunk_end > end_) {
@@ -134,7 +175,7 @@ Status RangeSink::Consume(std::span<const std::byte> chunk) {
   }
   for (; target_ < targets_.size(); ++target_) {
     const ReadPiece& target = targets_[target_];
-    CopyOverlap(chunk, position_, target);
+    ASSAY_RETURN_IF_ERROR(LayInto(target, chunk));
     if (EndOf(target) > chunk_end) {
       break;
     }
@@ -146,7 +187,8 @@ Status RangeSink::Consume(std::span<const std::byte> chunk) {
   return Status::Ok();
 }
 
-/// Where a target wants the next bytes; between targets, and behind the last, they are dropped or refused.
+/// Where a target wants the next bytes; between targets, and behind the last, they are dropped or refused. What belongs
+/// into a file is received elsewhere.
 std::span<std::byte> RangeSink::Memory(size_t most) {
   while (target_ < targets_.size() && EndOf(targets_[target_]) <= position_) {
     ++target_;
@@ -155,6 +197,9 @@ std::span<std::byte> RangeSink::Memory(size_t most) {
     return {};
   }
   const ReadPiece& target = targets_[target_];
+  if (file_ != nullptr && file_->OffsetOf(target.memory)) {
+    return {};
+  }
   const auto room = static_cast<size_t>(std::min(EndOf(target), end_) - position_);
   return target.memory.subspan(static_cast<size_t>(position_ - target.offset), std::min(most, room));
 }

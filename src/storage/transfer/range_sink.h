@@ -32,6 +32,9 @@ class RangeSink : public http::BodySink {
   RangeSink(const ReadDialect& dialect, Attempt& attempt, RangeExpectation expectation,
             std::optional<ChecksumKind> checksum, Placement place);
 
+  /// As ReadOptions::file.
+  void set_file(const MappedFile* file) { file_ = file; }
+
   Status Begin(const http::Response& head) override;
   Status Consume(std::span<const std::byte> chunk) override;
   std::span<std::byte> Memory(size_t most) override;
@@ -47,12 +50,15 @@ class RangeSink : public http::BodySink {
  private:
   Status Refuse(Failure failure);
   std::optional<Failure> CheckHead(const http::Response& head) const;
+  /// Lays the part of `chunk`, which begins at position_, that a target wants into its memory, or into the file.
+  Status LayInto(const ReadPiece& target, std::span<const std::byte> chunk);
 
   const ReadDialect& dialect_;
   Attempt& attempt_;
   RangeExpectation expectation_;
   std::optional<ChecksumKind> checksum_;
   Placement place_;
+  const MappedFile* file_ = nullptr;
   RangeHead head_;
   int64_t end_ = 0;       ///< in the object
   int64_t position_ = 0;  ///< in the object

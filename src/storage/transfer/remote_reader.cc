@@ -34,7 +34,7 @@ RemoteReader::RemoteReader(std::unique_ptr<ReadDialect> dialect, std::unique_ptr
     : options_(std::move(options)),
       dialect_(std::move(dialect)),
       signer_(std::move(signer)),
-      memory_(options_.memory_budget_bytes),
+      memory_(options_.memory_budget_bytes, options_.buffers),
       client_(ClientOptionsOf(options_)),
       engine_(ConnectionsOf(options_), *signer_),
       context_{.client = &client_,
@@ -57,17 +57,18 @@ Capabilities RemoteReader::capabilities() const {
   return dialect_->traits().capabilities;
 }
 
-Result<std::optional<ObjectInfo>> RemoteReader::Stat(const std::string& key) {
+Result<std::optional<ObjectInfo>> RemoteReader::Stat(const std::string& key, CancelFlag cancel) {
   ASSAY_RETURN_IF_ERROR(dialect_->CheckKey(key));
-  return RunHere(StatAsync(key, nullptr));
+  return RunHere(StatAsync(key, cancel));
 }
 
 Task<Result<std::optional<ObjectInfo>>> RemoteReader::StatAsync(const std::string& key, CancelFlag cancel) {
   return StatObject(context_, key, cancel);
 }
 
-Status RemoteReader::ExplainAbsence(const std::string& key) {
-  const CallResult result = RunOne(context_, "stat", key, [&] { return dialect_->Get(key, 0, 1, ""); });
+Status RemoteReader::ExplainAbsence(const std::string& key, CancelFlag cancel) {
+  const CallResult result =
+      RunOne(context_, "stat", key, [&] { return dialect_->Get(key, 0, 1, ""); }, nullptr, cancel);
   return result.failure && result.failure->kind == FailureClass::kMissing ? Status::Ok() : result.status;
 }
 

@@ -29,9 +29,9 @@ class RemoteReader : public ObjectStore, public AsyncStore {
 
   std::string Uri(std::string_view key) const override;
   Capabilities capabilities() const override;
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override;
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override;
   /// Asks for the first byte: the answer to that has a body, in which stores say what is missing.
-  Status ExplainAbsence(const std::string& key) override;
+  Status ExplainAbsence(const std::string& key, CancelFlag cancel = nullptr) override;
   AsyncStore* async() override { return this; }
   Task<Result<ObjectInfo>> ReadAsync(const std::string& key, std::span<const ReadPiece> pieces,
                                      const ReadOptions& options) override;

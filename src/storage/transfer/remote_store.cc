@@ -145,7 +145,8 @@ Result<ListPage> RemoteStore::List(const ListOptions& options) {
         }
         page = std::move(read.value);
         return read.failure;
-      });
+      },
+      options.cancel);
   ASSAY_RETURN_IF_ERROR(result.status);
   CutAt(options.end_before, page);
   return page;
@@ -155,9 +156,9 @@ Status RemoteStore::Remove(const std::string& key) {
   return RemoveMany(std::span(&key, 1)).front();
 }
 
-std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys) {
+std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys, CancelFlag cancel) {
   std::vector<Status> statuses(keys.size());
-  CallGroup calls(context(), {.in_flight = ConnectionsOf(this->options()), .stop_at_failure = false});
+  CallGroup calls(context(), {.in_flight = ConnectionsOf(this->options()), .cancel = cancel, .stop_at_failure = false});
   for (size_t i = 0; i < keys.size(); ++i) {
     statuses[i] = CheckKey(keys[i], Uri(keys[i]));
     if (!statuses[i].ok()) {

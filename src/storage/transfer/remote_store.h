@@ -30,7 +30,7 @@ class RemoteStore : public RemoteReader {
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
   Result<ListPage> List(const ListOptions& options) override;
   Status Remove(const std::string& key) override;
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
   Status MakeBucket() override;
   Status RemoveBucket() override;
   Status AbortUpload(const std::string& key, const std::string& upload_id) override;

@@ -21,8 +21,8 @@ class ReadFromWeb final : public ForwardingStore {
   ReadFromWeb(std::shared_ptr<ObjectStore> written, std::shared_ptr<ObjectStore> web)
       : ForwardingStore(std::move(written)), web_(std::move(web)) {}
 
-  Result<std::optional<ObjectInfo>> Stat(const std::string& key) override {
-    auto info = web_->Stat(AsUrl(key));
+  Result<std::optional<ObjectInfo>> Stat(const std::string& key, CancelFlag cancel = nullptr) override {
+    auto info = web_->Stat(AsUrl(key), cancel);
     if (info.ok() && *info) {
       EXPECT_EQ((*info)->key, AsUrl(key));
       (*info)->key = key;

@@ -230,7 +230,7 @@ Status WebStore::Remove(const std::string& key) {
   return Refuse("remove", key);
 }
 
-std::vector<Status> WebStore::RemoveMany(std::span<const std::string> keys) {
+std::vector<Status> WebStore::RemoveMany(std::span<const std::string> keys, CancelFlag cancel) {
   std::vector<Status> refused;
   for (const std::string& key : keys) {
     refused.push_back(Refuse("remove", key));

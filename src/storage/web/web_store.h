@@ -38,7 +38,7 @@ class WebStore final : public RemoteReader {
   std::vector<Status> WriteMany(std::span<const ObjectWrite> writes, const WriteOptions& options) override;
   Result<ListPage> List(const ListOptions& options) override;
   Status Remove(const std::string& key) override;
-  std::vector<Status> RemoveMany(std::span<const std::string> keys) override;
+  std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;

@@ -1,0 +1,19 @@
+// Where the buffers of a store come from.
+#pragma once
+
+#include <cstddef>
+
+namespace assay::storage {
+
+/// For programs whose buffers must be of a kind: pages that a GPU has pinned, so that it copies into them by itself,
+/// or those of one NUMA node. Its members may be called by any thread, one at a time, and must not use the store.
+class BufferAllocator {
+ public:
+  virtual ~BufferAllocator() = default;
+  /// Null: there is no more such memory, and the operation that wanted it ends with an error.
+  virtual std::byte* Allocate(size_t bytes) = 0;
+  /// What Allocate() gave for as many.
+  virtual void Free(std::byte* memory, size_t bytes) = 0;
+};
+
+}  // namespace assay::storage
