@@ -26,6 +26,16 @@ const TrainingPlan& TrainingOf(const Plan& plan) {
   return std::visit([](const auto& kind) -> const TrainingPlan& { return kind; }, plan);
 }
 
+Status CheckMachinesFit(const TrainingPlan& plan) {
+  if (plan.number_nodes <= 1 || plan.device != "cuda") {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(fmt::format(
+      "number_nodes is {}, but ranks are to start on this machine alone, whose GPUs are of one: leave it at "
+      "1, take ranks on the CPU, or choose a launcher of several machines (--launcher)",
+      plan.number_nodes));
+}
+
 Status CheckRanksFit(const Plan& plan) {
   const int64_t threads = UsableThreads();
   const int64_t most = kMaxRanksPerThread * threads;
@@ -35,6 +45,7 @@ Status CheckRanksFit(const Plan& plan) {
     return Status::InvalidArgument(
         fmt::format("{} ranks do not make {} groups of equally many: take a multiple of number_nodes", ranks, nodes));
   }
+  ASSAY_RETURN_IF_ERROR(CheckMachinesFit(TrainingOf(plan)));
   if (ranks <= most) {
     return Status::Ok();
   }

@@ -17,7 +17,11 @@ nlohmann::json ToJson(const Plan& plan);
 /// What every kind of plan has.
 const TrainingPlan& TrainingOf(const Plan& plan);
 
-/// Refuses ranks that so outnumber this machine's CPU threads that they would only take its memory. One line.
+/// Refuses GPUs of several machines, for which this one alone has nothing that stands in. One line.
+Status CheckMachinesFit(const TrainingPlan& plan);
+
+/// Whether this machine can run all ranks of the plan: CheckMachinesFit(), and not so many more than its CPU threads
+/// that they would only take its memory. One line.
 Status CheckRanksFit(const Plan& plan);
 
 /// The key "kind" says which plan it is; a plan without it is a TunePlan.

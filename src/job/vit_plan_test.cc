@@ -223,6 +223,18 @@ TEST(RanksFitTest, RefusesWhatTheMachineCannotServe) {
   EXPECT_THAT(CheckRanksFit(plan).message(), HasSubstr(std::to_string(plan.number_ranks) + " ranks are too many"));
 }
 
+TEST(RanksFitTest, GpusOfSeveralMachinesAreNotThisOnes) {
+  VitPlan plan;
+  plan.number_ranks = 4;
+  plan.number_nodes = 2;
+  EXPECT_EQ(CheckRanksFit(plan).message(), "") << "groups of ranks on the CPU stand in for machines";
+  plan.device = "cuda";
+  EXPECT_EQ(CheckRanksFit(plan).code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(CheckRanksFit(plan).message(), HasSubstr("number_nodes is 2, but ranks are to start on this machine"));
+  plan.number_nodes = 1;
+  EXPECT_EQ(CheckRanksFit(plan).message(), "");
+}
+
 TEST(ModelDividesTest, HeadsFeaturesAndLayersMustGoRound) {
   VitPlan plan;
   plan.knobs.tp_size = 2;

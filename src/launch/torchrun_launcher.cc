@@ -115,13 +115,13 @@ class TorchrunSubmission : public Submission {
 }  // namespace
 
 Result<std::unique_ptr<Submission>> TorchrunLauncher::Submit(const job::Plan& plan, const LaunchOptions& options) {
-  ASSAY_RETURN_IF_ERROR(job::CheckRanksFit(plan));
   if (const int64_t nodes = job::TrainingOf(plan).number_nodes; nodes > 1) {
     return Status::InvalidArgument(
         fmt::format("torchrun starts ranks on this machine alone, and the plan is for {} machines: leave number_nodes "
                     "out, or choose a launcher of many machines",
                     nodes));
   }
+  ASSAY_RETURN_IF_ERROR(job::CheckRanksFit(plan));
   ASSAY_ASSIGN_OR_RETURN(const std::string agent, FindAgent());
   ASSAY_ASSIGN_OR_RETURN(RunDirectory directory, RunDirectory::Create());
   auto submission = std::make_unique<TorchrunSubmission>(plan, options, std::move(directory));

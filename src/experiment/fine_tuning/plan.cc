@@ -86,7 +86,11 @@ data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, c
 
 Status FineTuningExperiment::CheckInputs(const space::Entity& point, const PlanContext& context) const {
   ASSAY_RETURN_IF_ERROR(CheckSupported(*this, point));
-  ASSAY_RETURN_IF_ERROR(TrainingOf(point, context).status());
+  ASSAY_ASSIGN_OR_RETURN(const job::TunePlan plan, TrainingOf(point, context));
+  if (context.runs_here()) {
+    // Not for good, as what a plan refuses is: another launcher may have the machines.
+    ASSAY_RETURN_IF_ERROR(job::CheckMachinesFit(plan));
+  }
   ASSAY_RETURN_IF_ERROR(data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()).status());
   ASSAY_RETURN_IF_ERROR(CheckDataset(TextOf(point, "dataset_id"), context.ShareFolder()));
   return CheckGpu(point, context);

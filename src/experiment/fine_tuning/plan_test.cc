@@ -120,6 +120,21 @@ TEST_F(FineTuningPlanTest, RanksShareTheBatchByThePluginOfTheirBackend) {
       "_HYBRID_SHARD_ZERO2");
 }
 
+TEST_F(FineTuningPlanTest, GpusOfSeveralMachinesAreForALauncherThatHasThem) {
+  const space::Entity changes = {{"number_gpus", int64_t{8}},
+                                 {"batch_size", int64_t{8}},
+                                 {"gpu_model", std::string("NVIDIA-A100-SXM4-80GB")},
+                                 {"number_nodes", int64_t{2}}};
+  const Status here = InputError(changes);
+  EXPECT_EQ(here.code(), ErrorCode::kInvalidArgument) << "nothing is to be remembered of what a launcher cannot";
+  EXPECT_THAT(here.message(), HasSubstr("number_nodes is 2, but ranks are to start on this machine alone"));
+  context_.elsewhere = "a cluster";
+  const job::TunePlan plan = Tune(kFull, changes);
+  EXPECT_EQ(plan.device, "cuda");
+  EXPECT_EQ(plan.number_ranks, 8);
+  EXPECT_EQ(plan.number_nodes, 2);
+}
+
 TEST_F(FineTuningPlanTest, FsdpWrapsTheDecoderLayersOfThisFamilyAlone) {
   const auto status = [&](const char* layer) {
     const space::Entity point = Point(

@@ -30,17 +30,6 @@ std::string PluginOf(const std::string& strategy) {
   return strategy == "HYBRID_SHARD_ZERO2" ? "_HYBRID_SHARD_ZERO2" : strategy;
 }
 
-/// Ranks are started on this machine: what stands in for GPUs stands in for machines too.
-std::string NodesAreHere(const space::Entity& point) {
-  const int64_t nodes = IntegerOf(point, "number_nodes");
-  return nodes == 1 || IntegerOf(point, "number_gpus") == 0
-             ? ""
-             : fmt::format(
-                   "number_nodes is {}, but ranks are started on this machine alone, whose GPUs are of one: leave it "
-                   "at 1, or ask for number_gpus 0 and number_ranks, of which groups stand in for machines",
-                   nodes);
-}
-
 std::string RanksOverNodes(const space::Entity& point) {
   const int64_t nodes = IntegerOf(point, "number_nodes");
   return RanksOf(point) % nodes == 0
@@ -98,8 +87,8 @@ std::string WrappedIsOfFsdp(const space::Entity& point) {
 }
 
 using Rule = std::string (*)(const space::Entity& point);
-constexpr Rule kSpreadRules[] = {&RanksAgainstGpus, &NodesAreHere,   &RanksOverNodes,       &BackendHasRanks,
-                                 &StrategyIsOfFsdp, &NothingIsSaved, &PrecisionIsTheModels, &WrappedIsOfFsdp};
+constexpr Rule kSpreadRules[] = {&RanksAgainstGpus, &RanksOverNodes,       &BackendHasRanks, &StrategyIsOfFsdp,
+                                 &NothingIsSaved,   &PrecisionIsTheModels, &WrappedIsOfFsdp};
 
 }  // namespace
 
