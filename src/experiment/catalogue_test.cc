@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/files.h"
 #include "experiment/testing.h"
 
 namespace assay::experiment {
@@ -34,6 +35,14 @@ TEST(CatalogueTest, IdsAreUnique) {
   for (const Experiment* experiment : AllExperiments()) {
     EXPECT_TRUE(ids.insert(experiment->id()).second);
     EXPECT_FALSE(experiment->description().empty());
+  }
+}
+
+TEST(CatalogueTest, ThePageNamesEach) {
+  const Result<std::string> page = ReadFile(ASSAY_SOURCE_DIR "/docs/experiments.md");
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  for (const Experiment* experiment : AllExperiments()) {
+    EXPECT_THAT(*page, HasSubstr("`" + experiment->id() + "`"));
   }
 }
 
