@@ -277,9 +277,19 @@ class Conversion {
     return RemoveJournal(place_);
   }
 
+  /// The same conversion was cut off between its last two steps: another one is refused, as anywhere before them.
   Result<ConvertReport> EndPublished() {
-    ASSAY_RETURN_IF_ERROR(RemoveJournal(place_));
     ASSAY_ASSIGN_OR_RETURN(const Dataset dataset, OpenDataset(place_));
+    if (dataset.manifest->tables.empty() || dataset.index.shards.empty()) {
+      return Status::InvalidArgument(fmt::format("{} names no shards: it is damaged", place_.Uri(kManifestName)));
+    }
+    if (options_.append) {
+      base_ = dataset;
+    }
+    ASSAY_RETURN_IF_ERROR(ReadHeads());
+    ASSAY_RETURN_IF_ERROR(MakeSchema());
+    ASSAY_RETURN_IF_ERROR(ReclaimPlace(place_, FormatPlan(sources_, *schema_, dataset.manifest->version)));
+    ASSAY_RETURN_IF_ERROR(RemoveJournal(place_));
     std::vector<WrittenShard> written;
     const auto of_version = static_cast<size_t>(dataset.manifest->tables.back().shards);
     for (size_t i = dataset.index.shards.size() - of_version; i < dataset.index.shards.size(); ++i) {

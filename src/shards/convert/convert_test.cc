@@ -104,6 +104,25 @@ TEST_F(ConvertTest, GoesOnAfterAnyShard) {
   }
 }
 
+TEST_F(ConvertTest, OnlyTheSameConversionEndsOneThatWasPublished) {
+  PutRows(50);
+  for (const bool append : {false, true}) {
+    ASSERT_EQ(Run("set/", {.append = append}).status().message(), "");
+    const Dataset dataset = *OpenDataset({.store = store_, .prefix = "set/"});
+    const std::string plan = FormatPlan(Sources(), *dataset.index.shards.back().schema, dataset.manifest->version);
+    Put("set/" + std::string(kUnfinishedPlanName), plan);
+    Put("other.jsonl", "{\"text\": \"a\", \"label\": 1}\n");
+    const ConvertOptions options{.size_limit = 2000, .append = append, .resume = true};
+    EXPECT_THAT(Convert(Sources("other.jsonl"), {.store = store_, .prefix = "set/"}, options).status().message(),
+                HasSubstr("had other sources"));
+    const auto ended = Run("set/", options);
+    ASSERT_EQ(ended.status().message(), "");
+    EXPECT_EQ(ended->rows, 50);
+    EXPECT_EQ(ended->resumed_shards, ended->shards);
+    EXPECT_FALSE(Files("set/").contains(kUnfinishedPlanName));
+  }
+}
+
 TEST_F(ConvertTest, ARowThatCannotBeTakenLeavesNothing) {
   PutRows(200);
   Put("rows/c.jsonl", "{\"text\": \"\", \"label\": 1}\n\n{\"text\": \"\", \"label\": 1.5}\n");
@@ -122,6 +141,20 @@ TEST_F(ConvertTest, AppendingMakesAVersionAndKeepsTheOld) {
   EXPECT_EQ(OpenDataset({.store = store_, .prefix = "set/"})->index.samples(), 100);
   EXPECT_EQ(OpenDataset({.store = store_, .prefix = "set/"}, 1)->index.samples(), 50);
   EXPECT_THAT(Damages("set/"), IsEmpty());
+}
+
+TEST_F(ConvertTest, ZerosBehindTheInferredRowsAreNotLost) {
+  std::string text = "zip\n";
+  for (int i = 0; i < 1200; ++i) {
+    text += "90210\n";
+  }
+  Put("rows/a.csv", text + "02134\n");
+  const auto converted = [&](const ConvertOptions& options) {
+    return Convert(Sources("rows/a.csv"), {.store = store_, .prefix = "set/"}, options).status().message();
+  };
+  EXPECT_THAT(converted({}), HasSubstr("rows/a.csv:1202: column 'zip': '02134' would lose its zeros"));
+  EXPECT_THAT(Files("set/"), IsEmpty());
+  EXPECT_EQ(converted({.columns = *ParseColumns("zip:str")}), "");
 }
 
 TEST_F(ConvertTest, CsvLinesAreCountedOverQuotedNewlines) {

@@ -86,4 +86,9 @@ Status SplitCsvRecord(std::string_view record, char separator, std::vector<std::
   }
 }
 
+bool HasLeadingZero(std::string_view number) {
+  const std::string_view digits = number.substr(number.starts_with('-') ? 1 : 0);
+  return digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
+}
+
 }  // namespace assay::shards

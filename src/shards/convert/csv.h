@@ -20,4 +20,7 @@ std::optional<size_t> CsvRecordEnd(std::string_view text, char separator, bool a
 Status SplitCsvRecord(std::string_view record, char separator, std::vector<std::string_view>& fields,
                       std::string& unquoted);
 
+/// "007" and "007.5": what counts on more digits than the number has, and would not come back from it.
+bool HasLeadingZero(std::string_view number);
+
 }  // namespace assay::shards

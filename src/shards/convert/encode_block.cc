@@ -67,6 +67,16 @@ Status FieldOfNumber(const Encoding& encoding, std::string_view text, Field& fie
   return Status::Ok();
 }
 
+/// Columns that were taken from the first rows hold numbers only as far as those behind are some too.
+Status CheckIsNumber(const Encoding& encoding, std::string_view text) {
+  return encoding.kind == EncodingKind::kScalar && HasLeadingZero(text)
+             ? Status::InvalidArgument(
+                   fmt::format("'{}' would lose its zeros, and the first rows have numbers: name the columns with "
+                               "--columns (str keeps it)",
+                               text))
+             : Status::Ok();
+}
+
 /// What the text of a field of CSV is for a column. `json` keeps what had to be made of it.
 Status FieldOfText(const Encoding& encoding, std::string_view text, Field& field, std::string& json) {
   switch (encoding.kind) {
@@ -216,7 +226,9 @@ void BlockEncoder::EncodeCsv(const SourceFile& source, const SourceHead& head, c
     }
     for (size_t i = 0; i < places.size() && out.error.ok(); ++i) {
       const Column& column = schema_->columns[i];
-      out.error = FieldOfText(column.encoding, fields[static_cast<size_t>(places[i])], row[i], json)
+      const std::string_view text = fields[static_cast<size_t>(places[i])];
+      const Status fits = strict_ ? CheckIsNumber(column.encoding, text) : Status::Ok();
+      out.error = (fits.ok() ? FieldOfText(column.encoding, text, row[i], json) : fits)
                       .WithContext(fmt::format("column '{}'", column.name));
     }
     if (!out.error.ok() || !Take(row, at, out)) {

@@ -117,16 +117,15 @@ Result<SeenColumns> SeeJsonLines(const SourceFile& source, std::string_view text
 
 /// "007" and "+1" are text: as numbers they would not come back.
 bool IsPlainInteger(std::string_view text) {
-  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && (digits == "0" || digits[0] != '0');
+  return error == std::errc() && end == text.data() + text.size() && !HasLeadingZero(text);
 }
 
 bool IsPlainNumber(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) &&
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) && !HasLeadingZero(text) &&
          text.find_first_of(".eE") != std::string_view::npos;
 }
 

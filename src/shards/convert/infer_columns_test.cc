@@ -40,6 +40,7 @@ TEST(InferColumns, OfJson) {
 TEST(InferColumns, OfCsv) {
   EXPECT_EQ(Inferred(RowFormat::kCsv, "1,2.5,007,x\n-2,3,8,\"a,b\"\n", {"i", "f", "z", "t"}),
             "f:float64 i:int t:str z:str");
+  EXPECT_EQ(Inferred(RowFormat::kCsv, "007.5,0.5,-0,0\n", {"z", "f", "m", "i"}), "f:float64 i:int m:int z:str");
   EXPECT_EQ(Inferred(RowFormat::kCsv, "", {"a"}), "a:str");
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/files.h"
@@ -75,7 +76,7 @@ std::string Dataset::fingerprint() const {
 
 int64_t Dataset::stored_bytes(size_t shard) const {
   const ShardEntry& entry = index.shards[shard];
-  return entry.data().bytes + (entry.meta() != nullptr ? entry.meta()->bytes : 0);
+  return std::max<int64_t>(entry.data().bytes, 0) + (entry.meta() != nullptr ? entry.meta()->bytes : 0);
 }
 
 Result<Dataset> OpenDataset(const DatasetPlace& place, int64_t version) {

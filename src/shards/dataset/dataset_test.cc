@@ -107,6 +107,49 @@ TEST_F(DatasetTest, ASizeThatNoShardHasIsNotAllocated) {
   EXPECT_THAT(LoadShard(dataset, 0).status().message(), HasSubstr("999999999999999 bytes: more than a shard can"));
 }
 
+TEST_F(DatasetTest, MoreSamplesThanAShardCanHoldAreRefused) {
+  std::string text = FormatIndex(index_);
+  text.replace(text.find("\"samples\": 2"), 12, "\"samples\": 1152921504606846976");
+  place_.prefix = "lying/";
+  Put(kIndexName, text);
+  EXPECT_THAT(OpenDataset(place_).status().message(), HasSubstr("1152921504606846976 samples: more than a shard can"));
+}
+
+TEST_F(DatasetTest, AManifestThatWasLostIsMissed) {
+  Put("assay/v000001/manifest.json", FormatManifest(manifest_));
+  ASSERT_TRUE(place_.store->Remove(place_.Key(kManifestName)).ok());
+  EXPECT_THAT(Damages(), ElementsAre(HasSubstr("manifest.json is missing")));
+}
+
+/// Two texts as litdata writes them: u32 samples, u32 offset[3], and of each the size of its only leaf before it.
+std::string LitdataChunk() {
+  std::string chunk("\2\0\0\0\x10\0\0\0\x19\0\0\0\x22\0\0\0", 16);
+  for (const char* text : {"hello", "world"}) {
+    chunk += std::string("\5\0\0\0", 4) + text;
+  }
+  return chunk;
+}
+
+TEST_F(DatasetTest, ChunksOfLitdataAreReadThoughNoIndexTellsTheirCompressedSize) {
+  place_.prefix = "litdata/";
+  Put(kIndexName,
+      R"({"chunks": [{"chunk_bytes": 34, "chunk_size": 2, "filename": "chunk-0-0.zstd.bin", "dim": null}],)"
+      R"("config": {"compression": "zstd", "data_format": ["str"], "encryption": null, "item_loader": "PyTreeLoader",)"
+      R"("data_spec": "[1, {\"type\": \"builtins.list\", \"context\": \"null\", \"children_spec\": )"
+      R"([{\"type\": null, \"context\": null, \"children_spec\": []}]}]"}})");
+  const std::string stored = *Compress(*Compression::Parse("zstd"), AsBytes(LitdataChunk()));
+  Put("chunk-0-0.zstd.bin", stored);
+  const Dataset dataset = *OpenDataset(place_);
+  const Result<ShardContent> content = LoadShard(dataset, 0);
+  ASSERT_EQ(content.status().message(), "");
+  Row row(1);
+  std::string scratch;
+  ASSERT_TRUE(DecodeSample(*dataset.index.shards[0].schema, content->sample(1), row, scratch).ok());
+  EXPECT_EQ(row[0].text, "world");
+  EXPECT_THAT(Damages(), IsEmpty());
+  EXPECT_EQ(dataset.stored_bytes(0), 0);
+}
+
 TEST_F(DatasetTest, WhatIsNotThereIsSaid) {
   place_.prefix = "other/";
   EXPECT_EQ(OpenDataset(place_).status().code(), ErrorCode::kNotFound);

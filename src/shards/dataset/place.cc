@@ -67,7 +67,14 @@ Result<Blob> ReadBlob(const DatasetPlace& place, std::string_view name, int64_t 
   if (const storage::FileStore* files = place.store->as_files()) {
     ASSAY_ASSIGN_OR_RETURN(Blob blob, MapFile(*files, place.Key(name)));
     const auto has = static_cast<int64_t>(blob.bytes.size());
-    return has == bytes ? Result<Blob>(std::move(blob)) : WrongSize(place, name, has, bytes);
+    return bytes < 0 || has == bytes ? Result<Blob>(std::move(blob)) : WrongSize(place, name, has, bytes);
+  }
+  if (bytes < 0) {
+    ASSAY_ASSIGN_OR_RETURN(const auto stands, place.store->Stat(place.Key(name)));
+    if (!stands) {
+      return Status::NotFound(fmt::format("{} does not exist", place.Uri(name)));
+    }
+    bytes = stands->size;
   }
   if (bytes > kMostBytes) {
     return Status::InvalidArgument(

@@ -46,7 +46,8 @@ struct NewBlob {
 /// The whole object; of a file its pages, mapped. Nothing where there is none.
 Result<std::optional<Blob>> FindBlob(const DatasetPlace& place, std::string_view name);
 
-/// Likewise one that must be there and have `bytes`: an error says what it has in place of them.
+/// Likewise one that must be there and have `bytes`, or any number where those are below 0: an error says what it has
+/// in place of them.
 Result<Blob> ReadBlob(const DatasetPlace& place, std::string_view name, int64_t bytes);
 
 }  // namespace assay::shards

@@ -102,6 +102,16 @@ Status VerifyManifest(const Dataset& dataset) {
   return Status::Ok();
 }
 
+/// Without its manifest a data set of ours reads as somebody else's, and is compared with less.
+Status CheckNoManifestIsLost(const Dataset& dataset) {
+  const std::string first = VersionFolder(1) + "manifest.json";
+  ASSAY_ASSIGN_OR_RETURN(const auto stands, dataset.place.store->Stat(dataset.place.Key(first)));
+  return !stands ? Status::Ok()
+                 : Status::NotFound(fmt::format("{} is missing, and {} stands: it was removed, or a conversion was cut "
+                                                "off (--resume ends it)",
+                                                dataset.place.Uri(kManifestName), dataset.place.Uri(first)));
+}
+
 std::string ReachOf(const Dataset& dataset) {
   std::string reach = "sizes, offsets, values";
   if (!dataset.index.shards.empty()) {
@@ -132,6 +142,8 @@ Result<DatasetReport> VerifyDataset(const Dataset& dataset, int threads,
     Result<std::vector<SampleRecord>> read = ReadSampleTables(dataset);
     ASSAY_RETURN_IF_ERROR(Note(read.status(), report.damages));
     records = read.ok() ? *std::move(read) : records;
+  } else {
+    ASSAY_RETURN_IF_ERROR(Note(CheckNoManifestIsLost(dataset), report.damages));
   }
   const std::vector<ShardEntry>& shards = dataset.index.shards;
   std::vector<size_t> first(shards.size(), 0);

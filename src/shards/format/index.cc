@@ -172,7 +172,7 @@ Status ReadOptionalFile(const IndexField& shard, std::string_view name, std::opt
 Result<ShardEntry> ReadShard(const IndexField& shard) {
   ASSAY_ASSIGN_OR_RETURN(ShardSchema schema, ReadSchema(shard));
   ShardEntry entry;
-  ASSAY_ASSIGN_OR_RETURN(entry.samples, shard.Count("samples"));
+  ASSAY_ASSIGN_OR_RETURN(entry.samples, shard.Samples("samples"));
   ASSAY_ASSIGN_OR_RETURN(entry.raw_data, ReadFileEntry(shard, "raw_data"));
   ASSAY_RETURN_IF_ERROR(ReadOptionalFile(shard, "zip_data", entry.zip_data));
   ASSAY_RETURN_IF_ERROR(ReadOptionalFile(shard, "raw_meta", entry.raw_meta));

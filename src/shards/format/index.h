@@ -38,7 +38,7 @@ struct ShardSchema {
 
 struct FileEntry {
   std::string basename{};  ///< below the index: may hold '/', never leads out
-  int64_t bytes = 0;
+  int64_t bytes = 0;       ///< below 0: no index tells them
   std::map<std::string, std::string> hashes{};
 };
 

@@ -43,6 +43,12 @@ Result<int64_t> IndexField::Count(std::string_view name) const {
   return count;
 }
 
+Result<int64_t> IndexField::Samples(std::string_view name) const {
+  ASSAY_ASSIGN_OR_RETURN(const int64_t samples, Count(name));
+  return samples <= UINT32_MAX ? Result<int64_t>(samples)
+                               : Error(fmt::format("it is to have {} samples: more than a shard can", samples));
+}
+
 Result<simdjson::dom::array> IndexField::List(std::string_view name) const {
   ASSAY_ASSIGN_OR_RETURN(const IndexField field, At(name));
   simdjson::dom::array list;

@@ -29,6 +29,8 @@ class IndexField {
   Result<std::string> TextOrNull(std::string_view name) const;
   /// 0 and more.
   Result<int64_t> Count(std::string_view name) const;
+  /// Likewise of samples: no more than the 32 bits of a shard's head hold.
+  Result<int64_t> Samples(std::string_view name) const;
   Result<simdjson::dom::array> List(std::string_view name) const;
   Result<simdjson::dom::object> Object(std::string_view name) const;
   Result<std::vector<std::string>> Texts(std::string_view name) const;

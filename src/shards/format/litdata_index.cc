@@ -109,7 +109,7 @@ Result<DatasetIndex> ReadLitdataIndex(const IndexField& index) {
     const IndexField chunk{fmt::format("{}: chunk {}", index.where(), litdata.shards.size()), element};
     ShardEntry& shard = litdata.shards.emplace_back();
     shard.schema = schema;
-    ASSAY_ASSIGN_OR_RETURN(shard.samples, chunk.Count("chunk_size"));
+    ASSAY_ASSIGN_OR_RETURN(shard.samples, chunk.Samples("chunk_size"));
     ASSAY_ASSIGN_OR_RETURN(shard.raw_data.basename, chunk.Text("filename"));
     if (const Status safe = CheckBasename(shard.raw_data.basename); !safe.ok()) {
       return chunk.Error(safe.message());

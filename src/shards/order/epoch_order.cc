@@ -70,6 +70,12 @@ Result<Batching> ParseBatching(std::string_view name) {
 Result<OrderSettings> ResolveOrder(OrderSettings settings, const World& world) {
   ASSAY_RETURN_IF_ERROR(CheckWorld(world));
   ASSAY_RETURN_IF_ERROR(CheckAtLeast("the number of canonical nodes", settings.canonical_nodes, 0));
+  // Shuffles keep something for each.
+  constexpr int64_t kMostCanonicalNodes = int64_t{1} << 20;
+  if (settings.canonical_nodes > kMostCanonicalNodes) {
+    return Status::InvalidArgument(fmt::format("the number of canonical nodes is {}: {} are the most",
+                                               settings.canonical_nodes, kMostCanonicalNodes));
+  }
   ASSAY_RETURN_IF_ERROR(CheckAtLeast("the batch", settings.batch, 1));
   ASSAY_RETURN_IF_ERROR(CheckAtLeast("the shuffle block", settings.block, 0));
   ASSAY_RETURN_IF_ERROR(CheckAtLeast("the sampling granularity", settings.granularity, 1));

@@ -71,6 +71,13 @@ TEST(EpochOrder, NodesThatDoNotDivideGoOnAsTheFirstOnesWould) {
               HasSubstr("keep the global batch"));
 }
 
+TEST(EpochOrder, CanonicalNodesBeyondMeasureAreRefused) {
+  for (const ShuffleAlgorithm shuffle : {ShuffleAlgorithm::kPy1s, ShuffleAlgorithm::kPy1br, ShuffleAlgorithm::kPy2s}) {
+    EXPECT_THAT(MakeOrder({.shuffle = shuffle, .canonical_nodes = 1'000'000'000'000}, {1, 1, 1}).status().message(),
+                HasSubstr("the number of canonical nodes is 1000000000000"));
+  }
+}
+
 TEST(EpochOrder, BatchesKeepToTheirStreams) {
   const auto stream_of = [](int64_t sample) { return sample < 120 ? 0 : 1; };
   const World world{1, 2, 1};

@@ -33,6 +33,14 @@ SampleStream::SampleStream(std::vector<StreamSource> sources, const StreamOption
 
 Result<std::unique_ptr<SampleStream>> SampleStream::Open(std::vector<StreamSource> sources,
                                                          const StreamOptions& options, const StreamState* from) {
+  int64_t samples = 0;
+  for (const StreamSource& source : sources) {
+    samples += source.dataset.index.samples();
+  }
+  if (samples > kMostSamples) {
+    return Status::InvalidArgument(
+        fmt::format("the data sets have {} samples: an epoch has {} at most", samples, kMostSamples));
+  }
   std::unique_ptr<SampleStream> stream(new SampleStream(std::move(sources), options));
   if (options.rank < 0 || options.rank >= options.world.ranks()) {
     return Status::InvalidArgument(fmt::format("there is no rank {} of {}", options.rank, options.world.ranks()));

@@ -172,6 +172,23 @@ TEST_F(SampleStreamTest, AnotherOrderIsRefusedByName) {
   EXPECT_THAT(refusal(Options(), "other/"), HasSubstr("its data set mem://test/other/ was"));
 }
 
+TEST_F(SampleStreamTest, AStateThatIsNoneIsRefused) {
+  for (const char* sources : {"[5]", R"([{"weight": 5}])"}) {
+    const auto read = ParseState(fmt::format(R"({{"format": 1, "order": {{"shuffle": "none", "batching": "random"}},)"
+                                             R"("sources": {}}})",
+                                             sources),
+                                 "state");
+    EXPECT_THAT(read.status().message(), HasSubstr("a data set of it is none")) << sources;
+  }
+}
+
+TEST_F(SampleStreamTest, MoreSamplesThanAnEpochHasAreRefused) {
+  std::vector<StreamSource> sources = Sources();
+  sources[0].dataset.index.shards[0].samples = UINT32_MAX;
+  EXPECT_THAT(SampleStream::Open(std::move(sources), Options(), nullptr).status().message(),
+              HasSubstr("an epoch has 4294967295 at most"));
+}
+
 TEST_F(SampleStreamTest, ADamagedShardEndsItOrIsLeftOut) {
   const Dataset dataset = Sources()[0].dataset;
   const ShardEntry& shard = dataset.index.shards[3];

@@ -81,6 +81,9 @@ Status ReadOrder(const json& order, OrderSettings& settings) {
 }
 
 Result<SourceState> ReadSource(const json& source) {
+  if (!source.is_object() || (source.contains("weight") && !source["weight"].is_object())) {
+    return Status::InvalidArgument("it is no state of a stream: a data set of it is none");
+  }
   SourceState state;
   ASSAY_RETURN_IF_ERROR(ReadField(source, "fingerprint", state.fingerprint));
   ASSAY_RETURN_IF_ERROR(ReadField(source, "samples", state.samples));
