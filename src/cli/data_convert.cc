@@ -10,9 +10,11 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/data_place.h"
+#include "cli/data_tokens.h"
 #include "cli/data_verb.h"
 #include "cli/object_progress.h"
 #include "cli/options.h"
+#include "data/row_encoder.h"
 #include "shards/convert/convert.h"
 
 namespace assay::cli {
@@ -25,6 +27,8 @@ struct DataConvertOptions {
   std::string from;
   std::string compression;
   std::string hashes;
+  std::string tokenizer;
+  std::string response_template = std::string(data::kDefaultResponseTemplate);
   std::string size_limit = FormatBytes(static_cast<double>(shards::kDefaultShardBytes));
   int64_t workers = UsableThreads();
   bool append = false;
@@ -41,6 +45,9 @@ Result<shards::ConvertOptions> MakeOptions(const DataConvertOptions& given) {
   ASSAY_ASSIGN_OR_RETURN(options.compression, shards::Compression::Parse(given.compression));
   ASSAY_ASSIGN_OR_RETURN(const int64_t limit, ParseBytes(given.size_limit));
   options.size_limit = limit == 0 ? std::nullopt : std::optional(limit);
+  if (!given.tokenizer.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(options.tokenizer, MakeRowTokenizer(given.tokenizer, given.response_template));
+  }
   return options;
 }
 
@@ -76,14 +83,16 @@ void Print(const DataConvertOptions& options, const shards::DatasetPlace& place,
                                      {"input_bytes", report.input_bytes},
                                      {"raw_bytes", report.raw_bytes},
                                      {"stored_bytes", report.stored_bytes},
+                                     {"tokens", report.tokens ? nlohmann::json(*report.tokens) : nlohmann::json()},
                                      {"columns", ColumnsText(report.columns)},
                                      {"content_hash", report.content_hash},
                                      {"seconds", seconds}}));
     return;
   }
-  fmt::print("{} rows ({}) in {} shards, {}{}, version {} of {}\n", report.rows, Escaped(ColumnsText(report.columns)),
-             report.shards, FormatBytes(static_cast<double>(report.stored_bytes)),
+  fmt::print("{} rows ({}) in {} shards, {}{}{}, version {} of {}\n", report.rows,
+             Escaped(ColumnsText(report.columns)), report.shards, FormatBytes(static_cast<double>(report.stored_bytes)),
              report.resumed_shards == 0 ? "" : fmt::format(", {} of them stood already", report.resumed_shards),
+             report.tokens ? fmt::format(", {} tokens in all", *report.tokens) : "",
              report.version, Escaped(place.Uri()));
 }
 
@@ -123,6 +132,14 @@ Action AddDataConvert(CLI::App& app) {
       ->check(ByteSize());
   app.add_option("--hashes", options->hashes,
                  "In the index, of each file: sha1,xxh3_64; checksums are kept without, too");
+  CLI::Option* tokenizer =
+      app.add_option("--tokenizer", options->tokenizer,
+                     "Store tokens beside the text: a folder with a tokenizer.json, or the model that will train on them")
+          ->type_name("DIR|MODEL");
+  app.add_option("--response-template", options->response_template,
+                 "Of --tokenizer: in {\"output\"} rows everything up to and including it bears no loss")
+      ->needs(tokenizer)
+      ->type_name("TEXT");
   app.add_option("--workers", options->workers, "Threads; the shards are the same whatever their number")
       ->check(WholeNumber(1, 1024));
   app.add_flag("--append", options->append, "Add the rows to the data set that stands there, as a new version");

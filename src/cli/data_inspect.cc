@@ -38,6 +38,10 @@ int64_t StoredBytes(const shards::Dataset& dataset) {
   return bytes;
 }
 
+nlohmann::json TokensJson(const shards::Dataset& dataset) {
+  return dataset.manifest && dataset.manifest->tokens ? nlohmann::json(*dataset.manifest->tokens) : nlohmann::json();
+}
+
 nlohmann::json DatasetJson(const shards::Dataset& dataset) {
   nlohmann::json shards = nlohmann::json::array();
   for (const shards::ShardEntry& shard : dataset.index.shards) {
@@ -47,6 +51,7 @@ nlohmann::json DatasetJson(const shards::Dataset& dataset) {
                          {"samples", dataset.index.samples()},
                          {"raw_bytes", RawBytes(dataset)},
                          {"stored_bytes", StoredBytes(dataset)},
+                         {"tokens", TokensJson(dataset)},
                          {"fingerprint", dataset.fingerprint()},
                          {"version", dataset.manifest ? nlohmann::json(dataset.manifest->version) : nlohmann::json()},
                          {"shards", std::move(shards)}};
@@ -80,6 +85,10 @@ void PrintText(const shards::Dataset& dataset) {
              FormatBytes(samples == 0 ? 0 : static_cast<double>(RawBytes(dataset)) / static_cast<double>(samples)));
   fmt::print("bytes        {}, stored {}\n", FormatBytes(static_cast<double>(RawBytes(dataset))),
              FormatBytes(static_cast<double>(StoredBytes(dataset))));
+  if (dataset.manifest && dataset.manifest->tokens) {
+    fmt::print("tokens       {}, {:.1f} a sample\n", *dataset.manifest->tokens,
+               static_cast<double>(*dataset.manifest->tokens) / static_cast<double>(samples));
+  }
   fmt::print("fingerprint  {} ({})\n", dataset.fingerprint(),
              dataset.manifest ? fmt::format("of its content, version {}", dataset.manifest->version)
                               : std::string("of its index; there is no manifest"));

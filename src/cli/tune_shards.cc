@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "cli/data_place.h"
+#include "data/prepare.h"
 #include "shards/dataset/dataset.h"
 
 namespace assay::cli {
@@ -19,6 +20,25 @@ bool HasColumns(const shards::Dataset& dataset, std::initializer_list<std::strin
   return std::ranges::all_of(names, [&](std::string_view name) {
     return std::ranges::find(columns, name, &shards::Column::name) != columns.end();
   });
+}
+
+/// Tokens that a conversion made of text, as the manifest says.
+bool HasMadeTokens(const shards::Dataset& dataset) {
+  return dataset.manifest && !dataset.manifest->tokenizer_hash.empty();
+}
+
+/// They must be those that the model's own tokeniser makes.
+Status CheckTokens(const shards::Dataset& dataset, const data::ModelRef& model, const std::string& response_template) {
+  if (model.tokenizer_dir.empty()) {
+    return Status::InvalidArgument(model.no_tokenizer).WithContext(dataset.place.Uri());
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::string own, data::HashRowEncoding(model.tokenizer_dir, response_template));
+  return own == dataset.manifest->tokenizer_hash
+             ? Status::Ok()
+             : Status::InvalidArgument(fmt::format(
+                   "the tokens in {} are of another tokenizer or response template than those of {}: convert its rows "
+                   "with --tokenizer {}",
+                   dataset.place.Uri(), model.name, model.name));
 }
 
 /// Where the worker finds it, from whatever folder it runs in.
@@ -45,6 +65,7 @@ Status StreamShards(const std::string& data, const data::ModelRef& model, job::T
     return Status::InvalidArgument(fmt::format("the data set at {} has no rows", at.Uri()));
   }
   const bool has_ids = HasColumns(dataset, {"input_ids"});
+  const bool made_tokens = HasMadeTokens(dataset);
   if (!has_ids && !HasColumns(dataset, {"messages"}) && !HasColumns(dataset, {"prompt", "completion"}) &&
       !HasColumns(dataset, {"output"})) {
     return Status::InvalidArgument(
@@ -52,10 +73,12 @@ Status StreamShards(const std::string& data, const data::ModelRef& model, job::T
                     "completion, or output",
                     at.Uri()));
   }
-  if (!has_ids && model.tokenizer_dir.empty()) {
+  if (made_tokens) {
+    ASSAY_RETURN_IF_ERROR(CheckTokens(dataset, model, plan.response_template));
+  } else if (!has_ids && model.tokenizer_dir.empty()) {
     return Status::InvalidArgument(model.no_tokenizer).WithContext(at.Uri());
   }
-  plan.tokenizer = has_ids ? std::string() : model.tokenizer_dir;
+  plan.tokenizer = has_ids && !made_tokens ? std::string() : model.tokenizer_dir;
   plan.data_uri = WholeUri(data, place);
   plan.data_fingerprint = dataset.fingerprint();
   return Status::Ok();

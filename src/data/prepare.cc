@@ -107,6 +107,12 @@ Result<std::string> HashTokenizer(const std::string& folder) {
   return hashes.starts_with(kTokenizerFiles[0]) ? Sha256Hex(hashes) : std::string();
 }
 
+Result<std::string> HashRowEncoding(const std::string& tokenizer_dir, const std::string& response_template) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string tokenizer, HashTokenizer(tokenizer_dir));
+  return tokenizer.empty() ? std::string()
+                           : Sha256Hex(fmt::format("{}\n{}\n{}", kRowsCacheVersion, tokenizer, response_template));
+}
+
 Result<DataContent> HashData(const DataSpec& spec) {
   DataContent content;
   if (NamesFile(spec.data)) {

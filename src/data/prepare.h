@@ -44,6 +44,10 @@ struct DataContent {
 /// Of the files that make a tokeniser, in `folder`; empty where there is none.
 Result<std::string> HashTokenizer(const std::string& folder);
 
+/// Of all that decides which tokens and labels a RowEncoder makes of a row, but for its length; empty without a
+/// tokeniser in `tokenizer_dir`.
+Result<std::string> HashRowEncoding(const std::string& tokenizer_dir, const std::string& response_template);
+
 /// The hashes that PrepareTokens would find, without tokenising: of a file as HashFile finds it again.
 Result<DataContent> HashData(const DataSpec& spec);
 

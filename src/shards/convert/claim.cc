@@ -20,7 +20,8 @@ Status IsUnfinished(const DatasetPlace& place) {
 
 }  // namespace
 
-std::string FormatPlan(std::span<const SourceFile> sources, const ShardSchema& schema, int64_t version) {
+std::string FormatPlan(std::span<const SourceFile> sources, const ShardSchema& schema, const std::string& tokenizer_hash,
+                       int64_t version) {
   json files = json::array();
   for (const SourceFile& source : sources) {
     files.push_back({{"uri", source.uri()},
@@ -28,7 +29,11 @@ std::string FormatPlan(std::span<const SourceFile> sources, const ShardSchema& s
                      {"etag", source.info.etag},
                      {"format", NameOf(source.format)}});
   }
-  return DumpJson({{"sources", files}, {"schema", FormatSchema(schema)}, {"version", version}}) + "\n";
+  return DumpJson({{"sources", files},
+                   {"schema", FormatSchema(schema)},
+                   {"tokenizer_hash", tokenizer_hash},
+                   {"version", version}}) +
+         "\n";
 }
 
 Status ClaimPlace(const DatasetPlace& place, const std::string& plan) {

@@ -76,7 +76,7 @@ class Conversion {
     ASSAY_RETURN_IF_ERROR(OpenBase());
     ASSAY_RETURN_IF_ERROR(ReadHeads());
     ASSAY_RETURN_IF_ERROR(MakeSchema());
-    const std::string plan = FormatPlan(sources_, *schema_, base_ ? base_->manifest->version + 1 : 1);
+    const std::string plan = FormatPlan(sources_, *schema_, TokenizerHash(), base_ ? base_->manifest->version + 1 : 1);
     ASSAY_RETURN_IF_ERROR(options_.resume ? ReclaimPlace(place_, plan) : ClaimPlace(place_, plan));
     Result<ConvertReport> report = WriteAndPublish();
     if (!report.ok() && report.status().code() == ErrorCode::kInvalidArgument) {
@@ -115,12 +115,34 @@ class Conversion {
     return Status::Ok();
   }
 
+  std::string TokenizerHash() const { return options_.tokenizer ? options_.tokenizer->hash : std::string(); }
+
+  Status CheckTokenizer() const {
+    const auto other = std::ranges::find_if(
+        sources_, [](const SourceFile& source) { return source.format != RowFormat::kJsonLines; });
+    if (options_.tokenizer && other != sources_.end()) {
+      return Status::InvalidArgument(
+          fmt::format("{}: tokens are made of rows of JSON: leave --tokenizer out, or give JSON lines", other->uri()));
+    }
+    if (base_ && base_->manifest->tokenizer_hash != TokenizerHash()) {
+      return Status::InvalidArgument(
+          fmt::format("{} {}: append with the same --tokenizer", place_.Uri(),
+                      base_->manifest->tokenizer_hash.empty() ? "holds no tokens" : "holds tokens of another tokenizer"));
+    }
+    return Status::Ok();
+  }
+
+  Result<std::vector<Column>> WithTokens(std::vector<Column> columns) const {
+    return options_.tokenizer ? TokenColumns::AddTo(std::move(columns)) : Result(std::move(columns));
+  }
+
   Status MakeSchema() {
     strict_ = options_.columns.empty();
+    ASSAY_RETURN_IF_ERROR(CheckTokenizer());
     if (base_) {
       schema_ = base_->index.shards.back().schema;
       ShardSchema given = *schema_;
-      given.columns = options_.columns;
+      ASSAY_ASSIGN_OR_RETURN(given.columns, WithTokens(options_.columns));
       if (!options_.columns.empty() && FormatSchema(given) != FormatSchema(*schema_)) {
         return Status::InvalidArgument(fmt::format("{} has other columns than --columns names", place_.Uri()));
       }
@@ -132,9 +154,14 @@ class Conversion {
       if (schema.columns.empty()) {
         ASSAY_ASSIGN_OR_RETURN(schema.columns, Infer());
       }
+      ASSAY_ASSIGN_OR_RETURN(schema.columns, WithTokens(std::move(schema.columns)));
       schema_ = std::make_shared<const ShardSchema>(std::move(schema));
     }
-    encoder_.emplace(schema_, strict_);
+    std::optional<TokenColumns> tokens;
+    if (options_.tokenizer) {
+      tokens.emplace(schema_->columns, *options_.tokenizer);
+    }
+    encoder_.emplace(schema_, strict_, std::move(tokens));
     for (size_t i = 0; i < sources_.size(); ++i) {
       ASSAY_RETURN_IF_ERROR(encoder_->CheckHead(sources_[i], heads_[i]));
     }
@@ -173,7 +200,7 @@ class Conversion {
       return Status::InvalidArgument(fmt::format("{} holds no rows", sources_.front().uri()));
     }
     ASSAY_ASSIGN_OR_RETURN(const Manifest manifest,
-                           PublishVersion(place_, transfers_, base_ ? &*base_ : nullptr, written));
+                           PublishVersion(place_, transfers_, base_ ? &*base_ : nullptr, written, TokenizerHash()));
     ASSAY_RETURN_IF_ERROR(RemoveJournal(place_));
     return ReportOf(manifest, written, resumed);
   }
@@ -288,7 +315,7 @@ class Conversion {
     }
     ASSAY_RETURN_IF_ERROR(ReadHeads());
     ASSAY_RETURN_IF_ERROR(MakeSchema());
-    ASSAY_RETURN_IF_ERROR(ReclaimPlace(place_, FormatPlan(sources_, *schema_, dataset.manifest->version)));
+    ASSAY_RETURN_IF_ERROR(ReclaimPlace(place_, FormatPlan(sources_, *schema_, TokenizerHash(), dataset.manifest->version)));
     ASSAY_RETURN_IF_ERROR(RemoveJournal(place_));
     std::vector<WrittenShard> written;
     const auto of_version = static_cast<size_t>(dataset.manifest->tables.back().shards);
@@ -302,6 +329,7 @@ class Conversion {
     ConvertReport report{.version = manifest.version,
                          .shards = static_cast<int64_t>(written.size()),
                          .resumed_shards = resumed,
+                         .tokens = manifest.tokens,
                          .content_hash = manifest.content_hash,
                          .columns = written.front().entry.schema->columns};
     for (const SourceFile& source : sources_) {

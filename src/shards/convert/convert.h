@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "shards/convert/row_tokens.h"
 #include "shards/convert/sources.h"
 #include "shards/dataset/place.h"
 #include "shards/format/compression.h"
@@ -25,6 +26,8 @@ struct ConvertOptions {
   Compression compression{};
   std::vector<std::string> hashes{};
   std::optional<int64_t> size_limit = kDefaultShardBytes;  ///< of a shard, uncompressed; nothing: one shard
+  /// Of rows of JSON alone: adds the columns input_ids and labels, and counts the tokens.
+  std::optional<RowTokenizer> tokenizer{};
   int threads = 1;                                         ///< they change nothing in what is written
   bool append = false;  ///< adds a version to the data set that stands, in its columns, compression and limit
   bool resume = false;  ///< goes on with a conversion that was cut off
@@ -40,6 +43,7 @@ struct ConvertReport {
   int64_t input_bytes = 0;
   int64_t raw_bytes = 0;
   int64_t stored_bytes = 0;
+  std::optional<int64_t> tokens{};  ///< of all versions, where they were made
   std::string content_hash{};
   std::vector<Column> columns{};
 };

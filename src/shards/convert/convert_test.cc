@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <map>
 
 #include "shards/convert/claim.h"
@@ -41,6 +42,16 @@ class ConvertTest : public testing::Test {
   Result<ConvertReport> Run(const std::string& prefix, ConvertOptions options = {}) {
     options.size_limit = 2000;
     return Convert(Sources(), {.store = store_, .prefix = prefix}, options);
+  }
+
+  /// A conversion that is interrupted when its first rows are taken.
+  void CutOff(const std::string& prefix, ConvertOptions options) {
+    std::atomic<bool> stop = false;
+    int64_t read = 0;
+    options.size_limit = 2000;
+    options.progress = [&](int64_t bytes) { stop = (read += bytes) > 0; };
+    const DatasetPlace place{.store = store_, .prefix = prefix, .cancel = &stop};
+    EXPECT_EQ(Convert(Sources(), place, options).status().code(), ErrorCode::kAborted);
   }
 
   /// What stands below `prefix`, but for who wrote it.
@@ -88,13 +99,7 @@ TEST_F(ConvertTest, GoesOnAfterAnyShard) {
   const auto whole = Files("whole/");
   for (const int threads : {1, 3}) {
     const std::string prefix = fmt::format("cut{}/", threads);
-    ConvertOptions options{.threads = threads};
-    const auto stop = std::make_shared<std::atomic<bool>>(false);
-    int64_t read = 0;
-    options.size_limit = 2000;
-    options.progress = [&](int64_t bytes) { *stop = (read += bytes) > 0; };
-    DatasetPlace place{.store = store_, .prefix = prefix, .cancel = stop.get()};
-    EXPECT_EQ(Convert(Sources(), place, options).status().code(), ErrorCode::kAborted);
+    CutOff(prefix, {.threads = threads});
     EXPECT_EQ(OpenDataset({.store = store_, .prefix = prefix}).status().code(), ErrorCode::kFailedPrecondition);
     const auto report = Run(prefix, {.threads = threads, .resume = true});
     ASSERT_EQ(report.status().message(), "");
@@ -109,7 +114,7 @@ TEST_F(ConvertTest, OnlyTheSameConversionEndsOneThatWasPublished) {
   for (const bool append : {false, true}) {
     ASSERT_EQ(Run("set/", {.append = append}).status().message(), "");
     const Dataset dataset = *OpenDataset({.store = store_, .prefix = "set/"});
-    const std::string plan = FormatPlan(Sources(), *dataset.index.shards.back().schema, dataset.manifest->version);
+    const std::string plan = FormatPlan(Sources(), *dataset.index.shards.back().schema, "", dataset.manifest->version);
     Put("set/" + std::string(kUnfinishedPlanName), plan);
     Put("other.jsonl", "{\"text\": \"a\", \"label\": 1}\n");
     const ConvertOptions options{.size_limit = 2000, .append = append, .resume = true};
@@ -121,6 +126,33 @@ TEST_F(ConvertTest, OnlyTheSameConversionEndsOneThatWasPublished) {
     EXPECT_EQ(ended->resumed_shards, ended->shards);
     EXPECT_FALSE(Files("set/").contains(kUnfinishedPlanName));
   }
+}
+
+TEST_F(ConvertTest, TokensStandBesideTheirRowsAndAreCounted) {
+  PutRows(300);
+  const RowTokenizer tokenizer{.tokenize =
+                                   [](std::string_view json) {
+                                     const std::vector<int32_t> ids(json.size(), 7);
+                                     return RowTokens{.ids = ids, .labels = ids};
+                                   },
+                               .hash = "of sizes"};
+  int64_t bytes = 0;
+  for (const SourceFile& source : Sources()) {
+    bytes += source.info.size;
+  }
+  const auto whole = Run("whole/", {.tokenizer = tokenizer});
+  ASSERT_EQ(whole.status().message(), "");
+  EXPECT_EQ(whole->tokens, bytes - 300);  // but for the ends of the lines
+  EXPECT_THAT(Damages("whole/"), IsEmpty());
+  CutOff("cut/", {.tokenizer = tokenizer});
+  EXPECT_THAT(Run("cut/", {.resume = true}).status().message(), HasSubstr("had other schema"));
+  RowTokenizer other = tokenizer;
+  other.hash = "of another";
+  EXPECT_THAT(Run("cut/", {.tokenizer = other, .resume = true}).status().message(), HasSubstr("had other tokenizer"));
+  EXPECT_EQ(Run("cut/", {.tokenizer = tokenizer, .resume = true})->tokens, whole->tokens);
+  EXPECT_EQ(Files("cut/"), Files("whole/"));
+  EXPECT_THAT(Run("whole/", {.tokenizer = other, .append = true}).status().message(),
+              HasSubstr("holds tokens of another tokenizer"));
 }
 
 TEST_F(ConvertTest, ARowThatCannotBeTakenLeavesNothing) {

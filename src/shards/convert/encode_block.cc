@@ -165,7 +165,7 @@ Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head)
   return Status::Ok();
 }
 
-bool BlockEncoder::Take(const Row& row, size_t end, EncodedBlock& out) const {
+bool BlockEncoder::Take(const Row& row, size_t end, EncodedBlock& out, uint32_t tokens) const {
   const size_t before = out.samples.size();
   out.error = EncodeSample(*schema_, row, out.samples);
   if (!out.error.ok()) {
@@ -173,8 +173,9 @@ bool BlockEncoder::Take(const Row& row, size_t end, EncodedBlock& out) const {
     return false;
   }
   const std::string_view sample = std::string_view(out.samples).substr(before);
-  out.records.push_back(
-      {.bytes = static_cast<uint32_t>(sample.size()), .crc32c = storage::Crc32c(0, std::as_bytes(std::span(sample)))});
+  out.records.push_back({.bytes = static_cast<uint32_t>(sample.size()),
+                         .crc32c = storage::Crc32c(0, std::as_bytes(std::span(sample))),
+                         .tokens = tokens});
   out.ends.push_back(static_cast<uint32_t>(end));
   out.lines.push_back(static_cast<uint32_t>(out.line_count));
   return true;
@@ -183,6 +184,8 @@ bool BlockEncoder::Take(const Row& row, size_t end, EncodedBlock& out) const {
 void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const {
   thread_local JsonRowReader reader;
   thread_local Row row;
+  const std::vector<Column>& columns = tokens_ ? tokens_->brought() : schema_->columns;
+  std::vector<std::string> token_texts;
   for (size_t at = 0; at < block.text.size();) {
     const size_t newline = std::min(block.text.find('\n', at), block.text.size());
     const std::string_view line = block.text.substr(at, newline - at);
@@ -191,12 +194,18 @@ void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) con
     if (IsBlank(line)) {
       continue;
     }
-    out.error = reader.ReadInPlace(line, schema_->columns, row);
+    uint32_t tokens = 0;
+    out.error = reader.ReadInPlace(line, columns, row);
     if (out.error.ok() && strict_ && !reader.unknown().empty()) {
       out.error = Status::InvalidArgument(
           fmt::format("the rows before have no '{}': name the columns with --columns", reader.unknown()));
     }
-    if (!out.error.ok() || !Take(row, at, out)) {
+    if (out.error.ok() && tokens_) {
+      const Result<uint32_t> made = tokens_->Fill(line, row, token_texts);
+      out.error = made.status();
+      tokens = made.ok() ? *made : 0;
+    }
+    if (!out.error.ok() || !Take(row, at, out, tokens)) {
       return;
     }
   }

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "shards/convert/block_reader.h"
+#include "shards/convert/row_tokens.h"
 #include "shards/format/index.h"
 #include "shards/format/sample_table.h"
 
@@ -38,8 +40,9 @@ struct EncodedBlock {
 /// Makes rows into samples of a schema. Immutable; safe from several threads.
 class BlockEncoder {
  public:
-  /// `strict`: a row with a field that is no column is an error.
-  BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict) : schema_(std::move(schema)), strict_(strict) {}
+  /// `strict`: a row with a field that is no column is an error. `tokens`: columns of the schema that rows do not bring.
+  BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict, std::optional<TokenColumns> tokens = {})
+      : schema_(std::move(schema)), strict_(strict), tokens_(std::move(tokens)) {}
 
   /// Fails where a column is none of the names of a source of CSV or images.
   Status CheckHead(const SourceFile& source, const SourceHead& head) const;
@@ -49,11 +52,12 @@ class BlockEncoder {
   void EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const;
   void EncodeCsv(const SourceFile& source, const SourceHead& head, const RowBlock& block, EncodedBlock& out) const;
   void EncodeImage(const SourceFile& source, const RowBlock& block, EncodedBlock& out) const;
-  /// Appends `row`; false where it cannot be taken.
-  bool Take(const Row& row, size_t end, EncodedBlock& out) const;
+  /// Appends `row`, of `tokens`; false where it cannot be taken.
+  bool Take(const Row& row, size_t end, EncodedBlock& out, uint32_t tokens = 0) const;
 
   const std::shared_ptr<const ShardSchema> schema_;
   const bool strict_;
+  const std::optional<TokenColumns> tokens_;
 };
 
 }  // namespace assay::shards

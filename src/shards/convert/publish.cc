@@ -17,16 +17,30 @@ std::string TableOf(const std::vector<WrittenShard>& shards) {
   return table;
 }
 
+int64_t TokensOf(const std::vector<WrittenShard>& shards) {
+  int64_t tokens = 0;
+  for (const WrittenShard& shard : shards) {
+    for (const SampleRecord& record : shard.records) {
+      tokens += record.tokens;
+    }
+  }
+  return tokens;
+}
+
 }  // namespace
 
 Result<Manifest> PublishVersion(const DatasetPlace& place, storage::Transfers& transfers, const Dataset* base,
-                                const std::vector<WrittenShard>& shards) {
+                                const std::vector<WrittenShard>& shards, const std::string& tokenizer_hash) {
   Manifest manifest;
   DatasetIndex index;
   if (base != nullptr) {
     manifest = *base->manifest;
     ++manifest.version;
     index = base->index;
+  }
+  if (!tokenizer_hash.empty()) {
+    manifest.tokenizer_hash = tokenizer_hash;
+    manifest.tokens = manifest.tokens.value_or(0) + TokensOf(shards);
   }
   for (const WrittenShard& shard : shards) {
     index.shards.push_back(shard.entry);

@@ -1,0 +1,54 @@
+#include "shards/convert/row_tokens.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace assay::shards {
+namespace {
+
+constexpr std::string_view kTokenColumns[] = {"input_ids", "labels"};
+constexpr std::string_view kTokenEncoding = "ndarray:int32";
+
+}  // namespace
+
+TokenColumns::TokenColumns(const std::vector<Column>& columns, RowTokenizer tokenizer)
+    : tokenizer_(std::move(tokenizer)) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (std::ranges::find(kTokenColumns, columns[i].name) != std::end(kTokenColumns)) {
+      places_.push_back(static_cast<int64_t>(i));
+    } else {
+      brought_.push_back(columns[i]);
+    }
+  }
+}
+
+Result<std::vector<Column>> TokenColumns::AddTo(std::vector<Column> columns) {
+  for (const std::string_view name : kTokenColumns) {
+    if (std::ranges::find(columns, name, &Column::name) != columns.end()) {
+      return Status::InvalidArgument(
+          fmt::format("the rows have a column '{}' of their own: name the others with --columns, or leave --tokenizer "
+                      "out",
+                      name));
+    }
+    ASSAY_ASSIGN_OR_RETURN(Encoding encoding, Encoding::Parse(kTokenEncoding));
+    columns.push_back({std::string(name), std::move(encoding)});
+  }
+  std::ranges::sort(columns, {}, &Column::name);
+  return columns;
+}
+
+Result<uint32_t> TokenColumns::Fill(std::string_view line, Row& row, std::vector<std::string>& texts) const {
+  ASSAY_ASSIGN_OR_RETURN(const RowTokens tokens, tokenizer_.tokenize(line));
+  texts = {fmt::format("[{}]", fmt::join(tokens.ids, ",")), fmt::format("[{}]", fmt::join(tokens.labels, ","))};
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Field field;
+    field.SetText(FieldKind::kJson, texts[i]);
+    row.insert(row.begin() + places_[i], std::move(field));
+  }
+  return static_cast<uint32_t>(tokens.ids.size());
+}
+
+}  // namespace assay::shards
