@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/json_depth.h"
 #include "base/terminal.h"
 
 namespace assay {
@@ -20,30 +21,6 @@ std::string ParserReason(std::string_view what) {
   const size_t column = what.find("column ");
   const size_t colon = what.find(": ", column == std::string_view::npos ? 0 : column);
   return std::string(colon == std::string_view::npos ? what : what.substr(colon + 2));
-}
-
-// A tree is copied by recursion: deeper than any document of ours nests, and far from the end of the stack.
-constexpr int kMaxDepth = 200;
-
-// Counts brackets outside of texts, before anything is built; what else is wrong is for the parser to find.
-bool IsNestedTooDeep(std::string_view text) {
-  int depth = 0;
-  bool in_text = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      in_text = !in_text;
-    } else if (in_text) {
-      i += c == '\\' ? 1 : 0;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) {
-        return true;
-      }
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 std::string Describe(const json& value) {
@@ -143,7 +120,7 @@ const char* Expected(const std::vector<double>&) {
 Result<json> ParseJson(std::string_view text, std::string_view source) {
   if (IsNestedTooDeep(text)) {
     return Status::InvalidArgument(
-        fmt::format("{}: lists and objects are nested more than {} deep", source, kMaxDepth));
+        fmt::format("{}: lists and objects are nested more than {} deep", source, kMostJsonDepth));
   }
   try {
     return json::parse(text.begin(), text.end());

@@ -50,6 +50,7 @@ shards::StreamCounters Since(const shards::StreamCounters& now, const shards::St
           .fetched_shards = now.fetched_shards - before.fetched_shards,
           .cached_shards = now.cached_shards - before.cached_shards,
           .damaged_fetches = now.damaged_fetches - before.damaged_fetches,
+          .unkept_shards = now.unkept_shards - before.unkept_shards,
           .waits = now.waits - before.waits,
           .wait_seconds = now.wait_seconds - before.wait_seconds};
 }
@@ -102,6 +103,7 @@ nlohmann::json PassJson(const Pass& pass) {
           {"fetched_bytes", pass.counters.fetched_bytes},
           {"fetched_shards", pass.counters.fetched_shards},
           {"cached_shards", pass.counters.cached_shards},
+          {"unkept_shards", pass.counters.unkept_shards},
           {"skipped", pass.counters.skipped}};
 }
 

@@ -73,6 +73,10 @@ Status ReadRun(const DataReadOptions& options) {
   if (const int64_t skipped = stream->counters().skipped; skipped > 0) {
     fmt::print(stderr, "assay data: {} samples of damaged shards were left out\n", skipped);
   }
+  if (const Status unkept = stream->cache_error(); !unkept.ok()) {
+    fmt::print(stderr, "assay data: {} shards could not be kept: {}\n", stream->counters().unkept_shards,
+               unkept.message());
+  }
   return options.state.empty() ? Status::Ok() : WriteFileAtomically(options.state, FormatState(stream->state()));
 }
 

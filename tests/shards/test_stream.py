@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+import shlex
 import signal
 import subprocess
 
@@ -80,6 +82,17 @@ def test_other_ranks_go_on_with_the_same_order(cli, bucket, tmp_path):
     assert json.loads(states[0].read_text())["epoch"] == 1
 
 
+def test_samples_that_canonical_nodes_repeat_come_once_a_resume(cli, tmp_path):
+    folder = make(cli, tmp_path, count=10)
+    flags = [folder, "--canonical-nodes", 3]
+    whole = numbers(cli, *flags)
+    assert len(whole) == 12  # three canonical nodes of four
+    for count in range(8, 13):
+        state = tmp_path / f"state{count}.json"
+        first = numbers(cli, *flags, "--count", count, "--state", state)
+        assert first + numbers(cli, *flags, "--state", state) == whole
+
+
 def test_what_changed_is_refused_by_name(cli, tmp_path):
     folder = make(cli, tmp_path)
     state = tmp_path / "state.json"
@@ -132,6 +145,19 @@ def test_a_cache_that_cannot_be_written_is_refused(cli, tmp_path):
     folder = make(cli, tmp_path)
     (tmp_path / "file").write_text("")
     assert "the cache" in cli.refused("read", folder, "--cache", tmp_path / "file")
+
+
+def test_a_full_disk_ends_no_stream(cli, tmp_path):
+    folder = make(cli, tmp_path, compression="zstd")
+    command = cli.command("read", folder, "--cache", tmp_path / "shards")
+    script = f"ulimit -f 1; exec {shlex.join(command)} | cat"  # a block of 1 KiB; a pipe is no file
+    full = subprocess.run(["bash", "-c", script], env=cli.environment, capture_output=True, text=True)
+    assert [json.loads(line)["n"] for line in full.stdout.splitlines()] == numbers(cli, folder)
+    said = re.fullmatch(r"assay data: (\d+) shards could not be kept: the cache: .*\n", full.stderr)
+    assert said, full.stderr
+    kept = [file.name for file in (tmp_path / "shards").iterdir()]
+    assert all(name.endswith(".shard") for name in kept)
+    assert int(said[1]) + len(kept) == len(cli.json("inspect", folder)["shards"])
 
 
 FAULTS = """\

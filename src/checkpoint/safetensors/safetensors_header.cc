@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "checkpoint/file/file_layout.h"
 
 namespace assay::checkpoint {
@@ -46,6 +47,9 @@ class HeaderParser {
 
 /// nlohmann keeps the last of two equal keys, so a callback looks for the second.
 Result<nlohmann::json> HeaderParser::ParseJson(std::string_view text) const {
+  if (IsNestedTooDeep(text)) {
+    return Fail("its header nests lists and objects too deep");
+  }
   std::set<std::string> names;
   std::string duplicate;
   const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {

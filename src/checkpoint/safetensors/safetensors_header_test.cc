@@ -42,6 +42,7 @@ TEST(SafetensorsHeader, NamesWhatIsWrong) {
   EXPECT_THAT(Refused(R"({"a":{"dtype":"X","shape":[],"data_offsets":[0,8]}})", "01234567"), HasSubstr("'X'"));
   EXPECT_THAT(Refused(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "01"), HasSubstr("unused"));
   EXPECT_THAT(Refused("[]", ""), HasSubstr("not a JSON object"));
+  EXPECT_THAT(Refused(std::string(20'000'000, '['), ""), HasSubstr("too deep"));  // a tree of it would take gigabytes
   EXPECT_THAT(ErrorOf(ParseSafetensorsHeader("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "m")), HasSubstr("claims"));
 }
 

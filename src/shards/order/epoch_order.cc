@@ -107,6 +107,10 @@ int64_t EpochOrder::epoch_size() const {
   return traversal_->epoch_size();
 }
 
+int64_t EpochOrder::end() const {
+  return traversal_->end();
+}
+
 int64_t EpochOrder::size() const {
   return traversal_->size();
 }

@@ -67,6 +67,8 @@ class EpochOrder {
 
   /// Samples of an epoch from its beginning, padding left out.
   int64_t epoch_size() const;
+  /// The position behind all of them: where canonical nodes repeat samples, behind these too.
+  int64_t end() const;
   /// Places, padding included: the same number for each rank.
   int64_t size() const;
   /// The sample at `place`, numbered over all streams; -1 for padding, which only follows a rank's last sample.

@@ -35,7 +35,7 @@ Partition::Partition(const PartitionSpec& spec)
     padding_ = RoundUp(per_canonical_, node_ratio_) - per_canonical_;
   }
   repeats_all_ = samples_ < canonical_nodes_ || (samples_ == canonical_nodes_ && canonical_nodes_ < world_.nodes);
-  per_node_ = std::max<int64_t>(canonical_nodes_ * (per_canonical_ + padding_) - dropped_, 0) / world_.nodes;
+  per_node_ = std::max<int64_t>(dealt() - dropped_, 0) / world_.nodes;
   missing_ = RoundUp(per_node_, world_.ranks_per_node) - per_node_;
   per_rank_ = (per_node_ + missing_) / world_.ranks_per_node;
   batches_ = RoundUp(per_rank_, world_.workers_per_rank * batch_) / batch_;
@@ -47,12 +47,12 @@ Result<Partition> Partition::Make(const PartitionSpec& spec) {
     return Status::InvalidArgument("there are no samples to deal to ranks");
   }
   const int64_t ranks = spec.world.ranks();
-  const int64_t end = spec.samples + ranks - spec.samples % ranks;
+  const Partition partition(spec);
+  const int64_t end = std::max(spec.samples + ranks - spec.samples % ranks, partition.dealt());
   if (end < spec.drop_first) {
     return Status::InvalidArgument(
         fmt::format("sample {} of an epoch of {} cannot be gone on from", spec.drop_first, spec.samples));
   }
-  const Partition partition(spec);
   const bool has_source = partition.per_canonical_ >= partition.padding_ + partition.node_ratio_ - 1;
   if (partition.padding_ > 0 && !partition.repeats_all_ && !has_source) {
     return Status::InvalidArgument(

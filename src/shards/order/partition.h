@@ -21,7 +21,7 @@ struct PartitionSpec {
   int64_t canonical_nodes = 1;
   World world;
   int64_t batch = 1;       ///< samples of a rank
-  int64_t drop_first = 0;  ///< samples of the epoch that were seen already; rounded down to a multiple of the nodes
+  int64_t drop_first = 0;  ///< samples of the epoch that were dealt already; rounded down to a multiple of the nodes
 };
 
 /// The partition `orig` of mosaicml-streaming 0.13 without its tensor of five dimensions: every entry is computed from
@@ -31,13 +31,17 @@ struct PartitionSpec {
 class Partition {
  public:
   /// Refuses, as streaming does: canonical and physical nodes of which neither divides the other, more samples dropped
-  /// than there are; and, where streaming's slices do not fit, fewer samples than nodes need.
+  /// than are dealt (streaming: than there are, rounded up to its ranks); and, where streaming's slices do not fit,
+  /// fewer samples than nodes need.
   static Result<Partition> Make(const PartitionSpec& spec);
 
   /// Places, padding included: a multiple of workers * G.
   int64_t size() const { return batches_ * world_.ranks() * batch_; }
   /// Global batches without padding.
   int64_t full_batches() const { return per_rank_ / batch_; }
+  /// What is dealt from the beginning of the epoch on: its samples, and those that are repeated so that nodes have as
+  /// many.
+  int64_t dealt() const { return canonical_nodes_ * (per_canonical_ + padding_); }
   /// Samples that a rank has before its padding, repeated ones included.
   int64_t per_rank() const { return per_rank_; }
   /// The sample at `place`, or -1 for padding behind a rank's last.

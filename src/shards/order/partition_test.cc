@@ -54,6 +54,18 @@ TEST(Partition, IsEmptyBehindTheEnd) {
               testing::IsEmpty());
 }
 
+TEST(Partition, GoesOnAmongWhatCanonicalNodesRepeat) {
+  const PartitionSpec spec{.samples = 10, .canonical_nodes = 3, .world = {}, .batch = 1};
+  const std::vector<int64_t> whole = Places(spec);
+  ASSERT_EQ(whole.size(), 12u);
+  EXPECT_EQ(Partition::Make(spec)->dealt(), 12);
+  for (int64_t dropped = 0; dropped <= 12; ++dropped) {
+    PartitionSpec rest = spec;
+    rest.drop_first = dropped;
+    EXPECT_EQ(Places(rest), std::vector(whole.begin() + dropped, whole.end())) << dropped;
+  }
+}
+
 TEST(Partition, KeepsGlobalBatchesWhoeverTakesThem) {
   const auto one = Places({.samples = 96, .canonical_nodes = 4, .world = {1, 1, 1}, .batch = 8});
   EXPECT_EQ(Places({.samples = 96, .canonical_nodes = 4, .world = {1, 1, 4}, .batch = 8}), one);

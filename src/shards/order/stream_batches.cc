@@ -29,6 +29,7 @@ class RowTraversal : public EpochOrder::Traversal {
         first_row_(task.position.samples / global_batch_) {}
 
   int64_t epoch_size() const final { return samples_; }
+  int64_t end() const final { return rows_ * global_batch_; }
   int64_t size() const final {
     const int64_t rows = std::max<int64_t>(rows_ - first_row_, 0);
     return (rows + workers_ - 1) / workers_ * workers_ * global_batch_;

@@ -57,6 +57,7 @@ class RandomTraversal final : public EpochOrder::Traversal {
   RandomTraversal(StreamOrder order, int64_t epoch_size) : order_(std::move(order)), epoch_size_(epoch_size) {}
 
   int64_t epoch_size() const override { return epoch_size_; }
+  int64_t end() const override { return order_.partition().dealt(); }
   int64_t size() const override { return order_.partition().size(); }
   int64_t At(int64_t place) const override { return order_.At(place); }
 

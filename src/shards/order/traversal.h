@@ -27,6 +27,7 @@ class EpochOrder::Traversal {
  public:
   virtual ~Traversal() = default;
   virtual int64_t epoch_size() const = 0;
+  virtual int64_t end() const = 0;
   virtual int64_t size() const = 0;
   virtual int64_t At(int64_t place) const = 0;
 };

@@ -105,7 +105,7 @@ StreamState SampleStream::state() const {
                     .sources = StatesOf(sources_),
                     .skipped = counters_.skipped};
   state.position.samples = std::min(position_.samples + plan_->head() * options_.world.ranks(),
-                                    std::max(order_->epoch_size(), position_.samples));
+                                    std::max(order_->end(), position_.samples));
   return state;
 }
 
@@ -124,6 +124,7 @@ StreamCounters SampleStream::counters() const {
   counters.fetched_shards = loads.fetched_shards;
   counters.cached_shards = loads.cached_shards;
   counters.damaged_fetches = loads.damaged_fetches;
+  counters.unkept_shards = loads.unkept_shards;
   return counters;
 }
 

@@ -47,6 +47,7 @@ struct StreamCounters {
   int64_t fetched_shards = 0;
   int64_t cached_shards = 0;
   int64_t damaged_fetches = 0;
+  int64_t unkept_shards = 0;  ///< that the cache could not take
   int64_t waits = 0;
   double wait_seconds = 0;  ///< for shards that were not there when their sample was asked for
 };
@@ -73,6 +74,8 @@ class SampleStream {
   /// Samples of this rank that Next() has still to give in this epoch, padding not among them.
   int64_t left() const;
   StreamCounters counters() const;
+  /// Why the cache did not take the first of unkept_shards; ok: there is none.
+  Status cache_error() const { return loader_->cache_error(); }
 
  private:
   enum class SlotState : uint8_t { kAbsent, kAsked, kHeld, kFailed };

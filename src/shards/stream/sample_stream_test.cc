@@ -154,6 +154,25 @@ TEST_F(SampleStreamTest, AnotherNumberOfRanksGoesOnWithTheSameOrder) {
   }
 }
 
+TEST_F(SampleStreamTest, GoesOnNearTheEndWhereCanonicalNodesRepeatSamples) {
+  constexpr int64_t kDealt = 504;  // to 7 canonical nodes
+  for (const int64_t ranks : {1, 2}) {
+    StreamOptions options = Options(ranks);
+    options.order.canonical_nodes = 7;
+    options.order.batch = 6 / ranks;
+    const std::vector<int64_t> whole = Take(**SampleStream::Open(Sources(), options));
+    ASSERT_EQ(static_cast<int64_t>(whole.size()), kDealt / ranks);
+    for (int64_t taken = (kDealt - 18) / ranks; taken <= kDealt / ranks; taken += 6 / ranks) {
+      const auto stream = *SampleStream::Open(Sources(), options);
+      Take(*stream, taken);
+      const StreamState state = stream->state();
+      EXPECT_EQ(state.position.samples, taken * ranks);
+      EXPECT_EQ(Take(**SampleStream::Open(Sources(), options, &state)),
+                std::vector(whole.begin() + taken, whole.end()));
+    }
+  }
+}
+
 TEST_F(SampleStreamTest, AnotherOrderIsRefusedByName) {
   const StreamState state = (*SampleStream::Open(Sources(), Options()))->state();
   const auto refusal = [&](StreamOptions options, const std::string& prefix = "set/") {

@@ -121,6 +121,18 @@ Status ShardLoader::PutCached(uint32_t shard, const ShardContent& content,
   return cache_->Put(CacheName(shard, false), content.data.bytes, of_name);
 }
 
+void ShardLoader::NoteUnkept(const Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (counters_.unkept_shards++ == 0) {
+    cache_error_ = status;
+  }
+}
+
+Status ShardLoader::cache_error() const {
+  const std::lock_guard lock(mutex_);
+  return cache_error_;
+}
+
 Result<LoadedShard> ShardLoader::Load(uint32_t shard, const std::function<int64_t(uint32_t shard)>& next_use) {
   if (LiesHere(shard)) {
     return LoadHere(shard);
@@ -139,7 +151,9 @@ Result<LoadedShard> ShardLoader::Load(uint32_t shard, const std::function<int64_
       continue;
     }
     ASSAY_ASSIGN_OR_RETURN(LoadedShard loaded, Fetch(shard));
-    ASSAY_RETURN_IF_ERROR(PutCached(shard, *loaded.content, next_use));
+    if (const Status kept = PutCached(shard, *loaded.content, next_use); !kept.ok()) {
+      NoteUnkept(kept);
+    }
     return loaded;
   }
 }

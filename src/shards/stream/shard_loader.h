@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct LoadCounters {
   std::atomic<int64_t> fetched_bytes = 0;
   std::atomic<int64_t> cached_shards = 0;    ///< that came out of the cache
   std::atomic<int64_t> damaged_fetches = 0;  ///< that were fetched once more
+  std::atomic<int64_t> unkept_shards = 0;    ///< that the cache could not take
 };
 
 /// Safe from several threads. What it is made of must outlive it; `cache` may be null.
@@ -34,12 +36,14 @@ class ShardLoader {
   ShardLoader(std::span<const StreamSource> sources, const ShardTable& table, DiskCache* cache);
 
   /// Checked by checksum or hash: a file that lies here once, everything else each time. `next_use` as of
-  /// DiskCache::Put(), of shards.
+  /// DiskCache::Put(), of shards. A cache that cannot take a shard, as that of a full disk, ends nothing.
   Result<LoadedShard> Load(uint32_t shard, const std::function<int64_t(uint32_t shard)>& next_use);
 
   /// Memory that Load() is going to take at most.
   int64_t MemoryOf(uint32_t shard) const;
   const LoadCounters& counters() const { return counters_; }
+  /// Why the cache did not take the first of unkept_shards; ok: there is none.
+  Status cache_error() const;
 
  private:
   const Dataset& DatasetOf(uint32_t shard) const { return sources_[table_.shard(shard).source].dataset; }
@@ -50,6 +54,8 @@ class ShardLoader {
   std::optional<LoadedShard> FindCached(uint32_t shard);
   std::string CacheName(uint32_t shard, bool meta) const;
   Status PutCached(uint32_t shard, const ShardContent& content, const std::function<int64_t(uint32_t shard)>& next_use);
+  /// Counts what the cache could not take, and keeps the first reason.
+  void NoteUnkept(const Status& status);
 
   const std::span<const StreamSource> sources_;
   const ShardTable& table_;
@@ -57,6 +63,8 @@ class ShardLoader {
   std::vector<std::string> names_;          // of the sources in the cache
   std::vector<std::atomic<bool>> checked_;  // of shards that lie here
   LoadCounters counters_;
+  mutable std::mutex mutex_;
+  Status cache_error_;  // guarded by mutex_
 };
 
 }  // namespace assay::shards
