@@ -7,6 +7,7 @@ namespace {
 
 constexpr Verb kDataVerbs[] = {
     {"convert", "Make a data set of shards out of files of rows", &AddDataConvert},
+    {"synthesize", "Make a data set of shards of rows that are drawn", &AddDataSynthesize},
     {"inspect", "Print what is in a data set of shards", &AddDataInspect},
     {"verify", "Read a data set and say whether it is whole", &AddDataVerify},
     {"count", "Count the objects and bytes under a prefix, and time the listing", &AddDataCount},

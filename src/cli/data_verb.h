@@ -6,6 +6,7 @@
 namespace assay::cli {
 
 Action AddDataConvert(CLI::App& app);
+Action AddDataSynthesize(CLI::App& app);
 Action AddDataInspect(CLI::App& app);
 Action AddDataVerify(CLI::App& app);
 Action AddDataCount(CLI::App& app);

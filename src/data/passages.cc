@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/split_mix.h"
 #include "base/text.h"
 
 namespace assay::data {
@@ -16,14 +17,6 @@ struct Sentence {
   std::string text;
   bool starts_paragraph;
 };
-
-/// SplitMix64 (Steele, Lea and Flood 2014), one output for each index.
-uint64_t Mix(uint64_t index) {
-  uint64_t z = (index + 1) * 0x9E3779B97F4A7C15ULL;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return z ^ (z >> 31);
-}
 
 std::vector<std::string> Paragraphs(const std::string& text) {
   std::vector<std::string> paragraphs;
@@ -97,7 +90,7 @@ std::vector<Passage> CutIntoPassages(const Corpus& corpus) {
       }
     }
     std::string text;
-    uint64_t random = Mix(passages.size());
+    uint64_t random = SplitMix64(passages.size());
     for (const Sentence& sentence : sentences) {
       if (!text.empty()) {
         text += sentence.starts_paragraph ? "\n\n" : " ";
@@ -106,7 +99,7 @@ std::vector<Passage> CutIntoPassages(const Corpus& corpus) {
       if (text.size() >= 250 + random % 2151 && EndsWithStop(sentence.text)) {
         passages.push_back(Part(text, random));
         text.clear();
-        random = Mix(passages.size());
+        random = SplitMix64(passages.size());
       }
     }
   }

@@ -30,7 +30,7 @@ BlockReader::~BlockReader() {
 
 Result<BlockReader> BlockReader::Open(const SourceFile& source, storage::Transfers& transfers, int64_t offset) {
   BlockReader reader(source, transfers, offset);
-  if (source.store->as_files() != nullptr && source.info.size > 0) {
+  if (source.format != RowFormat::kSynthetic && source.store->as_files() != nullptr && source.info.size > 0) {
     ASSAY_ASSIGN_OR_RETURN(reader.file_, ReadBlob({.store = source.store}, source.info.key, source.info.size));
     reader.text_ = reader.file_.text().substr(static_cast<size_t>(offset));
   }
@@ -101,7 +101,17 @@ RowBlock BlockReader::Cut(size_t bytes) {
   return block;
 }
 
+std::optional<RowBlock> BlockReader::NextDrawn() {
+  const int64_t rows = std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes) / source_->synthetic->row_bytes(), 1, 4096);
+  const RowBlock block{.owner = {}, .text = {}, .offset = offset_, .rows = std::min(rows, source_->info.size - offset_)};
+  offset_ += block.rows;
+  return block.rows > 0 ? std::optional(block) : std::nullopt;
+}
+
 Result<std::optional<RowBlock>> BlockReader::Next() {
+  if (source_->format == RowFormat::kSynthetic) {
+    return NextDrawn();
+  }
   for (size_t wanted = kBlockBytes;; wanted *= 2) {
     ASSAY_RETURN_IF_ERROR(Fill(wanted));
     if (text_.empty()) {

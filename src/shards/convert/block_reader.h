@@ -15,11 +15,13 @@
 
 namespace assay::shards {
 
-/// Some records that follow one another. JsonRowReader::kPaddingBytes behind the text may be read.
+/// Some records that follow one another. JsonRowReader::kPaddingBytes behind the text may be read. Of drawn rows there
+/// is no text, but their number.
 struct RowBlock {
   Blob owner;
   std::string_view text;
   int64_t offset = 0;  ///< in the source
+  int64_t rows = 0;    ///< of drawn ones
 };
 
 /// Reads a source from an offset on, at which a record begins. A file is read where it lies; of a remote store some
@@ -49,6 +51,7 @@ class BlockReader {
   size_t EndOfRecords(size_t within) const;
   bool at_end() const { return offset_ + static_cast<int64_t>(text_.size()) == source_->info.size; }
   RowBlock Cut(size_t bytes);
+  std::optional<RowBlock> NextDrawn();
 
   const SourceFile* source_;
   storage::Transfers* transfers_;

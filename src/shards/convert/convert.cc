@@ -170,6 +170,9 @@ class Conversion {
 
   /// The columns of the first source that has rows.
   Result<std::vector<Column>> Infer() {
+    if (sources_.front().format == RowFormat::kSynthetic) {
+      return sources_.front().synthetic->Columns();
+    }
     if (sources_.front().format == RowFormat::kImages) {
       return ColumnsOfImages(sources_);
     }
@@ -333,7 +336,7 @@ class Conversion {
                          .content_hash = manifest.content_hash,
                          .columns = written.front().entry.schema->columns};
     for (const SourceFile& source : sources_) {
-      report.input_bytes += source.info.size;
+      report.input_bytes += source.format == RowFormat::kSynthetic ? 0 : source.info.size;
     }
     for (const WrittenShard& shard : written) {
       report.rows += shard.entry.samples;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -117,6 +118,11 @@ std::vector<int64_t> PlacesOf(const std::vector<Column>& columns, const std::vec
 Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& transfers) {
   if (source.format == RowFormat::kImages) {
     return SourceHead{.names = {kImageColumn, kLabelColumn, kNameColumn}};
+  }
+  if (source.format == RowFormat::kSynthetic) {
+    SourceHead head;
+    std::ranges::transform(source.synthetic->Columns(), std::back_inserter(head.names), &Column::name);
+    return head;
   }
   ASSAY_ASSIGN_OR_RETURN(BlockReader reader, BlockReader::Open(source, transfers, 0));
   ASSAY_ASSIGN_OR_RETURN(const std::optional<RowBlock> block, reader.Next());
@@ -262,11 +268,25 @@ void BlockEncoder::EncodeImage(const SourceFile& source, const RowBlock& block, 
   Take(row, block.text.size(), out);
 }
 
+void BlockEncoder::EncodeDrawn(const SyntheticRows& rows, const RowBlock& block, EncodedBlock& out) const {
+  Row row(schema_->columns.size());
+  std::string memory;
+  for (int64_t i = 0; i < block.rows && out.error.ok(); ++i) {
+    out.error_line = out.line_count++;
+    out.error = rows.Draw(block.offset + i, row, memory);
+    if (out.error.ok()) {
+      Take(row, static_cast<size_t>(i + 1), out);
+    }
+  }
+}
+
 EncodedBlock BlockEncoder::Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const {
   EncodedBlock out;
   out.samples.reserve(block.text.size());
   if (source.format == RowFormat::kJsonLines) {
     EncodeJsonLines(block, out);
+  } else if (source.format == RowFormat::kSynthetic) {
+    EncodeDrawn(*source.synthetic, block, out);
   } else if (source.format == RowFormat::kImages) {
     EncodeImage(source, block, out);
   } else {

@@ -30,7 +30,7 @@ Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& 
 struct EncodedBlock {
   std::string samples{};
   std::vector<SampleRecord> records{};
-  std::vector<uint32_t> ends{};   ///< of each row, in the block
+  std::vector<uint32_t> ends{};   ///< of each row, in the block: in bytes, or rows where they are drawn
   std::vector<uint32_t> lines{};  ///< of the block, up to and with each row
   int64_t line_count = 0;
   Status error{};          ///< of the first row that cannot be taken; the samples before it are there
@@ -52,6 +52,7 @@ class BlockEncoder {
   void EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const;
   void EncodeCsv(const SourceFile& source, const SourceHead& head, const RowBlock& block, EncodedBlock& out) const;
   void EncodeImage(const SourceFile& source, const RowBlock& block, EncodedBlock& out) const;
+  void EncodeDrawn(const SyntheticRows& rows, const RowBlock& block, EncodedBlock& out) const;
   /// Appends `row`, of `tokens`; false where it cannot be taken.
   bool Take(const Row& row, size_t end, EncodedBlock& out, uint32_t tokens = 0) const;
 

@@ -110,7 +110,18 @@ std::string_view ImageEncodingOf(std::string_view file_name) {
   return Lower(file_name).ends_with(".png") ? "png" : "jpeg";
 }
 
+SourceFile SyntheticSource(const SyntheticRows& rows) {
+  SourceFile source;
+  source.format = RowFormat::kSynthetic;
+  source.synthetic = std::make_shared<const SyntheticRows>(rows);
+  source.info.size = rows.samples;
+  return source;
+}
+
 std::string_view NameOf(RowFormat format) {
+  if (format == RowFormat::kSynthetic) {
+    return "synthetic";
+  }
   return std::ranges::find(kNames, format, &FormatName::format)->name;
 }
 

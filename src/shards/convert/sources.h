@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "shards/convert/synthetic.h"
 #include "storage/object_store.h"
 
 namespace assay::shards {
@@ -19,10 +20,11 @@ enum class RowFormat : uint8_t {
   kCsv,        ///< RFC 4180, names in the first record
   kTsv,        ///< likewise, tabs between
   kImages,     ///< a file a row, in a folder for each class
+  kSynthetic,  ///< drawn, from no file
 };
 
 std::string_view NameOf(RowFormat format);
-/// Of "jsonl", "csv", "tsv" or "images".
+/// Of a format of files: "jsonl", "csv", "tsv" or "images".
 Result<RowFormat> ParseRowFormat(std::string_view name);
 std::vector<std::string> RowFormatNames();
 /// Between fields: of kCsv and kTsv.
@@ -40,9 +42,14 @@ struct SourceFile {
   RowFormat format = RowFormat::kJsonLines;
   std::string name{};  ///< of images: below the folder that was named
   int64_t label = 0;   ///< of images: which of the class folders, sorted by name, it is in
+  /// Of kSynthetic, which has no store: its size, and offsets in it, are rows.
+  std::shared_ptr<const SyntheticRows> synthetic{};
 
-  std::string uri() const { return store->Uri(info.key); }
+  std::string uri() const { return synthetic ? synthetic->Name() : store->Uri(info.key); }
 };
+
+/// The only source of a data set that is drawn.
+SourceFile SyntheticSource(const SyntheticRows& rows);
 
 /// A key that may hold '*', '?' and '[...]', as fnmatch() reads them; '*' does not match '/'. One that ends with '/' or
 /// names a folder is all files below it whose ending says what they are.
