@@ -4,9 +4,9 @@
 
 #include "base/text.h"
 #include "cli/data_place.h"
+#include "cli/data_shard_flags.h"
 #include "cli/data_tokens.h"
 #include "cli/data_verb.h"
-#include "cli/data_shard_flags.h"
 #include "cli/object_progress.h"
 #include "cli/options.h"
 #include "data/row_encoder.h"
@@ -68,7 +68,7 @@ Status ConvertRun(const DataConvertOptions& given) {
 Action AddDataConvert(CLI::App& app) {
   auto options = std::make_shared<DataConvertOptions>();
   app.add_option("places", options->places,
-                 "Files of rows (JSONL, CSV, TSV), folders of them or of images, globs, URIs; last: where to")
+                 "Files of rows (JSONL, CSV, TSV, tar), folders of them or of images, globs, URIs; last: where to")
       ->required()
       ->expected(2, 1 << 16)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -76,8 +76,9 @@ Action AddDataConvert(CLI::App& app) {
   app.add_option("--from", options->from, "What the sources are; without: as their names end")
       ->check(CLI::IsMember(shards::RowFormatNames()));
   CLI::Option* tokenizer =
-      app.add_option("--tokenizer", options->tokenizer,
-                     "Store tokens beside the text: a folder with a tokenizer.json, or the model that will train on them")
+      app.add_option(
+             "--tokenizer", options->tokenizer,
+             "Store tokens beside the text: a folder with a tokenizer.json, or the model that will train on them")
           ->type_name("DIR|MODEL");
   app.add_option("--response-template", options->response_template,
                  "Of --tokenizer: in {\"output\"} rows everything up to and including it bears no loss")

@@ -23,6 +23,8 @@ std::string ColumnsText(const std::vector<shards::Column>& columns) {
 }  // namespace
 
 void ShardFlags::AddTo(CLI::App& app) {
+  app.add_option("--format", format_, "Of the shards: mds, or webdataset, which are tar files")
+      ->check(CLI::IsMember({"mds", "webdataset"}));
   app.add_option("--compression", compression_, "Of whole shards: br, bz2, gz, snappy, zstd, with a level: zstd:7");
   app.add_option("--size-limit", size_limit_, "Bytes of a shard, uncompressed; 0: all in one")->check(ByteSize());
   app.add_option("--hashes", hashes_, "In the index, of each file: sha1,xxh3_64; checksums are kept without, too");
@@ -39,10 +41,9 @@ void ShardFlags::AddStoreTo(CLI::App& app) {
 }
 
 Result<shards::ConvertOptions> ShardFlags::Make() const {
-  shards::ConvertOptions options{.hashes = Split(hashes_, ','),
-                                 .threads = static_cast<int>(workers_),
-                                 .append = append_,
-                                 .resume = resume_};
+  shards::ConvertOptions options{
+      .hashes = Split(hashes_, ','), .threads = static_cast<int>(workers_), .append = append_, .resume = resume_};
+  options.format = format_ == "mds" ? shards::ShardFormat::kMds : shards::ShardFormat::kWebDataset;
   ASSAY_ASSIGN_OR_RETURN(options.compression, shards::Compression::Parse(compression_));
   ASSAY_ASSIGN_OR_RETURN(const int64_t limit, ParseBytes(size_limit_));
   options.size_limit = limit == 0 ? std::nullopt : std::optional(limit);

@@ -26,6 +26,7 @@ class ShardFlags {
 
  private:
   StoreFlags store_;
+  std::string format_ = "mds";
   std::string compression_;
   std::string hashes_;
   std::string size_limit_ = FormatBytes(static_cast<double>(shards::kDefaultShardBytes));

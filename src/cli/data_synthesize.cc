@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "cli/data_place.h"
-#include "cli/data_verb.h"
 #include "cli/data_shard_flags.h"
+#include "cli/data_verb.h"
 #include "cli/options.h"
 #include "shards/convert/synthetic.h"
 
@@ -54,7 +54,8 @@ Action AddDataSynthesize(CLI::App& app) {
   app.add_option("--samples", options->samples, "How many rows")
       ->required()
       ->check(WholeNumber(1, std::numeric_limits<uint32_t>::max()));
-  app.add_option("--shape", options->shape, "Of a row: text:1KiB, tokens:2048, image:224; drawn between two: text:512-2048")
+  app.add_option("--shape", options->shape,
+                 "Of a row: text:1KiB, tokens:2048, image:224; drawn between two: text:512-2048")
       ->required();
   app.add_option("--seed", options->seed, "The same one gives the same rows")->check(WholeNumber(0));
   app.add_option("--vocabulary", options->vocabulary, "Tokens are drawn below it")

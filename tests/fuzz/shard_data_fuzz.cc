@@ -25,6 +25,13 @@ std::shared_ptr<const ShardSchema> MdsSchema() {
   return std::make_shared<const ShardSchema>(ShardSchema{.columns = *columns});
 }
 
+/// Every kind of member of a tar.
+std::shared_ptr<const ShardSchema> TarSchema() {
+  const auto columns = ParseColumns("bin:bytes,cls:int,jpg:jpeg,json:json,txt:str,x:float32");
+  return std::make_shared<const ShardSchema>(
+      ShardSchema{.format = ShardFormat::kWebDataset, .format_name = "webdataset", .columns = *columns});
+}
+
 void ReadSamples(const ShardEntry& shard, std::span<const std::byte> data) {
   const auto offsets = FindSamples(shard, data, {});
   if (!offsets.ok()) {
@@ -54,6 +61,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ShardEntry shard{.schema = schema, .samples = data[0]};
   shard.raw_data.bytes = static_cast<int64_t>(bytes.size());
   ReadSamples(shard, bytes);
+  static const std::shared_ptr<const ShardSchema> of_tars = TarSchema();
+  shard.schema = of_tars;
+  ReadSamples(shard, bytes);
+  Require(EndOfWholeSamples(bytes) <= bytes.size(), "whole samples end within the file");
   Row row;
   std::string scratch;
   (void)DecodeSample(*schema, bytes, row, scratch);

@@ -7,6 +7,7 @@
 
 #include "shards/convert/csv.h"
 #include "shards/format/json_row.h"
+#include "shards/format/webdataset.h"
 
 namespace assay::shards {
 namespace {
@@ -78,6 +79,9 @@ size_t BlockReader::EndOfRecords(size_t within) const {
   if (source_->format == RowFormat::kImages) {
     return is_rest ? window.size() : 0;
   }
+  if (source_->format == RowFormat::kTar) {
+    return is_rest ? window.size() : EndOfWholeSamples(std::as_bytes(std::span(window)));
+  }
   size_t end = 0;
   while (const auto next = CsvRecordEnd(window.substr(end), SeparatorOf(source_->format), is_rest)) {
     end += *next;
@@ -102,8 +106,10 @@ RowBlock BlockReader::Cut(size_t bytes) {
 }
 
 std::optional<RowBlock> BlockReader::NextDrawn() {
-  const int64_t rows = std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes) / source_->synthetic->row_bytes(), 1, 4096);
-  const RowBlock block{.owner = {}, .text = {}, .offset = offset_, .rows = std::min(rows, source_->info.size - offset_)};
+  const int64_t rows =
+      std::clamp<int64_t>(static_cast<int64_t>(kBlockBytes) / source_->synthetic->row_bytes(), 1, 4096);
+  const RowBlock block{
+      .owner = {}, .text = {}, .offset = offset_, .rows = std::min(rows, source_->info.size - offset_)};
   offset_ += block.rows;
   return block.rows > 0 ? std::optional(block) : std::nullopt;
 }

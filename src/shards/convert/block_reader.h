@@ -22,6 +22,7 @@ struct RowBlock {
   std::string_view text;
   int64_t offset = 0;  ///< in the source
   int64_t rows = 0;    ///< of drawn ones
+  int64_t source = 0;  ///< which of all
 };
 
 /// Reads a source from an offset on, at which a record begins. A file is read where it lies; of a remote store some

@@ -20,8 +20,8 @@ Status IsUnfinished(const DatasetPlace& place) {
 
 }  // namespace
 
-std::string FormatPlan(std::span<const SourceFile> sources, const ShardSchema& schema, const std::string& tokenizer_hash,
-                       int64_t version) {
+std::string FormatPlan(std::span<const SourceFile> sources, const ShardSchema& schema,
+                       const std::string& tokenizer_hash, int64_t version) {
   json files = json::array();
   for (const SourceFile& source : sources) {
     files.push_back({{"uri", source.uri()},

@@ -13,8 +13,8 @@
 namespace assay::shards {
 
 /// What tells one conversion from another: its sources with their sizes and etags, the schema, the version it makes.
-std::string FormatPlan(std::span<const SourceFile> sources, const ShardSchema& schema, const std::string& tokenizer_hash,
-                       int64_t version);
+std::string FormatPlan(std::span<const SourceFile> sources, const ShardSchema& schema,
+                       const std::string& tokenizer_hash, int64_t version);
 
 /// Writes the plan down where none stands; FailedPrecondition where one does, of whomever it is.
 Status ClaimPlace(const DatasetPlace& place, const std::string& plan);

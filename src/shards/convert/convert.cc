@@ -15,6 +15,7 @@
 #include "shards/convert/output.h"
 #include "shards/convert/publish.h"
 #include "shards/format/digest.h"
+#include "shards/format/webdataset.h"
 #include "storage/store_checks.h"
 
 namespace assay::shards {
@@ -46,6 +47,7 @@ class BlockWalk {
       }
       ASSAY_ASSIGN_OR_RETURN(std::optional<RowBlock> block, reader_->Next());
       if (block) {
+        block->source = static_cast<int64_t>(source_);
         return std::optional(Step{source_, *std::move(block)});
       }
     }
@@ -118,16 +120,16 @@ class Conversion {
   std::string TokenizerHash() const { return options_.tokenizer ? options_.tokenizer->hash : std::string(); }
 
   Status CheckTokenizer() const {
-    const auto other = std::ranges::find_if(
-        sources_, [](const SourceFile& source) { return source.format != RowFormat::kJsonLines; });
+    const auto other =
+        std::ranges::find_if(sources_, [](const SourceFile& source) { return source.format != RowFormat::kJsonLines; });
     if (options_.tokenizer && other != sources_.end()) {
       return Status::InvalidArgument(
           fmt::format("{}: tokens are made of rows of JSON: leave --tokenizer out, or give JSON lines", other->uri()));
     }
     if (base_ && base_->manifest->tokenizer_hash != TokenizerHash()) {
-      return Status::InvalidArgument(
-          fmt::format("{} {}: append with the same --tokenizer", place_.Uri(),
-                      base_->manifest->tokenizer_hash.empty() ? "holds no tokens" : "holds tokens of another tokenizer"));
+      return Status::InvalidArgument(fmt::format(
+          "{} {}: append with the same --tokenizer", place_.Uri(),
+          base_->manifest->tokenizer_hash.empty() ? "holds no tokens" : "holds tokens of another tokenizer"));
     }
     return Status::Ok();
   }
@@ -147,7 +149,9 @@ class Conversion {
         return Status::InvalidArgument(fmt::format("{} has other columns than --columns names", place_.Uri()));
       }
     } else {
-      ShardSchema schema{.columns = options_.columns,
+      ShardSchema schema{.format = options_.format,
+                         .format_name = std::string(IndexNameOf(options_.format)),
+                         .columns = options_.columns,
                          .compression = options_.compression,
                          .hashes = options_.hashes,
                          .size_limit = options_.size_limit};
@@ -155,13 +159,16 @@ class Conversion {
         ASSAY_ASSIGN_OR_RETURN(schema.columns, Infer());
       }
       ASSAY_ASSIGN_OR_RETURN(schema.columns, WithTokens(std::move(schema.columns)));
+      if (schema.format == ShardFormat::kWebDataset) {
+        ASSAY_RETURN_IF_ERROR(CheckWebColumns(schema.columns));
+      }
       schema_ = std::make_shared<const ShardSchema>(std::move(schema));
     }
     std::optional<TokenColumns> tokens;
     if (options_.tokenizer) {
       tokens.emplace(schema_->columns, *options_.tokenizer);
     }
-    encoder_.emplace(schema_, strict_, std::move(tokens));
+    encoder_.emplace(schema_, strict_, base_ ? base_->manifest->version + 1 : 1, std::move(tokens));
     for (size_t i = 0; i < sources_.size(); ++i) {
       ASSAY_RETURN_IF_ERROR(encoder_->CheckHead(sources_[i], heads_[i]));
     }
@@ -318,7 +325,8 @@ class Conversion {
     }
     ASSAY_RETURN_IF_ERROR(ReadHeads());
     ASSAY_RETURN_IF_ERROR(MakeSchema());
-    ASSAY_RETURN_IF_ERROR(ReclaimPlace(place_, FormatPlan(sources_, *schema_, TokenizerHash(), dataset.manifest->version)));
+    ASSAY_RETURN_IF_ERROR(
+        ReclaimPlace(place_, FormatPlan(sources_, *schema_, TokenizerHash(), dataset.manifest->version)));
     ASSAY_RETURN_IF_ERROR(RemoveJournal(place_));
     std::vector<WrittenShard> written;
     const auto of_version = static_cast<size_t>(dataset.manifest->tables.back().shards);

@@ -14,6 +14,7 @@
 #include "shards/dataset/place.h"
 #include "shards/format/compression.h"
 #include "shards/format/encoding.h"
+#include "shards/format/index.h"
 
 namespace assay::shards {
 
@@ -23,13 +24,14 @@ struct ConvertOptions {
   /// None: those of the first rows (infer_columns.h), and every row must have them and no other; of a data set that is
   /// appended to, its own.
   std::vector<Column> columns{};
+  ShardFormat format = ShardFormat::kMds;  ///< or kWebDataset
   Compression compression{};
   std::vector<std::string> hashes{};
   std::optional<int64_t> size_limit = kDefaultShardBytes;  ///< of a shard, uncompressed; nothing: one shard
   /// Of rows of JSON alone: adds the columns input_ids and labels, and counts the tokens.
   std::optional<RowTokenizer> tokenizer{};
-  int threads = 1;                                         ///< they change nothing in what is written
-  bool append = false;  ///< adds a version to the data set that stands, in its columns, compression and limit
+  int threads = 1;      ///< they change nothing in what is written
+  bool append = false;  ///< adds a version to the data set that stands, in its columns, format, compression and limit
   bool resume = false;  ///< goes on with a conversion that was cut off
   std::function<void(int64_t bytes)>
       progress{};  ///< bytes of the sources that were read; called by the caller's thread

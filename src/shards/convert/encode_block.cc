@@ -14,6 +14,7 @@
 #include "shards/format/json_row.h"
 #include "shards/format/python_text.h"
 #include "shards/format/shard_layout.h"
+#include "shards/format/webdataset.h"
 #include "storage/integrity/checksum.h"
 
 namespace assay::shards {
@@ -124,6 +125,9 @@ Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& 
     std::ranges::transform(source.synthetic->Columns(), std::back_inserter(head.names), &Column::name);
     return head;
   }
+  if (source.format == RowFormat::kTar) {
+    return SourceHead{};
+  }
   ASSAY_ASSIGN_OR_RETURN(BlockReader reader, BlockReader::Open(source, transfers, 0));
   ASSAY_ASSIGN_OR_RETURN(const std::optional<RowBlock> block, reader.Next());
   SourceHead head;
@@ -151,7 +155,7 @@ Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& 
 }
 
 Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head) const {
-  if (source.format == RowFormat::kJsonLines || source.info.size == 0) {
+  if (source.format == RowFormat::kJsonLines || source.format == RowFormat::kTar || source.info.size == 0) {
     return Status::Ok();
   }
   const std::vector<int64_t> places = PlacesOf(schema_->columns, head.names);
@@ -171,9 +175,13 @@ Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head)
   return Status::Ok();
 }
 
-bool BlockEncoder::Take(const Row& row, size_t end, EncodedBlock& out, uint32_t tokens) const {
+bool BlockEncoder::Take(const RowBlock& block, const Row& row, size_t end, EncodedBlock& out, uint32_t tokens) const {
   const size_t before = out.samples.size();
-  out.error = EncodeSample(*schema_, row, out.samples);
+  // Where a row begins is its name: it stays the same whatever the threads, and whatever was cut off.
+  const int64_t begin = block.offset + (out.ends.empty() ? 0 : out.ends.back());
+  const bool is_named = schema_->format == ShardFormat::kWebDataset;
+  out.error = EncodeSample(*schema_, row, out.samples,
+                           is_named ? fmt::format("{:03}-{:05}-{:012}", version_, block.source, begin) : "");
   if (!out.error.ok()) {
     out.samples.resize(before);
     return false;
@@ -211,7 +219,7 @@ void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) con
       out.error = made.status();
       tokens = made.ok() ? *made : 0;
     }
-    if (!out.error.ok() || !Take(row, at, out, tokens)) {
+    if (!out.error.ok() || !Take(block, row, at, out, tokens)) {
       return;
     }
   }
@@ -246,7 +254,7 @@ void BlockEncoder::EncodeCsv(const SourceFile& source, const SourceHead& head, c
       out.error = (fits.ok() ? FieldOfText(column.encoding, text, row[i], json) : fits)
                       .WithContext(fmt::format("column '{}'", column.name));
     }
-    if (!out.error.ok() || !Take(row, at, out)) {
+    if (!out.error.ok() || !Take(block, row, at, out)) {
       return;
     }
   }
@@ -265,7 +273,44 @@ void BlockEncoder::EncodeImage(const SourceFile& source, const RowBlock& block, 
     }
   }
   out.line_count = 1;
-  Take(row, block.text.size(), out);
+  Take(block, row, block.text.size(), out);
+}
+
+Status BlockEncoder::PlaceFields(std::span<const std::string> names, const Row& fields, Row& row) const {
+  for (size_t i = 0; i < schema_->columns.size(); ++i) {
+    const std::string& name = schema_->columns[i].name;
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      return Status::InvalidArgument(fmt::format("it has no '{}'", name));
+    }
+    row[i] = fields[static_cast<size_t>(found - names.begin())];
+  }
+  const auto unknown = std::ranges::find_if(names, [&](const std::string& name) {
+    return std::ranges::find(schema_->columns, name, &Column::name) == schema_->columns.end();
+  });
+  return !strict_ || unknown == names.end()
+             ? Status::Ok()
+             : Status::InvalidArgument(
+                   fmt::format("the rows before have no '{}': name the columns with --columns", *unknown));
+}
+
+void BlockEncoder::EncodeTar(const RowBlock& block, EncodedBlock& out) const {
+  const std::span<const std::byte> tar = std::as_bytes(std::span(block.text));
+  const Result<Offsets> offsets = FindWebSamples(tar);
+  out.error = offsets.status();
+  WebSample sample;
+  Row row(schema_->columns.size());
+  for (size_t i = 0; out.error.ok() && i + 1 < offsets->size(); ++i) {
+    out.error_line = out.line_count++;
+    const uint64_t begin = (*offsets)[i];
+    const uint64_t end = (*offsets)[i + 1];
+    out.error = DecodeWebSample(tar.subspan(begin, end - begin), sample);
+    out.error = out.error.ok() ? PlaceFields(sample.names, sample.row, row) : out.error;
+    out.error = out.error.WithContext(fmt::format("sample '{}'", sample.key));
+    if (out.error.ok()) {
+      Take(block, row, end, out);
+    }
+  }
 }
 
 void BlockEncoder::EncodeDrawn(const SyntheticRows& rows, const RowBlock& block, EncodedBlock& out) const {
@@ -275,7 +320,7 @@ void BlockEncoder::EncodeDrawn(const SyntheticRows& rows, const RowBlock& block,
     out.error_line = out.line_count++;
     out.error = rows.Draw(block.offset + i, row, memory);
     if (out.error.ok()) {
-      Take(row, static_cast<size_t>(i + 1), out);
+      Take(block, row, static_cast<size_t>(i + 1), out);
     }
   }
 }
@@ -285,6 +330,8 @@ EncodedBlock BlockEncoder::Encode(const SourceFile& source, const SourceHead& he
   out.samples.reserve(block.text.size());
   if (source.format == RowFormat::kJsonLines) {
     EncodeJsonLines(block, out);
+  } else if (source.format == RowFormat::kTar) {
+    EncodeTar(block, out);
   } else if (source.format == RowFormat::kSynthetic) {
     EncodeDrawn(*source.synthetic, block, out);
   } else if (source.format == RowFormat::kImages) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,7 @@ struct EncodedBlock {
   std::string samples{};
   std::vector<SampleRecord> records{};
   std::vector<uint32_t> ends{};   ///< of each row, in the block: in bytes, or rows where they are drawn
-  std::vector<uint32_t> lines{};  ///< of the block, up to and with each row
+  std::vector<uint32_t> lines{};  ///< of the block, up to and with each row; rows where there are no lines
   int64_t line_count = 0;
   Status error{};          ///< of the first row that cannot be taken; the samples before it are there
   int64_t error_line = 0;  ///< of the block, from 0
@@ -40,9 +41,11 @@ struct EncodedBlock {
 /// Makes rows into samples of a schema. Immutable; safe from several threads.
 class BlockEncoder {
  public:
-  /// `strict`: a row with a field that is no column is an error. `tokens`: columns of the schema that rows do not bring.
-  BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict, std::optional<TokenColumns> tokens = {})
-      : schema_(std::move(schema)), strict_(strict), tokens_(std::move(tokens)) {}
+  /// `strict`: a row with a field that is no column is an error. `version`: of the data set, so that no two samples of
+  /// one that is appended to are called the same. `tokens`: columns of the schema that rows do not bring.
+  BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict, int64_t version,
+               std::optional<TokenColumns> tokens = {})
+      : schema_(std::move(schema)), strict_(strict), version_(version), tokens_(std::move(tokens)) {}
 
   /// Fails where a column is none of the names of a source of CSV or images.
   Status CheckHead(const SourceFile& source, const SourceHead& head) const;
@@ -52,12 +55,16 @@ class BlockEncoder {
   void EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const;
   void EncodeCsv(const SourceFile& source, const SourceHead& head, const RowBlock& block, EncodedBlock& out) const;
   void EncodeImage(const SourceFile& source, const RowBlock& block, EncodedBlock& out) const;
+  void EncodeTar(const RowBlock& block, EncodedBlock& out) const;
+  /// Puts the fields of a row that names its own into `row`, by column.
+  Status PlaceFields(std::span<const std::string> names, const Row& fields, Row& row) const;
   void EncodeDrawn(const SyntheticRows& rows, const RowBlock& block, EncodedBlock& out) const;
-  /// Appends `row`, of `tokens`; false where it cannot be taken.
-  bool Take(const Row& row, size_t end, EncodedBlock& out, uint32_t tokens = 0) const;
+  /// Appends `row`, of `tokens`, which ends at `end` of the block; false where it cannot be taken.
+  bool Take(const RowBlock& block, const Row& row, size_t end, EncodedBlock& out, uint32_t tokens = 0) const;
 
   const std::shared_ptr<const ShardSchema> schema_;
   const bool strict_;
+  const int64_t version_;
   const std::optional<TokenColumns> tokens_;
 };
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 
 #include "shards/convert/csv.h"
 #include "shards/format/json_row.h"
+#include "shards/format/webdataset.h"
 
 namespace assay::shards {
 namespace {
@@ -171,6 +173,40 @@ std::vector<Column> SeeCsv(const SourceFile& source, const SourceHead& head, std
   return ColumnsOf(columns);
 }
 
+std::string_view EncodingOfMember(const std::string& name, const Field& field) {
+  switch (field.kind) {
+    case FieldKind::kText:
+      return "str";
+    case FieldKind::kInteger:
+      return "int";
+    case FieldKind::kJson:
+      return "json";
+    default:
+      return name.ends_with("png") ? "png" : name.ends_with("jpg") || name.ends_with("jpeg") ? "jpeg" : "bytes";
+  }
+}
+
+/// Those of the first samples: what a member holds follows from its name.
+Result<std::vector<Column>> SeeTar(const SourceFile& source, std::string_view text) {
+  const std::span<const std::byte> tar = std::as_bytes(std::span(text));
+  const Result<Offsets> offsets = FindWebSamples(tar);
+  ASSAY_RETURN_IF_ERROR(offsets.status().WithContext(source.uri()));
+  std::map<std::string, Column> columns;
+  WebSample sample;
+  for (size_t i = 0; i + 1 < offsets->size() && i < kInferredRows; ++i) {
+    const uint64_t begin = (*offsets)[i];
+    ASSAY_RETURN_IF_ERROR(DecodeWebSample(tar.subspan(begin, (*offsets)[i + 1] - begin), sample)
+                              .WithContext(fmt::format("{}:{}: sample '{}'", source.uri(), i + 1, sample.key)));
+    for (size_t field = 0; field < sample.names.size(); ++field) {
+      const std::string& name = sample.names[field];
+      columns.try_emplace(name, Column{name, *Encoding::Parse(EncodingOfMember(name, sample.row[field]))});
+    }
+  }
+  std::vector<Column> sorted;
+  std::ranges::transform(columns, std::back_inserter(sorted), [](const auto& named) { return named.second; });
+  return sorted;
+}
+
 }  // namespace
 
 std::vector<Column> ColumnsOfImages(std::span<const SourceFile> sources) {
@@ -181,6 +217,9 @@ std::vector<Column> ColumnsOfImages(std::span<const SourceFile> sources) {
 }
 
 Result<std::vector<Column>> InferColumns(const SourceFile& source, const SourceHead& head, const RowBlock& block) {
+  if (source.format == RowFormat::kTar) {
+    return SeeTar(source, block.text);
+  }
   if (source.format != RowFormat::kJsonLines) {
     return SeeCsv(source, head, block.text);
   }

@@ -11,7 +11,8 @@
 namespace assay::shards {
 
 /// Writes the index that other readers see, the version's own, its table of samples, and last the manifest. `base` is
-/// the version that it goes on from, or null. `tokenizer_hash`: of what made the tokens of samples; empty: they have none.
+/// the version that it goes on from, or null. `tokenizer_hash`: of what made the tokens of samples; empty: they have
+/// none.
 Result<Manifest> PublishVersion(const DatasetPlace& place, storage::Transfers& transfers, const Dataset* base,
                                 const std::vector<WrittenShard>& shards, const std::string& tokenizer_hash);
 

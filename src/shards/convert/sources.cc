@@ -24,11 +24,12 @@ struct FormatName {
 constexpr FormatName kNames[] = {{"jsonl", RowFormat::kJsonLines},
                                  {"csv", RowFormat::kCsv},
                                  {"tsv", RowFormat::kTsv},
-                                 {"images", RowFormat::kImages}};
-constexpr FormatName kEndings[] = {{".jsonl", RowFormat::kJsonLines}, {".ndjson", RowFormat::kJsonLines},
-                                   {".json", RowFormat::kJsonLines},  {".csv", RowFormat::kCsv},
-                                   {".tsv", RowFormat::kTsv},         {".jpg", RowFormat::kImages},
-                                   {".jpeg", RowFormat::kImages},     {".png", RowFormat::kImages}};
+                                 {"images", RowFormat::kImages},
+                                 {"webdataset", RowFormat::kTar}};
+constexpr FormatName kEndings[] = {
+    {".jsonl", RowFormat::kJsonLines}, {".ndjson", RowFormat::kJsonLines}, {".json", RowFormat::kJsonLines},
+    {".csv", RowFormat::kCsv},         {".tsv", RowFormat::kTsv},          {".jpg", RowFormat::kImages},
+    {".jpeg", RowFormat::kImages},     {".png", RowFormat::kImages},       {".tar", RowFormat::kTar}};
 
 constexpr std::string_view kWildcards = "*?[";
 

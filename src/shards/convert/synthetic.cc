@@ -73,23 +73,23 @@ void DrawTokens(RowDraws& draws, size_t count, uint64_t vocabulary, std::string&
 
 /// A slope of each colour, and two bits of noise.
 Status DrawImage(RowDraws& draws, int64_t side, std::string& file) {
-  image::Image image{.width = side, .height = side, .rgb = {}};
-  image.rgb.resize(static_cast<size_t>(image::kChannels * side * side));
+  image::Image picture{.width = side, .height = side, .rgb = {}};
+  picture.rgb.resize(static_cast<size_t>(image::kChannels * side * side));
   std::array<int64_t, image::kChannels> right{};
   std::array<int64_t, image::kChannels> down{};
   std::ranges::generate(right, [&] { return draws.Between(0, 127); });
   std::ranges::generate(down, [&] { return draws.Between(0, 124); });
-  uint8_t* at = image.rgb.data();
+  uint8_t* at = picture.rgb.data();
   for (int64_t y = 0; y < side; ++y) {
     for (int64_t x = 0; x < side; ++x) {
       const uint64_t noise = draws.Next();
       for (size_t channel = 0; channel < right.size(); ++channel) {
-        const auto bits = static_cast<int64_t>(noise >> (2 * channel) & 3);
+        const auto bits = static_cast<int64_t>((noise >> (2 * channel)) & 3);
         *at++ = static_cast<uint8_t>((right[channel] * x + down[channel] * y) / side + bits);
       }
     }
   }
-  ASSAY_ASSIGN_OR_RETURN(file, image::EncodePng(image));
+  ASSAY_ASSIGN_OR_RETURN(file, image::EncodePng(picture));
   return Status::Ok();
 }
 

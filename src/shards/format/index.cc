@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "shards/format/index_json.h"
 #include "shards/format/python_text.h"
+#include "shards/format/webdataset.h"
 
 namespace assay::shards {
 namespace {
@@ -22,8 +23,12 @@ struct FormatRow {
 
 constexpr FormatRow kFormats[] = {
     {"mds", ShardFormat::kMds, ""},   {"json", ShardFormat::kJson, ""}, {"csv", ShardFormat::kXsv, ","},
-    {"tsv", ShardFormat::kXsv, "\t"}, {"xsv", ShardFormat::kXsv, ""},
+    {"tsv", ShardFormat::kXsv, "\t"}, {"xsv", ShardFormat::kXsv, ""},   {"webdataset", ShardFormat::kWebDataset, ""},
 };
+
+bool IsSplit(ShardFormat format) {
+  return format == ShardFormat::kJson || format == ShardFormat::kXsv;
+}
 
 Result<std::vector<Column>> ReadColumnLists(const IndexField& shard) {
   ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, shard.Texts("column_names"));
@@ -113,7 +118,8 @@ Result<ShardSchema> ReadSchema(const IndexField& shard) {
   ASSAY_ASSIGN_OR_RETURN(schema.format_name, shard.Text("format"));
   const auto row = std::ranges::find(kFormats, schema.format_name, &FormatRow::name);
   if (row == std::end(kFormats)) {
-    return shard.Error(fmt::format("its format '{}' is none of mds, json, csv, tsv and xsv", schema.format_name));
+    return shard.Error(
+        fmt::format("its format '{}' is none of mds, json, csv, tsv, xsv and webdataset", schema.format_name));
   }
   schema.format = row->format;
   ASSAY_ASSIGN_OR_RETURN(const std::string compression, shard.TextOrNull("compression"));
@@ -128,6 +134,11 @@ Result<ShardSchema> ReadSchema(const IndexField& shard) {
     ASSAY_ASSIGN_OR_RETURN(schema.columns, ReadColumnLists(shard));
     ASSAY_RETURN_IF_ERROR(CheckColumnSizes(shard, schema.columns));
     return schema;
+  }
+  if (schema.format == ShardFormat::kWebDataset) {
+    ASSAY_ASSIGN_OR_RETURN(schema.columns, ReadColumnLists(shard));
+    const Status held = CheckWebColumns(schema.columns);
+    return held.ok() ? Result<ShardSchema>(std::move(schema)) : shard.Error(held.message());
   }
   ASSAY_ASSIGN_OR_RETURN(schema.columns, ReadSplitColumns(shard, schema.format));
   ASSAY_ASSIGN_OR_RETURN(schema.newline, shard.Text("newline"));
@@ -177,7 +188,7 @@ Result<ShardEntry> ReadShard(const IndexField& shard) {
   ASSAY_RETURN_IF_ERROR(ReadOptionalFile(shard, "zip_data", entry.zip_data));
   ASSAY_RETURN_IF_ERROR(ReadOptionalFile(shard, "raw_meta", entry.raw_meta));
   ASSAY_RETURN_IF_ERROR(ReadOptionalFile(shard, "zip_meta", entry.zip_meta));
-  const bool split = schema.format != ShardFormat::kMds;
+  const bool split = IsSplit(schema.format);
   if (split != entry.raw_meta.has_value()) {
     return shard.Error(split ? "it has no file of offsets" : "it has a file of offsets");
   }
@@ -269,7 +280,7 @@ json SchemaJson(const ShardSchema& schema) {
   }
   if (schema.format == ShardFormat::kMds) {
     out["column_sizes"] = sizes;
-  } else {
+  } else if (IsSplit(schema.format)) {
     out["newline"] = schema.newline;
   }
   if (schema.format_name == "xsv") {
@@ -283,6 +294,10 @@ json FileJson(const std::optional<FileEntry>& file) {
 }
 
 }  // namespace
+
+std::string_view IndexNameOf(ShardFormat format) {
+  return std::ranges::find(kFormats, format, &FormatRow::format)->name;
+}
 
 std::string FormatSchema(const ShardSchema& schema) {
   return PythonDumps(SchemaJson(schema));
@@ -306,7 +321,9 @@ std::string FormatIndex(const DatasetIndex& index) {
 }
 
 std::string ShardName(const ShardSchema& schema, int64_t number, bool meta, bool compressed) {
-  std::string name = fmt::format("shard.{:05}.{}", number, schema.format_name);
+  const std::string_view ending =
+      schema.format == ShardFormat::kWebDataset ? "tar" : std::string_view(schema.format_name);
+  std::string name = fmt::format("shard.{:05}.{}", number, ending);
   name += meta ? ".meta" : "";
   return compressed && !schema.compression.none() ? name + "." + schema.compression.extension : name;
 }

@@ -20,14 +20,14 @@ enum class ShardFormat : uint8_t {
   kJson,        ///< a line of JSON a sample, with a file of offsets beside it
   kXsv,         ///< a line of values with a separator between a sample, likewise; csv and tsv are of this kind
   kLitdata,     ///< chunks of litdata
-  kWebDataset,  ///< tar files
+  kWebDataset,  ///< tar files, whose members name their samples and columns
 };
 
 /// What the shards of a data set have in common. Plain data, shared by the entries.
 struct ShardSchema {
   ShardFormat format = ShardFormat::kMds;
-  std::string format_name = "mds";  ///< as the index has it: "mds", "json", "csv", "tsv", "xsv"
-  std::vector<Column> columns{};    ///< in the order in which samples hold them; none where samples name their own
+  std::string format_name = "mds";  ///< as the index has it: "mds", "json", "csv", "tsv", "xsv", "webdataset"
+  std::vector<Column> columns{};    ///< in the order in which samples hold them
   Compression compression{};
   std::vector<std::string> hashes{};
   std::optional<int64_t> size_limit{};
@@ -63,17 +63,22 @@ struct DatasetIndex {
 
 inline constexpr char kIndexName[] = "index.json";
 
-/// Reads the index.json of MDS and of split shards (version 2), or of litdata. An error names `source`, the shard and
-/// what is missing or wrong: also numbers below 0, columns of unknown encodings, files outside the data set's folder.
+/// Reads the index.json of MDS, of split shards and of our tar files (version 2), or of litdata. An error names
+/// `source`, the shard and what is missing or wrong: also numbers below 0, columns of unknown encodings, files outside
+/// the data set's folder.
 Result<DatasetIndex> ParseIndex(std::string_view json, std::string_view source);
 
-/// The index as mosaicml-streaming writes it, of all formats but kLitdata and kWebDataset.
+/// The index as mosaicml-streaming writes it, of all formats but kLitdata; of kWebDataset, which it does not know, like
+/// that of MDS.
 std::string FormatIndex(const DatasetIndex& index);
 
 /// What mosaicml-streaming writes into each shard, and the index says of each: json.dumps() of the schema.
 std::string FormatSchema(const ShardSchema& schema);
 
-/// "shard.00007.mds", with the compression's ending where there is one; "meta" comes before that.
+/// As an index has it, of a format that has one name.
+std::string_view IndexNameOf(ShardFormat format);
+
+/// "shard.00007.mds", "shard.00007.tar", with the compression's ending where there is one; "meta" comes before that.
 std::string ShardName(const ShardSchema& schema, int64_t number, bool meta, bool compressed);
 
 /// A name below a folder: no empty, "." or ".." parts, not absolute, no backslash or control character.

@@ -11,6 +11,7 @@
 #include "shards/format/litdata.h"
 #include "shards/format/python_text.h"
 #include "shards/format/shard_layout.h"
+#include "shards/format/webdataset.h"
 
 namespace assay::shards {
 namespace {
@@ -185,7 +186,7 @@ Status SplitMdsSample(const ShardSchema& schema, Bytes sample, std::vector<Bytes
   return at == sample.size() ? Status::Ok() : Status::InvalidArgument("the sample goes on behind its last column");
 }
 
-Status EncodeSample(const ShardSchema& schema, const Row& row, std::string& out) {
+Status EncodeSample(const ShardSchema& schema, const Row& row, std::string& out, std::string_view key) {
   switch (schema.format) {
     case ShardFormat::kMds:
       return EncodeMds(schema, row, out);
@@ -193,8 +194,9 @@ Status EncodeSample(const ShardSchema& schema, const Row& row, std::string& out)
       return EncodeJson(schema, row, out);
     case ShardFormat::kXsv:
       return EncodeXsv(schema, row, out);
-    case ShardFormat::kLitdata:
     case ShardFormat::kWebDataset:
+      return EncodeWebSample(schema.columns, key, row, out);
+    case ShardFormat::kLitdata:
       break;
   }
   return Status::Unsupported(fmt::format("samples of {} are not written", schema.format_name));
@@ -215,9 +217,9 @@ Status DecodeSample(const ShardSchema& schema, Bytes sample, Row& row, std::stri
     case ShardFormat::kLitdata:
       return DecodeLitdata(schema, sample, row, scratch);
     case ShardFormat::kWebDataset:
-      break;
+      return DecodeWebColumns(schema.columns, sample, row);
   }
-  return Status::Internal("samples of tar files name their own fields");
+  return Status::Internal("there is no such format of shards");
 }
 
 }  // namespace assay::shards

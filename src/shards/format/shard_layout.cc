@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "shards/format/webdataset.h"
+
 namespace assay::shards {
 namespace {
 
@@ -79,10 +81,15 @@ Result<Offsets> FindSamples(const ShardEntry& shard, Bytes data, Bytes meta) {
     case ShardFormat::kJson:
     case ShardFormat::kXsv:
       return ReadOffsets(meta, shard.samples, 0, data.size());
-    case ShardFormat::kWebDataset:
-      break;
+    case ShardFormat::kWebDataset: {
+      ASSAY_ASSIGN_OR_RETURN(Offsets offsets, FindWebSamples(data));
+      const auto found = static_cast<int64_t>(offsets.size()) - 1;
+      return found == shard.samples
+                 ? Result<Offsets>(std::move(offsets))
+                 : Status::InvalidArgument(fmt::format("it holds {} samples, the index says {}", found, shard.samples));
+    }
   }
-  return Status::Internal("samples of tar files are found by their members");
+  return Status::Internal("there is no such format of shards");
 }
 
 Result<std::string> MdsHead(std::span<const uint32_t> sizes, std::string_view schema) {

@@ -36,15 +36,15 @@ Result<Offsets> FindSamples(const ShardEntry& shard, std::span<const std::byte> 
 Result<std::string> MdsHead(std::span<const uint32_t> sizes, std::string_view schema);
 Result<std::string> SplitMeta(std::span<const uint32_t> sizes, std::string_view schema, uint64_t first);
 
-/// Values of a sample, by column; views into `sample` and `scratch`, which is overwritten. Of WebDataset, whose samples
-/// name their own fields, see webdataset.h.
+/// Values of a sample, by column; views into `sample` and `scratch`, which is overwritten.
 Status DecodeSample(const ShardSchema& schema, std::span<const std::byte> sample, Row& row, std::string& scratch);
 
 /// The bytes of an MDS sample's columns.
 Status SplitMdsSample(const ShardSchema& schema, std::span<const std::byte> sample,
                       std::vector<std::span<const std::byte>>& columns);
 
-/// Appends `row` as a sample of the schema: kMds, kJson and kXsv. An error names the column.
-Status EncodeSample(const ShardSchema& schema, const Row& row, std::string& out);
+/// Appends `row` as a sample of the schema: of all formats but kLitdata. `key`: of kWebDataset, what the sample is
+/// called. An error names the column.
+Status EncodeSample(const ShardSchema& schema, const Row& row, std::string& out, std::string_view key = {});
 
 }  // namespace assay::shards

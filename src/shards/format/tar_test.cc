@@ -72,6 +72,52 @@ TEST(WebDataset, MembersOfOneKeyAreASample) {
   EXPECT_EQ(sample.row[2].kind, FieldKind::kBytes);
 }
 
+TEST(WebDataset, ColumnsComeBack) {
+  const std::vector<Column> columns = *ParseColumns("Caption:str,cls:uint8,image:jpeg,more:json,raw:bytes,x:float32");
+  EXPECT_EQ(CheckWebColumns(columns).message(), "");
+  Row row(columns.size());
+  row[0].SetText(FieldKind::kText, "hi");
+  row[1].SetInteger(7);
+  row[2].SetText(FieldKind::kBytes, "jpeg");
+  row[3].SetText(FieldKind::kJson, "[1]");
+  row[4].SetText(FieldKind::kBytes, "");
+  row[5].SetNumber(0.5);
+  std::string tar;
+  ASSERT_EQ(EncodeWebSample(columns, "0001", row, tar).message(), "");
+  Row decoded;
+  ASSERT_EQ(DecodeWebColumns(columns, AsBytes(tar), decoded).message(), "");
+  EXPECT_EQ(decoded[0].text, "hi");
+  EXPECT_EQ(decoded[1].integer, 7);
+  EXPECT_EQ(decoded[2].text, "jpeg");
+  EXPECT_EQ(decoded[3].text, "[1]");
+  EXPECT_EQ(decoded[4].text, "");
+  EXPECT_EQ(decoded[5].number, 0.5);
+  WebSample own;
+  ASSERT_EQ(DecodeWebSample(AsBytes(tar), own).message(), "");
+  EXPECT_THAT(own.names, ElementsAre("caption.txt", "cls", "image.jpg", "more.json", "raw", "x.json"));
+  row[1].SetInteger(300);
+  EXPECT_THAT(EncodeWebSample(columns, "0002", row, tar).message(), HasSubstr("column 'cls': 300 is beyond"));
+  EXPECT_THAT(DecodeWebColumns(columns, AsBytes(TarOf({{"a.cls", "x"}})), decoded).message(),
+              HasSubstr("column 'cls': it is no uint8"));
+  EXPECT_THAT(DecodeWebColumns(columns, AsBytes(TarOf({{"a.cls", "1"}})), decoded).message(),
+              HasSubstr("it has no 'Caption'"));
+}
+
+TEST(WebDataset, ColumnsThatHaveNoPlaceAreRefused) {
+  const auto refusal = [](const char* columns) { return CheckWebColumns(*ParseColumns(columns)).message(); };
+  EXPECT_THAT(refusal("a:ndarray:int32"), HasSubstr("column 'a': tar files hold no ndarray:int32"));
+  EXPECT_THAT(refusal("a/b:str"), HasSubstr("column 'a/b': a tar file has no place"));
+  EXPECT_THAT(refusal("T:str,t:str"), HasSubstr("beside another"));
+}
+
+TEST(WebDataset, WhatIsCutOffIsNoWholeSample) {
+  const std::string tar = TarOf({{"a.txt", "1"}, {"a.cls", "1"}, {"b.txt", std::string(600, 'b')}});
+  const uint64_t second = (*FindWebSamples(AsBytes(tar)))[1];
+  EXPECT_EQ(EndOfWholeSamples(AsBytes(tar)), second);
+  EXPECT_EQ(EndOfWholeSamples(AsBytes(tar).first(second + 700)), 0u);  // b.txt is cut off: a may go on behind it
+  EXPECT_EQ(EndOfWholeSamples(AsBytes(tar).first(second)), 0u);
+}
+
 TEST(WebDataset, RefusesASampleThatContradictsItself) {
   WebSample sample;
   EXPECT_THAT(DecodeWebSample(AsBytes(TarOf({{"a.txt", "1"}, {"a.TXT", "2"}})), sample).message(),

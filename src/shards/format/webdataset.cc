@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -44,6 +45,65 @@ Status ReadMember(std::string_view ending, std::string_view content, Field& fiel
   const auto kind = IsText(ending) ? FieldKind::kText : is_json ? FieldKind::kJson : FieldKind::kBytes;
   field.SetText(kind, content);
   return kind == FieldKind::kBytes || IsUtf8(content) ? Status::Ok() : Status::InvalidArgument("it is no UTF-8");
+}
+
+/// What readers know the values of an encoding by: the first of the endings that say so.
+std::span<const std::string_view> EndingsOf(const Encoding& encoding) {
+  static constexpr std::string_view kText[] = {"txt", "text", "transcript"};
+  static constexpr std::string_view kInteger[] = {"cls", "cls2", "class", "count", "index", "inx", "id"};
+  static constexpr std::string_view kJson[] = {"json", "jsn"};
+  static constexpr std::string_view kJpeg[] = {"jpg", "jpeg"};
+  static constexpr std::string_view kPng[] = {"png"};
+  switch (encoding.kind) {
+    case EncodingKind::kStr:
+    case EncodingKind::kStrInt:
+    case EncodingKind::kStrFloat:
+    case EncodingKind::kStrDecimal:
+      return kText;
+    case EncodingKind::kScalar:
+      return IsFloat(*encoding.dtype) ? std::span<const std::string_view>(kJson) : kInteger;
+    case EncodingKind::kJson:
+      return kJson;
+    case EncodingKind::kBytes:
+      return encoding.name == "jpeg"  ? std::span<const std::string_view>(kJpeg)
+             : encoding.name == "png" ? std::span<const std::string_view>(kPng)
+                                      : std::span<const std::string_view>();
+    default:
+      return {};
+  }
+}
+
+/// The part of a member's name behind its key.
+std::string MemberField(const Column& column) {
+  const std::span<const std::string_view> endings = EndingsOf(column.encoding);
+  const bool is_named = std::ranges::find(endings, Lower(EndingOf(column.name))) != endings.end();
+  return endings.empty() || is_named ? column.name : fmt::format("{}.{}", column.name, endings.front());
+}
+
+/// A number as digits.
+Status DecodeScalar(const Encoding& encoding, std::string_view text, Field& field) {
+  const std::string_view digits = Trim(text);
+  const char* end = digits.data() + digits.size();
+  const auto whole = [end](const std::from_chars_result& read) { return read.ec == std::errc() && read.ptr == end; };
+  int64_t integer = 0;
+  uint64_t large = 0;
+  double number = 0;
+  if (IsFloat(*encoding.dtype) && whole(std::from_chars(digits.data(), end, number))) {
+    field.SetNumber(number);
+  } else if (!IsFloat(*encoding.dtype) && whole(std::from_chars(digits.data(), end, integer))) {
+    field.SetInteger(integer);
+  } else if (!IsFloat(*encoding.dtype) && whole(std::from_chars(digits.data(), end, large))) {
+    field.SetUnsigned(large);
+  } else {
+    return Status::InvalidArgument(fmt::format("it is no {}", encoding.name));
+  }
+  return Status::Ok();
+}
+
+Status DecodeMember(const Encoding& encoding, Bytes content, Field& field) {
+  const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+  return encoding.kind == EncodingKind::kScalar ? DecodeScalar(encoding, text, field)
+                                                : DecodeField(encoding, content, field);
 }
 
 }  // namespace
@@ -88,6 +148,26 @@ Result<Offsets> FindWebSamples(Bytes tar) {
   return offsets;
 }
 
+uint64_t EndOfWholeSamples(Bytes tar) {
+  TarReader reader(tar);
+  std::string last_key;
+  uint64_t end = 0;
+  bool is_first = true;
+  while (true) {
+    const auto member = reader.Next();
+    if (!member.ok() || !*member) {
+      return end;  // cut off, or damaged, which is for whoever reads it to say
+    }
+    std::string_view key;
+    std::string field;
+    if (SplitMemberName((*member)->name, key, field) && (is_first || key != last_key)) {
+      end = is_first ? 0 : (*member)->begin;
+      last_key = key;
+      is_first = false;
+    }
+  }
+}
+
 Status DecodeWebSample(Bytes sample, WebSample& out) {
   out.names.clear();
   out.row.clear();
@@ -114,37 +194,71 @@ Status DecodeWebSample(Bytes sample, WebSample& out) {
   }
 }
 
-Status AppendWebSample(std::string& tar, std::string_view key, std::span<const Column> columns, const Row& row) {
-  static const Encoding kAsJson = *Encoding::Parse("json");
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const Field& field = row[i];
-    std::string value;
-    Status written;
-    switch (field.kind) {
-      case FieldKind::kNull:
-        continue;
-      case FieldKind::kText:
-        value = EndingOf(columns[i].name) == "json" ? std::string() : std::string(field.text);
-        written = value.empty() && !field.text.empty() ? EncodeField(kAsJson, field, value) : Status::Ok();
-        break;
-      case FieldKind::kBytes:
-        value = field.text;
-        break;
-      case FieldKind::kArray:
-      case FieldKind::kList:
-        written = Status::InvalidArgument("tar files hold no arrays: take mds");
-        break;
-      default:
-        written = EncodeField(kAsJson, field, value);
+Status CheckWebColumns(std::span<const Column> columns) {
+  std::set<std::string> fields;
+  for (const Column& column : columns) {
+    const std::string field = MemberField(column);
+    const bool is_name = column.name.find('/') == std::string::npos && !column.name.starts_with('.') && !field.empty();
+    const EncodingKind kind = column.encoding.kind;
+    if (kind == EncodingKind::kNdarray || kind == EncodingKind::kPil || kind == EncodingKind::kJpegArray ||
+        kind == EncodingKind::kList) {
+      return Status::InvalidArgument(
+          fmt::format("column '{}': tar files hold no {}: take mds", column.name, column.encoding.name));
     }
-    if (written.ok()) {
-      written = AppendTarMember(tar, fmt::format("{}.{}", key, columns[i].name), std::as_bytes(std::span(value)));
-    }
-    if (!written.ok()) {
-      return written.WithContext(fmt::format("column '{}'", columns[i].name));
+    if (!is_name || !fields.insert(Lower(field)).second) {
+      return Status::InvalidArgument(fmt::format("column '{}': a tar file has no place for one of that name{}",
+                                                 column.name, is_name ? " beside another" : ""));
     }
   }
   return Status::Ok();
+}
+
+Status EncodeWebSample(std::span<const Column> columns, std::string_view key, const Row& row, std::string& tar) {
+  static const Encoding kAsJson = *Encoding::Parse("json");
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const Column& column = columns[i];
+    std::string value;
+    Status written = EncodeField(column.encoding, row[i], value);  // which refuses what the column does not hold
+    if (written.ok() && column.encoding.kind == EncodingKind::kScalar) {
+      value.clear();
+      written = EncodeField(kAsJson, row[i], value);
+    }
+    if (written.ok()) {
+      written = AppendTarMember(tar, fmt::format("{}.{}", key, MemberField(column)), std::as_bytes(std::span(value)));
+    }
+    ASSAY_RETURN_IF_ERROR(written.WithContext(fmt::format("column '{}'", column.name)));
+  }
+  return Status::Ok();
+}
+
+Status DecodeWebColumns(std::span<const Column> columns, Bytes sample, Row& row) {
+  row.resize(columns.size());
+  std::vector<bool> seen(columns.size());
+  TarReader reader(sample);
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<TarMember> member, reader.Next());
+    if (!member) {
+      break;
+    }
+    std::string_view key;
+    std::string field;
+    if (!SplitMemberName(member->name, key, field)) {
+      continue;
+    }
+    const auto column =
+        std::ranges::find_if(columns, [&](const Column& candidate) { return Lower(MemberField(candidate)) == field; });
+    if (column == columns.end()) {
+      continue;
+    }
+    const auto i = static_cast<size_t>(column - columns.begin());
+    seen[i] = true;
+    ASSAY_RETURN_IF_ERROR(
+        DecodeMember(column->encoding, member->content, row[i]).WithContext(fmt::format("column '{}'", column->name)));
+  }
+  const auto missing = std::ranges::find(seen, false);
+  return missing == seen.end() ? Status::Ok()
+                               : Status::InvalidArgument(fmt::format(
+                                     "it has no '{}'", columns[static_cast<size_t>(missing - seen.begin())].name));
 }
 
 }  // namespace assay::shards

@@ -21,6 +21,9 @@ bool SplitMemberName(std::string_view name, std::string_view& key, std::string& 
 /// Where the samples of a tar begin and end, as Offsets: samples lie one behind the other.
 Result<Offsets> FindWebSamples(std::span<const std::byte> tar);
 
+/// Where the last sample of `tar`, which goes on behind, begins: those before it are whole. 0: there is none.
+uint64_t EndOfWholeSamples(std::span<const std::byte> tar);
+
 /// A sample's key and its fields, in the order of the tar: those of txt, json and cls (and cls2, index, id) as text,
 /// JSON and integers, all others as bytes. InvalidArgument for a field that comes twice, text that is no UTF-8 and a
 /// class that is no integer.
@@ -31,8 +34,16 @@ struct WebSample {
 };
 Status DecodeWebSample(std::span<const std::byte> sample, WebSample& out);
 
-/// Appends `row` as the sample `key`: a member a column, sorted by name, what is null left out. A column's name is its
-/// ending; text goes as it is, JSON as Python writes it, numbers as digits; arrays are refused.
-Status AppendWebSample(std::string& tar, std::string_view key, std::span<const Column> columns, const Row& row);
+/// What tar files cannot hold: arrays, lists of files, pixels; a name that a member cannot have; two that differ in
+/// case alone.
+Status CheckWebColumns(std::span<const Column> columns);
+
+/// Appends `row` as the sample `key`, which has no dot in its last part: a member a column, with what readers know the
+/// column's values by at the end of its name, unless that is there: "text.txt", "image.jpg", "label.cls", "more.json".
+/// Texts, bytes and files go as they are, numbers as digits. An error names the column.
+Status EncodeWebSample(std::span<const Column> columns, std::string_view key, const Row& row, std::string& tar);
+
+/// The other way: members that are no columns are read over. Views into `sample`.
+Status DecodeWebColumns(std::span<const Column> columns, std::span<const std::byte> sample, Row& row);
 
 }  // namespace assay::shards

@@ -104,8 +104,8 @@ StreamState SampleStream::state() const {
                     .global_batch = options_.world.ranks() * order_settings_.batch,
                     .sources = StatesOf(sources_),
                     .skipped = counters_.skipped};
-  state.position.samples = std::min(position_.samples + plan_->head() * options_.world.ranks(),
-                                    std::max(order_->end(), position_.samples));
+  state.position.samples =
+      std::min(position_.samples + plan_->head() * options_.world.ranks(), std::max(order_->end(), position_.samples));
   return state;
 }
 
