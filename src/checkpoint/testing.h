@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +48,26 @@ inline std::shared_ptr<const Tensor> TensorOf(DType dtype, Sizes shape, std::str
 inline std::string BytesOfTensor(const std::shared_ptr<const Tensor>& tensor) {
   return Must(ReadText(*RowMajorBytes(tensor), 0, tensor->bytes()));
 }
+
+/// Bytes that can only be read, and how many were.
+class CountingSource final : public DataSource {
+ public:
+  explicit CountingSource(std::string bytes) : bytes_(std::move(bytes)) {}
+  std::string uri() const override { return "counted"; }
+  int64_t bytes() const override { return static_cast<int64_t>(bytes_.size()); }
+  Status Read(std::span<const storage::ReadPiece> pieces) const override {
+    for (const storage::ReadPiece& piece : pieces) {
+      read_ += static_cast<int64_t>(piece.memory.size());
+      std::memcpy(piece.memory.data(), bytes_.data() + piece.offset, piece.memory.size());
+    }
+    return Status::Ok();
+  }
+  int64_t read() const { return read_; }
+
+ private:
+  std::string bytes_;
+  mutable int64_t read_ = 0;
+};
 
 /// A dict of tensors and a number, that differs by `seed`.
 inline Value StateOf(int seed, int64_t rows = 6) {

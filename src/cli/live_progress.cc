@@ -46,6 +46,9 @@ void LiveProgress::OnEvent(const job::Event& event) {
                                  evaluation->loss, 100 * evaluation->accuracy, evaluation->samples));
   } else if (const auto* resumed = std::get_if<job::Resumed>(&event)) {
     line_.PrintAbove(fmt::format("{}goes on after step {} from {}", prefix_, resumed->step, resumed->uri));
+  } else if (const auto* transfer = std::get_if<job::CheckpointTransfer>(&event)) {
+    line_.Update(fmt::format("{}{} {} took {}", prefix_, transfer->operation, transfer->repeat,
+                             FormatSeconds(transfer->seconds)));
   } else if (const auto* saved = std::get_if<job::Saved>(&event)) {
     line_.PrintAbove(fmt::format("{}saved to {}", prefix_, saved->path));
   }

@@ -214,13 +214,14 @@ nlohmann::json TuneResultJson(const job::Plan& plan, const job::RunRecord& recor
   if (const std::string trace = TraceFile(training, record); !trace.empty()) {
     json["trace"] = trace;
   }
-  std::visit([&](const auto& kind) { AddToJson(kind, record, json); }, plan);
+  job::VisitTraining(plan, [&](const auto& kind) { AddToJson(kind, record, json); });
   return json;
 }
 
 std::string TuneResultTable(const job::Plan& plan, const job::RunRecord& record) {
   const auto* loaded = job::FindEvent<job::Loaded>(record);
-  return loaded == nullptr ? "" : std::visit([&](const auto& kind) { return TableOf(kind, *loaded, record); }, plan);
+  return loaded == nullptr ? ""
+                           : job::VisitTraining(plan, [&](const auto& kind) { return TableOf(kind, *loaded, record); });
 }
 
 }  // namespace assay::cli

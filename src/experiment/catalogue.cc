@@ -9,6 +9,8 @@
 namespace assay::experiment {
 
 // Each in its file.
+const Experiment& CheckpointShardedBenchmark();
+const Experiment& CheckpointSingleBenchmark();
 const Experiment& FinetuneFullBenchmark();
 const Experiment& FinetuneFullStability();
 const Experiment& FinetuneLoraBenchmark();
@@ -18,8 +20,9 @@ const Experiment& VitPluginBenchmark();
 namespace {
 
 using Declare = const Experiment& (*)();
-constexpr Declare kRows[] = {&FinetuneFullBenchmark, &FinetuneLoraBenchmark, &FinetunePromptBenchmark,
-                             &FinetuneFullStability, &VitPluginBenchmark};
+constexpr Declare kRows[] = {&FinetuneFullBenchmark,     &FinetuneLoraBenchmark, &FinetunePromptBenchmark,
+                             &FinetuneFullStability,     &VitPluginBenchmark,    &CheckpointSingleBenchmark,
+                             &CheckpointShardedBenchmark};
 
 }  // namespace
 

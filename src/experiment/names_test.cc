@@ -60,6 +60,31 @@ constexpr char kVitTargets[] =
     "parameters peak_tensor_bytes plan_seconds predicted_peak_bytes reduce_scatter_bus_gb_per_s skipped_steps "
     "step_seconds_mad step_seconds_median step_seconds_p90 throughput time_for_steps training_steps warmup_steps";
 
+constexpr char kCheckpointSingle[] =
+    "clear_cache.None client keep_checkpoint.False layers operation.save protocol.fair seed.42 steps.5 "
+    "sync_files.None threads.0 uri";
+
+constexpr char kCheckpointSharded[] =
+    "backend.gloo clear_cache.None client epochs.4 keep_checkpoint.False model operation.save "
+    "prefix_strategy.default profile.same-region-s3 protocol.fair ranks_per_machine.8 seed.42 "
+    "sharding_strategy.full storage.None suffix.None sync_files.None thread_count.1 threads.0 uri world_size";
+
+constexpr char kCheckpointTargets[] =
+    "cpu_mem_max cpu_mem_mean cpu_mem_min cpu_mem_n cpu_mem_p50 cpu_mem_p75 cpu_mem_p90 cpu_seconds "
+    "cpu_seconds_per_gib cpu_util_max cpu_util_mean cpu_util_min cpu_util_n cpu_util_p50 cpu_util_p75 "
+    "cpu_util_p90 is_valid max_rss_bytes memory_beyond_bytes mib_per_s plan_seconds run_seconds "
+    "slowest_rank_gb_per_s slowest_rank_seconds_mean span_seconds_ci_high span_seconds_ci_low "
+    "span_seconds_mad span_seconds_max span_seconds_mean span_seconds_median span_seconds_min "
+    "stall_seconds_median state_bytes";
+
+constexpr char kOfSingle[] = "mb_per_s time_to_save_one_checkpoint time_to_train";
+
+constexpr char kOfSharded[] =
+    "busiest_prefix_requests commit_seconds corrected_save_durations_s files limited_by metadata_bytes "
+    "prefixes processing_durations_s requests throughput_mibs";
+
+constexpr char kSingleBenchmark[] = "checkpoint_single_benchmark-v1.0.0";
+constexpr char kShardedBenchmark[] = "checkpoint_sharded_benchmark-v1.0.0";
 constexpr char kVitBenchmark[] = "vit_plugin_benchmark-v1.0.0";
 
 const Experiment& Named(const char* id) {
@@ -92,12 +117,20 @@ TEST(NamesTest, PropertiesWithTheirDefaultsStayAsStoresHaveThem) {
   std::ranges::sort(lora);
   EXPECT_EQ(PropertiesOf(Named(testing::kLora)), lora);
   EXPECT_EQ(PropertiesOf(Named(kVitBenchmark)), Split(kVit, ' '));
+  EXPECT_EQ(PropertiesOf(Named(kSingleBenchmark)), Split(kCheckpointSingle, ' '));
+  EXPECT_EQ(PropertiesOf(Named(kShardedBenchmark)), Split(kCheckpointSharded, ' '));
 }
 
 TEST(NamesTest, TargetsStayAsStoresHaveThem) {
   EXPECT_EQ(TargetsOf(Named(testing::kFull)), Split(kFineTuningTargets, ' '));
   EXPECT_EQ(TargetsOf(Named(testing::kLora)), Split(kFineTuningTargets, ' '));
   EXPECT_EQ(TargetsOf(Named(kVitBenchmark)), Split(kVitTargets, ' '));
+  for (const auto& [id, own] : {std::pair(kSingleBenchmark, kOfSingle), {kShardedBenchmark, kOfSharded}}) {
+    std::vector<std::string> names = Split(kCheckpointTargets, ' ');
+    std::ranges::copy(Split(own, ' '), std::back_inserter(names));
+    std::ranges::sort(names);
+    EXPECT_EQ(TargetsOf(Named(id)), names);
+  }
 }
 
 TEST(NamesTest, IdsOfPointsStayAsStoresHaveThem) {

@@ -2,7 +2,8 @@
 //
 // A worker writes `started`, of a language model on the CPU `memory_need`, `loaded`, a `step` and each rank's
 // `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. Checkpoints
-// on the way have a `checkpointed` each, and a run that goes on from one a `resumed`. A worker that ends without
+// on the way have a `checkpointed` each, and a run that goes on from one a `resumed`. A checkpoint benchmark has a
+// `checkpoint_transfer` of each rank for each save or load. A worker that ends without
 // `ended` was killed or vanished. Standard error carries human text only. What a run over ranks adds stands in
 // parallel_event.h.
 #pragma once
@@ -117,7 +118,7 @@ struct Ended {
 };
 
 using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, Evaluation,
-                           MemoryLedger, CollectiveTotals, Checkpointed, Resumed>;
+                           MemoryLedger, CollectiveTotals, Checkpointed, Resumed, CheckpointTransfer, CheckpointModel>;
 
 /// One line of JSON, without the newline.
 std::string ToJsonLine(const Event& event);

@@ -45,6 +45,10 @@ TEST(EventTest, EventsOfRanksSurviveTheLine) {
   const CollectiveTotals totals = RoundTrip(CollectiveTotals{.operation = "all_gather", .group = "shard", .calls = 24});
   EXPECT_EQ(totals.operation, "all_gather");
   EXPECT_EQ(totals.calls, 24);
+  const CheckpointTransfer transfer =
+      RoundTrip(CheckpointTransfer{.rank = 1, .operation = "load", .repeat = 3, .seconds = 0.5, .is_verified = true});
+  EXPECT_EQ(transfer.operation, "load");
+  EXPECT_TRUE(transfer.is_verified);
 }
 
 TEST(EventTest, EndKindsHaveNames) {

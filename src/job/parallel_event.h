@@ -87,4 +87,29 @@ struct CollectiveTotals {
   double exposed_seconds = 0;  ///< while computation waited for it
 };
 
+/// A save or a load that a checkpoint benchmark measured, as one rank saw it.
+struct CheckpointTransfer {
+  int64_t rank = 0;
+  std::string operation = {};  ///< save | load
+  int64_t repeat = 0;          ///< from 1
+  double began_seconds = 0;    ///< on the monotonic clock of the rank's machine, once all ranks had met
+  double seconds = 0;          ///< until the rank's call returned: of a save, all is published by then
+  double stall_seconds = 0;    ///< of them a training would have waited
+  double cpu_seconds = 0;      ///< of the rank's process
+  int64_t state_bytes = 0;     ///< of all ranks' tensors
+  int64_t beyond_bytes = 0;    ///< resident memory at its peak, beyond what there was before and the tensors' own
+  bool is_verified = false;    ///< what was loaded, after a save too, was compared with what was saved
+};
+
+/// What a save or a load of ranks without data asks of a store; their times are CheckpointTransfer events.
+struct CheckpointModel {
+  int64_t files = 0;
+  int64_t prefixes = 0;  ///< that these lie under
+  int64_t requests = 0;
+  int64_t busiest_prefix_requests = 0;
+  int64_t metadata_bytes = 0;
+  double commit_seconds = 0;
+  std::string limited_by = {};  ///< what the slowest rank waits for most
+};
+
 }  // namespace assay::job

@@ -26,6 +26,38 @@ constexpr const char* NameOf(const MemoryLedger*) {
 constexpr const char* NameOf(const CollectiveTotals*) {
   return "collective";
 }
+constexpr const char* NameOf(const CheckpointTransfer*) {
+  return "checkpoint_transfer";
+}
+
+constexpr const char* NameOf(const CheckpointModel*) {
+  return "checkpoint_model";
+}
+
+template <typename E, typename Visitor, EnableFor<E, CheckpointModel> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("files", event.files);
+  visit("prefixes", event.prefixes);
+  visit("requests", event.requests);
+  visit("busiest_prefix_requests", event.busiest_prefix_requests);
+  visit("metadata_bytes", event.metadata_bytes);
+  visit("commit_seconds", event.commit_seconds);
+  visit("limited_by", event.limited_by);
+}
+
+template <typename E, typename Visitor, EnableFor<E, CheckpointTransfer> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("rank", event.rank);
+  visit("operation", event.operation);
+  visit("repeat", event.repeat);
+  visit("began_seconds", event.began_seconds);
+  visit("seconds", event.seconds);
+  visit("stall_seconds", event.stall_seconds);
+  visit("cpu_seconds", event.cpu_seconds);
+  visit("state_bytes", event.state_bytes);
+  visit("beyond_bytes", event.beyond_bytes);
+  visit("is_verified", event.is_verified);
+}
 
 template <typename E, typename Visitor, EnableFor<E, Topology> = 0>
 void VisitFields(E& event, const Visitor& visit) {

@@ -59,7 +59,10 @@ nlohmann::json ToJson(const Plan& plan) {
 }
 
 Result<Plan> PlanFromJson(const nlohmann::json& json) {
-  return json.is_object() && json.contains("kind") ? AsPlan(VitPlanFromJson(json)) : AsPlan(TunePlanFromJson(json));
+  if (!json.is_object() || !json.contains("kind")) {
+    return AsPlan(TunePlanFromJson(json));
+  }
+  return json["kind"] == "checkpoint" ? AsPlan(CheckpointPlanFromJson(json)) : AsPlan(VitPlanFromJson(json));
 }
 
 }  // namespace assay::job

@@ -5,12 +5,22 @@
 #include <variant>
 
 #include "base/status.h"
+#include "job/checkpoint_plan.h"
 #include "job/tune_plan.h"
 #include "job/vit_plan.h"
 
 namespace assay::job {
 
-using Plan = std::variant<TunePlan, VitPlan>;
+using Plan = std::variant<TunePlan, VitPlan, CheckpointPlan>;
+
+/// `visit` of the plan of a training, which `plan` must be.
+template <typename Visitor>
+auto VisitTraining(const Plan& plan, const Visitor& visit) {
+  if (const auto* vit = std::get_if<VitPlan>(&plan)) {
+    return visit(*vit);
+  }
+  return visit(std::get<TunePlan>(plan));
+}
 
 nlohmann::json ToJson(const Plan& plan);
 

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Submission>> LocalLauncher::Submit(const job::Plan& plan,
   ASSAY_RETURN_IF_ERROR(job::CheckRanksFit(plan));
   std::string worker = options.worker;
   if (worker.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(worker, FindWorker());
+    ASSAY_ASSIGN_OR_RETURN(worker, FindProgram(plan));
   }
   ASSAY_ASSIGN_OR_RETURN(NodeShare share, AllRanks(job::TrainingOf(plan)));
   ASSAY_ASSIGN_OR_RETURN(RunDirectory directory, RunDirectory::Create());

@@ -41,4 +41,14 @@ Result<std::string> FindWorker() {
                   path, FileExists(path) || IsDirectory(path) ? "no program that may be run" : "not there"));
 }
 
+Result<std::string> FindProgram(const job::Plan& plan) {
+  const auto* checkpoint = std::get_if<job::CheckpointPlan>(&plan);
+  if (checkpoint == nullptr || checkpoint->program.empty()) {
+    return FindWorker();
+  }
+  return MayBeRun(checkpoint->program)
+             ? Result<std::string>(checkpoint->program)
+             : Status::NotFound(fmt::format("cannot start {}: there is no such program", checkpoint->program));
+}
+
 }  // namespace assay::launch

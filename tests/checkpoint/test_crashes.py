@@ -1,5 +1,6 @@
 """kill -9 at seeded moments of a save that replaces another: always the old checkpoint or the new one."""
 
+import json
 import os
 import random
 import signal
@@ -8,6 +9,8 @@ import time
 
 import pytest
 import torch
+import torch.distributed.checkpoint as dcp
+from safetensors.torch import load_file
 
 # Of each test; more of them: ASSAY_CRASH_MOMENTS=500 python -m pytest tests/checkpoint/test_crashes.py
 MOMENTS = int(os.environ.get("ASSAY_CRASH_MOMENTS", "40"))
@@ -35,12 +38,35 @@ def kill_after(cli, seconds, *arguments):
 
 def seed_at(cli, place):
     """Which of the states stands there; every byte of it is checked on the way."""
-    items = {item["name"]: item for item in cli.json("inspect", place)["items"]}
+    items = {item["name"].removeprefix("state_dict."): item for item in cli.json("inspect", place)["items"]}
     cli.run("verify", place)
     return items["seed"]["value"]
 
 
-def crash_matrix(cli, tmp_path, target, form, options, moments):
+def stock_tensors(place, form):
+    """As the library reads them that defines the format."""
+    if form in ("pt", "ckpt"):
+        saved = torch.load(place, weights_only=True)
+        saved = saved.get("state_dict", saved)
+        return {name: tensor for name, tensor in saved.items() if name != "seed"}
+    if form == "safetensors":
+        index = json.loads((place / "model.safetensors.index.json").read_text())
+        files = {name: load_file(place / name) for name in set(index["weight_map"].values())}
+        return {name: files[file][name] for name, file in index["weight_map"].items()}
+    tensors = {name: torch.empty_like(tensor) for name, tensor in state(0).items() if name != "seed"}
+    dcp.load(tensors, storage_reader=dcp.FileSystemReader(place), no_dist=True)
+    return tensors
+
+
+def assert_stock_reads(place, form, seed):
+    found = stock_tensors(place, form)
+    expected = {name: tensor for name, tensor in state(seed).items() if name != "seed"}
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert torch.equal(found[name], tensor), name
+
+
+def crash_matrix(cli, tmp_path, target, form, options, moments, check=lambda found: None):
     for seed in (0, 1):
         torch.save(state(seed), tmp_path / f"{seed}.pt")
     cli.convert(tmp_path / "0.pt", target, form, *options)
@@ -50,20 +76,25 @@ def crash_matrix(cli, tmp_path, target, form, options, moments):
     stands, met = 0, set()
     for _ in range(moments):
         new = 1 - stands
-        kill_after(cli, rng.uniform(0, 1.1 * duration), "convert", tmp_path / f"{new}.pt", target, *replace)
+        kill_after(cli, rng.uniform(0, 1.3 * duration), "convert", tmp_path / f"{new}.pt", target, *replace)
         found = seed_at(cli, target)
         assert found in (stands, new)
         met.add("new" if found == new else "old")
         stands = found
-        assert cli.json("diff", tmp_path / f"{found}.pt", target)["different"] == 0
+        if form != "ckpt":  # which has the state under another name
+            assert cli.json("diff", tmp_path / f"{found}.pt", target)["different"] == 0
+        check(found)
     return met
 
 
-@pytest.mark.parametrize("form", ["pt", "safetensors", "dcp"])
+@pytest.mark.parametrize("form", ["pt", "ckpt", "safetensors", "dcp"])
 def test_old_or_new_in_a_folder(cli, tmp_path, form):
-    target = tmp_path / "run" / ("x.pt" if form == "pt" else "x")
+    """For stock readers as for ours."""
+    target = tmp_path / "run" / (f"x.{form}" if form in ("pt", "ckpt") else "x")
     options = {"dcp": ("--ranks", "3"), "safetensors": ("--ranks", "2")}.get(form, ())
-    met = crash_matrix(cli, tmp_path, target, form, options, MOMENTS)
+    met = crash_matrix(
+        cli, tmp_path, target, form, options, MOMENTS, check=lambda found: assert_stock_reads(target, form, found)
+    )
     assert met == {"old", "new"}
     # What the crashes left is found, and the checkpoint is not part of it.
     cli.run("rm", tmp_path / "run", "--leftovers", "--older-than", 0)
@@ -84,7 +115,7 @@ def test_a_first_save_is_there_or_not(cli, tmp_path):
     for i in range(MOMENTS):
         target = tmp_path / f"run{i}"
         kill_after(
-            cli, rng.uniform(0, 1.1 * duration), "convert", tmp_path / "s.pt", target, "--format", "dcp", "--ranks", "3"
+            cli, rng.uniform(0, 1.3 * duration), "convert", tmp_path / "s.pt", target, "--format", "dcp", "--ranks", "3"
         )
         listed = cli.json("ls", target) if target.exists() and any(target.iterdir()) else []
         met.add(len(listed))
@@ -94,6 +125,29 @@ def test_a_first_save_is_there_or_not(cli, tmp_path):
             cli.convert(tmp_path / "s.pt", target, "dcp", "--ranks", 3)
             assert seed_at(cli, target) == 3
     assert met == {0, 1}
+
+
+def test_retention_that_is_cut_off_leaves_whole_checkpoints(cli, tmp_path):
+    torch.save(state(5), tmp_path / "s.pt")
+    last = 4
+    duration, rng, met = None, random.Random(4), set()
+    for i in range(max(4, MOMENTS // 4)):
+        run = tmp_path / f"run{i}"
+        for step in range(1, last + 1):
+            cli.convert(tmp_path / "s.pt", run / f"step-{step}", "dcp", "--ranks", 2, "--step", step)
+        command = ("rm", run, "--keep", 1)
+        if duration is None:
+            duration = seconds_of(cli, *command)
+        else:
+            kill_after(cli, rng.uniform(0, 1.3 * duration), *command)
+        listed = cli.json("ls", run)
+        met.add(len(listed))
+        assert last in [checkpoint["step"] for checkpoint in listed]
+        for checkpoint in listed:
+            assert seed_at(cli, checkpoint["uri"]) == 5
+        cli.run(*command)
+        assert [checkpoint["step"] for checkpoint in cli.json("ls", run)] == [last]
+    assert len(met) > 1, met
 
 
 def test_two_saves_to_one_place(cli, tmp_path):

@@ -8,26 +8,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Le;
 
-/// Bytes that can only be read, and how many were.
-class CountingSource final : public DataSource {
- public:
-  explicit CountingSource(std::string bytes) : bytes_(std::move(bytes)) {}
-  std::string uri() const override { return "counted"; }
-  int64_t bytes() const override { return static_cast<int64_t>(bytes_.size()); }
-  Status Read(std::span<const storage::ReadPiece> pieces) const override {
-    for (const storage::ReadPiece& piece : pieces) {
-      read_ += static_cast<int64_t>(piece.memory.size());
-      std::memcpy(piece.memory.data(), bytes_.data() + piece.offset, piece.memory.size());
-    }
-    return Status::Ok();
-  }
-  int64_t read() const { return read_; }
-
- private:
-  std::string bytes_;
-  mutable int64_t read_ = 0;
-};
-
 Block BlockOf(Box box, std::shared_ptr<const DataSource> source, DType dtype) {
   const int64_t bytes = BytesOf(dtype, Count(box.sizes));
   Block block = {.box = box, .strides = ContiguousStrides(box.sizes)};

@@ -113,7 +113,7 @@ class TrainingSaver::UnderWay {
     holdings.front().values = held_values(leaves_);
     std::string planned_for = described(of_ranks, holdings.front().values);
     if (planned_for != saver_.planned_for_) {
-      saver_.plan_ = value_or_throw(checkpoint::PlanSave(holdings, {}));
+      saver_.plan_ = value_or_throw(checkpoint::PlanSave(holdings, saver_.options_.layout));
       saver_.holdings_ = std::move(holdings);
       saver_.planned_for_ = std::move(planned_for);
     }

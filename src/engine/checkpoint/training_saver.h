@@ -26,10 +26,11 @@
 namespace assay::engine {
 
 struct TrainingSaverOptions {
-  bool copies = false;                     ///< the state first: the training may change it while it is written
-  bool replaces = false;                   ///< damaged checkpoints of the same step may stand there
-  const RunFolder* second = nullptr;       ///< where each checkpoint goes next, from the folder; null: nowhere
-  checkpoint::RetentionOptions keep = {};  ///< after each save; nothing to keep: all are kept
+  bool copies = false;                      ///< the state first: the training may change it while it is written
+  bool replaces = false;                    ///< damaged checkpoints of the same step may stand there
+  const RunFolder* second = nullptr;        ///< where each checkpoint goes next, from the folder; null: nowhere
+  checkpoint::SavePlanOptions layout = {};  ///< how ranks lay out their files
+  checkpoint::RetentionOptions keep = {};   ///< after each save; nothing to keep: all are kept
 };
 
 struct SavedTraining {

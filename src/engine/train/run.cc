@@ -15,6 +15,7 @@
 #include "engine/kernels/cpu/cpu_kernels.h"
 #include "engine/model/mapped_pages.h"
 #include "engine/model/status_error.h"
+#include "engine/train/checkpoint_run/checkpoint_run.h"
 #include "engine/train/failure.h"
 #include "engine/train/loop.h"
 #include "engine/train/phase_meter.h"
@@ -73,7 +74,7 @@ class Run {
   }
 
   void carry_out(job::Ended& ended) {
-    std::visit([](const auto& plan) { throw_if_error(check_plan(plan)); }, plan_);
+    job::VisitTraining(plan_, [](const auto& plan) { throw_if_error(check_plan(plan)); });
     if (const auto* vit = std::get_if<job::VitPlan>(&plan_); vit != nullptr && vit->dry_run) {
       foretell(*vit);
       return;
@@ -151,8 +152,8 @@ class Run {
     std::unique_ptr<Training> training;
     PhaseUse use;
     meter_.measure("load", use, [&] {
-      training =
-          std::visit([&](const auto& plan) { return load_training(plan, *environment_, device_, events_); }, plan_);
+      training = job::VisitTraining(
+          plan_, [&](const auto& plan) { return load_training(plan, *environment_, device_, events_); });
     });
     throw_if_error(check_stop_options(training->stop_options()));
     if (const StrategyGroups* groups = training->groups()) {
@@ -179,7 +180,7 @@ class Run {
     const StrategyGroups* groups = training.groups();
     checkpoints_.emplace(
         RunCheckpointParts{.plan = training_,
-                           .settings = std::visit([](const auto& plan) { return settings_of(plan); }, plan_),
+                           .settings = job::VisitTraining(plan_, [](const auto& plan) { return settings_of(plan); }),
                            .training = training,
                            .world = groups == nullptr ? nullptr : &groups->world(),
                            .is_one_machine = environment_->one_machine(),
@@ -277,6 +278,9 @@ class Run {
 }  // namespace
 
 job::Ended run_plan(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds) {
+  if (const auto* checkpoints = std::get_if<job::CheckpointPlan>(&plan)) {
+    return run_checkpoint_plan(*checkpoints, events, termination);
+  }
   return Run(plan, events, termination, start_seconds).execute();
 }
 

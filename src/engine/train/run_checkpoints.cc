@@ -15,6 +15,7 @@
 #include "engine/checkpoint/read_training.h"
 #include "engine/model/status_error.h"
 #include "engine/train/rank_agreement.h"
+#include "engine/train/shared_work.h"
 
 namespace assay::engine {
 namespace {
@@ -23,26 +24,6 @@ namespace {
 constexpr double kLeftoverSeconds = 3600;
 /// What goes on beside the training may take its time before anybody is told.
 constexpr double kBackgroundNoticeSeconds = 60;
-
-class SharedWork : public WorkTogether {
- public:
-  SharedWork(Communicator* world, c10::Device device, const std::string& what, std::function<void()> work,
-             Patience patience)
-      : world_(world), what_(what), work_(world, device, what, std::move(work), std::move(patience)) {}
-
-  bool meet(std::chrono::milliseconds pause) override {
-    const bool is_over = work_.meet(pause);
-    if (is_over) {
-      throw_unless_done(work_, world_, what_);
-    }
-    return is_over;
-  }
-
- private:
-  Communicator* world_;
-  std::string what_;
-  PatientWork work_;
-};
 
 checkpoint::RetentionOptions retention_of(const job::TrainingPlan& plan) {
   checkpoint::RetentionOptions keep;

@@ -1,0 +1,224 @@
+"""Checkpoints beside torch.distributed.checkpoint, s3torchconnector and Lightning: saved and loaded, in turns.
+
+Each figure is a point of one of the two checkpoint benchmarks, measured as `assay run` measures it: two ranks hold the
+state, saves on the disk end written through, what was loaded is compared with what was saved. Buckets are in the
+embedded server, in memory, on the same cores as the clients: loopback, not a cloud. Both sides save the same state,
+and each reads the other's. script/bench checkpoints calls this with the programs built.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from checkpoints.content import check_both_ways
+from checkpoints.points import Points, sharded, single
+from harness import cli, machine, page
+from harness.choice import of_names
+from harness.intervals import bootstrap_interval, median_ratio
+from harness.machine import ROOT
+from harness.table import markdown_table, verdict
+
+from storage import server
+
+MIB = 2**20
+THREADS = (1, 2, 4)  # of s3torchconnector's writer: its best one counts
+BEYOND_BYTES = 256 * MIB
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="script/bench checkpoints", description=__doc__)
+    cli.add_bin_dir(parser, "assay and assay-worker")
+    parser.add_argument("--parts", default="", help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--sizes", default="1GiB,4GiB", help="of the sharded states")
+    parser.add_argument(
+        "--turns", type=int, default=2, help="turns A B A B of 1 GiB and of files; of 4 GiB half as many"
+    )
+    parser.add_argument("--repeats", type=int, default=3, help="saves or loads in each turn")
+    parser.add_argument("--layers", type=int, default=100, help="of the Lightning file's model")
+    parser.add_argument("--quick", action="store_true", help="small states, one turn: does every part work?")
+    parser.add_argument("--work-dir", type=pathlib.Path, help="a folder on the disk that is measured")
+    parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
+    given = parser.parse_args()
+    given.parts = of_names(parser, given.parts, PARTS)
+    given.sizes = ["28MB"] if given.quick else of_names(parser, given.sizes, ("1GiB", "4GiB"))
+    if given.quick:
+        given.turns, given.repeats, given.layers = 1, 2, 10
+    return given
+
+
+MODELS = {"28MB": "L7m", "1GiB": "L270m", "4GiB": "L1b"}
+
+
+class Benchmark:
+    def __init__(self, given, points):
+        self.given, self.points = given, points
+        self.lines = []
+        self.beyond = {}  # of ours, the most by what was done
+
+    def states(self):
+        return [sharded(MODELS[size], size, self.given.repeats) for size in self.given.sizes]
+
+    def turns_of(self, state):
+        return max(1, self.given.turns // 2) if state.title == "4GiB" else self.given.turns
+
+    def measured(self, state, client, place, operation, **more):
+        """Spans, of which each repeat has one."""
+        one = self.points.measure(state, client, place, operation, **more)
+        # What a load from a disk maps counts as resident, though it is the page cache's.
+        if client.startswith("assay") and (place, operation) != ("disk", "load"):
+            key = f"{state.title}, {place} {operation}"
+            self.beyond[key] = max(self.beyond.get(key, 0), one["properties"]["memory_beyond_bytes"])
+        rate = one["properties"]["mib_per_s"]
+        print(f"    {state.title} {place} {operation}, {client}: {rate:.0f} MiB/s", flush=True)
+        return one["series"]["span_seconds"], one["properties"]["state_bytes"]
+
+    def row(self, name, pairs, state_bytes, peer, at_least, aim=None):
+        """Pairs of (ours, theirs) in seconds."""
+        ours, theirs = (state_bytes / MIB / statistics.median(side) for side in zip(*pairs, strict=True))
+        ratio, interval = median_ratio(pairs), bootstrap_interval(pairs)
+        text = f"{ratio:.2f}" + (f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else "")
+        aim = aim or at_least
+        asked = [f"{at_least:g}" + (f" / {aim:g}" if aim != at_least else ""), verdict(ratio, at_least, aim)]
+        self.lines.append([name, f"{ours:.0f}", f"{theirs:.0f}", peer, text, *asked])
+
+    def beside(self, name, state, place, operation, peer, at_least, aim=None, theirs=None, **more):
+        """In turns; `theirs` are the peer's own properties."""
+        pairs = []
+        for _ in range(self.turns_of(state)):
+            ours, state_bytes = self.measured(state, "assay", place, operation, **more)
+            other, _ = self.measured(state, peer, place, operation, **more, **(theirs or {}))
+            pairs += zip(ours, other, strict=True)
+        settings = "".join(f", {key} {value}" for key, value in (theirs or {}).items())
+        self.row(name, pairs, state_bytes, peer + settings, at_least, aim)
+
+    def disk(self):
+        for state in self.states():
+            self.beside(f"{state.title}, save to disk", state, "disk", "save", "torch", 1.5)
+            self.beside(f"{state.title}, the same beside a raw parallel write", state, "disk", "save", "raw", 0.85)
+            warm = {"clear_cache": "False"}
+            self.beside(f"{state.title}, warm load", state, "disk", "load", "torch", 1.2, 1.5, **warm)
+
+    def best_threads(self, state, operation):
+        spans = {
+            threads: statistics.median(
+                self.measured(state, "s3torchconnector", "s3", operation, thread_count=threads)[0]
+            )
+            for threads in THREADS
+        }
+        return min(spans, key=spans.get)
+
+    def bucket(self):
+        for operation in ("save", "load"):
+            threads = None
+            for state in self.states():
+                # A reader has one thread a rank; what its files are cut into counts all the same.
+                threads = threads or self.best_threads(state, operation)
+                theirs = {"thread_count": threads}
+                name = f"{state.title}, {operation} {'to' if operation == 'save' else 'from'} the embedded server"
+                self.beside(name, state, "s3", operation, "s3torchconnector", 2, theirs=theirs)
+
+    def lightning(self):
+        state = single(self.given.layers, self.given.repeats)
+        self.beside(f"{state.title}, save to disk", state, "disk", "save", "lightning", 2)
+        for operation in ("save", "load"):
+            name = f"{state.title}, {operation}, embedded server, fsspec"
+            self.beside(name, state, "s3", operation, "lightning", 2)
+
+    def stall(self):
+        for state in self.states():
+            pairs = []
+            for _ in range(self.turns_of(state)):
+                both = [
+                    self.points.measure(state, client, "disk", "save")["properties"]["stall_seconds_median"]
+                    for client in ("assay-async", "assay")
+                ]
+                pairs.append(both)
+            copied, whole = (statistics.median(side) for side in zip(*pairs, strict=True))
+            share = copied / whole
+            line = [f"{state.title}, stall of an asynchronous save", f"{copied:.3f} s", f"{whole:.3f} s"]
+            asked = ["at most 10 %", verdict(share, 0.1, 0.1, larger_is_better=False)]
+            self.lines.append([*line, "assay, synchronous", f"{share:.1%}", *asked])
+
+    def steps(self):
+        """A fine-tune whose checkpoints are written beside it, and the same without any."""
+        given = ["--model", "smollm2-135m", "--data", "news-tokens-16384plus-entries-4096", "--max-steps", 24]
+        given += ["--method", "lora" if self.given.quick else "full", "--batch-size", 1, "--model-max-length", 64]
+        seconds = {}
+        for name in ("without", "beside"):
+            with tempfile.TemporaryDirectory(dir=self.points.folder) as place:
+                saves = ["--save-every", 6, "--checkpoint-writer", "async", "--output-dir", place]
+                said = self.points.run("tune", *given, *(saves if name == "beside" else []), "--output", "json")
+            seconds[name] = said["step_seconds"][1:]
+        p99 = {name: statistics.quantiles(values, n=100)[98] for name, values in seconds.items()}
+        ratio = p99["beside"] / p99["without"]
+        line = ["fine-tune, p99 of a step while it saves", f"{p99['beside']:.2f} s", f"{p99['without']:.2f} s"]
+        asked = ["at most 1.3", verdict(ratio, 1.3, 1.3, larger_is_better=False)]
+        self.lines.append([*line, "assay, no saves", f"{ratio:.2f}", *asked])
+
+    def content(self):
+        tensors = check_both_ways(self.points, self.states()[0])
+        line = ["stock torch reads ours, and we theirs", f"{tensors} tensors", f"{tensors} tensors"]
+        self.lines.append([*line, "torch", "the same to the bit", "all", "yes"])
+
+    def add_memory(self):
+        for name, value in self.beyond.items():
+            asked = ["at most 256 MiB", verdict(value, BEYOND_BYTES, BEYOND_BYTES, larger_is_better=False)]
+            self.lines.append(
+                [f"memory of a rank beyond the state: {name}", f"{value / MIB:.0f} MiB", "-", "-", "-", *asked]
+            )
+
+
+PARTS = {
+    "content": Benchmark.content,
+    "disk": Benchmark.disk,
+    "bucket": Benchmark.bucket,
+    "lightning": Benchmark.lightning,
+    "stall": Benchmark.stall,
+    "steps": Benchmark.steps,
+}
+
+
+def versions():
+    program = (
+        "import torch, lightning, s3torchconnector as s; print(torch.__version__, lightning.__version__, s.__version__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    torch, lightning, connector = done.stdout.split()
+    return f"torch {torch}, Lightning {lightning}, s3torchconnector {connector}"
+
+
+def main():
+    given = parse_arguments()
+    load = machine.load_average()
+    with (
+        tempfile.TemporaryDirectory(dir=given.work_dir) as name,
+        server.serve(given.bin_dir) as url,
+    ):
+        benchmark = Benchmark(given, Points(given.bin_dir, pathlib.Path(name), url))
+        for part in given.parts:
+            print(f"{part}:", flush=True)
+            PARTS[part](benchmark)
+        benchmark.add_memory()
+    head = ["work", "ours, MiB/s", "peer, MiB/s", "peer", "ratio (95 %)", "at least / aim", "reached"]
+    text = (
+        f"# Checkpoints beside torch, s3torchconnector and Lightning, {datetime.date.today()}\n\n"
+        f"Two ranks (of a Lightning file one), {given.turns} turns A B of {given.repeats} saves or loads each (of 4 GiB"
+        f" half as many turns), in {given.work_dir or 'the temporary folder'}. Saves to disk end written through on"
+        f" both sides. {versions()}. Commit {machine.git_commit()}, {machine.cpu_name()}; load average {load:.2f} at"
+        f" the begin, {machine.load_average():.2f} at the end.\n\n"
+        f"    {machine.command_line('checkpoints')}\n\n"
+        f"{markdown_table(head, benchmark.lines)}\n\n"
+        "MiB/s are of the state over the span of all ranks, medians. The ratio is theirs to ours in seconds, its"
+        " interval a bootstrap over pairs. A warm load finds the files in the page cache. The server is in memory, on"
+        " the cores of the clients. Ours checks a CRC32C of every byte that it loads, the others check nothing.\n"
+    )
+    page.publish(text, given.output_dir, "checkpoints")
+
+
+if __name__ == "__main__":
+    cli.run(main, json.JSONDecodeError)

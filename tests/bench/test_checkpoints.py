@@ -1,0 +1,63 @@
+"""From measured points of the checkpoint benchmarks to the lines of its table."""
+
+from types import SimpleNamespace
+
+import run_checkpoints
+from checkpoints.points import sharded, single
+
+GIB = 2**30
+GIVEN = SimpleNamespace(sizes=["1GiB"], turns=2, repeats=3, layers=10, quick=False)
+
+
+class FakePoints:
+    """Each client takes as long as it is said to; a stall is a tenth."""
+
+    def __init__(self, **seconds):
+        self.seconds, self.asked = seconds, []
+
+    def measure(self, state, client, place, operation, **more):
+        self.asked.append((client, place, operation, more))
+        seconds = self.seconds[client.replace("-", "_")]
+        properties = {
+            "mib_per_s": 1024 / seconds,
+            "state_bytes": GIB,
+            "memory_beyond_bytes": 300 << 20 if place == "s3" else 0,
+            "stall_seconds_median": seconds / 10,
+        }
+        return {"series": {"span_seconds": [seconds] * GIVEN.repeats}, "properties": properties}
+
+
+def test_both_sides_take_turns_and_a_ratio_says_how_much_faster_ours_is():
+    benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(assay=1, torch=2))
+    state = sharded("L270m", "1GiB", GIVEN.repeats)
+    benchmark.beside("a save", state, "disk", "save", "torch", 1.5, 3, theirs={"thread_count": 4})
+    assert [client for client, *_ in benchmark.points.asked] == ["assay", "torch", "assay", "torch"]
+    assert [more for *_, more in benchmark.points.asked][:2] == [{}, {"thread_count": 4}]
+    assert benchmark.lines == [
+        ["a save", "1024", "512", "torch, thread_count 4", "2.00 (2.00 to 2.00)", "1.5 / 3", "yes"]
+    ]
+
+
+def test_what_is_asked_for_is_not_reached():
+    benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(assay=2, lightning=2))
+    benchmark.beside("a file", single(10, GIVEN.repeats), "disk", "save", "lightning", 2)
+    assert benchmark.lines[0][-3:] == ["1.00 (1.00 to 1.00)", "2", "**no**"]
+
+
+def test_the_best_number_of_threads_is_the_peers():
+    class ByThreads(FakePoints):
+        def measure(self, *arguments, thread_count=1, **more):
+            self.seconds["s3torchconnector"] = {1: 3, 2: 1, 4: 2}[thread_count]
+            return super().measure(*arguments, thread_count=thread_count, **more)
+
+    benchmark = run_checkpoints.Benchmark(GIVEN, ByThreads(assay=1))
+    assert benchmark.best_threads(sharded("L270m", "1GiB", 3), "save") == 2
+
+
+def test_a_stall_is_held_against_the_synchronous_save_and_memory_against_its_bound():
+    benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(assay=10, assay_async=0.5, s3torchconnector=9))
+    benchmark.stall()
+    assert benchmark.lines[0][-3:] == ["5.0%", "at most 10 %", "aim"]
+    benchmark.bucket()
+    benchmark.add_memory()
+    assert benchmark.lines[-1][-1] == "**no**" and benchmark.lines[-1][1] == "300 MiB"
