@@ -4,7 +4,6 @@
 #include "engine/adapter/trainable.h"
 #include "engine/model/load.h"
 #include "engine/model/status_error.h"
-#include "engine/shard/full_weights.h"
 #include "engine/train/causal_lm_session.h"
 #include "engine/train/causal_lm_task.h"
 #include "engine/train/device.h"
@@ -27,17 +26,14 @@ std::unique_ptr<Updater> updater_of(const job::TunePlan& plan, CausalLmSession& 
   return make_sharded_updater(*session.engine, session.groups->data_ranks(), reduces_once(plan));
 }
 
-/// Of the ranks with one model one counts for all: the first tensor rank of the last stage, which has the loss.
 bool counts(const CausalLmSession& session) {
-  const Communicator* tensor = session.groups == nullptr ? nullptr : session.groups->tensor();
-  return session.model->ends_model() && (tensor == nullptr || tensor->rank() == 0);
+  return session.groups == nullptr || session.groups->counts(session.model->ends_model());
 }
 
 class CausalLmTraining : public Training {
  public:
   CausalLmTraining(const job::TunePlan& plan, CausalLmSession session, c10::Device device)
       : plan_(plan),
-        device_(device),
         session_(std::move(session)),
         task_(*session_.model, *session_.pipeline, *session_.batches, device, counts(session_)),
         updater_(updater_of(plan, session_)),
@@ -77,13 +73,8 @@ class CausalLmTraining : public Training {
     return topology;
   }
 
-  job::MemoryLedger init_memory(int64_t peak_bytes) override { return memory(0, peak_bytes); }
-  job::MemoryLedger step_memory(int64_t peak_bytes) override {
-    return memory(session_.checkpointing.kept_bytes, peak_bytes);
-  }
-  job::MemoryLedger memory_now(int64_t peak_bytes) override {
-    return ledger_event(session_.engine->ledger().now(), /*activations=*/0, peak_bytes, device_.is_cpu());
-  }
+  ShardEngine* engine() override { return session_.engine.get(); }
+  int64_t activation_bytes() override { return session_.checkpointing.kept_bytes; }
 
   std::vector<HeldState> held() override {
     return session_.engine == nullptr
@@ -118,21 +109,12 @@ class CausalLmTraining : public Training {
  private:
   /// All that was trained, on the first rank, as it is saved: adapters as the optimiser has them.
   std::vector<NamedTensor> weights_of_ranks() {
-    const bool first_data_rank = session_.groups->data_rank() == 0;
     const auto dtype = has_adapter(session_.adapter) ? std::nullopt : std::optional(parse_dtype(plan_.dtype));
-    std::vector<NamedTensor> own = full_weights(*session_.engine, first_data_rank, WeightKinds::kTrainable, dtype);
-    return first_data_rank
-               ? gather_parts(std::move(own), session_.model->split_rules(), session_.groups->groups().model)
-               : std::move(own);
-  }
-
-  job::MemoryLedger memory(int64_t activations, int64_t peak_bytes) {
-    const MemoryByKind held = session_.engine->ledger().peak(device_.is_cpu()).by_kind;
-    return ledger_event(held, activations, peak_bytes, device_.is_cpu());
+    return gather_weights(*session_.engine, *session_.groups, session_.model->split_rules(), WeightKinds::kTrainable,
+                          dtype);
   }
 
   const job::TunePlan& plan_;
-  c10::Device device_;
   CausalLmSession session_;
   CausalLmTask task_;
   std::unique_ptr<Updater> updater_;

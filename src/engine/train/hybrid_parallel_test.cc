@@ -15,7 +15,6 @@
 #include "engine/kernels/gradient_rule.h"
 #include "engine/model/random_parameter.h"
 #include "engine/model/status_error.h"
-#include "engine/shard/full_weights.h"
 #include "engine/shard/tensor_parallel.h"
 #include "engine/shard/test_course.h"
 #include "engine/train/strategy.h"
@@ -112,6 +111,7 @@ class RankOfMesh {
     tensor_ = join_tensor_ranks(plan_, groups_, *model_);
     Shardable* units = tensor_ == nullptr ? static_cast<Shardable*>(model_.get()) : tensor_.get();
     engine_ = std::make_unique<ShardEngine>(*units, policy_, groups_.groups(), kOptimizer);
+    updater_ = make_sharded_updater(*engine_, groups_.data_ranks(), /*no_sync=*/true);
     pipeline_ = std::make_unique<VitPipeline>(*model_, groups_.pipeline(), groups_.pipeline_back());
   }
 
@@ -122,29 +122,26 @@ class RankOfMesh {
     for (int64_t step = 0; step < steps; ++step) {
       StepUse use;
       const std::vector<at::Tensor> losses = pipeline_->train(
-          *engine_,
+          *updater_,
           [&](int64_t micro) {
             return images_of(step, groups_.data_rank() * plan_.batch_size + micro * images, images);
           },
-          micro_batches, images, /*no_sync=*/true, meter_, use);
-      engine_->step(kLearningRate, kMaxNorm);
+          micro_batches, images, meter_, use);
+      updater_->step(kLearningRate, kMaxNorm);
       const double loss = counts() ? at::stack(losses).mean().item<double>() : 0;
       course.losses.push_back(sum(loss) / static_cast<double>(groups_.data_ranks()));
-      course.norms.push_back(engine_->last_step().gradient_norm);
-      course.skipped.push_back(engine_->last_step().skipped);
+      const StepReport report = updater_->report();
+      course.norms.push_back(report.gradient_norm);
+      course.skipped.push_back(report.skipped);
     }
-    const bool first_data_rank = groups_.data_rank() == 0;
-    auto own = full_weights(*engine_, first_data_rank);
-    if (first_data_rank) {
-      own = gather_parts(std::move(own), model_->split_rules(), groups_.groups().model);
-    }
+    const auto own = gather_weights(*engine_, groups_, model_->split_rules());
     course.weights.insert(own.begin(), own.end());
     const at::NoGradGuard no_grad;
     course.logits = pipeline_->logits(images_of(0, 0, kImages).pixels_BCHW, kImages);
     return course;
   }
 
-  bool counts() const { return model_->ends_model() && (groups_.tensor() == nullptr || groups_.tensor()->rank() == 0); }
+  bool counts() const { return groups_.counts(model_->ends_model()); }
 
  private:
   double sum(double value) {
@@ -160,6 +157,7 @@ class RankOfMesh {
   std::unique_ptr<Vit> model_;
   std::unique_ptr<TensorParallel> tensor_;
   std::unique_ptr<ShardEngine> engine_;
+  std::unique_ptr<Updater> updater_;
   std::unique_ptr<VitPipeline> pipeline_;
   PhaseMeter meter_{c10::kCPU};
 };

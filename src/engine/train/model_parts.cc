@@ -1,6 +1,8 @@
 #include "engine/train/model_parts.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -75,33 +77,73 @@ struct PartLists {
   std::set<std::string> known_;
 };
 
-at::Tensor receive(Communicator& ranks, int from, const std::string& name, const Part& part, at::Device device) {
-  const at::Tensor received = at::empty(part.shape, at::TensorOptions(part.dtype).device(device));
-  ranks.recv(received.view(-1), from, name)->wait();
-  return received.cpu();
-}
+/// Brings parts to the first rank in pieces, after each of which all ranks meet: who waits while others send waits for
+/// one piece at a time, however large the model.
+class PartCarrier {
+ public:
+  PartCarrier(Communicator& ranks, const PartLists& lists, SplitRules rules)
+      : ranks_(ranks), lists_(lists), rules_(rules), device_(ranks.allocate(0, at::kFloat).device()) {}
 
-/// On the first rank: parameter by parameter, so that no more than one is there in parts.
-std::vector<NamedTensor> join_all(std::vector<NamedTensor> own, const PartLists& lists, SplitRules rules,
-                                  Communicator& ranks, at::Device device) {
-  std::map<std::string, at::Tensor> own_parts(std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
-  own.clear();
-  std::vector<NamedTensor> whole;
-  for (const std::string& name : lists.names) {
+  /// What all ranks bring of `name`, by rank, on the first rank; nothing on the others. `own` is undefined where this
+  /// rank has nothing of it.
+  std::vector<at::Tensor> bring(const std::string& name, const at::Tensor& own) {
     std::vector<at::Tensor> parts;
-    if (auto first = own_parts.extract(name)) {
-      parts.push_back(std::move(first.mapped()));
+    if (is_first() && own.defined()) {
+      parts.push_back(own);
     }
-    for (int rank = 1; rank < ranks.size(); ++rank) {
-      const auto& of_rank = lists.of_rank[static_cast<size_t>(rank)];
-      if (const auto part = of_rank.find(name); part != of_rank.end() && lists.brings(rank, name, rules)) {
-        parts.push_back(receive(ranks, rank, name, part->second, device));
+    for (int rank = 1; rank < ranks_.size(); ++rank) {
+      const auto& of_rank = lists_.of_rank[static_cast<size_t>(rank)];
+      if (const auto part = of_rank.find(name); part != of_rank.end() && lists_.brings(rank, name, rules_)) {
+        const at::Tensor whole = carry(rank, name, part->second, own);
+        if (is_first()) {
+          parts.push_back(whole);
+        }
       }
     }
-    whole.emplace_back(name, join_parts(rules, name, parts));
+    return parts;
   }
-  return whole;
-}
+
+ private:
+  bool is_first() const { return ranks_.rank() == 0; }
+
+  /// From `rank` to the first one, which gets it on the CPU.
+  at::Tensor carry(int rank, const std::string& name, const Part& part, const at::Tensor& own) {
+    at::Tensor whole;
+    if (is_first()) {
+      whole = at::empty(part.shape, at::TensorOptions(part.dtype));
+    } else if (ranks_.rank() == rank) {
+      whole = own.contiguous();
+    }
+    const auto elements_of_piece = kPartPieceBytes / static_cast<int64_t>(c10::elementSize(part.dtype));
+    const int64_t elements = c10::multiply_integers(part.shape);
+    for (int64_t begin = 0; begin < elements; begin += elements_of_piece) {
+      const int64_t length = std::min(elements_of_piece, elements - begin);
+      if (whole.defined()) {
+        move(rank, name, whole.view(-1).narrow(0, begin, length));
+      }
+      ranks_.barrier(name);
+    }
+    return whole;
+  }
+
+  void move(int rank, const std::string& name, const at::Tensor& piece) {
+    if (!is_first()) {
+      ranks_.send(piece.to(device_), 0, name)->wait();
+      return;
+    }
+    const at::Tensor received =
+        piece.device() == device_ ? piece : at::empty_like(piece, piece.options().device(device_));
+    ranks_.recv(received, rank, name)->wait();
+    if (!received.is_same(piece)) {
+      piece.copy_(received);
+    }
+  }
+
+  Communicator& ranks_;
+  const PartLists& lists_;
+  SplitRules rules_;
+  at::Device device_;
+};
 
 }  // namespace
 
@@ -124,18 +166,27 @@ std::vector<NamedTensor> gather_parts(std::vector<NamedTensor> own, SplitRules r
   if (model_ranks == nullptr) {
     return own;
   }
-  const at::Device device = model_ranks->allocate(0, at::kFloat).device();
   const PartLists lists(gather_text(*model_ranks, list_parts(own), "parts of the model"));
-  if (model_ranks->rank() == 0) {
-    return join_all(std::move(own), lists, rules, *model_ranks, device);
-  }
-  for (auto& [name, tensor] : own) {
-    if (lists.brings(model_ranks->rank(), name, rules)) {
-      model_ranks->send(tensor.to(device).contiguous().view(-1), 0, name)->wait();
+  std::map<std::string, at::Tensor> own_parts(std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  own.clear();
+  PartCarrier carrier(*model_ranks, lists, rules);
+  std::vector<NamedTensor> whole;
+  // Parameter by parameter, so that no more than one is there in parts.
+  for (const std::string& name : lists.names) {
+    const auto part = own_parts.extract(name);
+    const std::vector<at::Tensor> parts = carrier.bring(name, part ? part.mapped() : at::Tensor());
+    if (model_ranks->rank() == 0) {
+      whole.emplace_back(name, join_parts(rules, name, parts));
     }
-    tensor.reset();
   }
-  return {};
+  return whole;
+}
+
+std::vector<NamedTensor> gather_weights(ShardEngine& engine, const StrategyGroups& groups, SplitRules rules,
+                                        WeightKinds kinds, std::optional<at::ScalarType> dtype) {
+  const bool is_first_model = groups.data_rank() == 0;
+  std::vector<NamedTensor> own = full_weights(engine, is_first_model, kinds, dtype);
+  return is_first_model ? gather_parts(std::move(own), rules, groups.groups().model) : std::move(own);
 }
 
 }  // namespace assay::engine

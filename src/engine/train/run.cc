@@ -23,6 +23,7 @@
 #include "engine/train/rank_agreement.h"
 #include "engine/train/rank_reporter.h"
 #include "engine/train/rank_setup.h"
+#include "engine/train/rank_topology.h"
 #include "engine/train/rank_trace.h"
 #include "engine/train/run_checkpoints.h"
 #include "engine/train/run_settings.h"
@@ -113,12 +114,16 @@ class Run {
     }
   }
 
-  void write_measured(job::MemoryLedger ledger, const char* phase) {
+  /// The parts of the `peak_bytes` of a phase, of which the engine held `held` and `activations` were a step's.
+  void write_measured(const char* phase, const MemoryByKind& held, int64_t activations, int64_t peak_bytes) {
+    job::MemoryLedger ledger = ledger_event(held, activations, peak_bytes, device_.is_cpu());
     ledger.rank = environment_->rank;
     ledger.phase = phase;
     ledger.source = "measured";
     events_.write(ledger);
   }
+
+  MemoryByKind peak_of(Training& training) const { return training.engine()->ledger().peak(device_.is_cpu()).by_kind; }
 
   void prepare() {
     device_ = select_rank_device(training_.device, *environment_);
@@ -157,7 +162,7 @@ class Run {
     });
     throw_if_error(check_stop_options(training->stop_options()));
     if (const StrategyGroups* groups = training->groups()) {
-      write_measured(training->init_memory(use.peak_bytes), "init");
+      write_measured("init", peak_of(*training), /*activations=*/0, use.peak_bytes);
       if (first_rank()) {
         events_.write(training->topology());
       }
@@ -211,7 +216,7 @@ class Run {
                                              .between_steps = between_steps()});
     if (groups != nullptr) {
       reporter.write_collectives();
-      write_measured(training.step_memory(reporter.peak_bytes()), "steady");
+      write_measured("steady", peak_of(training), training.activation_bytes(), reporter.peak_bytes());
       if (first_rank()) {
         write(training.foretold_memory(environment_->local_world_size));
       }
@@ -256,7 +261,7 @@ class Run {
     PhaseUse use;
     meter_.measure("save", use, [&] { training.save(); });
     if (training.groups() != nullptr) {
-      write_measured(training.memory_now(use.peak_bytes), "save");
+      write_measured("save", training.engine()->ledger().now(), /*activations=*/0, use.peak_bytes);
     }
     if (first_rank()) {
       events_.write(job::Saved{.path = training_.output_dir, .seconds = use.seconds});

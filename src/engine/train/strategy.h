@@ -60,6 +60,9 @@ class StrategyGroups {
   Communicator* pipeline_back() const { return pipeline_back_.get(); }
   int64_t tensor_ranks() const { return mesh_.shape().tensor; }
   int64_t stages() const { return mesh_.shape().pipeline; }
+  /// Of the ranks with one model one counts rows and losses for all: the first tensor rank of the stage that ends the
+  /// model, which has the loss. Whether this rank, whose stage does so or not, is that one.
+  bool counts(bool ends_model) const { return ends_model && (tensor_ == nullptr || tensor_->rank() == 0); }
   /// Of the ranks with one model together, from 0.
   int64_t model_rank() const { return groups_.model == nullptr ? 0 : groups_.model->rank(); }
 

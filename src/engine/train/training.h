@@ -13,6 +13,7 @@
 #include "engine/optim/loss_scaler.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/schedule.h"
+#include "engine/shard/shard_engine.h"
 #include "engine/train/event_writer.h"
 #include "engine/train/loop.h"
 #include "engine/train/stop.h"
@@ -41,11 +42,11 @@ class Training {
   virtual job::Loaded loaded() const = 0;
   /// How the ranks are arranged, where there are groups.
   virtual job::Topology topology() = 0;
-  /// The parts of `peak_bytes`: of initialisation, of a step, or of what goes on beside what is held now.
-  virtual job::MemoryLedger init_memory(int64_t peak_bytes) = 0;
-  virtual job::MemoryLedger step_memory(int64_t peak_bytes) = 0;
-  virtual job::MemoryLedger memory_now(int64_t peak_bytes) = 0;
-  /// The same foretold, where that is known: `local_ranks` share this machine.
+  /// What spreads the training over the ranks, where there are groups; else null.
+  virtual ShardEngine* engine() = 0;
+  /// That a step keeps from forward to backward.
+  virtual int64_t activation_bytes() = 0;
+  /// The memory foretold, where that is known: `local_ranks` share this machine.
   virtual std::vector<job::MemoryLedger> foretold_memory(int64_t /*local_ranks*/) { return {}; }
 
   /// What this rank holds of the training's state now.

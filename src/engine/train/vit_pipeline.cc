@@ -11,30 +11,30 @@ VitPipeline::VitPipeline(Vit& model, Communicator* stages, Communicator* back)
                  .ranks = stages,
                  .back = back}) {}
 
-std::vector<at::Tensor> VitPipeline::train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches,
-                                           int64_t images, bool no_sync, PhaseMeter& meter, StepUse& use) {
+std::vector<at::Tensor> VitPipeline::train(Updater& updater, const BatchSource& batch_of, int64_t micro_batches,
+                                           int64_t images, PhaseMeter& meter, StepUse& use) {
+  const double factor = updater.loss_scale() / static_cast<double>(micro_batches * updater.data_ranks());
   ImageBatch batch;
   std::vector<at::Tensor> losses;
-  const PipelineWork work{.micro_batches = micro_batches,
-                          .load = [&](int64_t micro) { batch = batch_of(micro); },
-                          .tokens = [&](int64_t) { return images * model_.config().tokens(); },
-                          .forward =
-                              [&](int64_t, const at::Tensor& input) {
-                                const at::Tensor output =
-                                    model_.forward(model_.begins_model() ? batch.pixels_BCHW : input);
-                                if (!model_.ends_model()) {
-                                  return output;
-                                }
-                                const at::Tensor loss = Vit::loss_of(output, batch.labels_B);
-                                losses.push_back(loss.detach());
-                                return loss / static_cast<double>(micro_batches);
-                              },
-                          .backward =
-                              [&](int64_t micro, const at::Tensor& output, const at::Tensor& gradient) {
-                                const bool last = micro + 1 == micro_batches;
-                                gradient.defined() ? engine.backward_from(output, gradient, last, no_sync)
-                                                   : engine.backward(output, last, no_sync);
-                              }};
+  const PipelineWork work{
+      .micro_batches = micro_batches,
+      .load = [&](int64_t micro) { batch = batch_of(micro); },
+      .tokens = [&](int64_t) { return images * model_.config().tokens(); },
+      .forward =
+          [&](int64_t, const at::Tensor& input) {
+            const at::Tensor output = model_.forward(model_.begins_model() ? batch.pixels_BCHW : input);
+            if (!model_.ends_model()) {
+              return output;
+            }
+            at::Tensor loss = Vit::loss_of(output, batch.labels_B);
+            losses.push_back(loss.detach());
+            return loss;
+          },
+      .backward =
+          [&](int64_t micro, const at::Tensor& output, const at::Tensor& gradient) {
+            const bool last = micro + 1 == micro_batches;
+            gradient.defined() ? updater.backward_from(output, gradient, last) : updater.backward(output, factor, last);
+          }};
   pipeline_.train(work, meter, use);
   return losses;
 }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "engine/model/vit.h"
-#include "engine/shard/shard_engine.h"
 #include "engine/train/image_batches.h"
 #include "engine/train/pipeline.h"
+#include "engine/train/updater.h"
 
 namespace assay::engine {
 
@@ -23,10 +23,10 @@ class VitPipeline {
   /// `stages` and `back` as in PipelineStage; they and `model` outlive this.
   VitPipeline(Vit& model, Communicator* stages, Communicator* back);
 
-  /// Adds the gradients of `micro_batches` batches of `images` to those in `engine`, which reduces them with the last
-  /// one, or with each unless `no_sync`. Returns the losses where the stage ends the model, else none.
-  std::vector<at::Tensor> train(ShardEngine& engine, const BatchSource& batch_of, int64_t micro_batches, int64_t images,
-                                bool no_sync, PhaseMeter& meter, StepUse& use);
+  /// Adds the gradients of the mean loss over `micro_batches` batches of `images`, of all data ranks, to those of
+  /// `updater`. Returns the losses where the stage ends the model, else none.
+  std::vector<at::Tensor> train(Updater& updater, const BatchSource& batch_of, int64_t micro_batches, int64_t images,
+                                PhaseMeter& meter, StepUse& use);
 
   /// Logits of `images` where the stage ends the model, else undefined; `pixels` count where it begins it.
   at::Tensor logits(const at::Tensor& pixels_BCHW, int64_t images);

@@ -24,22 +24,20 @@ ImageBatch VitTask::batch_of(int64_t step, int64_t micro, PhaseMeter& meter, Ste
   return batch;
 }
 
-/// One of the ranks with one model does: the first tensor rank of the last stage.
-bool VitTask::counts_loss() {
-  const Communicator* tensor = session_.groups->tensor();
-  return session_.model().ends_model() && (tensor == nullptr || tensor->rank() == 0);
+bool VitTask::counts() {
+  return session_.groups->counts(session_.model().ends_model());
 }
 
-TaskStep VitTask::train(int64_t step, Updater&, PhaseMeter& meter, StepUse& use, job::Step& event) {
+TaskStep VitTask::train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) {
   const int64_t micro_batches = job::MicroBatches(plan_);
   std::vector<at::Tensor> losses = session_.pipeline->train(
-      *session_.engine, [&](int64_t micro) { return batch_of(step, micro, meter, use); }, micro_batches,
-      plan_.batch_size / micro_batches, reduces_once(plan_), meter, use);
-  if (!counts_loss()) {
+      updater, [&](int64_t micro) { return batch_of(step, micro, meter, use); }, micro_batches,
+      plan_.batch_size / micro_batches, meter, use);
+  if (!counts()) {
     return {};
   }
   event.samples = plan_.batch_size;
-  return {.losses = std::move(losses), .divisor = static_cast<double>(micro_batches * session_.groups->data_ranks())};
+  return {.losses = std::move(losses), .divisor = static_cast<double>(micro_batches * updater.data_ranks())};
 }
 
 void VitTask::step_over(int64_t step, int64_t counted, PhaseMeter& meter) {
@@ -96,7 +94,7 @@ void VitTask::add_batch(int64_t begin, int64_t end, std::vector<double>& totals)
     pixels = session_.evaluation->batch(indices).pixels_BCHW.to(device_);
   }
   const at::Tensor of_all = session_.pipeline->logits(pixels, end - begin);
-  if (real > 0 && counts_loss()) {
+  if (real > 0 && counts()) {
     const at::Tensor logits = of_all.narrow(0, 0, real).to(at::kFloat);
     const at::Tensor labels = session_.evaluation->labels(indices).narrow(0, 0, real).to(device_);
     totals[0] += at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum).item<double>();

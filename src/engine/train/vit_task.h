@@ -22,7 +22,7 @@ class VitTask : public Task {
 
  private:
   ImageBatch batch_of(int64_t step, int64_t micro, PhaseMeter& meter, StepUse& use);
-  bool counts_loss();
+  bool counts();
   void evaluate(int64_t epoch, int64_t step, PhaseMeter& meter);
   void add_batch(int64_t begin, int64_t end, std::vector<double>& totals);
 

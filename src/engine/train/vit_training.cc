@@ -3,7 +3,6 @@
 
 #include "engine/kernels/memory.h"
 #include "engine/model/status_error.h"
-#include "engine/shard/full_weights.h"
 #include "engine/train/model_parts.h"
 #include "engine/train/rank_topology.h"
 #include "engine/train/training.h"
@@ -66,12 +65,9 @@ class VitTraining : public Training {
     return topology;
   }
 
-  job::MemoryLedger init_memory(int64_t peak_bytes) override { return memory(0, peak_bytes); }
-  job::MemoryLedger step_memory(int64_t peak_bytes) override {
-    return memory(activation_need(plan_, session_.model(), session_.checkpointed_layers).kept_bytes, peak_bytes);
-  }
-  job::MemoryLedger memory_now(int64_t peak_bytes) override {
-    return ledger_event(session_.engine->ledger().now(), /*activations=*/0, peak_bytes, device_.is_cpu());
+  ShardEngine* engine() override { return session_.engine.get(); }
+  int64_t activation_bytes() override {
+    return activation_need(plan_, session_.model(), session_.checkpointed_layers).kept_bytes;
   }
   std::vector<job::MemoryLedger> foretold_memory(int64_t local_ranks) override {
     return forecast_memory(plan_, local_ranks, device_.is_cpu());
@@ -86,22 +82,14 @@ class VitTraining : public Training {
   OptimizerOptions optimizer_options() const override { return {.weight_decay = plan_.weight_decay}; }
 
   void save() override {
-    const bool first_data_rank = session_.groups->data_rank() == 0;
-    std::vector<NamedTensor> weights = full_weights(*session_.engine, first_data_rank);
-    if (first_data_rank) {
-      weights = gather_parts(std::move(weights), session_.model().split_rules(), session_.groups->groups().model);
-    }
+    const std::vector<NamedTensor> weights =
+        gather_weights(*session_.engine, *session_.groups, session_.model().split_rules());
     if (session_.world->rank() == 0) {
       save_image_classifier(session_.model(), weights, plan_.output_dir, plan_.max_shard_mib << 20);
     }
   }
 
  private:
-  job::MemoryLedger memory(int64_t activations, int64_t peak_bytes) {
-    const MemoryByKind held = session_.engine->ledger().peak(device_.is_cpu()).by_kind;
-    return ledger_event(held, activations, peak_bytes, device_.is_cpu());
-  }
-
   const job::VitPlan& plan_;
   c10::Device device_;
   VitSession session_;
