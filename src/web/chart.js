@@ -1,12 +1,18 @@
 // A Vega-Lite chart of the model: what the reader chose put into its specification, its data kept up to date.
 
-import { compile } from "vega-lite";
-import { Error as ErrorLevel, parse, View } from "vega";
-import { expressionInterpreter } from "vega-interpreter";
 import { datasetOf } from "./datasets.js";
 import { debounced, download, h, replace, select } from "./dom.js";
 import { state } from "./state.js";
 import { hideTip, showTip } from "./tip.js";
+
+let vega = null;
+let coming = null;
+
+/** Makes ready what draws charts: for the first of them, or before there is one. */
+export function prepare() {
+  coming ??= import("./vega.js").then((module) => { vega = module; });
+  return coming;
+}
 
 const COLORS = Array.from({ length: 8 }, (_, i) => `var(--c${i})`);
 const WIDE = new Set(["cells", "parts", "pairs"]);
@@ -193,10 +199,10 @@ export class Chart {
       replace(this.plot, h("p.empty", {}, "Nothing of the filter has these values."));
       return;
     }
-    const { spec } = compile(this.specOf(data), { logger: quiet });
+    const { spec } = vega.compile(this.specOf(data), { logger: quiet });
     silence(spec);
     this.shape = this.shapeOf(data);
-    this.view = new View(parse(spec, {}, { ast: true }), { expr: expressionInterpreter, renderer: "svg", logLevel: ErrorLevel });
+    this.view = new vega.View(vega.parse(spec, {}, { ast: true }), { expr: vega.expressionInterpreter, renderer: "svg", logLevel: vega.ErrorLevel });
     replace(this.plot, h("div", {}));
     this.view.data("records", data.records).initialize(this.plot.firstChild);
     this.listen();
@@ -218,6 +224,10 @@ export class Chart {
   }
 
   update() {
+    if (!vega) {
+      prepare().then(() => this.behind && this.update());
+      return;
+    }
     this.behind = false;
     const data = this.data();
     if (!this.view || data.records.length === 0 || this.shape !== this.shapeOf(data)) {
@@ -263,6 +273,7 @@ export class Chart {
   }
 
   finish() {
+    this.behind = false;
     this.view?.finalize();
     this.observer.disconnect();
     this.resizer.disconnect();

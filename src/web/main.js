@@ -1,7 +1,7 @@
 // The page: a report's model, its views, and what the address says of them.
 
 import { showStatic } from "./failure.js";
-import { Chart } from "./chart.js";
+import { Chart, prepare } from "./chart.js";
 import { h, replace } from "./dom.js";
 import { chipsOf } from "./filters.js";
 import { estimateText } from "./format.js";
@@ -161,7 +161,10 @@ function listen(pageOf) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => pageOf()?.forget("run"));
 }
 
-const ready = () => { document.documentElement.dataset.ready = String(Math.round(performance.now())); };
+function ready() {
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  setTimeout(prepare);
+}
 
 async function startEmbedded() {
   const source = embeddedSource();
