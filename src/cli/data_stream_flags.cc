@@ -7,15 +7,20 @@
 #include "cli/options.h"
 
 namespace assay::cli {
-namespace {
 
-std::vector<std::string> ShuffleChoices() {
+std::vector<std::string> StreamFlags::ShuffleChoices() {
   std::vector<std::string> names = shards::ShuffleNames();
   names.emplace_back("none");
   return names;
 }
 
-}  // namespace
+Status StreamFlags::SetShuffle(const std::string& name, shards::OrderSettings& order) {
+  order.shuffle.reset();
+  if (name != "none") {
+    ASSAY_ASSIGN_OR_RETURN(order.shuffle, shards::ParseShuffleAlgorithm(name));
+  }
+  return Status::Ok();
+}
 
 void StreamFlags::AddTo(CLI::App& app, bool with_reading) {
   app.add_option("uri", uris_, "Data sets: folders, s3://bucket/prefix, gs://, oci://bucket@namespace/")
@@ -48,10 +53,7 @@ void StreamFlags::AddTo(CLI::App& app, bool with_reading) {
 Result<shards::StreamOptions> StreamFlags::Make() const {
   shards::StreamOptions options = options_;
   options.threads = static_cast<int>(threads_);
-  options.order.shuffle.reset();
-  if (shuffle_ != "none") {
-    ASSAY_ASSIGN_OR_RETURN(options.order.shuffle, shards::ParseShuffleAlgorithm(shuffle_));
-  }
+  ASSAY_RETURN_IF_ERROR(SetShuffle(shuffle_, options.order));
   ASSAY_ASSIGN_OR_RETURN(options.order.batching, shards::ParseBatching(batching_));
   ASSAY_ASSIGN_OR_RETURN(options.memory_bytes, ParseBytes(memory_));
   ASSAY_ASSIGN_OR_RETURN(options.cache_bytes, ParseBytes(cache_limit_));

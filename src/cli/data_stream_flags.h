@@ -17,6 +17,9 @@ class StreamFlags {
   Result<shards::StreamOptions> Make() const;
   /// The data sets, opened.
   Result<std::vector<shards::StreamSource>> OpenSources(storage::CancelFlag cancel) const;
+  /// The values of --shuffle, and what one means.
+  static std::vector<std::string> ShuffleChoices();
+  static Status SetShuffle(const std::string& name, shards::OrderSettings& order);
   const StoreFlags& store() const { return store_; }
   /// The URIs, for messages.
   std::string Names() const;

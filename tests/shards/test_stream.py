@@ -185,3 +185,16 @@ def test_bench_says_what_it_cost(cli, tmp_path):
     first, second = measured["passes"]
     assert first["fetched_bytes"] == cli.json("inspect", folder)["stored_bytes"] and second["fetched_bytes"] == 0
     assert 0 <= first["stall_fraction"] <= 1 and measured["state_bytes"] > 100
+
+
+def test_bench_says_how_well_a_shuffle_mixes_and_what_it_costs(cli, tmp_path):
+    folder = make(cli, tmp_path, compression="zstd", count=2000)
+    bench = ["bench", folder, "--all-shuffles", "--passes", 1, "--memory", "40k", "--block", 100]
+    by_name = {one["shuffle"]: one["passes"][0] for one in cli.json(*bench)["shuffles"]}
+    assert set(by_name) == {"naive", "py1s", "py1br", "py1e", "py2s", "none"}
+    assert all(one["samples"] >= 2000 for one in by_name.values())
+    assert by_name["none"]["spread"] == pytest.approx(3 / 2000)
+    assert by_name["naive"]["spread"] == pytest.approx(1, abs=0.1)
+    assert by_name["none"]["spread"] < by_name["py1e"]["spread"] < by_name["naive"]["spread"]
+    stored = cli.json("inspect", folder)["stored_bytes"]
+    assert by_name["none"]["fetched_bytes"] == stored < by_name["naive"]["fetched_bytes"]
