@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+from nodes import wait_for
 from served import ASSAY
 from test_resume import EVERY, STEPS, bucket_environment, language_plan, losses
 from worker import WORKER, run_worker, train, write_plan
@@ -39,6 +40,9 @@ def test_writers_write_the_same(writer, models, tmp_path):
     for event in run.of("checkpointed"):
         assert event["local_seconds"] > 0 and event["remote_seconds"] == 0 and event["bytes"] > 0
         assert writer == "async" or event["stall_seconds"] >= 0.9 * event["local_seconds"]
+    # What is written beside the training stands only some steps later.
+    said = [(event["event"], event.get("step")) for event in run.events]
+    assert (said.index(("checkpointed", EVERY)) < said.index(("step", EVERY + 1))) == (writer == "sync")
     assert listed(tmp_path / "out") == [3, 6, 7]
     train(tmp_path, **plan, save_every=EVERY, output_dir=str(tmp_path / "other"))
     for step in (3, 7):
@@ -103,7 +107,7 @@ def kill_after(plan, seconds, environment=None):
     process.wait(timeout=60)
 
 
-@pytest.mark.parametrize("place", ["folder", "bucket"])
+@pytest.mark.parametrize("place", ["folder", "bucket", "disk-and-bucket"])
 def test_a_run_that_is_killed_at_any_moment_goes_on(place, serve, models, tmp_path):
     environment = bucket_environment(serve("--root", "memory", "--bucket", "runs"))
     plan = language_plan(tmp_path, models)
@@ -114,13 +118,36 @@ def test_a_run_that_is_killed_at_any_moment_goes_on(place, serve, models, tmp_pa
     rng = random.Random(place)
     resumed = set()
     for moment in range(MOMENTS):
-        out = f"s3://runs/{moment}" if place == "bucket" else str(tmp_path / str(moment))
-        path = write_plan(tmp_path, **plan, resume=True, output_dir=out)
+        out = str(tmp_path / str(moment)) if place == "folder" else f"s3://runs/{moment}"
+        local = str(tmp_path / str(moment)) if place == "disk-and-bucket" else ""
+        path = write_plan(tmp_path, **plan, resume=True, output_dir=out, local_dir=local)
         kill_after(path, rng.uniform(0, duration), environment)
         rest = run_worker(path, env=environment)
         assert rest.ended["kind"] == "done", rest.ended
         begin = rest.of("resumed")[0]["step"] if rest.of("resumed") else 0
         assert losses(rest) == {step: row for step, row in losses(straight).items() if step > begin}
         assert listed(out, environment) == [19, 20]
+        assert not local or listed(local) == [19, 20]
         resumed.add(begin)
     assert len(resumed) > 1, resumed
+
+
+@pytest.mark.parametrize("writer", ["sync", "async"])
+def test_a_run_that_is_killed_while_its_checkpoint_is_copied_goes_on(writer, serve, models, tmp_path):
+    environment = bucket_environment(serve("--root", "memory", "--bucket", "runs"))
+    plan = language_plan(tmp_path, models, save_every=EVERY, checkpoint_writer=writer)
+    straight = train(tmp_path, **plan, output_dir=str(tmp_path / "straight"))
+    local = tmp_path / "local"
+    path = write_plan(tmp_path, **plan, output_dir="s3://runs/llama", local_dir=str(local), resume=True)
+    slow = environment | {"ASSAY_STORAGE_BANDWIDTH_BYTES_PER_S": "20000"}  # for a bucket, not for a disk
+    process = subprocess.Popen([WORKER, "--plan", path], stdout=subprocess.DEVNULL, env=slow)
+    wait_for((local / f"step-{EVERY}" / ".metadata").exists)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=60)
+    assert EVERY in listed(local) and listed("s3://runs/llama", environment) == []
+    rest = run_worker(path, env=environment)
+    assert rest.ended["kind"] == "done", rest.ended
+    begin = rest.of("resumed")[0]["step"]
+    assert losses(rest) == {step: row for step, row in losses(straight).items() if step > begin}
+    assert {begin, STEPS} <= set(listed("s3://runs/llama", environment))

@@ -26,6 +26,7 @@ LANGUAGE = {
     "full-bfloat16": {"method": "full", "dtype": "bfloat16"},
     "sgd": {"method": "full", "optimizer": "sgd"},
     "lora": {"method": "lora", "lora": LORA},
+    "prompt": {"method": "prompt", "prompt": {"length": 5}},
 }
 STEPS, EVERY = 7, 3
 

@@ -1,13 +1,16 @@
 """Runs that go on on other numbers of ranks and under other strategies than wrote their checkpoints."""
 
 import json
+import subprocess
 
 import pytest
 import tiny
 import torch
 import torch.distributed.checkpoint as dcp
 import vit
-from ranks import finish_ranks, of_kind, start_ranks
+from ranks import column, finish_ranks, of_kind, start_ranks
+from served import ASSAY
+from test_checkpoint_writers import listed
 from test_resume import LORA, bucket_environment
 from torch.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
 from transformers import AutoModelForCausalLM
@@ -29,7 +32,6 @@ LEGS = [
     (1, 1, "torch_ddp", {}),
 ]
 STEPS_A_LEG = 2
-LAST = STEPS_A_LEG * len(LEGS)
 
 
 def run_ranks(folder, ranks, **plan):
@@ -48,8 +50,16 @@ def figures(events):
     return {row["step"]: (row["loss"], row["grad_norm"]) for row in of_kind(events, "step")}
 
 
-@pytest.mark.parametrize(("model", "method"), [("llama", "full"), ("granite", "full"), ("llama", "lora")])
-def test_a_language_model_goes_on_under_every_strategy(model, method, models, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "method", "legs"),
+    [
+        ("llama", "full", LEGS),
+        ("granite", "full", LEGS),
+        ("llama", "lora", LEGS),
+        ("llama", "prompt", [LEGS[leg] for leg in (0, 1, 3, 5, 2)]),
+    ],
+)
+def test_a_language_model_goes_on_under_every_strategy(model, method, legs, models, tmp_path):
     plan = tiny.plan_of(
         tmp_path,
         models[model],
@@ -60,10 +70,11 @@ def test_a_language_model_goes_on_under_every_strategy(model, method, models, tm
         save="none",
         **({"lora": LORA} if method == "lora" else {}),
     )
-    straight = train(tmp_path, **plan | {"max_steps": LAST, "gradient_accumulation_steps": 4})
+    last = STEPS_A_LEG * len(legs)
+    straight = train(tmp_path, **plan | {"max_steps": last, "gradient_accumulation_steps": 4})
     want = {row["step"]: (row["loss"], row["grad_norm"]) for row in straight.steps}
     seen = {}
-    for leg, (ranks, data_ranks, plugin, knobs) in enumerate(LEGS):
+    for leg, (ranks, data_ranks, plugin, knobs) in enumerate(legs):
         results = run_ranks(
             tmp_path,
             ranks,
@@ -84,6 +95,63 @@ def test_a_language_model_goes_on_under_every_strategy(model, method, models, tm
     for step, (loss, norm) in want.items():
         assert seen[step][0] == pytest.approx(loss, rel=1e-5), step
         assert seen[step][1] == pytest.approx(norm, rel=1e-3), step
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("plugin", "knobs"),
+    [("torch_ddp", {}), ("FULL_SHARD", {}), ("hybrid_parallel", {"tp_size": 2}), ("hybrid_parallel", {"pp_size": 2})],
+)
+def test_ranks_go_on_bit_for_bit_in_16_bits(plugin, knobs, dtype, models, tmp_path):
+    shared = tiny.plan_of(
+        tmp_path,
+        models["llama"],
+        rows=tiny.make_rows(32),
+        max_steps=5,
+        plugin=plugin,
+        knobs=knobs,
+        dtype=dtype,
+        lr_scheduler_type="constant",
+        save="none",
+    )
+    straight = run_ranks(tmp_path, 2, **shared)
+    places = {"save_every": 100, "resume": True, "output_dir": str(tmp_path / "out")}
+    first = run_ranks(tmp_path, 2, **shared | places | {"max_steps": 3})
+    rest = run_ranks(tmp_path, 2, **shared | places)
+    assert of_kind(rest[0], "resumed")[0]["step"] == 3
+    for name in ("step", "loss", "grad_norm", "loss_scale", "skipped"):
+        assert column(first[0], name) + column(rest[0], name) == column(straight[0], name), name
+
+
+def test_ranks_write_beside_the_training_to_a_disk_first_and_to_a_bucket_after(serve, models, tmp_path):
+    environment = bucket_environment(serve("--root", "memory", "--bucket", "runs"))
+    plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="none", max_steps=8)
+    plan |= {"plugin": "FULL_SHARD", "lr_scheduler_type": "constant", "save_every": 2}
+    local = tmp_path / "local"
+    both = plan | {"output_dir": "s3://runs/llama", "local_dir": str(local), "checkpoint_writer": "async"}
+    first = write_plan(tmp_path, **both, number_ranks=2)
+    events = finish_ranks(start_ranks(first, 2, **environment))[0]
+    assert [event["step"] for event in of_kind(events, "checkpointed")][-1] == 8
+    for event in of_kind(events, "checkpointed"):
+        assert 0 < event["local_seconds"] < event["remote_seconds"]
+    said = [(event["event"], event.get("step")) for event in events]
+    assert said.index(("checkpointed", 2)) > said.index(("step", 3)), "the ranks waited for the writer"
+    assert listed(local) == listed("s3://runs/llama", environment)
+    run_ranks(tmp_path, 2, **plan | {"output_dir": str(tmp_path / "sync")})
+    for folder in (local, "s3://runs/llama"):
+        same = subprocess.run(
+            [ASSAY, "checkpoint", "diff", f"{folder}/step-8", tmp_path / "sync" / "step-8"],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert same.returncode == 0, same.stdout + same.stderr
+    # What the disk alone has comes to the bucket when the ranks go on.
+    subprocess.run([ASSAY, "object", "rm", "--recursive", "s3://runs/llama/step-8/"], check=True, env=environment)
+    again = write_plan(tmp_path, **both | {"max_steps": 9, "resume": True}, number_ranks=2)
+    events = finish_ranks(start_ranks(again, 2, **environment))[0]
+    assert of_kind(events, "resumed")[0]["step"] == 8
+    assert {8, 9} <= set(listed("s3://runs/llama", environment))
 
 
 def test_a_vision_transformer_goes_on_under_other_strategies(vit_model, image_file, tmp_path):
