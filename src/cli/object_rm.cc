@@ -93,9 +93,12 @@ Status RemoveTree(const RmOptions& options, const ObjectPlace& place, storage::C
   ASSAY_RETURN_IF_ERROR(ListKeys(place, cancel, keys));
   Status first;
   ASSAY_RETURN_IF_ERROR(keys.ForEachBatch(kBatch, [&](const std::vector<std::string>& batch) {
+    if (storage::IsCancelled(cancel)) {
+      return storage::CancelledStatus("remove", place.uri);
+    }
     const Status status = RemoveBatch(options, place, batch, cancel, report);
     first = first.ok() ? status : first;
-    return storage::IsCancelled(cancel) ? storage::CancelledStatus("remove", place.uri) : Status::Ok();
+    return status.code() == ErrorCode::kAborted ? storage::CancelledStatus("remove", place.uri) : Status::Ok();
   }));
   return first.ok() ? Status::Ok() : first.WithContext("not everything was removed");
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 namespace assay::http {
@@ -15,13 +14,6 @@ namespace {
 constexpr size_t kMaxPieces = 64;
 
 }  // namespace
-
-void BlockBrokenPipeSignal() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
 
 Channel::Step PlainChannel::StepOf(ssize_t count, Outcome would_block) {
   if (count >= 0) {

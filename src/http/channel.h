@@ -12,10 +12,6 @@
 
 namespace assay::http {
 
-/// Of a thread that sends files: a peer that has gone is an error of that connection then, and does not end the
-/// program, as sendfile() would have it.
-void BlockBrokenPipeSignal();
-
 /// Never blocks. Belongs to one thread.
 class Channel {
  public:

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "http/channel.h"
 
 namespace assay::http {
 namespace {
@@ -82,7 +81,6 @@ void ServerLoop::Stop() {
 }
 
 void ServerLoop::Run(int listener, const std::vector<std::unique_ptr<ServerLoop>>& peers) {
-  BlockBrokenPipeSignal();
   constexpr int kMaxEvents = 256;
   epoll_event events[kMaxEvents];
   listener_ = listener;

@@ -33,6 +33,7 @@ class TlsPeerSocket : public PeerSocket {
     return count > 0 ? std::string(buffer, static_cast<size_t>(count)) : "";
   }
   void HangUp() override { SSL_shutdown(ssl_); }
+  std::string suite() const { return SSL_get_cipher_name(ssl_); }
 
  private:
   SSL* ssl_;

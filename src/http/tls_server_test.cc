@@ -33,6 +33,28 @@ class TlsServerTest : public testing::TestWithParam<Carrier> {
   const TlsIdentity identity_{"IP:127.0.0.1"};
 };
 
+TEST(TlsClient, AsksForTheSuiteThatCostsLeast) {
+  const TlsIdentity identity("IP:127.0.0.1");
+  std::string suite;
+  {
+    const ScriptedPeer peer(
+        [&suite](PeerSocket& socket, int) {
+          socket.ReceiveHead();
+          suite = static_cast<TlsPeerSocket&>(socket).suite();
+          socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+          socket.HangUp();
+        },
+        identity.accept());
+    Client client({.carrier = Carrier::kDirect, .ca_file = identity.certificate_file(), .use_proxy = false});
+    Transfer transfer;
+    transfer.request.method = "GET";
+    transfer.request.url = peer.url("https") + "/";
+    const Outcome outcome = client.Run(std::move(transfer));
+    ASSERT_TRUE(outcome.ok()) << outcome.detail;
+  }
+  EXPECT_EQ(suite, "TLS_AES_128_GCM_SHA256");
+}
+
 TEST_P(TlsServerTest, EchoesLargeBodiesOverOneConnection) {
   const auto server = *Server::Start(Options(), WholeBody([](const RequestHead&, std::string_view body) {
                                        ServerResponse response;

@@ -1,4 +1,5 @@
 // Conformance of the remote stores, against the embedded object server in this process.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -51,6 +52,20 @@ TEST_P(FileOfAStore, IsFilledWithoutItsPages) {
   ASSERT_EQ(::pread(file.get(), received.data(), kBytes, 0), kBytes);
   EXPECT_TRUE(received == content);
   EXPECT_EQ(std::ranges::count(memory, '?'), kBytes);
+}
+
+TEST_P(FileOfAStore, ThatCannotBeWrittenIsNamed) {
+  ServedStore served(GetParam());
+  const std::string content = RandomContent(1000, 1);
+  const Bytes bytes = AsBytes(content);
+  ASSERT_THAT(served.store().Write("key", std::span(&bytes, 1), {}).status(), IsOk());
+  const FileDescriptor file = OpenFile("/dev/null", O_RDONLY);
+  std::string memory(content.size(), '?');
+  const MappedFile mapped = {file.get(), AsBytes(memory), "/some/file"};
+  const ReadPiece piece = {0, std::as_writable_bytes(std::span(memory))};
+  const Status status = served.store().Read("key", std::span(&piece, 1), {.file = &mapped}).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), testing::HasSubstr("cannot write /some/file: "));
 }
 
 INSTANTIATE_TEST_SUITE_P(Served, FileOfAStore, testing::Values("s3://test/", "gs://test/", "oci://test@assay/"),

@@ -6,12 +6,14 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace assay::storage {
 
 struct MappedFile {
   int file = -1;                        ///< open for what is to be done with it; not owned
   std::span<const std::byte> memory{};  ///< from its first byte
+  std::string name{};                   ///< for errors
 
   /// Where `bytes` lie in the file; nothing where they are no part of the memory.
   std::optional<int64_t> OffsetOf(std::span<const std::byte> bytes) const {

@@ -59,7 +59,7 @@ Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
   }
   std::optional<PooledMemory> memory = Give(bytes);
   if (!memory) {
-    return Status::OutOfMemory(fmt::format("the machine has no {} left for a buffer (lower the memory budget)",
+    return Status::OutOfMemory(fmt::format("there is no memory left for a buffer of {} (lower the memory budget)",
                                            FormatBytes(static_cast<double>(bytes))));
   }
   return *std::move(memory);
@@ -105,6 +105,11 @@ std::optional<PooledMemory> MemoryPool::Give(int64_t bytes) {
     kept_.erase(kept_.begin());
   }
   if (memory.memory_ == nullptr) {
+    memory.memory_ = Allocate(memory.size_);
+  }
+  if (memory.memory_ == nullptr && !kept_.empty()) {  // there is less than the budget
+    kept_.clear();
+    kept_bytes_ = 0;
     memory.memory_ = Allocate(memory.size_);
   }
   if (memory.memory_ == nullptr) {

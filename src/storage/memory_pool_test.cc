@@ -68,6 +68,16 @@ TEST(MemoryPool, TakesMemoryFromWhoeverHasTheRightKind) {
   EXPECT_EQ(allocator->held(), 0u);
 }
 
+TEST(MemoryPool, WhatIsKeptGivesWayWhereThereIsLessThanTheBudget) {
+  const auto allocator = std::make_shared<CountingAllocator>(100);
+  MemoryPool pool(200, allocator);
+  {
+    const PooledMemory kept = *pool.Take(60);
+  }
+  EXPECT_THAT(pool.Take(50).status(), IsOk());
+  EXPECT_EQ(allocator->held(), 50u);
+}
+
 TEST(MemoryPool, WhereThereIsNoMemoryNothingIsCounted) {
   MemoryPool pool(100, std::make_shared<CountingAllocator>(30));
   const Status refused = pool.Take(60).status();

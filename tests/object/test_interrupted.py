@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import socket
+import threading
 import time
 import urllib.request
 
@@ -149,6 +150,50 @@ def test_a_signal_ends_what_waits_for_an_answer(cli, mute_endpoint, tmp_path, co
         assert connection.recv(100)
         process.send_signal(sent)
         _, errors = process.communicate(timeout=15)
+    assert process.returncode == 130 and errors.count(b"\n") == 1, errors
+
+
+def answer_lists_only(server, keys):
+    """A service that lists `keys`, and is mute at whatever else it is asked. Sets what it returns at the first such."""
+    asked = threading.Event()
+    entries = "".join(
+        f"<Contents><Key>{key}</Key><Size>1</Size><ETag>e</ETag>"
+        "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
+        for key in keys
+    )
+    body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()
+
+    def serve(connection):
+        while head := connection.recv(65536):
+            if not head.startswith(b"GET "):
+                asked.set()
+                continue
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    def accept():
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return asked
+
+
+@pytest.mark.parametrize("command", [("sync", "{folder}", "s3://test/f/", "--delete"), ("rm", "-r", "s3://test/f/")])
+def test_a_signal_ends_removals_with_one_line(cli, mute_endpoint, tmp_path, command):
+    cli.environment["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{mute_endpoint.getsockname()[1]}"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a").write_text("1")
+    if command[0] == "sync":
+        command = (*command, "--compare", "size")  # equal: nothing is sent before what is to be removed
+    asked = answer_lists_only(mute_endpoint, ["f/a", "f/b", "f/c", "f/d"])
+    process = cli.start(*(word.format(folder=tmp_path / "folder") for word in command))
+    assert asked.wait(60)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=15)
     assert process.returncode == 130 and errors.count(b"\n") == 1, errors
 
 

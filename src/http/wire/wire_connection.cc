@@ -21,8 +21,6 @@ namespace {
 constexpr size_t kOneTurnBytes = 2 << 20;
 /// Under a cap all transfers take turns, so turns are small.
 constexpr size_t kCappedPieceBytes = 32 << 10;
-/// What is received at once is still in the cache when it is checksummed.
-constexpr size_t kReceiveBytes = 256 << 10;
 /// What follows a head, the beginning of a body, is copied.
 constexpr size_t kHeadBytes = 16 << 10;
 /// Shorter pieces are received together and copied.

@@ -17,7 +17,6 @@ namespace assay::http {
 namespace {
 
 constexpr int kEventBatch = 64;
-constexpr size_t kScratchBytes = 256 << 10;
 constexpr double kIdleSeconds = 60;
 /// Without what would wake it.
 constexpr std::chrono::milliseconds kBlindPause{20};
@@ -52,7 +51,7 @@ WireEngine::WireEngine(Shared& shared, AddressBook& addresses, TlsContext& tls, 
                  Signal(waker->event.get());
                }},
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      scratch_(kScratchBytes) {
+      scratch_(kReceiveBytes) {
   epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, waker_->event.get(), &event);
 }

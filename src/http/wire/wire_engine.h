@@ -15,6 +15,9 @@
 
 namespace assay::http {
 
+/// Of scratch(): what is received at once is still in the cache when it is checksummed.
+inline constexpr size_t kReceiveBytes = 256 << 10;
+
 class WireEngine : public Engine {
  public:
   /// `shared`, `addresses` and `tls` must outlive it. `max_kept_connections`: idle ones beyond are closed.

@@ -177,7 +177,7 @@ Result<CopiedObject> ReceiveRest(ObjectStore& source, const ObjectInfo& info, co
   read.progress = options.write.progress;
   CopiedObject copied;
   const auto fill = [&](MutableBytes memory, int file) {
-    const MappedFile mapped = {file, memory};
+    const MappedFile mapped = {file, memory, files.Uri(to)};
     return FetchMissing(source, info, Into(mapped, read), memory, journal, copied.resumed_bytes);
   };
   Result<ObjectInfo> written = files.WriteInPlaceAgain(to, info.size, id, CopyOptions(info, options.write), fill);
@@ -202,7 +202,7 @@ Result<CopiedObject> ReceiveFile(ObjectStore& source, const std::string& from, c
   ReadOptions read = ReadOptionsOf(info, options);
   read.progress = options.write.progress;
   const auto fill = [&](MutableBytes memory, int file) -> Result<std::optional<Checksum>> {
-    const MappedFile mapped = {file, memory};
+    const MappedFile mapped = {file, memory, files.Uri(to)};
     ASSAY_ASSIGN_OR_RETURN(
         const ObjectInfo got,
         source.ReadWhole(

@@ -11,11 +11,14 @@
 
 #include "base/files.h"
 #include "storage/copy/copy_object.h"
+#include "storage/copy/key_spool.h"
 #include "storage/copy/part_journal.h"
 #include "storage/copy/range_journal.h"
 #include "storage/copy/read_through.h"
 #include "storage/copy/same_content.h"
+#include "storage/decorator/forwarding_store.h"
 #include "storage/file/file_store.h"
+#include "storage/mapped_file.h"
 #include "storage/memory/memory_store.h"
 
 namespace assay::storage {
@@ -65,6 +68,68 @@ class CopyTest : public testing::Test {
   MemoryStore one_{"one"};
   MemoryStore two_{"two"};
 };
+
+/// Notes how often it was told of the file that it reads into.
+class NotingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<ObjectInfo> Read(const std::string& key, std::span<const ReadPiece> pieces,
+                          const ReadOptions& options) override {
+    Note(options, pieces.front().memory);
+    return inner().Read(key, pieces, options);
+  }
+  Result<ObjectInfo> ReadWhole(const std::string& key, const std::function<MutableBytes(int64_t size)>& allocate,
+                               const ReadOptions& options) override {
+    const auto noted = [&](int64_t size) {
+      const MutableBytes memory = allocate(size);
+      Note(options, memory);
+      return memory;
+    };
+    return inner().ReadWhole(key, noted, options);
+  }
+  int files = 0;
+
+ private:
+  void Note(const ReadOptions& options, MutableBytes memory) {
+    files += options.file != nullptr && options.file->OffsetOf(memory) ? 1 : 0;
+  }
+};
+
+TEST_F(CopyTest, WhoeverReadsIntoAFileIsToldOfIt) {
+  const auto memory = std::make_shared<MemoryStore>("memory");
+  const std::string content = Pattern(32 << 20);
+  Put(*memory, "k", content);
+  NotingStore source(memory);
+  ObjectCopyOptions options;
+  ASSERT_TRUE(CopyObject(source, "k", files_, "whole", options).ok());
+  EXPECT_EQ(source.files, 1);
+  options.journal_folder = folder_.path() + "/journals";
+  ASSERT_TRUE(CopyObject(source, "k", files_, "with notes", options).ok());
+  EXPECT_EQ(source.files, 2);
+  EXPECT_TRUE(Get(files_, "with notes") == content);
+}
+
+// A full disk is when things are removed.
+TEST(KeySpool, KeepsFewKeysInMemoryAndManyInAFile) {
+  for (const int count : {3, 200'000}) {
+    KeySpool keys;
+    for (int i = 0; i < count; ++i) {
+      ASSERT_TRUE(keys.Add(std::string("key\n\0", 5) + std::to_string(i)).ok());
+    }
+    int next = 0;
+    size_t largest = 0;
+    const Status status = keys.ForEachBatch(1000, [&](const std::vector<std::string>& batch) {
+      for (const std::string& key : batch) {
+        EXPECT_EQ(key, std::string("key\n\0", 5) + std::to_string(next++));
+      }
+      largest = std::max(largest, batch.size());
+      return Status::Ok();
+    });
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(next, count);
+    EXPECT_LE(largest, 1000U);
+  }
+}
 
 TEST_F(CopyTest, MovesBetweenEveryPairOfStores) {
   const std::string content = Pattern(9 << 20);

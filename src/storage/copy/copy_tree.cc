@@ -189,6 +189,9 @@ class TreeCopy {
     const std::vector<Status> statuses =
         options_.dry_run ? std::vector<Status>(keys.size()) : target_.store->RemoveMany(keys, cancel());
     for (size_t i = 0; i < keys.size(); ++i) {
+      if (statuses[i].code() == ErrorCode::kAborted) {  // nobody knows whether it is still there
+        return CancelledStatus("remove", target_.store->Uri(keys[i]));
+      }
       const Outcome done = options_.dry_run ? Outcome::kRemovalPlanned : Outcome::kRemoved;
       Report({{}, target_.store->Uri(keys[i]), 0, 0, statuses[i].ok() ? done : Outcome::kFailed, statuses[i]});
     }

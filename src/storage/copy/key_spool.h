@@ -1,4 +1,4 @@
-// Keys that are kept for later, however many, in a file that goes with the program.
+// Keys that are kept for later, however many: few in memory, more in a file that goes with the program.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace assay::storage {
 
-/// In the folder for temporary files, under no name. Belongs to one thread.
+/// The file is in the folder for temporary files, under no name. Belongs to one thread.
 class KeySpool {
  public:
   Status Add(const std::string& key);
@@ -24,6 +24,10 @@ class KeySpool {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
+  /// Moves what is in memory to the end of the file.
+  Status Spill();
+
+  std::string waiting_;  ///< what is not in the file: all, while that is little
   std::unique_ptr<std::FILE, Close> file_;
   int64_t size_ = 0;
 };

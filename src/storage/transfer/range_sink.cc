@@ -160,8 +160,8 @@ Status RangeSink::LayInto(const ReadPiece& target, std::span<const std::byte> ch
   if (!in_file) {
     Copy(overlap, target);
   } else if (!WriteAllAt(file_->file, overlap.bytes, *in_file)) {
-    return Refuse(MakeFailure(FailureClass::kPermanent, ErrorCode::kIo,
-                              fmt::format("what came cannot be written: {}", std::strerror(errno))));
+    const Status why = ErrnoStatus(errno, "write", file_->name);
+    return Refuse(MakeFailure(FailureClass::kPermanent, why.code(), why.message()));
   }
   return Status::Ok();
 }
