@@ -60,6 +60,9 @@ Status remove_leftovers(const checkpoint::Place& root, double older_than_seconds
 
 MostWork most_work_of(std::vector<int64_t> bytes_of_ranks) {
   constexpr int64_t kTellingBytes = 1 << 20;
+  if (bytes_of_ranks.empty()) {
+    return 1;
+  }
   std::ranges::sort(bytes_of_ranks);
   const int64_t most = bytes_of_ranks.back();
   const int64_t of_half = bytes_of_ranks[(bytes_of_ranks.size() + 1) / 2 - 1];

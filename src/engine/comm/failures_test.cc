@@ -243,10 +243,19 @@ void expect_told(const Group& group) {
 }
 
 TEST(FailuresTest, WhoGivesUpTellsTheOthersWhy) {
-  const CommOptions& patient = kPatient;
-  expect_told(make_thread_group(3, patient));
-  expect_told(make_gloo_thread_group(3, patient));
-  expect_told(make_hierarchical_thread_group({0, 0, 1, 1}, patient));
+  expect_told(make_thread_group(3, kPatient));
+  expect_told(make_gloo_thread_group(3, kPatient));
+  expect_told(make_hierarchical_thread_group({0, 0, 1, 1}, kPatient));
+}
+
+/// Waits a minute at most.
+bool comes(const std::latch& event) {
+  constexpr double kSeconds = 60;
+  const double start = MonotonicSeconds();
+  while (!event.try_wait() && MonotonicSeconds() - start < kSeconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return event.try_wait();
 }
 
 /// The groups of a rank, and in which of them it waits for the others when rank 1 gives up.
@@ -268,12 +277,7 @@ void expect_told_in_groups(const Group& group, const std::vector<Waiting>& ranks
     rank.barrier("start");
     if (rank.rank() == 1) {
       rank.give_up(kDiskFull);
-      constexpr double kSeconds = 60;
-      const double start = MonotonicSeconds();
-      while (!others.try_wait() && MonotonicSeconds() - start < kSeconds) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-      EXPECT_TRUE(others.try_wait()) << "the others still wait for rank 1, which has given up";
+      EXPECT_TRUE(comes(others)) << "the others still wait for rank 1, which has given up";
       throw CommError(kDiskFull);
     }
     try {
@@ -301,6 +305,48 @@ TEST(FailuresTest, WhoWaitsForWhoWaitsForTheOneThatGaveUpIsToldToo) {
                          {.groups = {{0, 1}, {1, 3}}, .waits_in = 0},
                          {.groups = {{2, 3}, {0, 2}}, .waits_in = 0},
                          {.groups = {{2, 3}, {1, 3}}, .waits_in = 1}});
+}
+
+/// Rank 0 waits for rank 4, which goes, and ends the calls of its machine. Of these rank 1 waits in a group within it,
+/// and rank 3, on the other machine, for rank 1.
+TEST(FailuresTest, WhoIsEndedByItsMachineIsWaitedForInNoGroup) {
+  Group group = make_hierarchical_thread_group({0, 0, 0, 1, 1}, kPatient);
+  const std::vector<Groups> parts = {{{0}, {0}}, {{1, 2}, {1, 3}}, {{1, 2}, {2}}, {{3}, {1, 3}}, {{4}, {4}}};
+  std::latch told(1);
+  const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
+    const int own = rank.rank();
+    Group groups;
+    for (const std::vector<int>& members : parts[static_cast<size_t>(own)]) {
+      groups.push_back(rank.split(members, "part"));
+    }
+    rank.barrier("start");
+    const at::Tensor buffer = at::zeros({1 << 16}, at::kFloat);
+    if (own == 4) {
+      groups.clear();
+      group[4].reset();
+    } else if (own == 2) {
+      EXPECT_TRUE(comes(told)) << "rank 3 still waits for rank 1, which has ended";
+    } else if (own == 0) {
+      rank.recv(buffer, 4, "activations")->wait();
+    } else if (own == 1) {
+      try {
+        groups[0]->all_reduce(buffer, ReduceOp::kSum, "blocks.3")->wait();
+      } catch (const CommError&) {
+        comes(told);
+        throw;
+      }
+    } else {
+      try {
+        groups[1]->all_reduce(buffer, ReduceOp::kSum, "blocks.3")->wait();
+      } catch (const CommError&) {
+        told.count_down();
+        throw;
+      }
+    }
+  }));
+  EXPECT_THAT(texts[0], HasSubstr("rank 4 of machine 1 (here) was lost in message 1 (recv of activations)"));
+  EXPECT_EQ(texts[1], texts[0]);
+  EXPECT_EQ(texts[3], texts[0]);
 }
 
 TEST(FailuresTest, ASegmentIsNotTakenForAnotherThatIsInItsPlace) {

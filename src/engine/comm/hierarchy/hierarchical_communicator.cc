@@ -201,8 +201,9 @@ void HierarchicalCommunicator::guard(const Call& call, const std::function<void(
 }
 
 void HierarchicalCommunicator::give_up(const std::string& line) {
-  seat_.intra->abandon(CommError(line));
+  // Before the others on this machine leave their groups, so that nobody takes them for lost.
   keep_failure(seat_.gloo->losses->publish(line));
+  seat_.intra->abandon(CommError(failure()));
   seat_.gloo->connections->close_all();
 }
 
@@ -260,7 +261,8 @@ std::unique_ptr<Communicator> HierarchicalCommunicator::make_group(const std::ve
   const Execution wanted = seat_.gloo->options.execution;
   const int machines = machines_among(members);
   // All of this machine's ranks do this together, whatever group they will be in.
-  auto intra = seat_.intra->split_for(members_here(members), name, machines == 1 ? wanted : Execution::kCaller);
+  auto intra = seat_.intra->split_for(members_here(members), name, machines == 1 ? wanted : Execution::kCaller,
+                                      /*serves_larger=*/machines > 1);
   if (machines == 1) {
     return as_split(std::move(intra));
   }
@@ -283,7 +285,13 @@ std::unique_ptr<Communicator> join_all(int rank, int size, std::unique_ptr<ShmGr
 ShmOutside outside_of(const GlooJob& gloo) {
   return {.place = gloo.place,
           .publish = [losses = gloo.losses](const std::string& line) { return losses->publish(line); },
-          .leave = [connections = gloo.connections] { connections->close_all(); }};
+          .leave = [connections = gloo.connections] { connections->close_all(); },
+          .settle =
+              [losses = gloo.losses, connections = gloo.connections](const SeenFailure& failure) {
+                losses->report();
+                connections->close_all();
+                return losses->find(failure);
+              }};
 }
 
 /// For the part within a machine, which runs on the thread of the whole.

@@ -90,12 +90,13 @@ class Meeting::Patience {
 };
 
 Meeting::Meeting(ControlBlock block, int rank, std::vector<int> machine_ranks, std::string name,
-                 std::shared_ptr<const JobWatch> job)
+                 std::shared_ptr<const JobWatch> job, bool serves_larger)
     : block_(block),
       rank_(rank),
       machine_ranks_(std::move(machine_ranks)),
       name_(std::move(name)),
-      job_(std::move(job)) {}
+      job_(std::move(job)),
+      serves_larger_(serves_larger) {}
 
 std::string Meeting::where(const Call& call) const {
   return name_.empty() ? place_of(call) : fmt::format("{} of group {}", place_of(call), name_);
@@ -174,11 +175,23 @@ void Meeting::lose(int rank, const Call& call, const Trouble& trouble) const {
   const std::string line =
       fmt::format("{} was lost in {}: {}", job_->peers.name(machine_rank(rank)), where(call), trouble.text);
   if (trouble.may_wait_itself && job_->outside.publish) {
-    const ConnectionError error(line, {job_rank(rank)});
-    record(error);
-    throw error;
+    record(ConnectionError(line, {job_rank(rank)}));
+    throw_unsettled(serves_larger_ ? line : trouble.text, {job_rank(rank)}, where(call));
   }
   fail(line);
+}
+
+void Meeting::throw_unsettled(const std::string& line, const std::vector<int>& suspects,
+                              const std::string& where) const {
+  if (serves_larger_ || !job_->outside.settle) {
+    throw ConnectionError(line, suspects);
+  }
+  std::vector<int> members;
+  for (const int member : machine_ranks_) {
+    members.push_back(job_->peers.job_rank(member));
+  }
+  throw CommError(
+      job_->outside.settle({.members = std::move(members), .suspects = suspects, .where = where, .reason = line}));
 }
 
 void Meeting::check_failure() const {
@@ -187,7 +200,7 @@ void Meeting::check_failure() const {
     return;
   }
   if (record.settled == 0) {
-    throw ConnectionError(record.text, {});
+    throw_unsettled(record.text, {}, name_.empty() ? "a collective" : "group " + name_);
   }
   if (job_->outside.leave) {
     job_->outside.leave();

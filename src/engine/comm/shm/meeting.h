@@ -31,9 +31,10 @@ int spins_for(int ranks);
 /// One rank's side of a group's control block. One thread at a time, but for the functions of messages.
 class Meeting {
  public:
-  /// `machine_ranks` are the members' ranks in the group of this machine's ranks.
+  /// `machine_ranks` are the members' ranks in the group of this machine's ranks. `serves_larger`: a group over several
+  /// machines takes what is not settled here (ConnectionError), and finds out who is to blame.
   Meeting(ControlBlock block, int rank, std::vector<int> machine_ranks, std::string name,
-          std::shared_ptr<const JobWatch> job);
+          std::shared_ptr<const JobWatch> job, bool serves_larger);
 
   /// Publishes what this rank calls, waits until all have, and checks that they call the same.
   void open(const Call& call, const Announcement& own);
@@ -48,7 +49,7 @@ class Meeting {
   void await(SharedCounter& counter, uint32_t target, int rank, const Call& call) const;
 
   Channel& channel(int from, int to) const { return block_.channel(from, to); }
-  /// Throws the machine's failure, if it has one: a ConnectionError while nobody here knows who is to blame.
+  /// Throws the machine's failure, if it has one.
   void check_failure() const;
   /// Makes `text` the job's failure unless it has one, and throws that.
   [[noreturn]] void fail(const std::string& text) const;
@@ -63,6 +64,9 @@ class Meeting {
   class Patience;
   struct Trouble;
   [[noreturn]] void lose(int rank, const Call& call, const Trouble& trouble) const;
+  /// Of a failure of which nobody on this machine knows who is to blame: `line` says what was seen.
+  [[noreturn]] void throw_unsettled(const std::string& line, const std::vector<int>& suspects,
+                                    const std::string& where) const;
   std::string where(const Call& call) const;
   void check_same(const Call& call) const;
 
@@ -71,6 +75,7 @@ class Meeting {
   std::vector<int> machine_ranks_;
   std::string name_;
   std::shared_ptr<const JobWatch> job_;
+  bool serves_larger_;
   uint32_t phase_ = 0;
 };
 

@@ -40,6 +40,7 @@ struct GroupSeat {
   std::shared_ptr<const JobWatch> job;
   std::shared_ptr<ArenaSet> arenas;
   Execution execution;
+  bool serves_larger;  ///< takes ConnectionErrors
 
   int size() const { return static_cast<int>(machine_ranks.size()); }
   ControlBlock block() const { return {control.bytes().empty() ? job->control.bytes() : control.bytes(), size()}; }
@@ -50,7 +51,7 @@ class ShmCommunicator final : public ShmGroup {
   explicit ShmCommunicator(GroupSeat seat)
       : ShmGroup(seat.rank, seat.size()),
         seat_(std::move(seat)),
-        meeting_(seat_.block(), seat_.rank, seat_.machine_ranks, seat_.name, seat_.job),
+        meeting_(seat_.block(), seat_.rank, seat_.machine_ranks, seat_.name, seat_.job, seat_.serves_larger),
         collectives_(seat_.rank, seat_.size(), seat_.arenas, meeting_),
         messages_(seat_.rank, seat_.size(), seat_.arenas, meeting_, meter()),
         sequencer_(std::in_place, wants_thread(seat_.execution, static_cast<int>(seat_.arenas->peers.size()))) {}
@@ -67,10 +68,10 @@ class ShmCommunicator final : public ShmGroup {
   }
 
   std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override {
-    return split_for(members, name, seat_.execution);
+    return split_for(members, name, seat_.execution, /*serves_larger=*/false);
   }
-  std::unique_ptr<ShmGroup> split_for(const std::vector<int>& members, std::string_view name,
-                                      Execution execution) override;
+  std::unique_ptr<ShmGroup> split_for(const std::vector<int>& members, std::string_view name, Execution execution,
+                                      bool serves_larger) override;
   void abandon(const CommError& error) override { meeting_.record(error); }
   void give_up(const std::string& line) override {
     const auto& publish = seat_.job->outside.publish;
@@ -117,7 +118,7 @@ uint64_t hash_of(const std::vector<int>& members) {
 }
 
 std::unique_ptr<ShmGroup> ShmCommunicator::split_for(const std::vector<int>& members, std::string_view name,
-                                                     Execution execution) {
+                                                     Execution execution, bool serves_larger) {
   const int rank = new_rank(members, name);
   FileDescriptor segment = create_segment("assay-group", ControlBlock::bytes_for(static_cast<int>(members.size())));
   const SplitOffer own{.control = address_of(segment), .members_hash = hash_of(members)};
@@ -134,7 +135,8 @@ std::unique_ptr<ShmGroup> ShmCommunicator::split_for(const std::vector<int>& mem
                  .control = SharedMapping(),
                  .job = seat_.job,
                  .arenas = seat_.arenas,
-                 .execution = execution};
+                 .execution = execution,
+                 .serves_larger = serves_larger};
   for (const int member : members) {
     if (offers[static_cast<size_t>(member)].members_hash != own.members_hash) {
       meeting_.fail(fmt::format("group {}: ranks {} and {} do not name the same members", name,
@@ -163,6 +165,7 @@ ShmAddresses ShmOffer::addresses(int job_rank) const {
 std::unique_ptr<ShmGroup> connect_shm(int rank, const std::vector<ShmAddresses>& all, const ShmOffer& own,
                                       const CommOptions& options, ShmOutside outside) {
   const int size = static_cast<int>(all.size());
+  const bool has_other_machines = static_cast<bool>(outside.settle);
   TORCH_CHECK(size <= kMaxRanks, size, " ranks on one machine: at most ", kMaxRanks, " can share memory");
   auto arenas = std::make_shared<ArenaSet>();
   arenas->own = std::make_shared<Arena>(SharedMapping(own.arena()));
@@ -190,6 +193,7 @@ std::unique_ptr<ShmGroup> connect_shm(int rank, const std::vector<ShmAddresses>&
                                                           spins_for(size), std::move(outside)}),
       .arenas = std::move(arenas),
       .execution = options.execution,
+      .serves_larger = has_other_machines,
   });
 }
 

@@ -40,9 +40,10 @@ class ShmGroup : public BaseCommunicator {
  public:
   using BaseCommunicator::BaseCommunicator;
 
-  /// split(), where the new group's collectives run as `execution` says.
+  /// split(), where the new group's collectives run as `execution` says. `serves_larger`: it is the part of a group
+  /// over several machines, which takes its ConnectionErrors.
   virtual std::unique_ptr<ShmGroup> split_for(const std::vector<int>& members, std::string_view name,
-                                              Execution execution) = 0;
+                                              Execution execution, bool serves_larger) = 0;
   /// Ends the calls of this machine's ranks, of whatever group, with `error`, unless they have another failure.
   virtual void abandon(const CommError& error) = 0;
 };

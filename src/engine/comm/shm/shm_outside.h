@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "engine/comm/lost_ranks.h"
+
 namespace assay::engine {
 
 /// All may be empty.
@@ -17,6 +19,8 @@ struct ShmOutside {
   /// This rank goes on no more: its peers on other machines, who may wait for it, are to see so. Safe from several
   /// threads.
   std::function<void()> leave = {};
+  /// The same where nobody on this machine knows who is to blame; gives the line that all ranks end with.
+  std::function<std::string(const SeenFailure& failure)> settle = {};
 };
 
 }  // namespace assay::engine
