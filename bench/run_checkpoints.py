@@ -146,12 +146,13 @@ class Benchmark:
 
     def steps(self):
         """A fine-tune whose checkpoints are written beside it, and the same without any."""
-        given = ["--model", "smollm2-135m", "--data", "news-tokens-16384plus-entries-4096", "--max-steps", 24]
+        steps, every = (6, 3) if self.given.quick else (24, 6)
+        given = ["--model", "smollm2-135m", "--data", "news-tokens-16384plus-entries-4096", "--max-steps", steps]
         given += ["--method", "lora" if self.given.quick else "full", "--batch-size", 1, "--model-max-length", 64]
         seconds = {}
         for name in ("without", "beside"):
             with tempfile.TemporaryDirectory(dir=self.points.folder) as place:
-                saves = ["--save-every", 6, "--checkpoint-writer", "async", "--output-dir", place]
+                saves = ["--save-every", every, "--checkpoint-writer", "async", "--output-dir", place]
                 said = self.points.run("tune", *given, *(saves if name == "beside" else []), "--output", "json")
             seconds[name] = said["step_seconds"][1:]
         p99 = {name: statistics.quantiles(values, n=100)[98] for name, values in seconds.items()}
