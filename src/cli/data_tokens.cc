@@ -18,6 +18,10 @@ constexpr int64_t kLongestRow = 131072;
 
 Result<shards::RowTokens> Tokenize(const data::RowEncoder& encoder, std::string_view json) {
   ASSAY_ASSIGN_OR_RETURN(const data::Row row, data::ParseRow(json));
+  if (row.kind == data::RowKind::kTokens) {
+    return Status::InvalidArgument(
+        "the row has 'input_ids' of its own, which any tokenizer may have made: leave --tokenizer out");
+  }
   ASSAY_ASSIGN_OR_RETURN(data::TokenRow tokens, encoder.Encode(row));
   return shards::RowTokens{.ids = std::move(tokens.ids), .labels = std::move(tokens.labels)};
 }

@@ -27,9 +27,6 @@ Declared::Declared(std::span<const samplestore::Measurement> measurements, exper
       properties_.try_emplace(spec.name, Entry{&spec, properties_.size()});
     }
   }
-  for (const auto& [name, entry] : properties_) {
-    names_with_[entry.spec->shown.role].push_back(name);
-  }
 }
 
 const Shown& Declared::Of(std::string_view property) const {
@@ -39,13 +36,8 @@ const Shown& Declared::Of(std::string_view property) const {
 }
 
 std::string Declared::PropertyOf(const space::Entity& entity, Role role) const {
-  const auto names = names_with_.find(role);
-  if (names == names_with_.end()) {
-    return "";
-  }
-  const auto found =
-      std::ranges::find_if(names->second, [&](const std::string& name) { return entity.contains(name); });
-  return found == names->second.end() ? "" : *found;
+  const auto found = std::ranges::find_if(entity, [&](const auto& entry) { return RoleOf(entry.first) == role; });
+  return found == entity.end() ? "" : found->first;
 }
 
 std::vector<std::string> Declared::PropertiesWith(std::span<const Role> roles) const {

@@ -58,7 +58,6 @@ class Declared {
     size_t place = 0;
   };
   std::map<std::string, Entry, std::less<>> properties_;
-  std::map<experiment::Role, std::vector<std::string>> names_with_;  ///< in the order in which entities have them
 };
 
 }  // namespace assay::report

@@ -52,6 +52,10 @@ def test_what_cannot_be_tokenised_is_refused(cli, tmp_path):
     assert f"{source}:4: " in line
     ids = write_rows(tmp_path / "ids.jsonl", [{"input_ids": [1], "labels": [1]}])
     assert "'input_ids' of their own" in cli.refused("convert", ids, tmp_path / "ids", "--tokenizer", FOLDER)
+    both = write_rows(tmp_path / "both.jsonl", [TEXT[0] | {"input_ids": [1, 2], "labels": [1, 2]}])
+    columns = ["--columns", "prompt:str,completion:str"]
+    line = cli.refused("convert", both, tmp_path / "both", *columns, "--tokenizer", FOLDER)
+    assert f"{both}:1: " in line and "'input_ids' of its own" in line
     (tmp_path / "rows.csv").write_text("prompt,completion\na,b\n")
     assert "rows of JSON" in cli.refused("convert", tmp_path / "rows.csv", tmp_path / "csv", "--tokenizer", FOLDER)
     assert "nowhere" in cli.refused("convert", source, tmp_path / "no", "--tokenizer", "nowhere")

@@ -1,6 +1,8 @@
 """Tar files of WebDataset: what is written the real package reads, and what it writes is converted."""
 
 import base64
+import io
+import json
 import pathlib
 import random
 import tarfile
@@ -114,3 +116,48 @@ def test_what_a_tar_cannot_hold_is_refused(cli, package, tmp_path):
     (tmp_path / "cut.tar").write_bytes((tmp_path / "two.tar").read_bytes()[:1200])
     assert "cut.tar" in cli.refused("convert", tmp_path / "cut.tar", tmp_path / "set")
     assert not list((tmp_path / "set").rglob("shard.*"))
+
+
+def write_tar(path, members):
+    with tarfile.open(path, "w") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def test_members_are_the_text_of_what_a_column_holds(cli, tmp_path):
+    members = {"1.year": b"2024", "1.score": b" 0.25\n", "1.caption": "ü".encode(), "1.meta": b"[1]", "1.raw": b"\xff"}
+    columns = "year:int32,score:float32,caption:str,meta:json,raw:bytes"
+    cli.run("convert", write_tar(tmp_path / "a.tar", members), tmp_path / "set", "--columns", columns)
+    expected = {"year": 2024, "score": 0.25, "caption": "ü", "meta": [1], "raw": base64.b64encode(b"\xff").decode()}
+    assert cli.rows(tmp_path / "set") == [expected]
+    for column, content in {"year:int32": b"\x00\x00\x00\x00", "caption:str": b"\xff", "meta:json": b"{"}.items():
+        tar = write_tar(tmp_path / "bad.tar", {f"1.{column.partition(':')[0]}": content})
+        line = cli.refused("convert", tar, tmp_path / "bad", "--columns", column)
+        assert f"bad.tar:1: sample '1': '{column.partition(':')[0]}'" in line
+
+
+def test_what_is_true_is_one(cli, package, tmp_path):
+    source = write_rows(tmp_path / "rows.jsonl", [{"ok": True}, {"ok": False}])
+    cli.run("convert", source, tmp_path / "set", "--format", "webdataset")
+    assert cli.json("verify", tmp_path / "set")["whole"]
+    assert [row["ok"] for row in cli.rows(tmp_path / "set")] == [1, 0]
+    tars = [str(path) for path in (tmp_path / "set").glob("*.tar")]
+    assert package({"read": tars})[0]["samples"] == [{"ok.cls": 1}, {"ok.cls": 0}]
+
+
+def test_a_sample_is_named_by_where_its_row_begins(cli, tmp_path):
+    rows = [json.dumps({"txt": "a"}), json.dumps({"txt": "b"})]
+    (tmp_path / "rows.jsonl").write_text("\n\n".join(rows))
+    cli.run("convert", tmp_path / "rows.jsonl", tmp_path / "set", "--format", "webdataset")
+    begins = [int(name.partition(".")[0].rpartition("-")[2]) for name in members(tmp_path / "set")]
+    assert begins == [0, len(rows[0]) + 2]
+
+
+def test_endings_that_the_package_does_not_know_are_content(cli, package, tmp_path):
+    tar = write_tar(tmp_path / "a.tar", {"1.class": b"dog", "1.txt": b"hi"})
+    assert package({"read": [str(tar)]})[0]["samples"][0]["txt"] == "hi"
+    cli.run("convert", tar, tmp_path / "set", "--columns", "txt:str,class:str")
+    assert cli.rows(tmp_path / "set") == [{"class": "dog", "txt": "hi"}]

@@ -175,10 +175,11 @@ Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head)
   return Status::Ok();
 }
 
-bool BlockEncoder::Take(const RowBlock& block, const Row& row, size_t end, EncodedBlock& out, uint32_t tokens) const {
+bool BlockEncoder::Take(const RowBlock& block, const Row& row, Extent extent, EncodedBlock& out,
+                        uint32_t tokens) const {
   const size_t before = out.samples.size();
   // Where a row begins is its name: it stays the same whatever the threads, and whatever was cut off.
-  const int64_t begin = block.offset + (out.ends.empty() ? 0 : out.ends.back());
+  const int64_t begin = block.offset + static_cast<int64_t>(extent.begin);
   const bool is_named = schema_->format == ShardFormat::kWebDataset;
   out.error = EncodeSample(*schema_, row, out.samples,
                            is_named ? fmt::format("{:03}-{:05}-{:012}", version_, block.source, begin) : "");
@@ -190,7 +191,7 @@ bool BlockEncoder::Take(const RowBlock& block, const Row& row, size_t end, Encod
   out.records.push_back({.bytes = static_cast<uint32_t>(sample.size()),
                          .crc32c = storage::Crc32c(0, std::as_bytes(std::span(sample))),
                          .tokens = tokens});
-  out.ends.push_back(static_cast<uint32_t>(end));
+  out.ends.push_back(static_cast<uint32_t>(extent.end));
   out.lines.push_back(static_cast<uint32_t>(out.line_count));
   return true;
 }
@@ -202,6 +203,7 @@ void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) con
   std::vector<std::string> token_texts;
   for (size_t at = 0; at < block.text.size();) {
     const size_t newline = std::min(block.text.find('\n', at), block.text.size());
+    const size_t begin = at;
     const std::string_view line = block.text.substr(at, newline - at);
     at = std::min(newline + 1, block.text.size());
     out.error_line = out.line_count++;
@@ -219,7 +221,7 @@ void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) con
       out.error = made.status();
       tokens = made.ok() ? *made : 0;
     }
-    if (!out.error.ok() || !Take(block, row, at, out, tokens)) {
+    if (!out.error.ok() || !Take(block, row, {begin, at}, out, tokens)) {
       return;
     }
   }
@@ -236,6 +238,7 @@ void BlockEncoder::EncodeCsv(const SourceFile& source, const SourceHead& head, c
   for (size_t at = 0; at < block.text.size();) {
     const std::string_view rest = block.text.substr(at);
     const std::string_view record = rest.substr(0, *CsvRecordEnd(rest, separator, true));
+    const size_t begin = at;
     at += record.size();
     out.error_line = out.line_count;
     out.line_count += std::max<int64_t>(1, std::ranges::count(record, '\n'));
@@ -254,7 +257,7 @@ void BlockEncoder::EncodeCsv(const SourceFile& source, const SourceHead& head, c
       out.error = (fits.ok() ? FieldOfText(column.encoding, text, row[i], json) : fits)
                       .WithContext(fmt::format("column '{}'", column.name));
     }
-    if (!out.error.ok() || !Take(block, row, at, out)) {
+    if (!out.error.ok() || !Take(block, row, {begin, at}, out)) {
       return;
     }
   }
@@ -273,10 +276,11 @@ void BlockEncoder::EncodeImage(const SourceFile& source, const RowBlock& block, 
     }
   }
   out.line_count = 1;
-  Take(block, row, block.text.size(), out);
+  Take(block, row, {0, block.text.size()}, out);
 }
 
 Status BlockEncoder::PlaceFields(std::span<const std::string> names, const Row& fields, Row& row) const {
+  std::string json;
   for (size_t i = 0; i < schema_->columns.size(); ++i) {
     const std::string& name = schema_->columns[i].name;
     const auto found = std::ranges::find(names, name);
@@ -284,6 +288,13 @@ Status BlockEncoder::PlaceFields(std::span<const std::string> names, const Row& 
       return Status::InvalidArgument(fmt::format("it has no '{}'", name));
     }
     row[i] = fields[static_cast<size_t>(found - names.begin())];
+    const Encoding& encoding = schema_->columns[i].encoding;
+    // A member that its ending says nothing about is content, or the text of what the column holds.
+    if (row[i].kind == FieldKind::kBytes && encoding.kind != EncodingKind::kBytes &&
+        encoding.kind != EncodingKind::kPil) {
+      const std::string_view text = encoding.kind == EncodingKind::kScalar ? Trim(row[i].text) : row[i].text;
+      ASSAY_RETURN_IF_ERROR(FieldOfText(encoding, text, row[i], json).WithContext(fmt::format("'{}'", name)));
+    }
   }
   const auto unknown = std::ranges::find_if(names, [&](const std::string& name) {
     return std::ranges::find(schema_->columns, name, &Column::name) == schema_->columns.end();
@@ -308,7 +319,7 @@ void BlockEncoder::EncodeTar(const RowBlock& block, EncodedBlock& out) const {
     out.error = out.error.ok() ? PlaceFields(sample.names, sample.row, row) : out.error;
     out.error = out.error.WithContext(fmt::format("sample '{}'", sample.key));
     if (out.error.ok()) {
-      Take(block, row, end, out);
+      Take(block, row, {begin, end}, out);
     }
   }
 }
@@ -320,7 +331,7 @@ void BlockEncoder::EncodeDrawn(const SyntheticRows& rows, const RowBlock& block,
     out.error_line = out.line_count++;
     out.error = rows.Draw(block.offset + i, row, memory);
     if (out.error.ok()) {
-      Take(block, row, static_cast<size_t>(i + 1), out);
+      Take(block, row, {static_cast<size_t>(i), static_cast<size_t>(i + 1)}, out);
     }
   }
 }

@@ -59,8 +59,13 @@ class BlockEncoder {
   /// Puts the fields of a row that names its own into `row`, by column.
   Status PlaceFields(std::span<const std::string> names, const Row& fields, Row& row) const;
   void EncodeDrawn(const SyntheticRows& rows, const RowBlock& block, EncodedBlock& out) const;
-  /// Appends `row`, of `tokens`, which ends at `end` of the block; false where it cannot be taken.
-  bool Take(const RowBlock& block, const Row& row, size_t end, EncodedBlock& out, uint32_t tokens = 0) const;
+  /// Where a row lies in its block.
+  struct Extent {
+    size_t begin;
+    size_t end;
+  };
+  /// Appends `row`, of `tokens`; false where it cannot be taken.
+  bool Take(const RowBlock& block, const Row& row, Extent extent, EncodedBlock& out, uint32_t tokens = 0) const;
 
   const std::shared_ptr<const ShardSchema> schema_;
   const bool strict_;

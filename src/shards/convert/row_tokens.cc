@@ -29,9 +29,7 @@ Result<std::vector<Column>> TokenColumns::AddTo(std::vector<Column> columns) {
   for (const std::string_view name : kTokenColumns) {
     if (std::ranges::find(columns, name, &Column::name) != columns.end()) {
       return Status::InvalidArgument(
-          fmt::format("the rows have a column '{}' of their own: name the others with --columns, or leave --tokenizer "
-                      "out",
-                      name));
+          fmt::format("the rows have a column '{}' of their own: leave --tokenizer out", name));
     }
     ASSAY_ASSIGN_OR_RETURN(Encoding encoding, Encoding::Parse(kTokenEncoding));
     columns.push_back({std::string(name), std::move(encoding)});

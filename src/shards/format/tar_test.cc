@@ -95,6 +95,13 @@ TEST(WebDataset, ColumnsComeBack) {
   WebSample own;
   ASSERT_EQ(DecodeWebSample(AsBytes(tar), own).message(), "");
   EXPECT_THAT(own.names, ElementsAre("caption.txt", "cls", "image.jpg", "more.json", "raw", "x.json"));
+  row[1].SetBool(true);
+  row[5].SetNumber(0.1);
+  tar.clear();
+  ASSERT_EQ(EncodeWebSample(columns, "0001", row, tar).message(), "");
+  ASSERT_EQ(DecodeWebColumns(columns, AsBytes(tar), decoded).message(), "");
+  EXPECT_EQ(decoded[1].integer, 1);
+  EXPECT_EQ(decoded[5].number, static_cast<double>(0.1F));
   row[1].SetInteger(300);
   EXPECT_THAT(EncodeWebSample(columns, "0002", row, tar).message(), HasSubstr("column 'cls': 300 is beyond"));
   EXPECT_THAT(DecodeWebColumns(columns, AsBytes(TarOf({{"a.cls", "x"}})), decoded).message(),

@@ -21,9 +21,11 @@ std::string_view EndingOf(std::string_view field) {
   return dot == std::string_view::npos ? field : field.substr(dot + 1);
 }
 
+/// What the package reads as integers.
+constexpr std::string_view kClassEndings[] = {"cls", "cls2", "index", "inx", "id"};
+
 bool IsClass(std::string_view ending) {
-  return ending == "cls" || ending == "cls2" || ending == "class" || ending == "count" || ending == "index" ||
-         ending == "inx" || ending == "id";
+  return std::ranges::find(kClassEndings, ending) != std::end(kClassEndings);
 }
 
 bool IsText(std::string_view ending) {
@@ -50,7 +52,6 @@ Status ReadMember(std::string_view ending, std::string_view content, Field& fiel
 /// What readers know the values of an encoding by: the first of the endings that say so.
 std::span<const std::string_view> EndingsOf(const Encoding& encoding) {
   static constexpr std::string_view kText[] = {"txt", "text", "transcript"};
-  static constexpr std::string_view kInteger[] = {"cls", "cls2", "class", "count", "index", "inx", "id"};
   static constexpr std::string_view kJson[] = {"json", "jsn"};
   static constexpr std::string_view kJpeg[] = {"jpg", "jpeg"};
   static constexpr std::string_view kPng[] = {"png"};
@@ -61,7 +62,7 @@ std::span<const std::string_view> EndingsOf(const Encoding& encoding) {
     case EncodingKind::kStrDecimal:
       return kText;
     case EncodingKind::kScalar:
-      return IsFloat(*encoding.dtype) ? std::span<const std::string_view>(kJson) : kInteger;
+      return IsFloat(*encoding.dtype) ? std::span<const std::string_view>(kJson) : kClassEndings;
     case EncodingKind::kJson:
       return kJson;
     case EncodingKind::kBytes:
@@ -220,8 +221,10 @@ Status EncodeWebSample(std::span<const Column> columns, std::string_view key, co
     std::string value;
     Status written = EncodeField(column.encoding, row[i], value);  // which refuses what the column does not hold
     if (written.ok() && column.encoding.kind == EncodingKind::kScalar) {
+      Field stored;  // as the column holds it: true is 1, and a float32 is rounded
+      written = DecodeField(column.encoding, std::as_bytes(std::span(value)), stored);
       value.clear();
-      written = EncodeField(kAsJson, row[i], value);
+      written = written.ok() ? EncodeField(kAsJson, stored, value) : written;
     }
     if (written.ok()) {
       written = AppendTarMember(tar, fmt::format("{}.{}", key, MemberField(column)), std::as_bytes(std::span(value)));

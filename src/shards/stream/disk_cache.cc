@@ -206,6 +206,9 @@ std::optional<DiskCache::Claim> DiskCache::TryClaim(const std::string& name) {
   if (::symlink(pid.c_str(), path.c_str()) == 0) {
     return Claim(path);
   }
+  if (errno != EEXIST) {
+    return Claim("");  // the folder takes no link, of anybody: there is nobody to wait for
+  }
   std::array<char, 32> holder = {};
   const ssize_t length = ::readlink(path.c_str(), holder.data(), holder.size());
   if (length > 0 && !ProcessLives(std::string_view(holder.data(), static_cast<size_t>(length)))) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <limits>
 
 #include "base/files.h"
@@ -79,6 +80,12 @@ TEST_F(DiskCacheTest, OnlyOneFetches) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_FALSE(cache_->TryClaim("b"));
   EXPECT_TRUE(cache_->TryClaim("b"));
+}
+
+TEST_F(DiskCacheTest, NobodyIsWaitedForWhereTheFolderTakesNoClaim) {
+  std::filesystem::remove_all(folder_.path());
+  EXPECT_TRUE(cache_->TryClaim("a"));
+  EXPECT_TRUE(cache_->TryClaim("a"));
 }
 
 }  // namespace
