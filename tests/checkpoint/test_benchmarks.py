@@ -202,5 +202,5 @@ def test_rules_and_missing_libraries(experiments, tmp_path):
 
 def test_a_place_that_cannot_be_written(experiments, tmp_path):
     (tmp_path / "file").write_text("")
-    text = experiments.run(SHARDED, "assay", tmp_path / "file" / "runs", code=1)
+    text = experiments.run(SHARDED, "assay", tmp_path / "file" / "runs", code=2)
     assert str(tmp_path / "file") in text.splitlines()[-1], text
