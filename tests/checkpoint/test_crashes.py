@@ -27,6 +27,21 @@ def seconds_of(cli, *arguments):
     return time.monotonic() - begin
 
 
+class Moments:
+    """When to kill: some come too late to stop it. What else the machine does changes how long it takes, so that each
+    tells the next ones whether to come earlier."""
+
+    def __init__(self, seed, duration):
+        self._rng = random.Random(seed)
+        self._longest = 1.3 * duration
+
+    def next_seconds(self):
+        return self._rng.uniform(0, self._longest)
+
+    def tell(self, too_late):
+        self._longest *= 0.7 if too_late else 1.1
+
+
 def kill_after(cli, seconds, *arguments):
     process = subprocess.Popen(
         cli.command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=cli.environment
@@ -72,14 +87,15 @@ def crash_matrix(cli, tmp_path, target, form, options, moments, check=lambda fou
     cli.convert(tmp_path / "0.pt", target, form, *options)
     replace = ("--format", form, "--overwrite", *options)
     duration = min(seconds_of(cli, "convert", tmp_path / "0.pt", target, *replace) for _ in range(3))
-    rng = random.Random(form)
+    when = Moments(form, duration)
     stands, met = 0, set()
     for _ in range(moments):
         new = 1 - stands
-        kill_after(cli, rng.uniform(0, 1.3 * duration), "convert", tmp_path / f"{new}.pt", target, *replace)
+        kill_after(cli, when.next_seconds(), "convert", tmp_path / f"{new}.pt", target, *replace)
         found = seed_at(cli, target)
         assert found in (stands, new)
         met.add("new" if found == new else "old")
+        when.tell(too_late=found == new)
         stands = found
         if form != "ckpt":  # which has the state under another name
             assert cli.json("diff", tmp_path / f"{found}.pt", target)["different"] == 0
@@ -110,15 +126,14 @@ def test_old_or_new_in_a_bucket(bucket, tmp_path):
 def test_a_first_save_is_there_or_not(cli, tmp_path):
     torch.save(state(3), tmp_path / "s.pt")
     duration = seconds_of(cli, "convert", tmp_path / "s.pt", tmp_path / "warm", "--format", "dcp", "--ranks", "3")
-    rng = random.Random(0)
+    when = Moments(0, duration)
     met = set()
     for i in range(MOMENTS):
         target = tmp_path / f"run{i}"
-        kill_after(
-            cli, rng.uniform(0, 1.3 * duration), "convert", tmp_path / "s.pt", target, "--format", "dcp", "--ranks", "3"
-        )
+        kill_after(cli, when.next_seconds(), "convert", tmp_path / "s.pt", target, "--format", "dcp", "--ranks", "3")
         listed = cli.json("ls", target) if target.exists() and any(target.iterdir()) else []
         met.add(len(listed))
+        when.tell(too_late=bool(listed))
         if listed:
             assert seed_at(cli, target) == 3
         else:  # and the next save finds nothing in its way
@@ -130,17 +145,18 @@ def test_a_first_save_is_there_or_not(cli, tmp_path):
 def test_retention_that_is_cut_off_leaves_whole_checkpoints(cli, tmp_path):
     torch.save(state(5), tmp_path / "s.pt")
     last = 4
-    duration, rng, met = None, random.Random(4), set()
+    when, met = None, set()
     for i in range(max(4, MOMENTS // 4)):
         run = tmp_path / f"run{i}"
         for step in range(1, last + 1):
             cli.convert(tmp_path / "s.pt", run / f"step-{step}", "dcp", "--ranks", 2, "--step", step)
         command = ("rm", run, "--keep", 1)
-        if duration is None:
-            duration = seconds_of(cli, *command)
+        if when is None:
+            when = Moments(4, seconds_of(cli, *command))
         else:
-            kill_after(cli, rng.uniform(0, 1.3 * duration), *command)
+            kill_after(cli, when.next_seconds(), *command)
         listed = cli.json("ls", run)
+        when.tell(too_late=len(listed) == 1)
         met.add(len(listed))
         assert last in [checkpoint["step"] for checkpoint in listed]
         for checkpoint in listed:
