@@ -8,7 +8,6 @@ program built.
 
 import argparse
 import datetime
-import os
 import pathlib
 import statistics
 import subprocess
@@ -143,7 +142,7 @@ def write_report(arguments, session, plain, tls, ceilings, computed):
     raw = ", ".join(f"{pairs}: {rate:.0f} MiB/s" for pairs, rate in ceilings.items())
     text = f"""# The object client's data plane, {session["date"]}
 
-Commit {session["commit"]}, {session["machine"]}, {os.cpu_count()} cores; load average {session["load"]} before. The server (`assay object serve --root memory`, two event loops) shares these cores with the client: the rate is that of both, the CPU seconds are the client's own. Medians of {arguments.turns} turns, each way once a turn; every read compared with what was written. TLS: a self-signed certificate that is verified, records encrypted on both sides.
+Commit {session["commit"]}, {session["machine"]}; load average {session["load"]} before. The server (`assay object serve --root memory`, two event loops) shares these cores with the client: the rate is that of both, the CPU seconds are the client's own. Medians of {arguments.turns} turns, each way once a turn; every read compared with what was written. TLS: a self-signed certificate that is verified, records encrypted on both sides.
 
     {session["command"]}
 

@@ -116,8 +116,9 @@ bool SplitMemberName(std::string_view name, std::string_view& key, std::string& 
   if (dot == std::string_view::npos || dot == base) {
     return false;
   }
-  if (name.starts_with("__") && name.ends_with("__")) {
-    return false;
+  const std::string_view first = name.substr(0, name.find('/'));
+  if (first.size() >= 4 && first.starts_with("__") && first.ends_with("__")) {
+    return false;  // what is said of the whole file, which the package leaves out too
   }
   key = name.substr(0, dot);
   field = Lower(name.substr(dot + 1));
