@@ -59,8 +59,12 @@ TEST(Tar, DamageIsNamed) {
 }
 
 TEST(WebDataset, MembersOfOneKeyAreASample) {
-  const std::string tar = TarOf(
-      {{"x/a.b.txt", "hi"}, {"x/a.cls", " 7\n"}, {"x/a.JPG", "jpeg"}, {"README", "no field"}, {"__meta__/info.json", "{}"}, {"x/b.json", "{}"}});
+  const std::string tar = TarOf({{"x/a.b.txt", "hi"},
+                                 {"x/a.cls", " 7\n"},
+                                 {"x/a.JPG", "jpeg"},
+                                 {"README", "no field"},
+                                 {"__meta__/info.json", "{}"},
+                                 {"x/b.json", "{}"}});
   const Offsets offsets = *FindWebSamples(AsBytes(tar));
   ASSERT_EQ(offsets.size(), 3u);
   WebSample sample;
