@@ -177,6 +177,9 @@ SqliteConnection::FileState SqliteConnection::LookAtFile() const {
 }
 
 Status SqliteConnection::CheckSame() {
+  if (path_ == ":memory:") {
+    return Status::Ok();  // SQLite's name for a database without a file
+  }
   const FileState now = LookAtFile();
   if (now.inode == 0) {
     return Status::NotFound(fmt::format("store {} is not there any more: it was removed", path_));

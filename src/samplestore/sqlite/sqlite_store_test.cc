@@ -163,6 +163,12 @@ TEST_F(SqliteStoreTest, WhoMayNotWriteIntoTheFolderIsToldWhatOthersWrite) {
   EXPECT_THAT((*reader)->CheckSame().message(), HasSubstr("was changed since it was opened"));
 }
 
+TEST_F(SqliteStoreTest, OneInMemoryIsOpenedAndStaysTheSame) {
+  const auto store = OpenStore("sqlite:///:memory:");
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_TRUE((*store)->CheckSame().ok());
+}
+
 TEST_F(SqliteStoreTest, UnderstandsUrls) {
   EXPECT_THAT(OpenError("mysql://host/db"), HasSubstr("sqlite:///PATH"));
   EXPECT_THAT(OpenError("sqlite://x.db"), HasSubstr("sqlite:///PATH"));
