@@ -2,6 +2,7 @@
 
 import random
 import signal
+import subprocess
 import time
 
 import pytest
@@ -34,12 +35,17 @@ def figures(events):
 
 
 def kill_some(processes, victims, seconds):
-    """Those that are left end by themselves."""
+    """Those that are left end by themselves, but for who has not met the killed one yet: it waits longer for that."""
     time.sleep(seconds)
     for rank in victims:
         processes[rank].send_signal(signal.SIGKILL)
     for process in processes:
-        process.communicate(timeout=60)
+        try:
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired as still_here:
+            process.kill()
+            process.communicate()
+            assert b'"event":"step"' not in (still_here.output or b""), still_here.output
 
 
 @pytest.mark.parametrize(
@@ -65,4 +71,6 @@ def test_ranks_that_are_killed_at_any_moment_go_on(writer, killed, place, serve,
         assert figures(rest) == {number: row for number, row in straight.items() if number > step}
         assert listed(out, environment) == [STEPS - 1, STEPS]
         resumed.add(step)
+        # What else the machine does changes how long a run takes: the next kill comes earlier, or later.
+        duration *= 0.7 if step == STEPS else 1.1
     assert len(resumed) > 1, resumed
