@@ -24,9 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto again = samplestore::MeasurementFromJson(*ParseJson(written, "again"));
   fuzz::Require(again.ok() && DumpJson(samplestore::ToJson(*again)) == written, "what was written reads the same");
 
-  const std::vector<samplestore::Term> description = samplestore::DescriptionOf(*again);
-  std::vector<const samplestore::Term*> terms;
-  for (const samplestore::Term& term : description) {
+  std::vector<samplestore::KnownTerm> description;
+  for (samplestore::Term& term : samplestore::DescriptionOf(*again)) {
+    description.push_back({.term = std::move(term), .content = {}});
+  }
+  std::vector<samplestore::KnownTerm*> terms;
+  for (samplestore::KnownTerm& term : description) {
     terms.push_back(&term);
   }
   samplestore::Measurement stored = *again;
