@@ -60,8 +60,9 @@ struct ServerOptions {
   double idle_timeout_seconds = 120;
   double head_timeout_seconds = 30;  ///< of a whole request head, from its first byte on, however its bytes come
   int max_connections = 8192;        ///< those beyond wait in the kernel until one ends
-  /// Then those that have waited longest for a request end: who connects and says nothing shuts nobody out.
+  /// Then those end that have waited longest for a request or for more of its body: who says nothing shuts nobody out.
   bool idle_make_room = false;
+  bool take_bodies = true;  ///< false: a request with a body is answered with 413 before any of it has come
   ParserLimits limits;
   NetworkLimits network;
   /// PEM: a chain of certificates and its key. Empty: plain http.

@@ -267,6 +267,9 @@ void ServerConnection::BeginRequest() {
   head_request_ = head.method == "HEAD";
   keep_alive_ = head.keep_alive;
   const bool has_body = head.has_body();
+  if (has_body && !loop_.shared().options.take_bodies) {
+    return RefuseRequest(413, "requests with a body are not answered here");
+  }
   const bool expect_continue = head.expect_continue && has_body;
   body_.Begin(head);
   exchange_ = loop_.shared().factory(std::move(head));

@@ -36,9 +36,10 @@ class ServerConnection {
   bool closed() const { return state_ == State::kClosed; }
   /// True when the client has kept us waiting since before `time`.
   bool WaitingSince(double time) const;
-  /// No request of the client is being read or answered.
-  bool WaitsForRequest() const {
-    return state_ == State::kGreeting || state_ == State::kHead || state_ == State::kLingering;
+  /// It is for the client to go on.
+  bool WaitsForClient() const {
+    return state_ == State::kGreeting || state_ == State::kHead || state_ == State::kBody ||
+           state_ == State::kLingering;
   }
   double active_at() const { return active_at_; }  ///< when something was last received or sent
   /// True when the head of a request began before `time` and has not come to its end.

@@ -24,7 +24,7 @@ constexpr uint64_t kFirstConnectionId = 2;
 constexpr double kMaxIdleCheckSeconds = 1;
 constexpr double kAcceptPauseSeconds = 0.05;
 constexpr int kAcceptsAtOnce = 64;
-/// One in so many of those that wait for a request ends where others need their places.
+/// One in so many of those that wait for their clients ends where others need their places.
 constexpr size_t kShareOfWaiting = 8;
 constexpr double kShortestWaitSeconds = 0.2;
 
@@ -226,7 +226,7 @@ void ServerLoop::CloseIdle() {
 void ServerLoop::CloseLongestWaiting() {
   std::vector<std::pair<double, uint64_t>> waiting;
   for (const auto& [id, connection] : connections_) {
-    if (connection->WaitsForRequest() && connection->active_at() < now_ - kShortestWaitSeconds) {
+    if (connection->WaitsForClient() && connection->active_at() < now_ - kShortestWaitSeconds) {
       waiting.emplace_back(connection->active_at(), id);
     }
   }

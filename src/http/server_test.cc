@@ -325,6 +325,36 @@ TEST(Server, WhoSaysNothingMakesRoomForOthers) {
   EXPECT_EQ(silent.front()->ReadToEnd(), "");
 }
 
+TEST(Server, WhoOwesABodyMakesRoomForOthers) {
+  ServerOptions options;
+  options.max_connections = 4;
+  options.threads = 2;
+  options.idle_make_room = true;
+  const auto server = StartEcho(options);
+  std::vector<std::unique_ptr<RawClient>> owing;
+  for (int i = 0; i < 20; ++i) {
+    owing.push_back(std::make_unique<RawClient>(server->port()));
+    owing.back()->Send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n");
+  }
+  RawClient reader(server->port());
+  reader.Send("GET /reader HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(reader.ReadUntil("/reader").find("200 OK"), std::string::npos);
+}
+
+TEST(Server, ABodyThatIsNotTakenIsRefusedBeforeItComes) {
+  ServerOptions options;
+  options.take_bodies = false;
+  const auto server = StartEcho(options);
+  for (const char* length : {"Content-Length: 1000000000000", "Transfer-Encoding: chunked"}) {
+    RawClient client(server->port());
+    client.Send(std::string("PUT /x HTTP/1.1\r\nHost: a\r\n") + length + "\r\n\r\n");
+    EXPECT_NE(client.ReadToEnd().find("413"), std::string::npos) << length;
+  }
+  RawClient reader(server->port());
+  reader.Send("GET /reader HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_NE(reader.ReadUntil("/reader").find("200 OK"), std::string::npos);
+}
+
 /// A large body whose every piece that is received is followed by another, so that its connection is always ready.
 class EndlessBody : public Exchange {
  public:

@@ -159,13 +159,13 @@ Result<std::unique_ptr<PageServer>> PageServer::Start(PageServerOptions options)
   server.threads = kLoops;
   server.max_connections = options.max_connections > 0 ? options.max_connections : MostConnections();
   server.idle_make_room = true;
+  server.take_bodies = false;
   server.head_timeout_seconds = kLongestHeadSeconds;
   auto state = std::make_unique<State>(std::move(options), std::move(access));
   const auto handler = [state = state.get()](const http::RequestHead& head, std::string_view) {
     return state->routes.Answer(head);
   };
-  constexpr size_t kMostBodyBytes = 0;
-  ASSAY_ASSIGN_OR_RETURN(state->server, http::Server::Start(server, http::WholeBody(handler, kMostBodyBytes)));
+  ASSAY_ASSIGN_OR_RETURN(state->server, http::Server::Start(server, http::WholeBody(handler)));
   state->access.SetPort(state->server->port());
   return std::unique_ptr<PageServer>(new PageServer(std::move(state)));
 }

@@ -147,6 +147,20 @@ TEST_F(PageServerTest, ConnectionsThatSayNothingShutNobodyOut) {
   EXPECT_EQ(Get(server_->StartLink()).status, 303);
 }
 
+TEST_F(PageServerTest, WhoOwesABodyIsAnsweredAtOnce) {
+  server_ = PageServer::Start({.store_url = path_, .max_connections = 8}).value();
+  constexpr std::string_view kHead = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n";
+  std::vector<FileDescriptor> owing;
+  for (int i = 0; i < 40; ++i) {
+    owing.push_back(ConnectTo(Port()));
+    EXPECT_EQ(::send(owing.back().get(), kHead.data(), kHead.size(), MSG_NOSIGNAL), std::ssize(kHead));
+  }
+  EXPECT_EQ(Get(server_->StartLink()).status, 303);
+  char answer[64] = {};
+  EXPECT_GT(::recv(owing.front().get(), answer, sizeof(answer) - 1, 0), 0);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 413 "));
+}
+
 TEST_F(PageServerTest, AHostThatOthersReachNeedsAToken) {
   EXPECT_THAT(StartStatus({.host = "0.0.0.0"}).message(), HasSubstr("add --token-file"));
   const std::string file = folder_.path() + "/token";
