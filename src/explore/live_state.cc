@@ -1,9 +1,13 @@
 #include "explore/live_state.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <variant>
 
 #include "base/json.h"
@@ -15,7 +19,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostLosses = 200;
+constexpr size_t kMostLosses = 200;  ///< of a run
+/// What is told of all that run, so that it stays small whatever their number: all of it waits for each that looks on.
+constexpr size_t kMostRunsTold = 32;
+constexpr size_t kMostLossesTold = 1200;
 constexpr size_t kMostRecent = 8;
 constexpr size_t kLongestText = 300;
 
@@ -30,6 +37,22 @@ std::string Shortened(std::string text) {
     text += "...";
   }
   return text;
+}
+
+/// A curve's digits: six.
+double Rounded(double loss) {
+  return std::strtod(fmt::format("{:.6g}", loss).c_str(), nullptr);
+}
+
+/// At most so many, the first and the last among them.
+json ThinnedLosses(const std::vector<std::pair<int64_t, double>>& losses, size_t most) {
+  json told = json::array();
+  const size_t count = std::min(losses.size(), most);
+  for (size_t i = 0; i < count; ++i) {
+    const auto& [step, loss] = losses[count == 1 ? 0 : i * (losses.size() - 1) / (count - 1)];
+    told.push_back({step, Rounded(loss)});
+  }
+  return told;
 }
 
 /// Beyond 0: the seconds after which the point's run stops.
@@ -144,6 +167,25 @@ double LiveState::SecondsLeft(double now) const {
   return std::max(0.0, left / workers_);
 }
 
+json LiveState::RunJson(const Running& run, double now) const {
+  const size_t most_losses = kMostLossesTold / std::clamp<size_t>(running_.size(), 1, kMostRunsTold);
+  json entry = {{"number", run.number},
+                {"label", run.label},
+                {"experiment", run.experiment},
+                {"seconds", now - run.began},
+                {"phase", run.phase},
+                {"losses", ThinnedLosses(run.losses, most_losses)}};
+  if (run.last.step > 0) {
+    entry.update({{"step", run.last.step},
+                  {"steps", run.pace.total_steps()},
+                  {"loss", run.last.loss},
+                  {"rate", RateOf(run.last)},
+                  {"unit", run.last.real_tokens > 0 ? "tokens/s" : "images/s"},
+                  {"seconds_left", run.pace.SecondsLeft()}});
+  }
+  return entry;
+}
+
 std::string LiveState::ToJson(double now) const {
   json state = {{"space", space_.space().name.empty() ? space_.space().source : space_.space().name},
                 {"host", host_},
@@ -160,19 +202,10 @@ std::string LiveState::ToJson(double now) const {
     state[name] = found == counts_.end() ? 0 : found->second;
   }
   state["seconds_left"] = timed_points_ == 0 ? json() : json(SecondsLeft(now));
-  for (const auto& [index, run] : running_) {
-    json entry = {{"number", run.number},       {"label", run.label}, {"experiment", run.experiment},
-                  {"seconds", now - run.began}, {"phase", run.phase}, {"losses", run.losses}};
-    if (run.last.step > 0) {
-      entry.update({{"step", run.last.step},
-                    {"steps", run.pace.total_steps()},
-                    {"loss", run.last.loss},
-                    {"rate", RateOf(run.last)},
-                    {"unit", run.last.real_tokens > 0 ? "tokens/s" : "images/s"},
-                    {"seconds_left", run.pace.SecondsLeft()}});
-    }
-    state["running"].push_back(std::move(entry));
+  for (const auto& [index, run] : running_ | std::views::take(kMostRunsTold)) {
+    state["running"].push_back(RunJson(run, now));
   }
+  state["more_running"] = running_.size() - state["running"].size();
   for (const Done& done : recent_) {
     state["recent"].push_back({{"number", done.number},
                                {"label", done.label},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace assay::explore {
 ///     measured, replayed, invalid, failed, waiting    of the finished; points that others measure now
 ///     seconds_left                   until the last point, if none of the rest is replayed; null: not known yet
 ///     running: [{number, label, experiment, seconds, phase, step, steps, loss, rate, unit, seconds_left,
-///                losses: [[step, loss]]}]
+///                losses: [[step, loss]]}]    the first points of the space; of many at once a few losses each
+///     more_running                   how many run beside them
 ///     recent: [{number, label, outcome, replayed, reason, seconds, uid}]    the last few, the newest first
 ///
 /// Not thread-safe.
@@ -57,6 +59,7 @@ class LiveState {
     std::string uid;
   };
 
+  nlohmann::json RunJson(const Running& run, double now) const;
   std::string LabelOf(const experiment::BoundPoint& point) const;
   void OnStep(Running& run, const job::Step& step);
   double SecondsLeft(double now) const;

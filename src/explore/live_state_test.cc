@@ -128,6 +128,26 @@ TEST_F(LiveStateTest, ALongRunKeepsAFewOfItsLossesFromFirstToLast) {
   EXPECT_LT(state_.ToJson(0).size(), 10'000);
 }
 
+TEST_F(LiveStateTest, ManyThatRunAtOnceStayFewBytes) {
+  constexpr int64_t kRuns = 300;
+  for (int64_t run = 0; run < kRuns; ++run) {
+    const experiment::BoundPoint point = space_.At(run % 4);
+    state_.OnStart({.index = run, .number = run + 1, .total = kRuns, .point = &point}, 0);
+    for (int64_t step = 1; step <= 500; ++step) {
+      Step(run, step, 1.0 / static_cast<double>(step + run));
+    }
+  }
+  EXPECT_LT(state_.ToJson(1).size(), 50'000);
+  const json now = Now(1);
+  ASSERT_GT(now.at("running").size(), 10);
+  EXPECT_EQ(now.at("running").size() + now.at("more_running").get<size_t>(), kRuns);
+  for (const json& run : now.at("running")) {
+    EXPECT_EQ(run.at("step"), 500);
+    EXPECT_GE(run.at("losses").size(), 30);
+    EXPECT_EQ(run.at("losses").back().at(0), 500) << "the last one that is kept";
+  }
+}
+
 TEST_F(LiveStateTest, ALossThatIsNoNumberIsNone) {
   Start(0, 0);
   Step(0, 1, std::nan(""));

@@ -34,17 +34,20 @@ std::string LiveView::Take(const std::vector<samplestore::Progress>& rows, doubl
     const bool is_new = before == heard_.end() || before->second.version != row.version;
     const Heard last = is_new ? Heard{.version = row.version, .at = now} : before->second;
     heard[row.operation_uid] = last;
-    json state = json::parse(row.state, nullptr, /*allow_exceptions=*/false);
-    if (!state.is_object() || now - last.at > kGoneSeconds) {
+    if (now - last.at > kGoneSeconds) {
       continue;
     }
-    bytes += row.state.size();
-    if (bytes > kMostLiveBytes) {
+    if (bytes + row.state.size() > kMostLiveBytes) {
       ++others;
       continue;
     }
+    Result<json> state = ParseJson(row.state, row.operation_uid);
+    if (!state.ok() || !state->is_object()) {
+      continue;
+    }
+    bytes += row.state.size();
     operations.push_back(
-        {{"uid", row.operation_uid}, {"silent", now - last.at > kSilentSeconds}, {"state", std::move(state)}});
+        {{"uid", row.operation_uid}, {"silent", now - last.at > kSilentSeconds}, {"state", *std::move(state)}});
   }
   heard_ = std::move(heard);
   return DumpJson({{"operations", std::move(operations)}, {"others", others}});
@@ -69,8 +72,7 @@ Status LiveThread::Look() {
                                                            .longest_lock_seconds = kLongestLiveWaitSeconds}));
   }
   ASSAY_RETURN_IF_ERROR(store_->CheckSame());
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<samplestore::Progress> rows, store_->ListProgress());
-  hub_.Tell("live", view_.Take(rows, MonotonicSeconds()));
+  ASSAY_ASSIGN_OR_RETURN(rows_, store_->ListProgress());
   return Status::Ok();
 }
 
@@ -82,6 +84,8 @@ void LiveThread::Run() {
     if (!looked) {
       store_.reset();
     }
+    // Of whom nothing can be read nothing is heard.
+    hub_.Tell("live", view_.Take(rows_, MonotonicSeconds()));
     lock.lock();
     wake_.wait_for(lock,
                    looked ? kLivePause : std::chrono::duration_cast<std::chrono::milliseconds>(kLivePauseAfterProblem),

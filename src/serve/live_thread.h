@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "samplestore/sample_store.h"
 #include "serve/event_hub.h"
@@ -44,6 +45,7 @@ class LiveThread {
   const std::string store_url_;
   EventHub& hub_;
   LiveView view_;
+  std::vector<samplestore::Progress> rows_;  ///< read last
   std::unique_ptr<samplestore::SampleStore> store_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -47,6 +47,24 @@ TEST(LiveViewTest, IsNeverLargerThanABrowserMayLeaveUnread) {
   EXPECT_EQ(told.at("operations").size() + told.at("others").get<size_t>(), rows.size());
 }
 
+TEST(LiveViewTest, WhoIsTooLargeTakesNobodyAlong) {
+  LiveView view;
+  const std::string large = json({{"text", std::string(150'000, 'x')}}).dump();
+  const json told = json::parse(view.Take({{"a", "", 1, large}, {"b", "", 1, R"({"total":4})"}}, 0));
+  ASSERT_EQ(told.at("operations").size(), 1);
+  EXPECT_EQ(told.at("operations").at(0).at("uid"), "b");
+  EXPECT_EQ(told.at("others"), 1);
+}
+
+TEST(LiveViewTest, DoesNotDescendIntoWhatNestsWithoutEnd) {
+  LiveView view;
+  for (const size_t depth : {size_t{300}, size_t{50'000}}) {
+    const std::string deep = R"({"a":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
+    const json told = json::parse(view.Take({{"a", "", 1, deep}, {"b", "", 1, R"({"total":4})"}}, 0));
+    EXPECT_EQ(told.at("operations").size(), 1) << depth;
+  }
+}
+
 TEST(LiveViewTest, ShowsAllThatAreThereAndNothingThatIsNone) {
   LiveView view;
   const json two = json::parse(view.Take({{"a", "", 1, R"({"total":3})"}, {"b", "", 1, R"({"total":4})"}}, 0));
