@@ -82,9 +82,19 @@ std::optional<Estimate> EstimateOf(const Configuration& configuration, const Met
   if (!runs.has_interval()) {
     return Estimate{runs.mean, runs.mean, runs.mean, Basis::kNone, values.size()};
   }
-  Estimate estimate{runs.mean, std::max(0.0, runs.interval.low), runs.interval.high, Basis::kRuns, values.size()};
+  const double low = metric.IsNeverNegative() ? std::max(0.0, runs.interval.low) : runs.interval.low;
+  Estimate estimate{runs.mean, low, runs.interval.high, Basis::kRuns, values.size()};
   AddError(estimate, runs.half_width(), static_cast<double>(values.size() - 1));
   return estimate;
+}
+
+std::string SpreadText(const Estimate& estimate) {
+  constexpr double kMostLopsided = 0.05;  // of the interval's width
+  const double below = estimate.value - estimate.low;
+  const double above = estimate.high - estimate.value;
+  return std::abs(above - below) <= kMostLopsided * (above + below)
+             ? fmt::format("\u00b1{}", Readable(std::max(above, below)))
+             : fmt::format("{} to {}", Readable(estimate.low), Readable(estimate.high));
 }
 
 std::string IntervalText(const Estimate& estimate) {

@@ -42,6 +42,10 @@ bool Apart(const Estimate& a, const Estimate& b);
 /// none has the metric.
 std::optional<Estimate> EstimateOf(const Configuration& configuration, const Metric& metric);
 
+/// Of an estimate with an interval, in the space of a cell: "±12.4", or "0 to 8.00" of one that reaches farther to one
+/// side, since it ends where nothing can lie beyond.
+std::string SpreadText(const Estimate& estimate);
+
 /// "95 % interval 1,201 to 1,267 over 3 runs"; "one run, no interval".
 std::string IntervalText(const Estimate& estimate);
 

@@ -72,6 +72,26 @@ TEST(EstimateTest, RepeatedRunsCountAboveTheirSteps) {
   EXPECT_NEAR(estimate.high, 101 + 4.303 / std::sqrt(3.0), 1e-3);
 }
 
+TEST(EstimateTest, AnIntervalIsCutAtZeroOnlyWhereNothingLiesBelow) {
+  const auto of = [](MetricKind kind, const std::string& property, const std::vector<double>& values) {
+    std::vector<Measurement> runs(values.size(), testing::MakeValid({}));
+    for (size_t i = 0; i < runs.size(); ++i) {
+      runs[i].properties[property] = values[i];
+    }
+    return *EstimateOf(ConfigurationOf(runs), {kind, "", "", property, ""});
+  };
+  for (const MetricKind kind : {MetricKind::kOther, MetricKind::kLoss}) {
+    const Estimate below = of(kind, "score", {-4, -5, -6});
+    EXPECT_NEAR(below.low, -5 - 4.303 / std::sqrt(3.0), 1e-3);
+    EXPECT_NEAR(below.high, -5 + 4.303 / std::sqrt(3.0), 1e-3);
+  }
+  const Estimate cut = of(MetricKind::kThroughput, "real_tokens_per_second", {1, 5, 1.2});
+  EXPECT_EQ(cut.low, 0);
+  EXPECT_NEAR(cut.high, 8, 0.01);
+  EXPECT_EQ(SpreadText(cut), "0 to 8.00");
+  EXPECT_EQ(SpreadText(of(MetricKind::kOther, "score", {1, 2, 3})), "\u00b12.48");
+}
+
 TEST(EstimateTest, RunsThatWaitedForAProcessorCountOnlyWhereThereAreNoOthers) {
   std::vector<Measurement> runs(4, testing::MakeValid({}));
   for (size_t i = 0; i < runs.size(); ++i) {

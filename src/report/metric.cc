@@ -190,6 +190,10 @@ std::string Metric::Text(double value) const {
   return kind == MetricKind::kOther ? FormatNumber(value) : Readable(value);
 }
 
+bool Metric::IsNeverNegative() const {
+  return kind != MetricKind::kOther && kind != MetricKind::kLoss;
+}
+
 double Metric::ScaleOf(const Measurement& measurement) const {
   if (unit != "GiB" || kind == MetricKind::kOther) {
     return 1;

@@ -30,6 +30,8 @@ struct Metric {
   std::string Heading() const;
   /// A value as it stands in a table: three digits, unknown targets as they are.
   std::string Text(double value) const;
+  /// No value can lie below 0.
+  bool IsNeverNegative() const;
   /// The factor that turns the numbers of `property`, or of one that shares its unit, into `unit`.
   double ScaleOf(const samplestore::Measurement& measurement) const;
 };

@@ -69,8 +69,7 @@ void WriteValueCell(Markup& html, const std::optional<Estimate>& estimate, const
   }
   html.Open("td", {{"class", "n"}}).Text(metric.Text(estimate->value));
   if (estimate->has_interval()) {
-    html.Text(" ").Element("small", fmt::format("\u00b1{}", Readable((estimate->high - estimate->low) / 2)),
-                           {{"title", IntervalText(*estimate)}});
+    html.Text(" ").Element("small", SpreadText(*estimate), {{"title", IntervalText(*estimate)}});
   }
   html.Close();
 }

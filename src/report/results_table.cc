@@ -54,8 +54,7 @@ std::string ValueCell(const Measurement& run, const Metric& metric) {
     return "-";
   }
   const std::string value = metric.Text(estimate->value);
-  const double half_width = (estimate->high - estimate->low) / 2;
-  return estimate->has_interval() ? fmt::format("{} \u00b1{}", value, Readable(half_width)) : value;
+  return estimate->has_interval() ? fmt::format("{} {}", value, SpreadText(*estimate)) : value;
 }
 
 /// The values of a column as they are shown: cut where that leaves them different.
