@@ -14,6 +14,7 @@
 #include "cli/selection.h"
 #include "cli/verb.h"
 #include "report/compare_sides.h"
+#include "report/conditions.h"
 #include "report/format.h"
 
 namespace assay::cli {
@@ -112,7 +113,9 @@ void PrintPoints(const SideComparison& comparison, bool all) {
 void PrintRest(const SideComparison& comparison) {
   std::set<std::string> differs;
   for (const report::ComparedPoint& point : comparison.points) {
-    differs.insert(point.differs.begin(), point.differs.end());
+    for (const std::string& condition : point.differs) {
+      differs.emplace(*report::ConditionLabel(condition));
+    }
   }
   if (!differs.empty()) {
     fmt::print("\nOf the points compared, {} differ.\n", Join({differs.begin(), differs.end()}, ", "));

@@ -169,12 +169,8 @@ double LiveState::SecondsLeft(double now) const {
 
 json LiveState::RunJson(const Running& run, double now) const {
   const size_t most_losses = kMostLossesTold / std::clamp<size_t>(running_.size(), 1, kMostRunsTold);
-  json entry = {{"number", run.number},
-                {"label", run.label},
-                {"experiment", run.experiment},
-                {"seconds", now - run.began},
-                {"phase", run.phase},
-                {"losses", ThinnedLosses(run.losses, most_losses)}};
+  json entry = {{"number", run.number},       {"label", run.label}, {"experiment", run.experiment},
+                {"seconds", now - run.began}, {"phase", run.phase}, {"losses", ThinnedLosses(run.losses, most_losses)}};
   if (run.last.step > 0) {
     entry.update({{"step", run.last.step},
                   {"steps", run.pace.total_steps()},

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include "measure/significance.h"
 #include "measure/statistics.h"
 #include "report/conditions.h"
 #include "report/pareto.h"
-#include "samplestore/dependencies.h"
 
 namespace assay::report {
 namespace {
@@ -17,29 +16,19 @@ namespace {
 using samplestore::Measurement;
 using samplestore::Outcome;
 
-/// What must agree for two runs of a point to be alike.
-constexpr const char* kAlike[] = {samplestore::kMachine, samplestore::kCommit, samplestore::kLibtorch,
-                                  samplestore::kSettings};
-
-using Made = std::vector<std::string>;  // the values of kAlike
 using PointKey = std::pair<std::string, std::string>;
+using Groups = std::map<Conditions, Configuration>;
 
 struct Side {
-  std::map<PointKey, std::map<Made, Configuration>> points;
+  std::map<PointKey, Groups> points;
 };
-
-Made MadeWith(const Measurement& run) {
-  Made made;
-  for (const char* condition : kAlike) {
-    made.push_back(ProvenanceOf(run, condition));
-  }
-  return made;
-}
 
 Side ArrangeSide(std::span<const Measurement> measurements) {
   Side side;
+  const std::vector<std::string> conditions = AllConditions();
   for (const Measurement& run : measurements) {
-    Configuration& group = side.points[{run.parameterized_id, run.entity_id}][MadeWith(run)];
+    Groups& groups = side.points[{run.parameterized_id, run.entity_id}];
+    Configuration& group = groups[ConditionsOf(run, conditions)];
     group.runs.push_back(&run);
     if (group.outcome != Outcome::kValid) {
       group.outcome = run.outcome;
@@ -48,33 +37,37 @@ Side ArrangeSide(std::span<const Measurement> measurements) {
   return side;
 }
 
-bool HasValid(const std::map<Made, Configuration>& groups) {
+bool HasValid(const Groups& groups) {
   return std::ranges::any_of(groups, [](const auto& group) { return group.second.outcome == Outcome::kValid; });
 }
 
-std::vector<std::string> Differing(const Made& a, const Made& b) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i]) {
-      names.emplace_back(kAlike[i]);
+/// What one of them does not tell differs too.
+std::vector<std::string> Differing(const Conditions& a, const Conditions& b) {
+  std::vector<std::string> keys;
+  for (const std::string& key : AllConditions()) {
+    const auto in_a = a.find(key);
+    const auto in_b = b.find(key);
+    if ((in_a == a.end()) != (in_b == b.end()) || (in_a != a.end() && in_a->second != in_b->second)) {
+      keys.push_back(key);
     }
   }
-  return names;
+  return keys;
 }
 
-/// The valid groups of both sides that agree most, and of such the newest.
-ComparedPoint MatchGroups(const PointKey& key, const std::map<Made, Configuration>& before,
-                          const std::map<Made, Configuration>& after) {
+/// The valid groups of both sides that agree most, the host last, and of such the newest.
+ComparedPoint MatchGroups(const PointKey& key, const Groups& before, const Groups& after) {
   ComparedPoint best;
-  std::pair<size_t, std::string> best_rank;
+  std::tuple<size_t, bool, std::string> best_rank;
   for (const auto& [made_before, from] : before) {
     for (const auto& [made_after, to] : after) {
       if (from.outcome != Outcome::kValid || to.outcome != Outcome::kValid) {
         continue;
       }
       std::vector<std::string> differs = Differing(made_before, made_after);
-      const std::pair rank(std::size(kAlike) - differs.size() + 1,
-                           from.runs.back()->measured_at + to.runs.back()->measured_at);
+      const bool same_host = std::ranges::find(differs, "host") == differs.end();
+      const size_t others = differs.size() - (same_host ? 0 : 1);
+      const std::tuple rank(AllConditions().size() - others, same_host,
+                            from.runs.back()->measured_at + to.runs.back()->measured_at);
       if (rank > best_rank) {
         best_rank = rank;
         best = {key.first, key.second, from, to, std::move(differs)};

@@ -48,11 +48,12 @@ struct ComparedPoint {
   std::string entity_id;
   Configuration before;
   Configuration after;
-  std::vector<std::string> differs;  ///< of machine, commit, libtorch and settings, what is not the same on both sides
+  std::vector<std::string> differs;  ///< conditions (report/conditions.h) that are not the same on both sides
 };
 
-/// Points that are matched are those with valid runs on both sides. Where a side has runs of a point of several
-/// machines, commits or settings, the two groups are taken that agree most, and of such the newest.
+/// Points that are matched are those with valid runs on both sides. Where a side has runs of a point under several
+/// conditions, of two hosts for example or of two contents of one file, the two groups are taken that agree most, the
+/// host last, and of such the newest.
 struct SideComparison {
   std::vector<Metric> metrics;  ///< that have a better side
   std::vector<ComparedPoint> points;

@@ -146,6 +146,38 @@ TEST(CompareSidesTest, TakesTheGroupsThatAgreeMost) {
   EXPECT_THAT(comparison.points[0].differs, ElementsAre("commit"));
 }
 
+TEST(CompareSidesTest, RunsOfTwoHostsAreNeverOneMean) {
+  std::vector<Measurement> before = Runs(1, 100, 3, "a");
+  std::vector<Measurement> twin = Runs(1, 130, 3, "a");
+  for (Measurement& run : twin) {
+    run.provenance["host"] = "twin";
+  }
+  Add(before, twin);
+  const auto after = Runs(1, 100, 3, "a");
+  const SideComparison comparison = CompareSides(before, after);
+  ASSERT_THAT(comparison.points, SizeIs(1));
+  EXPECT_THAT(comparison.points[0].before.runs, SizeIs(3));
+  EXPECT_NEAR(SpeedOf(comparison, 0)->effect.ratio, 1, 1e-9) << "of the same host";
+  EXPECT_THAT(comparison.points[0].differs, IsEmpty());
+}
+
+TEST(CompareSidesTest, OtherContentsOfAFileAreOtherRunsAndDiffer) {
+  for (const char* condition : {"model_hash", "data_hash", "tokenizer_hash", "weights", "isa", "gpu"}) {
+    std::vector<Measurement> before = Runs(1, 100, 2, "a");
+    std::vector<Measurement> after = Runs(1, 120, 4, "a");
+    for (Measurement& run : before) {
+      run.provenance[condition] = "x";
+    }
+    for (size_t i = 0; i < after.size(); ++i) {
+      after[i].provenance[condition] = i < 2 ? "y" : "z";
+    }
+    const SideComparison comparison = CompareSides(before, after);
+    ASSERT_THAT(comparison.points, SizeIs(1));
+    EXPECT_THAT(comparison.points[0].after.runs, SizeIs(2)) << condition;
+    EXPECT_THAT(comparison.points[0].differs, ElementsAre(condition));
+  }
+}
+
 TEST(CompareSidesTest, WhatOneSideLacksIsCounted) {
   std::vector<Measurement> before = Runs(1, 100, 1, "a");
   Add(before, Runs(2, 100, 1, "a"));

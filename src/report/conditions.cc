@@ -77,6 +77,14 @@ bool Separates(const Condition& condition, std::span<const Measurement> measurem
 
 }  // namespace
 
+std::vector<std::string> AllConditions() {
+  std::vector<std::string> keys;
+  for (const Condition& condition : kConditions) {
+    keys.emplace_back(condition.key);
+  }
+  return keys;
+}
+
 std::vector<std::string> SeparatingConditions(std::span<const Measurement> measurements, const Declared& declared) {
   std::vector<std::string> keys;
   for (const Condition& condition : kConditions) {

@@ -17,6 +17,10 @@ class Declared;
 /// Conditions by their provenance key.
 using Conditions = std::map<std::string, std::string>;
 
+/// The keys of all conditions, in the order in which they head a table: runs that differ in any of them, where both
+/// tell it, are never taken together.
+std::vector<std::string> AllConditions();
+
 /// The keys by which `measurements` must not be taken together: machine, GPU, libtorch and commit where two of them
 /// occur; the content of model, tokeniser and data where one name stood for two; threads and instruction set where one
 /// point ran with two. In the order in which they head a table.
