@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "checkpoint/file/write_file.h"
 #include "checkpoint/save_mark.h"
+#include "checkpoint/standing_pointer.h"
 #include "storage/store_checks.h"
 
 namespace assay::checkpoint {
@@ -98,17 +99,45 @@ Status WriteManifestOf(const Save& save, const Manifest& manifest) {
              : Status::Io(fmt::format("{} was written, but reads otherwise: the store is at fault", source->uri()));
 }
 
-/// Whether the pointer is this save's; an error where the store does not tell.
-Result<bool> IsPublished(const Save& save, const FileDigest& digest, const std::string& etag) {
-  ASSAY_ASSIGN_OR_RETURN(const auto info, save.place.store->Stat(save.place.KeyOf(save.pointer)));
-  if (!info || info->size != digest.bytes) {
-    return false;
+Status NotSaved(const Save& save, const std::vector<SavedFile>& files, const Status& why) {
+  Abandon(save, files);
+  return why.WithContext(fmt::format("nothing was saved to {}", save.place.uri()));
+}
+
+/// Ok where the save is committed. Its files are removed only where its pointer stands nowhere and cannot come to stand
+/// any more: a request that ended with an error may be carried out yet, until something else stands in its way. A
+/// write of a file is over when it returns.
+Status SettleCommit(const Save& save, const std::vector<SavedFile>& files, const Status& written,
+                    const Result<StandingPointer>& standing) {
+  const bool is_file = save.place.store->as_files() != nullptr;
+  if (!standing.ok()) {
+    return (written.ok() ? standing.status() : written)
+        .WithContext(fmt::format("{}: whether the save was committed is not known, its files stay", save.place.uri()));
   }
-  if (!etag.empty()) {
-    return info->etag == etag;
+  switch (*standing) {
+    case StandingPointer::kOurs:
+      return written.ok() || !is_file
+                 ? Status::Ok()
+                 : written.WithContext(
+                       fmt::format("{}: the save stands, but may be gone after a power cut; its files stay, and those "
+                                   "that it replaced",
+                                   save.place.uri()));
+    case StandingPointer::kDamaged:
+      return Status::Io(
+          fmt::format("{} was written, but reads otherwise: the store is at fault; files of the save "
+                      "stay, and those that it replaced",
+                      save.place.store->Uri(save.place.KeyOf(save.pointer))));
+    case StandingPointer::kOther:
+      return NotSaved(save, files,
+                      written.ok() ? Status::FailedPrecondition("another save replaced it at once") : written);
+    case StandingPointer::kAsBefore:
+      break;
   }
-  const auto id = info->metadata.find(kSaveIdMetadata);
-  return id != info->metadata.end() && id->second == save.id;
+  if (is_file && !written.ok()) {
+    return NotSaved(save, files, written);
+  }
+  return (written.ok() ? Status::Io("the store said so, and has what was there before") : written)
+      .WithContext(fmt::format("{}: whether the save was committed is not known, its files stay", save.place.uri()));
 }
 
 void RemoveReplaced(const Save& save, const Manifest& manifest) {
@@ -223,6 +252,7 @@ Result<Manifest> CommitSave(const Save& save, const std::vector<SavedFile>& file
     manifest.files.push_back(file.file);
   }
   FileDigest digest;
+  bool is_sent = false;
   WriteFileOptions options;
   options.write = WriteOptionsOf(save);
   if (!save.replaced_etag.empty()) {
@@ -234,21 +264,17 @@ Result<Manifest> CommitSave(const Save& save, const std::vector<SavedFile>& file
     manifest.files.push_back(DescribeFile(save.pointer, pointer, of_pointer));
     manifest.time = SecondsSince1970();
     ASSAY_RETURN_IF_ERROR(CheckStanding(save, files));
-    return WriteManifestOf(save, manifest);
+    ASSAY_RETURN_IF_ERROR(WriteManifestOf(save, manifest));
+    is_sent = true;
+    return Status::Ok();
   };
   const Result<WrittenFile> written = WriteFile(*save.place.store, save.place.KeyOf(save.pointer), pointer, options);
-  const Result<bool> published = IsPublished(save, digest, written.ok() ? written->info.etag : std::string());
-  if (!published.ok()) {
-    const Status& failed = written.ok() ? published.status() : written.status();
-    return failed.WithContext(
-        fmt::format("{}: whether the save was committed is not known, its files stay", save.place.uri()));
+  if (!written.ok() && !is_sent) {
+    return NotSaved(save, files, written.status());
   }
-  if (!*published) {
-    Abandon(save, files);
-    const Status failed =
-        written.ok() ? Status::FailedPrecondition("another save replaced it at once") : written.status();
-    return failed.WithContext(fmt::format("nothing was saved to {}", save.place.uri()));
-  }
+  const std::string etag = written.ok() ? written->info.etag : "";
+  const Result<StandingPointer> standing = LookAtPointer(save, digest, etag, /*is_small=*/!files.empty());
+  ASSAY_RETURN_IF_ERROR(SettleCommit(save, files, written.status(), standing));
   RemoveReplaced(save, manifest);
   return manifest;
 }

@@ -71,9 +71,11 @@ Result<std::vector<SavedFile>> WriteAllSaved(const Save& save, const std::vector
 /// Removes files of a save that will not be committed.
 void Abandon(const Save& save, const std::vector<SavedFile>& files);
 
-/// Asks once more for every file, writes the manifest, reads it back, and publishes the pointer. After an error nothing
-/// of the save is left, unless the store did not answer whether the pointer was written: then everything stays, and the
-/// error says so. FailedPrecondition where another save came first.
+/// Asks once more for every file, writes the manifest, reads it back, publishes the pointer and compares what stands
+/// with what was sent: by its bytes where data lie in other files, else by what the store says of it. After an error
+/// nothing of the save is left, unless its pointer stands or may come to stand: a request without an answer may be
+/// carried out later, as long as its condition holds. Then everything stays, what it replaces too, and the error says
+/// so. FailedPrecondition where another save came first.
 Result<Manifest> CommitSave(const Save& save, const std::vector<SavedFile>& files, FileLayout pointer,
                             nlohmann::json structure = {});
 
