@@ -48,19 +48,6 @@ struct Pass {
   shards::StreamCounters counters;  ///< of this pass alone
 };
 
-shards::StreamCounters Since(const shards::StreamCounters& now, const shards::StreamCounters& before) {
-  return {.samples = now.samples - before.samples,
-          .used_bytes = now.used_bytes - before.used_bytes,
-          .skipped = now.skipped - before.skipped,
-          .fetched_bytes = now.fetched_bytes - before.fetched_bytes,
-          .fetched_shards = now.fetched_shards - before.fetched_shards,
-          .cached_shards = now.cached_shards - before.cached_shards,
-          .damaged_fetches = now.damaged_fetches - before.damaged_fetches,
-          .unkept_shards = now.unkept_shards - before.unkept_shards,
-          .waits = now.waits - before.waits,
-          .wait_seconds = now.wait_seconds - before.wait_seconds};
-}
-
 /// Passes one after the other.
 struct Bench {
   std::vector<Pass> passes;

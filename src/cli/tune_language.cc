@@ -65,9 +65,7 @@ Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, Liv
     plan.response_template = options.language.response_template;
     return StreamShards(options.data, model, plan);
   }
-  if (!plan.data_cache.empty()) {
-    return Status::InvalidArgument("--data-cache keeps shards of a data set: leave it out with a file of rows");
-  }
+  ASSAY_RETURN_IF_ERROR(CheckNoShards(plan));
   data::DataSpec spec;
   spec.data = options.data;
   spec.tokenizer_dir = model.tokenizer_dir;
@@ -144,8 +142,6 @@ void AddLanguageOptions(CLI::App& app, TuneOptions& options) {
   app.add_option("--response-template", options.language.response_template,
                  "In {\"output\"} rows everything up to and including it bears no loss")
       ->type_name("TEXT");
-  app.add_option("--data-cache", plan.data_cache, "A folder that keeps the shards of --data, for all ranks and runs")
-      ->type_name("DIR");
   app.add_option("--model-max-length", plan.model_max_length, "Rows are cut to so many tokens")
       ->check(WholeNumber(1, 131072))
       ->capture_default_str();

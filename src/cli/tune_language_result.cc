@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -25,27 +24,6 @@ Tokens TokensOf(const std::vector<job::Step>& steps) {
   return tokens;
 }
 
-/// How long the first rank's steps waited for their rows, and how fast they would have been without that; the first
-/// step, which warms up, is left out where there are several.
-nlohmann::json DataJson(const job::TunePlan& plan, const job::RunRecord& record, const Tokens& tokens) {
-  double seconds = 0;
-  double waited = 0;
-  int64_t steps = 0;
-  for (const job::RankStep& step : job::EventsOf<job::RankStep>(record)) {
-    if (step.rank == 0 && step.step > 1) {
-      seconds += step.seconds;
-      waited += step.data_seconds;
-      ++steps;
-    }
-  }
-  const double per_step = static_cast<double>(tokens.real) / static_cast<double>(std::max<int64_t>(1, steps + 1));
-  return {{"uri", plan.data_uri},
-          {"fingerprint", plan.data_fingerprint},
-          {"stall_fraction", seconds == 0 ? 0 : waited / seconds},
-          {"real_tokens_per_second_without_stalls",
-           seconds == waited ? 0 : per_step * static_cast<double>(steps) / (seconds - waited)}};
-}
-
 }  // namespace
 
 void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann::json& json) {
@@ -59,7 +37,8 @@ void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann
   json["supervised_tokens"] = tokens.supervised;
   json["real_tokens_per_second"] = PerSecond(tokens.real, steps);
   if (!plan.data_uri.empty()) {
-    json["data"] = DataJson(plan, record, tokens);
+    json["data"] = StreamedDataJson(plan, record);
+    json["data"]["real_tokens_per_second_without_stalls"] = PerSecondWithoutStalls(tokens.real, record);
   }
 }
 

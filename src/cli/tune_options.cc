@@ -178,9 +178,12 @@ void AddSharedOptions(CLI::App& app, TuneOptions& options) {
          "--data", options.data,
          "Rows, one JSON object a line: output | prompt, completion | messages | input_ids, labels; or the id "
          "of a built-in data set; or a data set of shards, a folder or s3://bucket/prefix, whose rows are read "
-         "while it trains (docs/shards.md). Of images: a folder with train/CLASS/*.jpg and validation/CLASS/*.jpg, or "
-         "digits (handwritten, built in)")
+         "while it trains (docs/shards.md). Of images: a folder with train/CLASS/*.jpg and validation/CLASS/*.jpg, "
+         "digits (handwritten, built in), or a data set of shards with columns image and label")
       ->type_name("FILE|ID|DIR|URI");
+  AddField(app, options, "--data-cache", &job::TrainingPlan::data_cache,
+           "A folder that keeps the shards of --data, for all ranks and runs")
+      ->type_name("DIR");
   AddStepOptions(app, options);
   AddOptimizerOptions(app, options);
   AddPlaceOptions(app, options);

@@ -30,6 +30,7 @@ struct VisionOptions {
   job::VitPlan plan;      ///< as LanguageOptions::plan
   std::string precision;  ///< empty: the plugin's own
   bool skip_corrupt = false;
+  int64_t classes = 0;  ///< of a data set of shards; 0: as the model has them
 };
 
 struct TuneOptions {

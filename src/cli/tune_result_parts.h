@@ -17,6 +17,12 @@ double MedianStepSeconds(const std::vector<job::Step>& steps);
 /// `total` of all steps as so much a second: what a mean step has over the median time.
 double PerSecond(int64_t total, const std::vector<job::Step>& steps);
 
+/// What a data set of shards cost the training: how long the first rank's steps waited for it, the first step, which
+/// warms up, left out where there are several; and of all ranks what was asked for, received and used.
+nlohmann::json StreamedDataJson(const job::TrainingPlan& plan, const job::RunRecord& record);
+/// `total` of all steps as so much a second, had no step waited for data.
+double PerSecondWithoutStalls(int64_t total, const job::RunRecord& record);
+
 /// Adds the kind's own keys.
 void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann::json& json);
 void AddToJson(const job::VitPlan& plan, const job::RunRecord& record, nlohmann::json& json);

@@ -11,6 +11,7 @@
 #include "cli/data_place.h"
 #include "data/prepare.h"
 #include "shards/dataset/dataset.h"
+#include "shards/dataset/image_columns.h"
 
 namespace assay::cli {
 namespace {
@@ -49,6 +50,20 @@ std::string WholeUri(const std::string& data, const ObjectPlace& place) {
   return uri.ends_with('/') ? uri : uri + "/";
 }
 
+/// Where the worker finds it, and that it is the same then.
+Result<shards::Dataset> OpenShards(const std::string& data, job::TrainingPlan& plan) {
+  const StoreFlags store;
+  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, store.Open(data));
+  ASSAY_ASSIGN_OR_RETURN(const shards::DatasetPlace at, OpenDataPlace(store, data, nullptr));
+  ASSAY_ASSIGN_OR_RETURN(shards::Dataset dataset, shards::OpenDataset(at));
+  if (dataset.index.samples() == 0) {
+    return Status::InvalidArgument(fmt::format("the data set at {} has no rows", at.Uri()));
+  }
+  plan.data_uri = WholeUri(data, place);
+  plan.data_fingerprint = dataset.fingerprint();
+  return dataset;
+}
+
 }  // namespace
 
 bool NamesShards(const std::string& data) {
@@ -56,14 +71,21 @@ bool NamesShards(const std::string& data) {
          FileExists(data + "/" + shards::kManifestName);
 }
 
+Status CheckNoShards(const job::TrainingPlan& plan) {
+  return plan.data_cache.empty()
+             ? Status::Ok()
+             : Status::InvalidArgument("--data-cache keeps shards of a data set: leave it out with other data");
+}
+
+Status StreamShards(const std::string& data, job::VitPlan& plan) {
+  ASSAY_ASSIGN_OR_RETURN(const shards::Dataset dataset, OpenShards(data, plan));
+  return shards::FindImageColumns(*dataset.index.shards.front().schema)
+      .status()
+      .WithContext(fmt::format("the data set at {} cannot be trained on", dataset.place.Uri()));
+}
+
 Status StreamShards(const std::string& data, const data::ModelRef& model, job::TunePlan& plan) {
-  const StoreFlags store;
-  ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, store.Open(data));
-  ASSAY_ASSIGN_OR_RETURN(const shards::DatasetPlace at, OpenDataPlace(store, data, nullptr));
-  ASSAY_ASSIGN_OR_RETURN(const shards::Dataset dataset, shards::OpenDataset(at));
-  if (dataset.index.samples() == 0) {
-    return Status::InvalidArgument(fmt::format("the data set at {} has no rows", at.Uri()));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const shards::Dataset dataset, OpenShards(data, plan));
   const bool has_ids = HasColumns(dataset, {"input_ids"});
   const bool made_tokens = HasMadeTokens(dataset);
   if (!has_ids && !HasColumns(dataset, {"messages"}) && !HasColumns(dataset, {"prompt", "completion"}) &&
@@ -71,16 +93,14 @@ Status StreamShards(const std::string& data, const data::ModelRef& model, job::T
     return Status::InvalidArgument(
         fmt::format("the data set at {} has no columns to train on: input_ids (with labels), messages, prompt and "
                     "completion, or output",
-                    at.Uri()));
+                    dataset.place.Uri()));
   }
   if (made_tokens) {
     ASSAY_RETURN_IF_ERROR(CheckTokens(dataset, model, plan.response_template));
   } else if (!has_ids && model.tokenizer_dir.empty()) {
-    return Status::InvalidArgument(model.no_tokenizer).WithContext(at.Uri());
+    return Status::InvalidArgument(model.no_tokenizer).WithContext(dataset.place.Uri());
   }
   plan.tokenizer = has_ids && !made_tokens ? std::string() : model.tokenizer_dir;
-  plan.data_uri = WholeUri(data, place);
-  plan.data_fingerprint = dataset.fingerprint();
   return Status::Ok();
 }
 

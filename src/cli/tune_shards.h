@@ -1,4 +1,4 @@
-// A data set of shards as the rows of a training.
+// A data set of shards as what a training reads.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "data/model_catalogue.h"
 #include "job/tune_plan.h"
+#include "job/vit_plan.h"
 
 namespace assay::cli {
 
@@ -15,5 +16,10 @@ bool NamesShards(const std::string& data);
 /// Puts the data set into `plan`, whose worker streams it. Refuses one whose columns are no rows to train on, or whose
 /// text the model has no tokeniser for.
 Status StreamShards(const std::string& data, const data::ModelRef& model, job::TunePlan& plan);
+/// Likewise of one whose columns are no images with labels.
+Status StreamShards(const std::string& data, job::VitPlan& plan);
+
+/// Refuses what is of data sets of shards alone.
+Status CheckNoShards(const job::TrainingPlan& plan);
 
 }  // namespace assay::cli

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "cli/options.h"
 #include "cli/tune_kinds.h"
+#include "cli/tune_shards.h"
 #include "data/prepare_images.h"
 #include "data/vision_models.h"
 
@@ -34,9 +35,21 @@ Status CompleteImages(const TuneOptions& options, int64_t side, LiveProgress& pr
                                                   : "there is no data: give --data DIR, --data digits or --synthetic");
   }
   if (plan.synthetic) {
-    return Status::Ok();
+    return CheckNoShards(plan);
   }
   progress.OnPhase("preparing " + options.data);
+  if (NamesShards(options.data)) {
+    if (options.vision.skip_corrupt) {
+      return Status::InvalidArgument("--skip-corrupt is of images in files: leave it out with a data set of shards");
+    }
+    plan.num_labels = options.vision.classes;
+    return StreamShards(options.data, plan);
+  }
+  if (options.vision.classes > 0) {
+    return Status::InvalidArgument(
+        "--classes is of a data set of shards: other data say themselves what classes they have");
+  }
+  ASSAY_RETURN_IF_ERROR(CheckNoShards(plan));
   const data::ImageSpec spec{.data = options.data,
                              .width = side,
                              .height = side,
@@ -69,6 +82,9 @@ void AddVisionOptions(CLI::App& app, TuneOptions& options) {
   app.add_option("--precision", options.vision.precision, "Of arithmetic and weights; the plugin's own when not given")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "amp_bf16", "amp_fp16", "fp8"}));
   app.add_flag("--synthetic", options.vision.plan.synthetic, "Random images instead of data; needs --max-steps");
+  app.add_option("--classes", options.vision.classes,
+                 "Of a data set of shards: labels are below it; without: those of the model's config.json")
+      ->check(WholeNumber(1));
   app.add_flag("--skip-corrupt", options.vision.skip_corrupt, "Leave out images that cannot be decoded, and name them");
 }
 

@@ -10,12 +10,16 @@ namespace assay::cli {
 namespace {
 
 /// Of all data ranks together.
-double ImagesPerSecond(const std::vector<job::Step>& steps) {
+int64_t Images(const std::vector<job::Step>& steps) {
   int64_t images = 0;
   for (const job::Step& step : steps) {
     images += step.samples;
   }
-  return PerSecond(images, steps);
+  return images;
+}
+
+double ImagesPerSecond(const std::vector<job::Step>& steps) {
+  return PerSecond(Images(steps), steps);
 }
 
 }  // namespace
@@ -24,6 +28,10 @@ void AddToJson(const job::VitPlan& plan, const job::RunRecord& record, nlohmann:
   json["precision"] = plan.precision;
   json["images_per_second"] = ImagesPerSecond(job::Steps(record));
   json["evaluations"] = EventList<job::Evaluation>(record);
+  if (!plan.data_uri.empty()) {
+    json["data"] = StreamedDataJson(plan, record);
+    json["data"]["images_per_second_without_stalls"] = PerSecondWithoutStalls(Images(job::Steps(record)), record);
+  }
 }
 
 void AddModelRows(const job::VitPlan& plan, const job::Loaded& loaded, TextTable& table) {

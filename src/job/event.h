@@ -117,7 +117,7 @@ struct Ended {
   int64_t peak_reserved_bytes = 0;  ///< of a GPU: taken of it at most, what was kept for reuse included; 0: not known
 };
 
-using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, Evaluation,
+using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, DataUse, Evaluation,
                            MemoryLedger, CollectiveTotals, Checkpointed, Resumed, CheckpointTransfer, CheckpointModel>;
 
 /// One line of JSON, without the newline.

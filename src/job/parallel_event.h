@@ -46,6 +46,21 @@ struct RankStep {
   bool skipped = false;  ///< a gradient overflowed: nothing was updated
 };
 
+/// What a rank spent on a data set of shards that it read while it trained: from the plan's begin to the training's
+/// end, with what was read ahead of the last step.
+struct DataUse {
+  int64_t rank = 0;
+  int64_t samples = 0;      ///< that were read
+  int64_t used_bytes = 0;   ///< of these, as shards hold them
+  int64_t asked_bytes = 0;  ///< by reads of the store, of the index too; 0 of local files, which are mapped; likewise:
+  int64_t received_bytes = 0;  ///< in the answers, those of requests that were sent again among them
+  int64_t requests = 0;
+  int64_t fetched_shards = 0;
+  int64_t cached_shards = 0;  ///< that came out of the cache
+  int64_t unkept_shards = 0;  ///< that the cache could not take
+  double cpu_seconds = 0;     ///< of the threads that fetch, check, decode and tokenise; not of those that only receive
+};
+
 /// The model held against the evaluation images. Over all ranks; each image counts once.
 struct Evaluation {
   int64_t epoch = 0;    ///< from 1: after so many epochs

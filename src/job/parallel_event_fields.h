@@ -17,6 +17,9 @@ constexpr const char* NameOf(const Topology*) {
 constexpr const char* NameOf(const RankStep*) {
   return "rank_step";
 }
+constexpr const char* NameOf(const DataUse*) {
+  return "data_use";
+}
 constexpr const char* NameOf(const Evaluation*) {
   return "evaluation";
 }
@@ -93,6 +96,20 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("offload_seconds", event.offload_seconds);
   visit("loss_scale", event.loss_scale);
   visit("skipped", event.skipped);
+}
+
+template <typename E, typename Visitor, EnableFor<E, DataUse> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("rank", event.rank);
+  visit("samples", event.samples);
+  visit("used_bytes", event.used_bytes);
+  visit("asked_bytes", event.asked_bytes);
+  visit("received_bytes", event.received_bytes);
+  visit("requests", event.requests);
+  visit("fetched_shards", event.fetched_shards);
+  visit("cached_shards", event.cached_shards);
+  visit("unkept_shards", event.unkept_shards);
+  visit("cpu_seconds", event.cpu_seconds);
 }
 
 template <typename E, typename Visitor, EnableFor<E, Evaluation> = 0>

@@ -18,6 +18,9 @@ inline constexpr char kPlanSource[] = "plan";
 template <typename Plan, typename Visitor>
 void VisitTrainingFields(Plan& plan, const Visitor& visit) {
   visit("model_dir", plan.model_dir);
+  visit("data_uri", plan.data_uri);
+  visit("data_fingerprint", plan.data_fingerprint);
+  visit("data_cache", plan.data_cache);
   visit("shuffle", plan.shuffle);
   visit("seed", plan.seed);
   visit("plugin", plan.plugin);

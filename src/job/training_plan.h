@@ -13,7 +13,10 @@ namespace assay::job {
 /// Plain data. A kind of plan has the defaults that stand here unless it names others.
 struct TrainingPlan : ParallelPlan {
   std::string model_dir;  ///< Hugging Face folder; weights are random when it holds only config.json
-  bool shuffle = false;   ///< another seeded permutation each epoch instead of file order
+  std::string data_uri;   ///< of a data set of shards that is read while it trains; empty: rows or images are in files
+  std::string data_fingerprint;  ///< of that data set
+  std::string data_cache;        ///< a folder that keeps its shards; empty: none
+  bool shuffle = false;          ///< another seeded permutation each epoch instead of file order
   uint64_t seed = 42;
 
   int64_t batch_size = 4;  ///< of a data rank: rows of a micro-batch; images of a step

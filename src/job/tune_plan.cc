@@ -35,9 +35,6 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   VisitTrainingFields(plan, visit);
   visit("tokens_file", plan.tokens_file);
   visit("tokenizer", plan.tokenizer);
-  visit("data_uri", plan.data_uri);
-  visit("data_fingerprint", plan.data_fingerprint);
-  visit("data_cache", plan.data_cache);
   visit("response_template", plan.response_template);
   visit("method", plan.method);
   visit("model_max_length", plan.model_max_length);

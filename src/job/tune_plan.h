@@ -40,11 +40,8 @@ struct PromptOptions {
 struct TunePlan : TrainingPlan {
   static constexpr int kSchema = 1;
 
-  std::string tokens_file;        ///< data::TokenFile with the tokenised rows; empty: they are streamed
+  std::string tokens_file;        ///< data::TokenFile with the tokenised rows; empty: they come from data_uri
   std::string tokenizer;          ///< the folder of what made them, for results; empty: the rows brought their ids
-  std::string data_uri;           ///< of a data set of shards whose rows are read and tokenised while it trains
-  std::string data_fingerprint;   ///< of that data set
-  std::string data_cache;         ///< a folder that keeps its shards; empty: none
   std::string response_template;  ///< of its {"output"} rows
   std::string method = "full";    ///< full | lora | prompt
   LoraOptions lora;

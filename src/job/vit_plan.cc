@@ -89,9 +89,13 @@ Status CheckData(const VitPlan& plan) {
       !std::ranges::all_of(plan.image_std, [](double value) { return value > 0; })) {
     return Status::InvalidArgument("image_mean and image_std must have three numbers each, those of image_std above 0");
   }
-  if (plan.synthetic != plan.train_file.empty()) {
+  const bool has_images = !plan.train_file.empty() || !plan.data_uri.empty();
+  if (plan.synthetic == has_images) {
     return Status::InvalidArgument(plan.synthetic ? "a plan with synthetic images cannot have a train_file"
                                                   : "the plan has no train_file and does not ask for synthetic images");
+  }
+  if (!plan.train_file.empty() && !plan.data_uri.empty()) {
+    return Status::InvalidArgument("the plan has a train_file and a data_uri: images come from one of them");
   }
   if (plan.synthetic && plan.max_steps < 0) {
     return Status::InvalidArgument("synthetic images have no epochs; max_steps must say how many steps to train");

@@ -30,7 +30,8 @@ struct VitPlan : TrainingPlan {
 
   int64_t num_labels = 0;  ///< classes of the head, new where the weights have another number; 0: as config.json says
 
-  /// A data::ImageFile with the images to train on, at the model's image size; empty when `synthetic`.
+  /// A data::ImageFile with the images to train on, at the model's image size; empty when `synthetic`, and where they
+  /// come from data_uri.
   std::string train_file;
   std::string eval_file;  ///< one to evaluate on; empty: no evaluation
   /// Pixels are drawn (standard normal) instead of read, labels uniform below synthetic_labels, or below the model's

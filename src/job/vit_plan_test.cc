@@ -48,6 +48,9 @@ VitPlan UnusualVitPlan() {
                 .microbatches = 8,
                 .shard_ranks = 2,
                 .communication_dtype = "float8"};
+  plan.data_uri = "s3://bucket/set";
+  plan.data_fingerprint = "b2";
+  plan.data_cache = "/cache";
   plan.number_ranks = 8;
   plan.number_nodes = 2;
   plan.batch_size = 32;

@@ -58,8 +58,8 @@ void TakeLastWords(const job::RunRecord& failed, job::RunRecord& record) {
 void TakeRankEvents(const job::RunRecord& rank, job::RunRecord& record) {
   for (size_t i = 0; i < rank.events.size(); ++i) {
     const job::Event& event = rank.events[i];
-    if (std::holds_alternative<job::RankStep>(event) || std::holds_alternative<job::MemoryLedger>(event) ||
-        std::holds_alternative<job::CollectiveTotals>(event) ||
+    if (std::holds_alternative<job::RankStep>(event) || std::holds_alternative<job::DataUse>(event) ||
+        std::holds_alternative<job::MemoryLedger>(event) || std::holds_alternative<job::CollectiveTotals>(event) ||
         std::holds_alternative<job::CheckpointTransfer>(event)) {
       record.events.push_back(event);
       record.event_seconds.push_back(rank.event_seconds[i]);

@@ -92,6 +92,25 @@ def test_losses_are_those_of_the_rows_in_a_file(bucket, cli, tune, tmp_path):
     assert list((tmp_path / "shards").glob("assay-*.shard"))
 
 
+def test_what_a_data_set_cost_is_reported(bucket, cli, tune, tmp_path):
+    source = write_rows(tmp_path / "rows.jsonl", TEXT)
+    cli.run("convert", source, tmp_path / "set", "--size-limit", "500", "--compression", "zstd")
+    put_folder(bucket, tmp_path / "set", f"{bucket.uri}/set")
+    shards = len(cli.json("inspect", tmp_path / "set")["shards"])
+    options = ["--num-train-epochs", "2", "--data-cache", tmp_path / "shards"]
+    first = tune.run(f"{bucket.uri}/set", *options, client=bucket)["data"]
+    assert first["fetched_shards"] == shards and first["cached_shards"] == first["unkept_shards"] == 0
+    # The index and the manifest are asked for too.
+    assert first["received_bytes"] >= first["asked_bytes"] > cli.json("inspect", tmp_path / "set")["stored_bytes"]
+    assert first["samples"] >= 60 and first["used_bytes"] > 0 and first["requests"] > shards
+    assert first["cpu_seconds_per_sample"] == first["cpu_seconds"] / first["samples"] > 0
+    again = tune.run(f"{bucket.uri}/set", *options, "--number-ranks", "2", batch=2, client=bucket)["data"]
+    assert again["fetched_shards"] == 0 and again["cached_shards"] == 2 * shards
+    assert again["requests"] <= 2 * (first["requests"] - shards)
+    of_files = tune.run(tmp_path / "set", *options[:2])["data"]
+    assert of_files["requests"] == of_files["received_bytes"] == 0 and of_files["samples"] >= 60
+
+
 def test_ranks_share_the_rows(tune, shards):
     options = ["--number-ranks", "2", "--max-steps", "9"]
     folder, source = shards

@@ -76,6 +76,8 @@ class CausalLmTraining : public Training {
   ShardEngine* engine() override { return session_.engine.get(); }
   int64_t activation_bytes() override { return session_.checkpointing.kept_bytes; }
 
+  std::optional<job::DataUse> data_use() override { return session_.batches->data_use(); }
+
   std::vector<HeldState> held() override {
     return session_.engine == nullptr
                ? held_by(*session_.optimizer)

@@ -13,18 +13,22 @@
 namespace assay::engine {
 namespace {
 
-constexpr int64_t kByteValues = 256;
+constexpr size_t kByteValues = 256;
 constexpr int64_t kChannels = 3;  // of an image file
 
 std::vector<float> table_of_values(const job::VitPlan& plan) {
   std::vector<float> values;
   for (size_t channel = 0; channel < kChannels; ++channel) {
-    for (int64_t byte = 0; byte < kByteValues; ++byte) {
+    for (size_t byte = 0; byte < kByteValues; ++byte) {
       const double value = static_cast<double>(byte) / 255.0;
       values.push_back(static_cast<float>((value - plan.image_mean[channel]) / plan.image_std[channel]));
     }
   }
   return values;
+}
+
+at::Tensor empty_pixels(int64_t count, int64_t height, int64_t width) {
+  return at::empty({count, kChannels, height, width}, at::kFloat);
 }
 
 void check_suits(const std::string& path, const data::ImageFile& file, const ImageModelConfig& config) {
@@ -43,23 +47,28 @@ void check_suits(const std::string& path, const data::ImageFile& file, const Ima
 
 }  // namespace
 
+PixelValues::PixelValues(const job::VitPlan& plan) : table_(table_of_values(plan)) {}
+
+void PixelValues::put(std::span<const uint8_t> planes, float* values) const {
+  const size_t plane = planes.size() / kChannels;
+  for (size_t at = 0; at < planes.size(); ++at) {
+    values[at] = table_[at / plane * kByteValues + planes[at]];
+  }
+}
+
 ImageSet::ImageSet(const std::string& path, const job::VitPlan& plan, const ImageModelConfig& config)
-    : file_(value_or_throw(data::ImageFile::Open(path))), values_(table_of_values(plan)) {
+    : file_(value_or_throw(data::ImageFile::Open(path))), values_(plan) {
   check_suits(path, file_, config);
 }
 
 ImageBatch ImageSet::batch(const std::vector<int64_t>& indices) const {
   const auto count = static_cast<int64_t>(indices.size());
   const int64_t plane = file_.width() * file_.height();
-  ImageBatch batch{at::empty({count, kChannels, file_.height(), file_.width()}, at::kFloat), labels(indices)};
+  ImageBatch batch{empty_pixels(count, file_.height(), file_.width()), labels(indices)};
   auto* pixels = batch.pixels_BCHW.mutable_data_ptr<float>();
   at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const std::span<const uint8_t> bytes = file_.planes(indices[static_cast<size_t>(i)]);
-      for (int64_t at = 0; at < kChannels * plane; ++at) {
-        const int64_t value = at / plane * kByteValues + bytes[static_cast<size_t>(at)];
-        pixels[i * kChannels * plane + at] = values_[static_cast<size_t>(value)];
-      }
+      values_.put(file_.planes(indices[static_cast<size_t>(i)]), pixels + i * kChannels * plane);
     }
   });
   return batch;
@@ -74,22 +83,31 @@ at::Tensor ImageSet::labels(const std::vector<int64_t>& indices) const {
   return labels_B;
 }
 
-ImageBatches::ImageBatches(const job::VitPlan& plan, const ImageModelConfig& config, int64_t rank, int64_t ranks)
+ImageBatches::ImageBatches(const job::VitPlan& plan, const ImageModelConfig& config, int64_t rank, int64_t ranks,
+                           bool pixels)
     : plan_(plan),
       image_size_(config.image_size),
       channels_(config.num_channels),
       synthetic_labels_(std::min(plan.synthetic_labels, config.num_labels)),
       rank_(rank),
-      global_batch_(plan.batch_size * ranks) {
+      global_batch_(plan.batch_size * ranks),
+      values_(plan) {
   if (plan.synthetic) {
     return;
   }
-  set_.emplace(plan.train_file, plan, config);
-  steps_per_epoch_ = set_->images() / global_batch_;
+  if (plan.data_uri.empty()) {
+    set_.emplace(plan.train_file, plan, config);
+  } else {
+    stream_ = std::make_unique<StreamedImages>(plan, config, rank, ranks, pixels);
+  }
+  steps_per_epoch_ = images() / global_batch_;
   if (steps_per_epoch_ == 0) {
     throw StatusError(Status::InvalidArgument(
-        fmt::format("the {} images to train on do not fill one batch of {} on {} ranks: lower the batch size",
-                    set_->images(), plan.batch_size, ranks)));
+        fmt::format("the {} images to train on do not fill one batch of {} on {} ranks: lower the batch size", images(),
+                    plan.batch_size, ranks)));
+  }
+  if (stream_) {
+    return;
   }
   order_.emplace(
       OrderOptions{.rows = set_->images(), .batch_size = global_batch_, .shuffle = plan.shuffle, .seed = plan.seed});
@@ -97,6 +115,9 @@ ImageBatches::ImageBatches(const job::VitPlan& plan, const ImageModelConfig& con
 
 ImageBatch ImageBatches::micro_batch(int64_t step, int64_t micro, bool want_pixels) {
   const int64_t count = plan_.batch_size / job::MicroBatches(plan_);
+  if (stream_) {
+    return streamed(step, micro * count, count, want_pixels);
+  }
   const int64_t first = rank_ * plan_.batch_size + micro * count;
   if (!set_) {
     return draw(step, first, count, want_pixels);
@@ -107,6 +128,26 @@ ImageBatch ImageBatches::micro_batch(int64_t step, int64_t micro, bool want_pixe
   const std::vector<int64_t> global = order_->micro_batches(step_of_order).front();
   const std::vector<int64_t> own(global.begin() + first, global.begin() + first + count);
   return want_pixels ? set_->batch(own) : ImageBatch{{}, set_->labels(own)};
+}
+
+ImageBatch ImageBatches::streamed(int64_t step, int64_t first, int64_t count, bool want_pixels) {
+  if (step != streamed_step_) {
+    streamed_ = stream_->images_of(step);
+    streamed_step_ = step;
+  }
+  ImageBatch batch{{}, at::empty({count}, at::kLong)};
+  if (want_pixels) {
+    batch.pixels_BCHW = empty_pixels(count, image_size_, image_size_);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const StreamedImage& image = streamed_[static_cast<size_t>(first + i)];
+    batch.labels_B.mutable_data_ptr<int64_t>()[i] = image.label;
+    if (want_pixels) {
+      values_.put(image.planes,
+                  batch.pixels_BCHW.mutable_data_ptr<float>() + i * kChannels * image_size_ * image_size_);
+    }
+  }
+  return batch;
 }
 
 ImageBatch ImageBatches::draw(int64_t step, int64_t first, int64_t count, bool want_pixels) const {

@@ -214,6 +214,10 @@ class Run {
                                              .world = groups == nullptr ? nullptr : &groups->world(),
                                              .device = device_,
                                              .between_steps = between_steps()});
+    if (std::optional<job::DataUse> use = training.data_use()) {
+      use->rank = environment_->rank;
+      events_.write(*use);
+    }
     if (groups != nullptr) {
       reporter.write_collectives();
       write_measured("steady", peak_of(training), training.activation_bytes(), reporter.peak_bytes());

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "engine/model/status_error.h"
 #include "engine/train/fingerprint.h"
-#include "engine/train/streamed_rows.h"
+#include "engine/train/streamed_source.h"
 
 namespace assay::engine {
 namespace {
@@ -43,6 +43,14 @@ std::string network_of(const std::string& model_dir) {
   return Sha256Hex(DumpJson(config)).substr(0, 12);
 }
 
+std::string fingerprint_of_images(const job::VitPlan& plan) {
+  if (!plan.data_uri.empty()) {
+    return plan.data_fingerprint.substr(0, 12);
+  }
+  return plan.train_file.empty() ? fmt::format("drawn of {} classes", plan.synthetic_labels)
+                                 : fingerprint_of_file(plan.train_file);
+}
+
 }  // namespace
 
 Settings settings_of(const job::TunePlan& plan) {
@@ -67,8 +75,10 @@ Settings settings_of(const job::TunePlan& plan) {
 Settings settings_of(const job::VitPlan& plan) {
   Settings settings = shared_settings(plan);
   settings["images a step"] = fmt::format("{}", plan.batch_size * job::DataRanks(plan));
-  settings["the images"] = plan.train_file.empty() ? fmt::format("drawn of {} classes", plan.synthetic_labels)
-                                                   : fingerprint_of_file(plan.train_file);
+  settings["the images"] = fingerprint_of_images(plan);
+  if (!plan.data_uri.empty()) {
+    settings["the order of images"] = order_of_streamed(plan);
+  }
   settings["the config.json"] = network_of(plan.model_dir);
   return settings;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,8 @@ class TokenBatches {
   const data::TokenFile& rows() const { return rows_; }
   int64_t row_count() const { return stream_ ? stream_->rows() : rows_.rows(); }
   int64_t steps_per_epoch() const { return stream_ ? stream_->steps_per_epoch() : order_.steps_per_epoch(); }
+  /// What the stream has cost so far; nothing without one.
+  std::optional<job::DataUse> data_use() const { return stream_ ? std::optional(stream_->use()) : std::nullopt; }
   /// Of step `step` (from 1), of a stream the one behind the last: all ranks' together are the window that one rank
   /// with `ranks` times the accumulation has, and each row's dropout is drawn as there.
   /// Throws StatusError as check_row(), for any rank's row of the step on all ranks alike, and as

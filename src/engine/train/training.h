@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class Training {
   virtual int64_t activation_bytes() = 0;
   /// The memory foretold, where that is known: `local_ranks` share this machine.
   virtual std::vector<job::MemoryLedger> foretold_memory(int64_t /*local_ranks*/) { return {}; }
+
+  /// What this rank's data set of shards has cost so far; nothing where its data is in files.
+  virtual std::optional<job::DataUse> data_use() { return std::nullopt; }
 
   /// What this rank holds of the training's state now.
   virtual std::vector<HeldState> held() = 0;

@@ -55,8 +55,8 @@ void read_files(const job::VitPlan& plan, const RankEnvironment& environment, co
                                               [&] { return parameter_maker(plan.model_dir, options()); });
   do_on_all_ranks(session.world.get(), device, what, [&] {
     session.loaded = load_image_classifier(plan.model_dir, options(), made);
-    session.batches =
-        std::make_unique<ImageBatches>(plan, session.model().config(), groups.data_rank(), groups.data_ranks());
+    session.batches = std::make_unique<ImageBatches>(plan, session.model().config(), groups.data_rank(),
+                                                     groups.data_ranks(), session.model().begins_model());
     if (!plan.eval_file.empty()) {
       session.evaluation.emplace(plan.eval_file, plan, session.model().config());
     }

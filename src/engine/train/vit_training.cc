@@ -73,6 +73,8 @@ class VitTraining : public Training {
     return forecast_memory(plan_, local_ranks, device_.is_cpu());
   }
 
+  std::optional<job::DataUse> data_use() override { return session_.batches->data_use(); }
+
   std::vector<HeldState> held() override {
     return held_by(*session_.engine,
                    held_part(plan_, *session_.groups, session_.model().split_rules(), session_.model().begins_model()));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/thread_cpu.h"
 
 namespace assay::shards {
 namespace {
@@ -23,6 +24,20 @@ bool IsOfTheShard(const Status& status) {
 }
 
 }  // namespace
+
+StreamCounters Since(const StreamCounters& now, const StreamCounters& before) {
+  return {.samples = now.samples - before.samples,
+          .used_bytes = now.used_bytes - before.used_bytes,
+          .skipped = now.skipped - before.skipped,
+          .fetched_bytes = now.fetched_bytes - before.fetched_bytes,
+          .fetched_shards = now.fetched_shards - before.fetched_shards,
+          .cached_shards = now.cached_shards - before.cached_shards,
+          .damaged_fetches = now.damaged_fetches - before.damaged_fetches,
+          .unkept_shards = now.unkept_shards - before.unkept_shards,
+          .waits = now.waits - before.waits,
+          .wait_seconds = now.wait_seconds - before.wait_seconds,
+          .cpu_seconds = now.cpu_seconds - before.cpu_seconds};
+}
 
 SampleStream::SampleStream(std::vector<StreamSource> sources, const StreamOptions& options)
     : sources_(std::move(sources)),
@@ -125,6 +140,8 @@ StreamCounters SampleStream::counters() const {
   counters.cached_shards = loads.cached_shards;
   counters.damaged_fetches = loads.damaged_fetches;
   counters.unkept_shards = loads.unkept_shards;
+  const std::lock_guard lock(mutex_);
+  counters.cpu_seconds = cpu_seconds_;
   return counters;
 }
 
@@ -281,8 +298,11 @@ void SampleStream::Work() {
     const uint32_t shard = queue_.front();
     queue_.pop_front();
     lock.unlock();
+    const double begin = ThreadCpuSeconds();
     Result<LoadedShard> result = loader_->Load(shard, next_use);
+    const double computed = ThreadCpuSeconds() - begin;
     lock.lock();
+    cpu_seconds_ += computed;
     loaded_.push_back({shard, std::move(result)});
     ended_.notify_one();
   }

@@ -50,7 +50,10 @@ struct StreamCounters {
   int64_t unkept_shards = 0;  ///< that the cache could not take
   int64_t waits = 0;
   double wait_seconds = 0;  ///< for shards that were not there when their sample was asked for
+  double cpu_seconds = 0;   ///< of the threads that fetch, check and unpack
 };
+/// What was counted between two looks.
+StreamCounters Since(const StreamCounters& now, const StreamCounters& before);
 
 /// Belongs to one thread. Its own threads fetch the shards of the next samples, in the order in which they are needed,
 /// as far ahead as memory goes; where it does not, shards whose next sample is farthest make room.
@@ -125,6 +128,7 @@ class SampleStream {
   std::deque<uint32_t> queue_;      // guarded by mutex_
   std::vector<Loaded> loaded_;      // guarded by mutex_
   std::vector<int64_t> next_uses_;  // as the plan has them, for the cache; guarded by mutex_
+  double cpu_seconds_ = 0;          // of the threads; guarded by mutex_
   bool stopping_ = false;           // guarded by mutex_
   std::vector<std::thread> threads_;
 };
