@@ -9,6 +9,9 @@ venv=$root/.venv
 node_dir=$root/build/node
 log_dir=$root/build/log
 mkdir -p "$log_dir"
+# Packages are compiled when they are first imported (setup_python): without what that leaves, each import of torch
+# takes three times the time, here and in the peers that are measured.
+unset PYTHONDONTWRITEBYTECODE
 
 # step "what it does" command...
 step() {

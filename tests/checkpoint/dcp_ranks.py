@@ -106,4 +106,5 @@ if __name__ == "__main__":
     ranks, action, *arguments = sys.argv[1:]
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(rank_main, (int(ranks), f"{folder}/rendezvous", action, arguments), nprocs=int(ranks))
+        given = (int(ranks), f"{folder}/rendezvous", action, arguments)
+        mp.start_processes(rank_main, given, nprocs=int(ranks), start_method="fork")

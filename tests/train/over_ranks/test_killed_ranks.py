@@ -26,7 +26,7 @@ def plan_of(folder, models, writer):
         max_steps=STEPS,
         gradient_accumulation_steps=2,
     )
-    plan |= {"plugin": "FULL_SHARD", "number_ranks": RANKS, "timeout_seconds": 20}
+    plan |= {"plugin": "FULL_SHARD", "number_ranks": RANKS, "timeout_seconds": 10}
     return plan | {"save_every": 1, "checkpoint_writer": writer, "keep": 2}
 
 
