@@ -42,7 +42,8 @@ void Print(const BucketOptions& options, const ObjectPlace& place, const char* d
 
 Status Make(const BucketOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, OpenBucket(options));
-  ASSAY_RETURN_IF_ERROR(place.store->MakeBucket());
+  const InterruptFlag interrupt;
+  ASSAY_RETURN_IF_ERROR(place.store->MakeBucket(interrupt.get()));
   Print(options, place, "make");
   return Status::Ok();
 }
@@ -60,21 +61,20 @@ Status RemoveObjects(const ObjectPlace& place, const std::vector<storage::Object
 }
 
 /// Objects and unfinished uploads: some services keep a bucket that has either.
-Status Empty(const ObjectPlace& place) {
-  const InterruptFlag interrupt;
+Status Empty(const ObjectPlace& place, storage::CancelFlag cancel) {
   storage::ListOptions list;
   list.keys_only = true;
-  list.cancel = interrupt.get();
+  list.cancel = cancel;
   ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, {.ordered = false}, [&](storage::ListPage page) {
-    return storage::IsCancelled(interrupt.get()) ? storage::CancelledStatus("remove", place.uri)
-                                                 : RemoveObjects(place, page.objects, interrupt.get());
+    return storage::IsCancelled(cancel) ? storage::CancelledStatus("remove", place.uri)
+                                        : RemoveObjects(place, page.objects, cancel);
   }));
   if (!place.store->capabilities().unfinished_uploads) {
     return Status::Ok();
   }
-  ASSAY_ASSIGN_OR_RETURN(const auto uploads, place.store->ListUploads(""));
+  ASSAY_ASSIGN_OR_RETURN(const auto uploads, place.store->ListUploads("", cancel));
   for (const storage::UnfinishedUpload& upload : uploads) {
-    const Status aborted = place.store->AbortUpload(upload.key, upload.upload_id);
+    const Status aborted = place.store->AbortUpload(upload.key, upload.upload_id, cancel);
     if (aborted.code() != ErrorCode::kNotFound) {
       ASSAY_RETURN_IF_ERROR(aborted);
     }
@@ -84,10 +84,11 @@ Status Empty(const ObjectPlace& place) {
 
 Status Remove(const BucketOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, OpenBucket(options));
+  const InterruptFlag interrupt;
   if (options.force) {
-    ASSAY_RETURN_IF_ERROR(Empty(place));
+    ASSAY_RETURN_IF_ERROR(Empty(place, interrupt.get()));
   }
-  ASSAY_RETURN_IF_ERROR(place.store->RemoveBucket());
+  ASSAY_RETURN_IF_ERROR(place.store->RemoveBucket(interrupt.get()));
   Print(options, place, "remove");
   return Status::Ok();
 }

@@ -23,7 +23,9 @@ struct PresignOptions {
 Status Run(const PresignOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
   ASSAY_RETURN_IF_ERROR(CheckIsObject(place));
-  ASSAY_ASSIGN_OR_RETURN(const std::string url, place.store->Presign(place.key, options.method, options.seconds));
+  const InterruptFlag interrupt;
+  ASSAY_ASSIGN_OR_RETURN(const std::string url,
+                         place.store->Presign(place.key, options.method, options.seconds, interrupt.get()));
   if (options.output == "json") {
     fmt::print("{}", DumpJsonPretty({{"uri", place.store->Uri(place.key)},
                                      {"url", url},

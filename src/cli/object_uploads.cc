@@ -25,8 +25,9 @@ struct UploadsOptions {
   std::string output;
 };
 
-Result<std::vector<storage::UnfinishedUpload>> Find(const UploadsOptions& options, const ObjectPlace& place) {
-  ASSAY_ASSIGN_OR_RETURN(std::vector<storage::UnfinishedUpload> uploads, place.store->ListUploads(place.key));
+Result<std::vector<storage::UnfinishedUpload>> Find(const UploadsOptions& options, const ObjectPlace& place,
+                                                    storage::CancelFlag cancel) {
+  ASSAY_ASSIGN_OR_RETURN(std::vector<storage::UnfinishedUpload> uploads, place.store->ListUploads(place.key, cancel));
   const double newest = storage::WallClockSeconds() - options.older_than_hours * 3600;
   std::erase_if(uploads, [&](const storage::UnfinishedUpload& upload) {
     return (options.older_than_hours > 0 && upload.started > newest) ||
@@ -90,7 +91,8 @@ class AbortReport {
 };
 
 Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
-                const std::vector<storage::UnfinishedUpload>& uploads, AbortReport& report) {
+                const std::vector<storage::UnfinishedUpload>& uploads, storage::CancelFlag cancel,
+                AbortReport& report) {
   if (!options.upload_id.empty() && uploads.empty()) {
     return Status::NotFound(fmt::format("{} has no unfinished upload {}", place.uri, options.upload_id));
   }
@@ -98,7 +100,11 @@ Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
   Status first;
   int failed_in_a_row = 0;
   for (const auto& upload : uploads) {
-    const Status aborted = options.dry_run ? Status::Ok() : place.store->AbortUpload(upload.key, upload.upload_id);
+    const Status aborted =
+        options.dry_run ? Status::Ok() : place.store->AbortUpload(upload.key, upload.upload_id, cancel);
+    if (aborted.code() == ErrorCode::kAborted) {
+      return aborted;
+    }
     if (aborted.code() == ErrorCode::kNotFound && uploads.size() > 1) {
       continue;  // its own writer has ended it since it was listed
     }
@@ -116,11 +122,14 @@ Status AbortAll(const UploadsOptions& options, const ObjectPlace& place,
 
 Status Run(const UploadsOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, options.store.Open(options.uri));
-  ASSAY_ASSIGN_OR_RETURN(const auto uploads, Find(options, place));
+  const InterruptFlag interrupt;
+  ASSAY_ASSIGN_OR_RETURN(const auto uploads, Find(options, place, interrupt.get()));
   if (options.abort) {
     AbortReport report(options, place);
-    const Status status = AbortAll(options, place, uploads, report);
-    report.Finish();
+    const Status status = AbortAll(options, place, uploads, interrupt.get(), report);
+    if (status.code() != ErrorCode::kAborted) {
+      report.Finish();
+    }
     return status;
   }
   Print(options, place, uploads);

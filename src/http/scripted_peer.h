@@ -3,7 +3,9 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -58,6 +60,12 @@ class PeerSocket {
       std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     }
     return true;
+  }
+  /// Until all that was sent lies in the client's socket: what send() has taken may still be on its way there.
+  void AwaitArrival() const {
+    for (int queued = 1; ::ioctl(fd(), SIOCOUTQ, &queued) == 0 && queued > 0;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   /// Says that nothing more comes, before the connection is closed; without it a connection by TLS is cut.
   virtual void HangUp() {}

@@ -349,6 +349,7 @@ TEST_P(TransportFaultsTest, WhatCameBeforeTheRequestIsNoAnswer) {
     if (number == 0) {
       answered.get_future().wait();
       socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+      socket.AwaitArrival();
       more_sent.set_value();
     }
     socket.AwaitEnd();

@@ -282,16 +282,18 @@ class ObjectStore {
   virtual Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                                      const WriteOptions& options) = 0;
 
+  // `cancel`: of remote stores; ends also a request that is on its way, which the store may have carried out.
   /// A URL that lets its holder do `method` (GET or PUT) for `seconds`.
-  virtual Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) = 0;
+  virtual Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds,
+                                      CancelFlag cancel = nullptr) = 0;
 
   /// The bucket itself. One that exists already is FailedPrecondition.
-  virtual Status MakeBucket() { return NoBucketStatus("make"); }
+  virtual Status MakeBucket(CancelFlag cancel = nullptr) { return NoBucketStatus("make"); }
   /// One that holds objects is FailedPrecondition, and stays.
-  virtual Status RemoveBucket() { return NoBucketStatus("remove"); }
+  virtual Status RemoveBucket(CancelFlag cancel = nullptr) { return NoBucketStatus("remove"); }
 
-  virtual Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) = 0;
-  virtual Status AbortUpload(const std::string& key, const std::string& upload_id) = 0;
+  virtual Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix, CancelFlag cancel = nullptr) = 0;
+  virtual Status AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag cancel = nullptr) = 0;
   /// The same for whom nobody waits, within StoreOptions::give_up_seconds. Whether nothing of the upload is left: not
   /// where the store is out of reach, refuses, or knows no such bucket.
   virtual bool GiveUpUpload(const std::string& key, const std::string& upload_id) {

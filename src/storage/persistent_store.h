@@ -95,8 +95,9 @@ class PersistentStore final : public ForwardingStore {
     const WriteOptions known = WithToken(options);
     return Persist([&] { return inner().Compose(from, to, known); });
   }
-  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override {
-    return Persist([&] { return inner().Presign(key, method, seconds); });
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds,
+                              CancelFlag cancel = nullptr) override {
+    return Persist([&] { return inner().Presign(key, method, seconds, cancel); });
   }
 
  private:

@@ -136,14 +136,21 @@ def mute_endpoint():
         ("sync", "s3://test/folder/", "{folder}"),
         ("cp", "-r", "{folder}", "s3://test/folder/"),
         ("get", "s3://test/key", "{folder}/key"),
+        ("mb", "s3://new"),
+        ("rb", "s3://test"),
+        ("rb", "--force", "s3://test"),
+        ("uploads", "s3://test"),
+        ("uploads", "--abort", "s3://test"),
+        ("presign", "oci://test@assay/key", "--endpoint", "{endpoint}", "--anonymous"),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else value.name,
 )
 def test_a_signal_ends_what_waits_for_an_answer(cli, mute_endpoint, tmp_path, command, sent):
-    cli.environment["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{mute_endpoint.getsockname()[1]}"
+    endpoint = f"http://127.0.0.1:{mute_endpoint.getsockname()[1]}"
+    cli.environment["AWS_ENDPOINT_URL"] = endpoint
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_text("to be compared")
-    process = cli.start(*(word.format(folder=tmp_path / "folder") for word in command))
+    process = cli.start(*(word.format(folder=tmp_path / "folder", endpoint=endpoint) for word in command))
     mute_endpoint.settimeout(60)
     connection, _ = mute_endpoint.accept()
     with connection:

@@ -61,16 +61,17 @@ class ForwardingStore : public ObjectStore {
                              const WriteOptions& options) override {
     return inner_->Compose(from, to, options);
   }
-  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override {
-    return inner_->Presign(key, method, seconds);
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds,
+                              CancelFlag cancel = nullptr) override {
+    return inner_->Presign(key, method, seconds, cancel);
   }
-  Status MakeBucket() override { return inner_->MakeBucket(); }
-  Status RemoveBucket() override { return inner_->RemoveBucket(); }
-  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override {
-    return inner_->ListUploads(prefix);
+  Status MakeBucket(CancelFlag cancel = nullptr) override { return inner_->MakeBucket(cancel); }
+  Status RemoveBucket(CancelFlag cancel = nullptr) override { return inner_->RemoveBucket(cancel); }
+  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix, CancelFlag cancel = nullptr) override {
+    return inner_->ListUploads(prefix, cancel);
   }
-  Status AbortUpload(const std::string& key, const std::string& upload_id) override {
-    return inner_->AbortUpload(key, upload_id);
+  Status AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag cancel = nullptr) override {
+    return inner_->AbortUpload(key, upload_id, cancel);
   }
   bool GiveUpUpload(const std::string& key, const std::string& upload_id) override {
     return inner_->GiveUpUpload(key, upload_id);

@@ -207,19 +207,20 @@ Result<ObjectInfo> InterceptingStore::Compose(std::span<const std::string> from,
   return Intercept(operation, [&] { return inner().Compose(from, to, options); });
 }
 
-Result<std::string> InterceptingStore::Presign(const std::string& key, std::string_view method, int64_t seconds) {
+Result<std::string> InterceptingStore::Presign(const std::string& key, std::string_view method, int64_t seconds,
+                                               CancelFlag cancel) {
   StoreOperation operation = {.name = "presign", .key = key};
-  return Intercept(operation, [&] { return inner().Presign(key, method, seconds); });
+  return Intercept(operation, [&] { return inner().Presign(key, method, seconds, cancel); });
 }
 
-Result<std::vector<UnfinishedUpload>> InterceptingStore::ListUploads(const std::string& prefix) {
+Result<std::vector<UnfinishedUpload>> InterceptingStore::ListUploads(const std::string& prefix, CancelFlag cancel) {
   StoreOperation operation = {.name = "list_uploads", .key = prefix};
-  return Intercept(operation, [&] { return inner().ListUploads(prefix); });
+  return Intercept(operation, [&] { return inner().ListUploads(prefix, cancel); });
 }
 
-Status InterceptingStore::AbortUpload(const std::string& key, const std::string& upload_id) {
+Status InterceptingStore::AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag cancel) {
   StoreOperation operation = {.name = "abort_upload", .key = key};
-  return Intercept(operation, [&] { return inner().AbortUpload(key, upload_id); });
+  return Intercept(operation, [&] { return inner().AbortUpload(key, upload_id, cancel); });
 }
 
 bool InterceptingStore::GiveUpUpload(const std::string& key, const std::string& upload_id) {

@@ -354,15 +354,15 @@ Result<ObjectInfo> FileStore::FillAndFinish(StagedFile& staged, const std::strin
   return Finish(staged, key, checksum, options);
 }
 
-Result<std::string> FileStore::Presign(const std::string& key, std::string_view, int64_t) {
+Result<std::string> FileStore::Presign(const std::string& key, std::string_view, int64_t, CancelFlag) {
   return Status::Unsupported("cannot presign " + Uri(key) + ": files have no URL to sign (use s3, gs or oci)");
 }
 
-Result<std::vector<UnfinishedUpload>> FileStore::ListUploads(const std::string& prefix) {
+Result<std::vector<UnfinishedUpload>> FileStore::ListUploads(const std::string& prefix, CancelFlag) {
   return ListStaged(options_.root, prefix);
 }
 
-Status FileStore::AbortUpload(const std::string& key, const std::string& upload_id) {
+Status FileStore::AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag) {
   return AbortStaged(options_.root, key, upload_id);
 }
 

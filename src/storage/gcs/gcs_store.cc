@@ -162,12 +162,12 @@ Result<ObjectInfo> GcsStore::Compose(std::span<const std::string> from, const st
                                 const WriteOptions& write) { return ComposeOnce(sources, target, write); });
 }
 
-Result<std::string> GcsStore::Presign(const std::string& key, std::string_view method, int64_t seconds) {
+Result<std::string> GcsStore::Presign(const std::string& key, std::string_view method, int64_t seconds, CancelFlag) {
   return PresignUrl(key, gcs_.urls().XmlObject(key), method, seconds);
 }
 
-Result<std::vector<UnfinishedUpload>> GcsStore::ListUploads(const std::string& prefix) {
-  return ListXmlUploads(context(), prefix, [&](const std::string& after_key, const std::string& after_id) {
+Result<std::vector<UnfinishedUpload>> GcsStore::ListUploads(const std::string& prefix, CancelFlag cancel) {
+  return ListXmlUploads(context(), prefix, cancel, [&](const std::string& after_key, const std::string& after_id) {
     return gcs_.ListUploads(prefix, after_key, after_id);
   });
 }

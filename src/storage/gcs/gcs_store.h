@@ -32,9 +32,10 @@ class GcsStore : public RemoteStore {
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
   /// A V4 signed URL.
-  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds,
+                              CancelFlag cancel = nullptr) override;
   /// Those in parts; the service does not list resumable ones.
-  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
+  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix, CancelFlag cancel = nullptr) override;
 
  protected:
   bool TakesPartsOf(const std::string& key, const WriteOptions& options) override;

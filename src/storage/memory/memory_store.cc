@@ -299,11 +299,11 @@ Result<ObjectInfo> MemoryStore::Compose(std::span<const std::string> from, const
   return Publish(to, buffers, options);
 }
 
-Result<std::string> MemoryStore::Presign(const std::string& key, std::string_view, int64_t) {
+Result<std::string> MemoryStore::Presign(const std::string& key, std::string_view, int64_t, CancelFlag) {
   return Status::Unsupported("cannot presign " + Uri(key) + ": objects in memory have no URL (use s3, gs or oci)");
 }
 
-Result<std::vector<UnfinishedUpload>> MemoryStore::ListUploads(const std::string& prefix) {
+Result<std::vector<UnfinishedUpload>> MemoryStore::ListUploads(const std::string& prefix, CancelFlag) {
   std::vector<UnfinishedUpload> found;
   const std::shared_lock lock(mutex_);
   for (const auto& [id, upload] : uploads_) {
@@ -319,7 +319,7 @@ bool MemoryStore::EndUpload(const std::string& upload_id) {
   return uploads_.erase(upload_id) == 1;
 }
 
-Status MemoryStore::AbortUpload(const std::string& key, const std::string& upload_id) {
+Status MemoryStore::AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag) {
   return EndUpload(upload_id) ? Status::Ok()
                               : Status::NotFound("cannot abort upload " + upload_id + " of " + Uri(key) +
                                                  ": there is no such upload (list the unfinished ones)");

@@ -179,7 +179,8 @@ Result<ObjectInfo> OciStore::Compose(std::span<const std::string> from, const st
   return CopyThrough(sources, to, options);
 }
 
-Result<std::string> OciStore::Presign(const std::string& key, std::string_view method, int64_t seconds) {
+Result<std::string> OciStore::Presign(const std::string& key, std::string_view method, int64_t seconds,
+                                      CancelFlag cancel) {
   ASSAY_RETURN_IF_ERROR(CheckKey(key, Uri(key)));
   if ((method != "GET" && method != "PUT") || seconds <= 0) {
     return Status::InvalidArgument(
@@ -187,7 +188,7 @@ Result<std::string> OciStore::Presign(const std::string& key, std::string_view m
   }
   const double expires = WallClockSeconds() + static_cast<double>(seconds);
   ASSAY_ASSIGN_OR_RETURN(const http::Response answer,
-                         Call("presign", key, [&] { return oci_.Presign(key, method == "PUT", expires); }));
+                         Call("presign", key, [&] { return oci_.Presign(key, method == "PUT", expires); }, cancel));
   const auto path = OciTextAt(answer.body, "accessUri");
   if (!path) {
     return DescribeFailure("presign", Uri(key), UnreadableOciAnswer(answer), 1);
@@ -195,13 +196,13 @@ Result<std::string> OciStore::Presign(const std::string& key, std::string_view m
   return oci_.urls().endpoint() + *path;
 }
 
-Result<std::vector<UnfinishedUpload>> OciStore::ListUploads(const std::string& prefix) {
+Result<std::vector<UnfinishedUpload>> OciStore::ListUploads(const std::string& prefix, CancelFlag cancel) {
   std::vector<UnfinishedUpload> uploads;
   PageTokens tokens;
   std::string page;
   do {
     ASSAY_ASSIGN_OR_RETURN(const http::Response answer,
-                           Call("list uploads of", prefix, [&] { return oci_.ListUploads(page); }));
+                           Call("list uploads of", prefix, [&] { return oci_.ListUploads(page); }, cancel));
     auto parsed = ParseOciUploads(answer.body);
     page = answer.headers.Find("opc-next-page").value_or("");
     const Status status = parsed.ok() && !page.empty() ? tokens.Take(page) : parsed.status();

@@ -30,8 +30,9 @@ class OciStore : public RemoteStore {
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
   /// A pre-authenticated request: the service keeps it until it expires, and its URL is the proof.
-  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
-  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds,
+                              CancelFlag cancel = nullptr) override;
+  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix, CancelFlag cancel = nullptr) override;
 
  protected:
   /// A pre-authenticated request lets objects be written whole only.

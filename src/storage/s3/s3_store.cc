@@ -313,12 +313,12 @@ Result<ObjectInfo> S3Store::Compose(std::span<const std::string> from, const std
   return ComposeOf(sources, to, options);
 }
 
-Result<std::string> S3Store::Presign(const std::string& key, std::string_view method, int64_t seconds) {
+Result<std::string> S3Store::Presign(const std::string& key, std::string_view method, int64_t seconds, CancelFlag) {
   return PresignUrl(key, s3_.address().ObjectUrl(key), method, seconds);
 }
 
-Result<std::vector<UnfinishedUpload>> S3Store::ListUploads(const std::string& prefix) {
-  return ListXmlUploads(context(), prefix, [&](const std::string& after_key, const std::string& after_id) {
+Result<std::vector<UnfinishedUpload>> S3Store::ListUploads(const std::string& prefix, CancelFlag cancel) {
+  return ListXmlUploads(context(), prefix, cancel, [&](const std::string& after_key, const std::string& after_id) {
     return s3_.ListUploads(prefix, after_key, after_id);
   });
 }

@@ -36,8 +36,9 @@ class S3Store : public RemoteStore {
                                              const WriteOptions& options) override;
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
-  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
-  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds,
+                              CancelFlag cancel = nullptr) override;
+  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix, CancelFlag cancel = nullptr) override;
 
  protected:
   const S3Dialect& s3() const { return s3_; }

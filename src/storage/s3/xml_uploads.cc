@@ -10,7 +10,7 @@
 namespace assay::storage {
 
 Result<std::vector<UnfinishedUpload>> ListXmlUploads(
-    const CallContext& context, const std::string& prefix,
+    const CallContext& context, const std::string& prefix, CancelFlag cancel,
     const std::function<Outgoing(const std::string& after_key, const std::string& after_id)>& make) {
   std::vector<UnfinishedUpload> uploads;
   PageTokens tokens;
@@ -30,7 +30,8 @@ Result<std::vector<UnfinishedUpload>> ListXmlUploads(
           }
           page = *std::move(parsed);
           return std::nullopt;
-        });
+        },
+        cancel);
     ASSAY_RETURN_IF_ERROR(result.status);
     uploads.insert(uploads.end(), page.uploads.begin(), page.uploads.end());
   } while (!page.next_key.empty());

@@ -176,17 +176,17 @@ std::vector<Status> RemoteStore::RemoveMany(std::span<const std::string> keys, C
   return statuses;
 }
 
-Status RemoteStore::MakeBucket() {
+Status RemoteStore::MakeBucket(CancelFlag cancel) {
   ASSAY_RETURN_IF_ERROR(dialect().MakeBucket().status());
-  return Call("make", "", [this] { return *dialect().MakeBucket(); }).status();
+  return Call("make", "", [this] { return *dialect().MakeBucket(); }, cancel).status();
 }
 
-Status RemoteStore::RemoveBucket() {
-  return Call("remove", "", [this] { return dialect().RemoveBucket(); }).status();
+Status RemoteStore::RemoveBucket(CancelFlag cancel) {
+  return Call("remove", "", [this] { return dialect().RemoveBucket(); }, cancel).status();
 }
 
-Status RemoteStore::AbortUpload(const std::string& key, const std::string& upload_id) {
-  return Call("abort the upload of", key, [&] { return dialect().AbortUpload(key, upload_id); }).status();
+Status RemoteStore::AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag cancel) {
+  return Call("abort the upload of", key, [&] { return dialect().AbortUpload(key, upload_id); }, cancel).status();
 }
 
 bool RemoteStore::GiveUpUpload(const std::string& key, const std::string& upload_id) {

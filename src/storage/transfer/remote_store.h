@@ -31,9 +31,9 @@ class RemoteStore : public RemoteReader {
   Result<ListPage> List(const ListOptions& options) override;
   Status Remove(const std::string& key) override;
   std::vector<Status> RemoveMany(std::span<const std::string> keys, CancelFlag cancel = nullptr) override;
-  Status MakeBucket() override;
-  Status RemoveBucket() override;
-  Status AbortUpload(const std::string& key, const std::string& upload_id) override;
+  Status MakeBucket(CancelFlag cancel = nullptr) override;
+  Status RemoveBucket(CancelFlag cancel = nullptr) override;
+  Status AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag cancel = nullptr) override;
   bool GiveUpUpload(const std::string& key, const std::string& upload_id) override;
 
  protected:

@@ -246,15 +246,15 @@ Result<ObjectInfo> WebStore::Compose(std::span<const std::string>, const std::st
   return Refuse("write", to);
 }
 
-Result<std::string> WebStore::Presign(const std::string& key, std::string_view, int64_t) {
+Result<std::string> WebStore::Presign(const std::string& key, std::string_view, int64_t, CancelFlag) {
   return Refuse("presign", key);
 }
 
-Result<std::vector<UnfinishedUpload>> WebStore::ListUploads(const std::string& prefix) {
+Result<std::vector<UnfinishedUpload>> WebStore::ListUploads(const std::string& prefix, CancelFlag) {
   return Refuse("list uploads of", prefix);
 }
 
-Status WebStore::AbortUpload(const std::string& key, const std::string&) {
+Status WebStore::AbortUpload(const std::string& key, const std::string&, CancelFlag) {
   return Refuse("abort an upload of", key);
 }
 

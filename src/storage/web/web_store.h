@@ -42,9 +42,10 @@ class WebStore final : public RemoteReader {
   Result<ObjectInfo> Copy(const std::string& from, const std::string& to, const WriteOptions& options) override;
   Result<ObjectInfo> Compose(std::span<const std::string> from, const std::string& to,
                              const WriteOptions& options) override;
-  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds) override;
-  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix) override;
-  Status AbortUpload(const std::string& key, const std::string& upload_id) override;
+  Result<std::string> Presign(const std::string& key, std::string_view method, int64_t seconds,
+                              CancelFlag cancel = nullptr) override;
+  Result<std::vector<UnfinishedUpload>> ListUploads(const std::string& prefix, CancelFlag cancel = nullptr) override;
+  Status AbortUpload(const std::string& key, const std::string& upload_id, CancelFlag cancel = nullptr) override;
 
  protected:
   Task<Result<std::optional<ObjectInfo>>> StatAsync(const std::string& key, CancelFlag cancel) override;
