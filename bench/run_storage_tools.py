@@ -12,6 +12,7 @@ from dataclasses import asdict
 
 from harness import cli, machine, page, results
 from harness.machine import ROOT
+from storage.bare import BARE, measure_bare
 from storage.server import serve
 from storage.tools import (
     OPERATIONS,
@@ -19,6 +20,7 @@ from storage.tools import (
     PEERS,
     QUICK,
     WORKS,
+    Targets,
     ToolFailed,
     WrongContent,
     default_data_dir,
@@ -76,20 +78,24 @@ def main():
     )
     for work in arguments.works:
         entry = found["works"].setdefault(work.name, {"work": asdict(work), "turns": []})
-        with serve(arguments.bin_dir) as url:
+        operations = arguments.operations.split(",")
+        with serve(arguments.bin_dir) as url, Targets(data_dir) as targets:
             for turn in range(arguments.turns):
                 entry["turns"].append({})
                 for tool in arguments.tools.split(","):
-                    operations = arguments.operations.split(",")
-                    rows = measure_tool(tool, work, url, arguments.bin_dir, data_dir, operations)
+                    rows = measure_tool(tool, work, url, arguments.bin_dir, data_dir, operations, targets)
                     entry["turns"][-1][tool] = rows
                     times = ", ".join(f"{name} {row['seconds']:.2f} s" for name, row in rows.items())
                     print(f"{work.name}, turn {turn + 1}, {tool}: {times}", flush=True)
+                if "get" in operations:
+                    with targets.fresh(work) as target:
+                        entry["turns"][-1][BARE] = {"get": measure_bare(work, target)}
                 results.save(found, path)
                 path.with_suffix(".md").write_text(tool_tables.report(found))
     if output_dir == RESULTS:
         about = f"Measured on {found['date']}: [bench/results/{path.stem}.md](../bench/results/{path.stem}.md)."
-        page.update_file(PAGE, "storage-tools", f"{about}\n\n{tool_tables.ratio_table(found)}")
+        tables = f"{tool_tables.ratio_table(found)}\n\n{tool_tables.least_table(found)}"
+        page.update_file(PAGE, "storage-tools", f"{about}\n\n{tables}".rstrip())
     print(f"\n{tool_tables.ratio_table(found)}\n\nWritten to {path.with_suffix('.md')}")
 
 

@@ -1,5 +1,6 @@
 """Command-line tools on the same files and the same server: what is run for each, and what it leaves."""
 
+import contextlib
 import filecmp
 import os
 import pathlib
@@ -136,32 +137,57 @@ def empty(prefix, variables, bin_dir):
     run(OURS, "rm", [bin_dir / "assay", "object", "rm", "-r", "-q", f"s3://{BUCKET}/{prefix}"], variables)
 
 
-def measure_tool(tool, work, url, bin_dir, data_dir, operations):
+class Targets:
+    """New folders to get into. Small ones stay until the end: ext4 passes by the inodes of files that were removed in
+    the last minutes one by one, for each new file, which costs more than to fetch it."""
+
+    KEPT_BYTES = 512 * MIB
+
+    def __init__(self, data_dir):
+        self.folder = data_dir / "got"
+        self.made = 0
+
+    def __enter__(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def fresh(self, work):
+        """A path under which nothing is yet."""
+        self.made += 1
+        target = self.folder / str(self.made)
+        yield target
+        if work.size * work.count > self.KEPT_BYTES:
+            shutil.rmtree(target)
+
+
+def measure_tool(tool, work, url, bin_dir, data_dir, operations, targets):
     """{operation: row} of one tool; what it put is fetched again by ours, what it got is read from the disk."""
     source, home = data_dir / work.name / "files", data_dir / "home"
     make_files(data_dir / work.name, work)
     home.mkdir(parents=True, exist_ok=True)
-    target = data_dir / "got"
     variables = tool_environment(url, home)
 
     def perform(operation, here, prefix):
         return run(tool, operation, command_of(tool, operation, here, prefix, url, bin_dir), variables)
 
     def check_objects(prefix):
-        shutil.rmtree(target, ignore_errors=True)
-        command = command_of(OURS, "get", target, prefix, url, bin_dir)
-        run(OURS, "get", command, variables)
-        check_files(tool, source, target)
-        shutil.rmtree(target)
+        with targets.fresh(work) as target:
+            command = command_of(OURS, "get", target, prefix, url, bin_dir)
+            run(OURS, "get", command, variables)
+            check_files(tool, source, target)
 
     rows = {}
     if "put" in operations or "get" in operations:
         rows["put"] = perform("put", source, "put")
         check_objects("put")
     if "get" in operations:
-        rows["get"] = perform("get", target, "put")
-        check_files(tool, source, target)
-        shutil.rmtree(target)
+        with targets.fresh(work) as target:
+            rows["get"] = perform("get", target, "put")
+            check_files(tool, source, target)
     empty("put", variables, bin_dir)
     if "sync" in operations or "again" in operations:
         rows["sync"] = perform("sync", source, "sync")

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 import pytest
+from storage.bare import BARE, measure_bare
 from storage.tools import OURS, PEERS, WORKS, WrongContent, check_files, make_files
 
 from storage import tool_tables, tools
@@ -34,6 +35,23 @@ def test_what_is_asked_of_both(ours, reached):
 def test_the_report_has_every_tool():
     text = tool_tables.report(results_of((2, 1), (10, 10)))
     assert "1 x 2 GiB" in text and all(f"| {tool} | 3 |" in text for tool in (OURS, *PEERS))
+
+
+def test_a_bare_loop_moves_the_bytes_of_a_work(tmp_path):
+    row = measure_bare(tools.Work("tiny", "150 x 1000 B", 1000, 150), tmp_path / "got")
+    files = list((tmp_path / "got").rglob("*.bin"))
+    assert len(files) == 150 and {path.stat().st_size for path in files} == {1000}
+    assert row["seconds"] > 0 and row["cpu_seconds"] > 0
+
+
+def test_what_a_get_costs_at_least():
+    def row(cpu_seconds):
+        return {"get": {"seconds": 1, "cpu_seconds": cpu_seconds, "peak_rss_bytes": 1}}
+
+    turn = {OURS: row(2), "rclone": row(8), "s5cmd": row(3), BARE: row(1.5)}
+    results = {"works": {"large": {"work": asdict(WORKS[0]), "turns": [turn]}}}
+    last = tool_tables.least_table(results).splitlines()[-1]
+    assert last == "| 1 x 2 GiB | 1.50 | 1.3 | 5.3 | 2.0 | - | 0.8 |"
 
 
 def test_other_bytes_are_found(tmp_path):
