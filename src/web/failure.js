@@ -1,5 +1,15 @@
-// The first module: what stands without script is shown where another one fails before there is a page.
+// The first module: where another one fails it is said, and what stands without script is shown.
 
-export const showStatic = () => { document.documentElement.dataset.failed = ""; };
+function fail(error) {
+  const { dataset } = document.documentElement;
+  // What browsers themselves report, as a size that changed twice in a frame, comes without an error.
+  if (!error || "failed" in dataset) return;
+  dataset.failed = "";
+  const textContent = document.getElementById("static")
+    ? `The views of this page could not be made (${error.message}); what stands below is complete.`
+    : `Something of this page could not be made (${error.message}): load it again.`;
+  document.body.prepend(Object.assign(document.createElement("p"), { className: "notice", role: "alert", textContent }));
+}
 
-addEventListener("error", showStatic);
+addEventListener("error", ({ error }) => fail(error));
+addEventListener("unhandledrejection", ({ reason }) => fail(reason));

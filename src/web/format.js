@@ -4,7 +4,7 @@ const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /** Three significant digits, whole numbers with separators from 1,000 on. */
 export function readable(value) {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "n/a";
+  if (!Number.isFinite(value)) return "n/a";
   const magnitude = Math.abs(value);
   if (magnitude >= 1e15) return value.toPrecision(3);
   if (magnitude >= 999.5) return whole.format(value);
@@ -13,21 +13,24 @@ export function readable(value) {
 }
 
 /** A value as it was measured: whole numbers in full. */
-export const exact = (value) => (typeof value !== "number" ? String(value) : Number.isInteger(value) ? whole.format(value) : readable(value));
+export const exact = (value) =>
+  typeof value !== "number" ? String(value) : Number.isInteger(value) ? whole.format(value) : readable(value);
 
 export const ratio = (value) => `${readable(value)}×`;
 export const share = (some, all) => `${whole.format(some)} of ${whole.format(all)}`;
 export const count = (n, noun) => `${whole.format(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const probability = (p) => (p === null ? "" : p < 0.001 ? "p < 0.001" : `p = ${Number(p.toPrecision(2))}`);
 export const withUnit = (value, unit) => (unit ? `${readable(value)} ${unit}` : readable(value));
+export const joined = (facts) => facts.filter(Boolean).join(" · ");
 
 /** "1m15s", "2.5 s" */
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "n/a";
   if (seconds < 60) return `${readable(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes}m${String(Math.round(seconds % 60)).padStart(2, "0")}s`
-    : `${Math.floor(minutes / 60)}h${String(minutes % 60).padStart(2, "0")}m`;
+  const two = (number) => String(number).padStart(2, "0");
+  if (minutes < 60) return `${minutes}m${two(Math.round(seconds % 60))}s`;
+  return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
 }
 
 /** "2026-11-26T10:00:00Z" as people read it. */
@@ -38,15 +41,23 @@ export const STATES = {
 };
 
 /** What an interval rests on: "over 3 runs". */
-export function basis(estimate) {
-  if (estimate.basis === "runs") return `over ${count(estimate.n, "run")}`;
-  if (estimate.basis === "steps") return estimate.n ? `from the ${count(estimate.n, "step")} of one run` : "from within one run";
-  return estimate.n > 1 ? `mean of ${count(estimate.n, "run")}, too few for an interval` : "one run, no interval";
+export function basis({ basis: on, n }) {
+  if (on === "runs") return `over ${count(n, "run")}`;
+  if (on === "steps") return n ? `from the ${count(n, "step")} of one run` : "from within one run";
+  return n > 1 ? `mean of ${count(n, "run")}, too few for an interval` : "one run, no interval";
 }
 
-/** "1,234 ± 20 (95 % over 3 runs)" */
+/** "±20", or both ends where they are not equally far. */
+export function spread({ value, low, high }) {
+  const [below, above] = [value - low, high - value];
+  return Math.abs(above - below) <= 0.05 * (above + below) ? `±${readable(Math.max(above, below))}`
+    : `${readable(low)} to ${readable(high)}`;
+}
+
+/** "1,234 images/s, 95 % interval 1,220 to 1,250, over 3 runs" */
 export function estimateText(estimate, unit) {
   if (!estimate) return "no value";
-  if (estimate.low === null) return `${withUnit(estimate.value, unit)} (${basis(estimate)})`;
-  return `${withUnit(estimate.value, unit)}, 95 % interval ${readable(estimate.low)} to ${readable(estimate.high)}, ${basis(estimate)}`;
+  const value = withUnit(estimate.value, unit);
+  if (estimate.low === null) return `${value} (${basis(estimate)})`;
+  return `${value}, 95 % interval ${readable(estimate.low)} to ${readable(estimate.high)}, ${basis(estimate)}`;
 }

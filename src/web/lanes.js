@@ -1,69 +1,67 @@
 // What each rank did when: a lane a rank, a colour a phase, drawn into uPlot's axes.
 
-import { grid, h } from "./dom.js";
+import { sum } from "d3-array";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { figure, grid, h } from "./dom.js";
 import { duration, readable } from "./format.js";
-import { axis, color, drawInto } from "./series.js";
+import { axis, color, Plot } from "./series.js";
 import { hideTip, showTip } from "./tip.js";
 
 const PHASES = [
-  ["load", "--c7", "load"], ["data", "--c4", "data"], ["forward", "--c0", "forward"], ["backward", "--c1", "backward"],
-  ["communication", "--c3", "communication"], ["optimizer", "--c2", "optimiser"], ["checkpoint", "--c6", "checkpoint"],
-  ["evaluation", "--c5", "evaluation"], ["other", "--rule", "other"],
-];
+  ["load", "--c7"], ["data", "--c4"], ["forward", "--c0"], ["backward", "--c1"], ["communication", "--c3"],
+  ["optimizer", "--c2", "optimiser"], ["checkpoint", "--c6"], ["evaluation", "--c5"], ["other", "--rule"],
+].map(([phase, variable, title = phase]) => ({ phase, variable, title }));
 const LANE = 38;
 /** Of a lane, what stays free above and below. */
 const GAP = 0.11;
 /** Looking closer ends at a microsecond, finer than any phase is timed. */
 const SHORTEST_SECONDS = 1e-6;
+/** How much longer than the mean of its stretch a step is that is marked. */
+const NOTABLE = 1.5;
 
-/** A stretch of a rank's lane: [{phase, from, to}], the phases of its steps one after the other. */
-function blocksOf(rank, at) {
-  let from = rank.from[at];
-  const blocks = [];
-  for (const [phase] of PHASES) {
-    const seconds = rank.phases[phase]?.[at] ?? 0;
-    if (seconds > 0) {
-      blocks.push({ phase, from, to: from + seconds });
-      from += seconds;
-    }
-  }
-  return blocks;
-}
+const secondsOf = (rank, phase, at) => rank.phases[phase]?.[at] ?? 0;
 
-/** Rows of PHASES that took time here. */
+/** Those of PHASES that took time here. */
 function phasesOf({ ranks, spans }) {
-  const isUsed = ([phase]) => phase === "load" || spans.some(({ name }) => name === phase) || ranks.some(({ phases }) => phases[phase]?.some((value) => value > 0));
-  return PHASES.filter(isUsed);
+  return PHASES.filter(({ phase }) => phase === "load" || spans.some(({ name }) => name === phase)
+    || ranks.some(({ phases }) => phases[phase]?.some((value) => value > 0)));
 }
 
 function totalsTable({ ranks, spans }, phases) {
-  const once = Object.fromEntries(spans.map(({ name, from, to }) => [name, to - from]));
-  const sum = (rank, phase) => (rank.phases[phase] ?? []).reduce((total, value) => total + value, once[phase] ?? 0);
-  return grid("Sums of phases", ["rank", ...phases.map(([, , title]) => ({ title, unit: "s" }))],
-    ranks.map((rank) => [String(rank.rank), ...phases.map(([phase]) => readable(sum(rank, phase)))]));
+  const once = (phase) => sum(spans.filter(({ name }) => name === phase), ({ from, to }) => to - from);
+  return grid("Sums of phases", ["rank", ...phases.map(({ title }) => ({ title, unit: "s" }))],
+    ranks.map((rank) => [String(rank.rank),
+      ...phases.map(({ phase }) => readable(once(phase) + sum(rank.phases[phase] ?? [])))]));
 }
 
-/** Draws the lanes into a view of uPlot. */
+/** Draws into a view of uPlot: what came once, then stretches, the phases of their steps one after the other. */
 function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
   const [x, y] = [(time) => valToPos(time, "x", true), (lane) => valToPos(lane, "y", true)];
-  const colors = Object.fromEntries([...PHASES, ["slowest", "--ink"]].map(([phase, name]) => [phase, color(name)]));
+  const colors = Object.fromEntries(PHASES.map(({ phase, variable }) => [phase, color(variable)]));
+  const ink = color("--ink");
   context.save();
   context.beginPath();
   context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   context.clip();
   lanes.ranks.forEach((rank, lane) => {
     const [top, bottom] = [y(lane + GAP), y(lane + 1 - GAP)];
-    const block = ({ phase, from, to }) => {
+    const block = (phase, from, to) => {
       context.fillStyle = colors[phase] ?? colors.other;
       context.fillRect(x(from), top, Math.max(0.6, x(to) - x(from)), bottom - top);
     };
-    lanes.spans.forEach(({ name, from, to }) => block({ phase: name, from, to }));
-    rank.from.forEach((from, at) => {
-      if (rank.to[at] < scales.x.min || from > scales.x.max) return;
-      blocksOf(rank, at).forEach(block);
-      if (rank.slowest_seconds[at] * rank.steps[at] <= 1.5 * (rank.to[at] - from)) return;
-      context.fillStyle = colors.slowest;
-      context.fillRect((x(from) + x(rank.to[at])) / 2 - 1, top - 3, 2, 3);
+    lanes.spans.forEach(({ name, from, to }) => block(name, from, to));
+    rank.from.forEach((start, at) => {
+      const end = rank.to[at];
+      if (end < scales.x.min || start > scales.x.max) return;
+      let from = start;
+      for (const { phase } of PHASES) {
+        const seconds = secondsOf(rank, phase, at);
+        if (seconds > 0) block(phase, from, from + seconds);
+        from += seconds;
+      }
+      if (rank.slowest_seconds[at] * rank.steps[at] <= NOTABLE * (end - start)) return;
+      context.fillStyle = ink;
+      context.fillRect((x(start) + x(end)) / 2 - 1, top - 3, 2, 3);
     });
   });
   context.restore();
@@ -76,50 +74,62 @@ function describe(lanes, rank, time) {
   const at = rank.from.findIndex((from, i) => time >= from && time <= rank.to[i]);
   if (at < 0) return null;
   const [steps, first] = [rank.steps[at], rank.first[at]];
-  const lines = [`rank ${rank.rank}, ${steps > 1 ? `steps ${first} to ${first + steps - 1}` : `step ${first}`}: ${duration(rank.to[at] - rank.from[at])}`];
-  for (const [phase, , label] of PHASES) if (rank.phases[phase]?.[at] > 0) lines.push(`${label} ${duration(rank.phases[phase][at])}`);
-  if (steps > 1) lines.push(`slowest: step ${rank.slowest[at]}, ${duration(rank.slowest_seconds[at])}`);
-  return lines;
+  const which = steps > 1 ? `steps ${first} to ${first + steps - 1}` : `step ${first}`;
+  return [`rank ${rank.rank}, ${which}: ${duration(rank.to[at] - rank.from[at])}`,
+    ...PHASES.filter(({ phase }) => secondsOf(rank, phase, at) > 0)
+      .map(({ phase, title }) => `${title} ${duration(secondsOf(rank, phase, at))}`),
+    ...(steps > 1 ? [`slowest: step ${rank.slowest[at]}, ${duration(rank.slowest_seconds[at])}`] : [])];
 }
 
 /** Seconds as marks that differ, however close one looks. */
-function marks({ scales }, times) {
-  const digits = 2 + Math.ceil(Math.log10(scales.x.max / (scales.x.max - scales.x.min)));
+function marks({ scales: { x } }, times) {
+  const digits = 2 + Math.ceil(Math.log10(x.max / (x.max - x.min)));
   return times.map((time) => `${Number(time.toPrecision(Math.max(6, digits)))} s`);
 }
 
-function optionsOf(lanes, reset) {
-  const within = ({ scales: { x } }, from, to) => (to - from < SHORTEST_SECONDS && x.max > 0 ? [x.min, x.max] : [Math.max(0, from), Math.min(lanes.end, to)]);
+function tips(view, lanes) {
+  view.over.addEventListener("mousemove", (event) => {
+    const rank = lanes.ranks[Math.floor(view.posToVal(event.offsetY, "y"))];
+    const lines = rank && describe(lanes, rank, view.posToVal(event.offsetX, "x"));
+    if (lines) showTip(event, lines); else hideTip();
+  });
+  view.over.addEventListener("mouseleave", hideTip);
+}
+
+/** `setClose(boolean)` is told whether less than the whole run is seen. */
+function optionsOf(lanes, setClose) {
+  const { ranks, end } = lanes;
+  const within = ({ scales: { x } }, from, to) =>
+    to - from < SHORTEST_SECONDS && x.max > 0 ? [x.min, x.max] : [Math.max(0, from), Math.min(end, to)];
   return {
-    height: lanes.ranks.length * LANE + 30, padding: [4, 8, 0, 0], legend: { show: false },
+    height: ranks.length * LANE + 30, padding: [4, 8, 0, 0], legend: { show: false },
     cursor: { points: { show: false }, y: false, drag: { x: true, y: false, dist: 6 } },
-    scales: { x: { time: false, range: within }, y: { range: [0, lanes.ranks.length], dir: -1 } },
-    axes: [{ ...axis(), size: 26, space: 100, values: marks },
-      { ...axis(), size: 58, grid: { show: false }, ticks: { show: false }, splits: () => lanes.ranks.map((_, lane) => lane + 0.5), values: () => lanes.ranks.map(({ rank }) => `rank ${rank}`) }],
+    scales: { x: { time: false, range: within }, y: { range: [0, ranks.length], dir: -1 } },
+    axes: [{ ...axis(), size: 26, space: 100, values: marks }, {
+      ...axis(), size: 58, grid: { show: false }, ticks: { show: false },
+      splits: () => ranks.map((_, lane) => lane + 0.5), values: () => ranks.map(({ rank }) => `rank ${rank}`),
+    }],
     series: [{}, {}],
     hooks: {
       draw: [(view) => drawLanes(view, lanes)],
-      setScale: [({ scales: { x } }) => { reset.hidden = x.min <= 0 && x.max >= lanes.end; }],
-      ready: [(view) => {
-        view.over.addEventListener("mousemove", (event) => {
-          const rank = lanes.ranks[Math.floor(view.posToVal(event.offsetY, "y"))];
-          const lines = rank && describe(lanes, rank, view.posToVal(event.offsetX, "x"));
-          if (lines) showTip(event, lines); else hideTip();
-        });
-        view.over.addEventListener("mouseleave", hideTip);
-      }],
+      setScale: [({ scales: { x } }) => setClose(x.min > 0 || x.max < end)],
+      ready: [(view) => tips(view, lanes)],
     },
   };
 }
 
-export function lanesFigure(lanes) {
+export function Lanes({ lanes }) {
+  const chart = useRef();
+  const [isClose, setClose] = useState(false);
+  const options = useMemo(() => optionsOf(lanes, setClose), [lanes]);
+  const data = useMemo(() => [[0, lanes.end], [null, null]], [lanes]);
   const phases = phasesOf(lanes);
-  const legend = h("ul.legend", {}, phases.map(([phase, , label]) => h("li", {}, h(`span.swatch.${phase}`, { "aria-hidden": "true" }), label)));
-  const plot = h("div.plot", {});
-  const reset = h("button.plain", { hidden: true, onclick: () => drawn.chart().setScale("x", { min: 0, max: lanes.end }) }, "Whole run");
-  const drawn = drawInto(plot, optionsOf(lanes, reset), [[0, lanes.end], [null, null]]);
-  const element = h("figure.chart.lanes", { "aria-label": "Lanes" },
-    h("figcaption", {}, h("h2", {}, "What each rank did"), h("p.sub", {}, "Seconds since the worker was started. Drag to look closer; a mark above a lane is the slowest step of its stretch.")),
-    legend, plot, reset, totalsTable(lanes, phases));
-  return { element, finish: drawn.finish };
+  const whole = { min: 0, max: lanes.end };
+  const legend = phases.map(({ phase, title }) =>
+    h("li", {}, h(`span.swatch.${phase}`, { "aria-hidden": "true" }), title));
+  return figure("figure.chart.lanes", { "aria-label": "Lanes" }, "What each rank did",
+    "Seconds since the worker was started. Drag to look closer; a mark above a lane is its stretch's slowest step.",
+    h("ul.legend", {}, legend), h(Plot, { options, data, chart }),
+    h("button.plain", { hidden: !isClose, onclick: () => chart.current.setScale("x", whole) }, "Whole run"),
+    totalsTable(lanes, phases));
 }

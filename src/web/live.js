@@ -1,58 +1,28 @@
 // The page over a store: which subject is shown, whether the server is there, and new models as they come.
 
-import { h, replace, select } from "./dom.js";
-import { Going } from "./going.js";
+import { render } from "preact";
+import { h, select } from "./dom.js";
+import { going } from "./going.js";
 import { state } from "./state.js";
 
 const SHORTEST_PAUSE_MS = 1000;
 const RETRY_MS = 3000;
 /** Of the time, making a view of a new model may take one part in so many. */
 const SHARE = 4;
+const GONE = "The server does not answer: what is shown is what it said last. If it was started again, open the link "
+  + "that it printed.";
 
-/** The place of the cursor in `root`, as steps from child to child. */
-function placeOfFocus(root) {
-  const steps = [];
-  for (let node = document.activeElement; node !== root; node = node.parentElement) {
-    if (!node?.parentElement) return null;
-    steps.unshift([...node.parentElement.children].indexOf(node));
-  }
-  return { steps, tag: document.activeElement.tagName };
-}
-
-function focusAt(root, place) {
-  const found = place?.steps.reduce((node, step) => node?.children[step], root);
-  if (found && found !== root && found.tagName === place.tag) found.focus({ preventScroll: true });
-}
-
-/** Does `draw` and leaves the reader where they were. */
-export function inPlace(root, draw) {
-  const [place, x, y] = [placeOfFocus(root), scrollX, scrollY];
-  const height = root.offsetHeight;
-  root.style.minHeight = `${height}px`;
-  draw();
-  focusAt(root, place);
-  scrollTo(x, y);
-  requestAnimationFrame(() => requestAnimationFrame(() => { root.style.minHeight = ""; }));
-}
-
-/** Follows the store for `show(model, text)`, with what to say where there is no model; {element, start()}. */
+/** Follows the store for `show(model, text)`, the text for where there is no model, and says in `host` how it is. */
 export class Follower {
-  constructor(source, show) {
-    this.source = source;
-    this.show = show;
+  constructor(source, host, show) {
+    Object.assign(this, { source, host, show });
     this.subjects = [];
+    // What the server tells by itself, and what it said instead of the last answer.
+    this.told = "";
     this.problem = "";
-    this.connected = true;
-    this.answered = true;
-    this.updated = null;
-    this.choice = h("div.choices", {});
-    this.status = h("p.status", { role: "status" });
-    this.notice = h("p.notice", { role: "alert", hidden: true });
-    this.going = new Going();
-    this.element = h("div.live", {}, this.notice, h("div.row", {}, this.choice, this.status), this.going.element);
-    this.shown = undefined;
-    this.busy = false;
-    this.again = false;
+    this.isConnected = true;
+    this.isAnswered = true;
+    this.live = { operations: [] };
   }
 
   get subject() {
@@ -64,79 +34,88 @@ export class Follower {
     await this.refresh();
     this.source.listen({
       connected: (is) => {
-        this.connected = is;
-        this.tell();
+        this.tell({ isConnected: is });
         // What was told meanwhile may not be told again.
         if (is) this.refresh();
       },
-      problem: ({ text }) => {
-        this.problem = text;
-        this.tell();
-      },
+      problem: ({ text }) => this.tell({ told: text }),
       store: () => this.refresh(),
-      live: (data) => this.going.update(data),
+      live: (live) => this.tell({ live }),
     });
   }
 
   /** Shows what the store has now; of calls that come while it is busy the last one counts. */
   async refresh() {
-    this.again = true;
-    if (this.busy) return;
-    this.busy = true;
-    try {
-      while (this.again) {
-        this.again = false;
-        const start = performance.now();
-        await this.fetch();
-        const pause = Math.max(SHORTEST_PAUSE_MS, SHARE * (performance.now() - start));
-        if (this.again) await new Promise((resolve) => { setTimeout(resolve, pause); });
-      }
-    } finally {
-      this.busy = false;
+    this.isDue = true;
+    if (this.isBusy) return;
+    this.isBusy = true;
+    while (this.isDue) {
+      this.isDue = false;
+      const start = performance.now();
+      await this.fetch();
+      const pause = Math.max(SHORTEST_PAUSE_MS, SHARE * (performance.now() - start));
+      if (this.isDue) await new Promise((resolve) => { setTimeout(resolve, pause); });
     }
+    this.isBusy = false;
   }
 
   async fetch() {
     clearTimeout(this.retry);
-    let model = null;
-    let text = "Nothing has been measured yet.";
     try {
       this.subjects = await this.source.subjects();
       this.asked = this.subject;
-      model = this.subject ? await this.source.model(this.subject) : null;
-      this.problem = "";
-      this.answered = true;
-      this.updated = new Date();
+      const model = this.subject ? await this.source.model(this.subject) : null;
+      Object.assign(this, { problem: "", isAnswered: true, updated: new Date() });
+      this.draw(model, "Nothing has been measured yet.");
     } catch (error) {
       // What fetch() itself throws: nobody answered.
-      this.answered = !(error instanceof TypeError);
-      if (this.answered) this.problem = error.message;
+      this.isAnswered = !(error instanceof TypeError);
+      if (this.isAnswered) this.problem = error.message;
       this.retry = setTimeout(() => this.refresh(), RETRY_MS);
-      model = this.shown ?? null;
-      text = "The store cannot be read now.";
+      this.draw(this.shown ?? null, "The store cannot be read now.");
     }
-    if (model !== this.shown) this.show(model, text);
-    this.shown = model;
-    this.drawChoice();
     this.tell();
   }
 
-  drawChoice() {
-    const options = this.subjects.map(({ id, title, kind, newest }) => [id, kind === "space" ? title : `${title}, last ${newest.slice(0, 16).replace("T", " ")}`]);
-    const key = JSON.stringify([options, this.subject]);
-    if (key === this.drawn) return;
-    this.drawn = key;
-    replace(this.choice, options.length > 1 && select("shown", options, this.subject, (value) => state.set({ subject: value })),
-      this.subject && h("span.exports", {}, "as ", this.source.exports(this.subject).map(([form, href], i) => [i ? ", " : "", h("a", { href, download: "" }, form)]).flat()));
+  /** What cannot be drawn is said, and is not tried again. */
+  draw(model, text) {
+    if (model === this.shown) return;
+    this.shown = model;
+    try {
+      this.show(model, text);
+    } catch (error) {
+      this.problem = `What is new in the store cannot be shown (${error.message}).`;
+    }
   }
 
-  tell() {
-    const isThere = this.connected && this.answered;
-    const text = !isThere ? "The server does not answer: what is shown is what it said last. If it was started again, open the link that it printed." : this.problem;
-    this.notice.hidden = !text;
-    if (this.notice.textContent !== text) this.notice.textContent = text;
-    const at = this.updated?.toTimeString().slice(0, 8) ?? "";
-    this.status.textContent = !isThere ? "not connected" : this.problem ? "waiting for the store" : `live, as of ${at}`;
-    this.status.className = `status ${isThere && !this.problem ? "on" : "off"}`;
+  tell(changes = {}) {
+    Object.assign(this, changes);
+    render([this.notice(), h("div.row", {}, this.choice(), this.status()), going(this.live)], this.host);
+  }
+
+  get isThere() {
+    return this.isConnected && this.isAnswered;
+  }
+
+  notice() {
+    const text = this.isThere ? this.told || this.problem : GONE;
+    return h("p.notice", { role: "alert", hidden: !text }, text);
+  }
+
+  status() {
+    const isWaiting = this.told || this.problem;
+    const text = !this.isThere ? "not connected" : isWaiting ? "waiting for the store"
+      : `live, as of ${this.updated?.toTimeString().slice(0, 8) ?? ""}`;
+    return h(`p.status.${this.isThere && !isWaiting ? "on" : "off"}`, { role: "status" }, text);
+  }
+
+  choice() {
+    const options = this.subjects.map(({ id, title, kind, newest }) =>
+      [id, kind === "space" ? title : `${title}, last ${newest.slice(0, 16).replace("T", " ")}`]);
+    const links = () => this.source.exports(this.subject).map(([form, href], i) =>
+      [i > 0 && ", ", h("a", { href, download: "" }, form)]);
+    return h("div.choices", {},
+      options.length > 1 && select("shown", options, this.subject, (subject) => state.set({ subject })),
+      this.subject && h("span.exports", {}, "as ", links()));
   }
 }

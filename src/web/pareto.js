@@ -4,8 +4,8 @@
 export function frontOf(report, rows, x, y) {
   const front = new Set();
   if (!x.better || !y.better) return front;
-  const goodness = (metric, i) => (metric.better === "higher" ? 1 : -1) * metric.estimates.value[i];
-  const points = rows.filter((i) => x.estimates.value[i] !== null && y.estimates.value[i] !== null)
+  const goodness = (metric, i) => (metric.better === "higher" ? 1 : -1) * metric.value(i);
+  const points = rows.filter((i) => x.value(i) !== null && y.value(i) !== null)
     .map((i) => ({ i, x: goodness(x, i), y: goodness(y, i) }));
   for (const group of Map.groupBy(points, ({ i }) => report.group[i]).values()) {
     let last = { x: NaN, y: -Infinity };

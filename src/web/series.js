@@ -1,50 +1,45 @@
 // Curves of one run with uPlot: what is long, and looked at by the pixel.
 
+import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { h } from "./dom.js";
+import { figure, h } from "./dom.js";
 import { readable } from "./format.js";
 
-const WHOLE = [1, 2, 5].flatMap((digit) => Array.from({ length: 9 }, (_, power) => digit * 10 ** power)).sort((a, b) => a - b);
+const WHOLE = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+const FONT = "11px system-ui, sans-serif";
 
 export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Draws into `plot`, as wide as it is: {chart(), finish()}. */
-export function drawInto(plot, options, data) {
-  let chart = null;
-  const observer = new ResizeObserver(() => {
-    const width = plot.clientWidth;
-    if (width <= 0) return;
-    if (chart) chart.setSize({ width, height: options.height });
-    else chart = new uPlot({ ...options, width }, data, plot);
-  });
-  observer.observe(plot);
-  return { chart: () => chart, finish: () => { observer.disconnect(); chart?.destroy(); } };
+/** A drawing of `data`, as wide as there is room; `options` as uPlot has them, `chart` a reference to it. */
+export function Plot({ options, data, chart = useRef() }) {
+  const host = useRef();
+  useEffect(() => {
+    const observer = new ResizeObserver(() => {
+      const width = host.current.clientWidth;
+      if (width <= 0) return;
+      if (chart.current) chart.current.setSize({ width, height: options.height });
+      else chart.current = new uPlot({ ...options, width }, data, host.current);
+    });
+    observer.observe(host.current);
+    return () => {
+      observer.disconnect();
+      chart.current?.destroy();
+      chart.current = null;
+    };
+  }, [data]);
+  return h("div.plot", { ref: host });
 }
 
-/** Curves [{label, x, y}] over one axis; x of several curves are brought together. */
-function aligned(curves) {
-  if (curves.every(({ x }) => x.length === curves[0].x.length && x.every((value, i) => value === curves[0].x[i]))) {
-    return [curves[0].x, ...curves.map(({ y }) => y)];
-  }
-  return uPlot.join(curves.map(({ x, y }) => [x, y]));
-}
+export const axis = (label) => ({
+  label, labelSize: 16, labelFont: FONT, font: FONT, stroke: color("--soft"),
+  grid: { stroke: color("--hair"), width: 1 }, ticks: { stroke: color("--rule"), width: 1, size: 4 },
+});
 
-/** A figure of `curves`; all figures of one `sync` key share their cursor. */
-export function seriesFigure({ title, text, unit, over, curves, sync, zero = true }) {
-  const plot = h("div.plot", {});
-  const element = h("figure.chart.series", { "aria-label": title }, h("figcaption", {}, h("h2", {}, title), text && h("p.sub", {}, text)), plot);
-  const many = curves.length > 1;
-  const options = {
-    height: 190, cursor: { sync: { key: sync }, points: { size: 6 }, drag: { x: true, y: false } },
-    legend: { show: true, live: true }, padding: [8, 8, 0, 0],
-    scales: { x: { time: false }, y: { range: (view, low, high) => rangeOf(low, high, zero) } },
-    axes: [{ ...axis(over), size: 38, labelGap: -6, ...(over === "step" ? { incrs: WHOLE } : {}) }, { ...axis(unit), size: 62, values: (view, values) => values.map((value) => readable(value)) }],
-    series: [{ label: over, value: (view, value) => (value === null ? "–" : readable(value)) }, ...curves.map(({ label }, i) => ({
-      label: many ? label : title, stroke: color(`--c${i % 8}`), width: many ? 1.3 : 1.6, spanGaps: true, points: { show: false },
-      value: (view, value) => (value === null || value === undefined ? "–" : readable(value)),
-    }))],
-  };
-  return { element, finish: drawInto(plot, options, aligned(curves)).finish };
+/** Columns of curves [{label, x, y}] over one axis; x of several curves are brought together. */
+export function aligned(curves) {
+  const [{ x }] = curves;
+  const isShared = curves.every((curve) => curve.x.length === x.length && x.every((value, i) => value === curve.x[i]));
+  return isShared ? [x, ...curves.map(({ y }) => y)] : uPlot.join(curves.map((curve) => [curve.x, curve.y]));
 }
 
 function rangeOf(low, high, zero) {
@@ -54,9 +49,21 @@ function rangeOf(low, high, zero) {
   return [zero && from === 0 ? 0 : from - margin, high + margin];
 }
 
-export function axis(label) {
-  return {
-    label, labelSize: 16, labelFont: "11px system-ui, sans-serif", font: "11px system-ui, sans-serif", stroke: color("--soft"),
-    grid: { stroke: color("--hair"), width: 1 }, ticks: { stroke: color("--rule"), width: 1, size: 4 },
+/** A figure of `curves`, `data` their columns; all figures over the same share their cursor. */
+export function SeriesFigure({ title, text, unit, over, curves, data, zero = true }) {
+  const shown = (view, value) => (value === null || value === undefined ? "–" : readable(value));
+  const steps = over === "step" ? { incrs: WHOLE } : {};
+  const isAlone = curves.length === 1;
+  const options = {
+    height: 190, cursor: { sync: { key: over }, points: { size: 6 }, drag: { x: true, y: false } },
+    legend: { show: true, live: true }, padding: [8, 8, 0, 0],
+    scales: { x: { time: false }, y: { range: (view, low, high) => rangeOf(low, high, zero) } },
+    axes: [{ ...axis(over), size: 38, labelGap: -6, ...steps },
+      { ...axis(unit), size: 62, values: (view, values) => values.map(readable) }],
+    series: [{ label: over, value: shown }, ...curves.map(({ label }, i) => ({
+      label: isAlone ? title : label, stroke: color(`--c${i % 8}`), width: isAlone ? 1.6 : 1.3, spanGaps: true,
+      points: { show: false }, value: shown,
+    }))],
   };
+  return figure("figure.chart.series", {}, title, text, h(Plot, { options, data }));
 }

@@ -4,21 +4,22 @@ import { state } from "./state.js";
 
 const LONGEST_ANSWER_MS = 30_000;
 
-/** {live, model(), details(report, uid)}; details of a run: {values, told, series, lanes}, or null where they are not at hand. */
+/** details(report, uid) gives a run's {values, told, series, lanes} by name, or null where they are not at hand. */
 export function embeddedSource() {
   const parsed = (id) => JSON.parse(document.getElementById(id).textContent);
-  const model = parsed("model");
   let runs = null;
   return {
     live: false,
-    async model() {
-      return model;
-    },
-    async details(report, uid) {
+    model: parsed("model"),
+    async details({ model: { runs: { targets, provenance } } }, uid) {
       runs ??= parsed("runs");
       const { values, told, series, lanes } = runs;
       if (!(uid in values)) return null;
-      return { values: values[uid], told: told[uid], series: series[uid] ?? {}, lanes: lanes?.[uid] ?? null };
+      const named = (names, column) => Object.fromEntries(names.map((name, i) => [name, column[i]]));
+      return {
+        values: named(targets, values[uid]), told: named(provenance, told[uid]), series: series[uid] ?? {},
+        lanes: lanes?.[uid] ?? null,
+      };
     },
   };
 }
@@ -39,27 +40,30 @@ async function fetchJson(url) {
     if (!response.ok) throw new Error(await problemOf(response));
     return await response.json();
   } catch (error) {
-    if (error.name === "TimeoutError") throw new Error(`the server gave no answer within ${LONGEST_ANSWER_MS / 1000} s`);
-    throw error;
+    if (error.name !== "TimeoutError") throw error;
+    throw new Error(`the server gave no answer within ${LONGEST_ANSWER_MS / 1000} s`);
   }
 }
 
-/** What a server asks for beside its cookie: it came with the start link, and this origin alone keeps it. */
-function keyOfServer() {
+/**
+ * What a server asks for beside its cookie: it came with the start link, and this origin alone keeps it. One that the
+ * server does not know, as another page may put into the address, takes the place of none.
+ */
+async function keyOfServer(api) {
   const given = state.get("key");
   if (given) {
-    localStorage.setItem("key", given);
     state.set({ key: "" });
+    const asked = fetch(`${api}subjects?key=${encodeURIComponent(given)}`, { method: "HEAD" });
+    if (await asked.then(({ status }) => status !== 401, () => true)) localStorage.setItem("key", given);
   }
   return localStorage.getItem("key") ?? "";
 }
 
 /** Asks a server: a model is kept, and only what changed of it is fetched again. */
-export function servedSource(api) {
-  const key = keyOfServer();
+export async function servedSource(api) {
+  const key = await keyOfServer(api);
   const urlOf = (...parts) => `${api}${parts.map(encodeURIComponent).join("/")}?key=${key}`;
   const models = new Map();
-  const runs = new Map();
   return {
     live: true,
     subjects: async () => (await fetchJson(urlOf("subjects"))).subjects,
@@ -74,19 +78,15 @@ export function servedSource(api) {
       return model;
     },
 
-    async details(report, uid) {
-      if (!runs.has(uid)) runs.set(uid, await fetchJson(urlOf("runs", uid)));
-      const { values, told, series, lanes } = runs.get(uid);
-      const listed = (names, of) => names.map((name) => (Object.hasOwn(of, name) ? of[name] : null));
-      return { values: listed(report.model.runs.targets, values), told: listed(report.model.runs.provenance, told), series, lanes };
-    },
+    details: (report, uid) => fetchJson(urlOf("runs", uid)),
 
     /** Links to what the page shows of a subject, as files. */
-    exports: (subject) => ["csv", "parquet", "json"].map((form) => [form, urlOf("subjects", subject, `report.${form}`)]),
+    exports: (subject) =>
+      ["csv", "parquet", "json"].map((form) => [form, urlOf("subjects", subject, `report.${form}`)]),
 
     /**
-     * Calls `on[name](data)` with what the server tells, and `on.connected(boolean)`, while the page is seen. Browsers have
-     * six connections to a server for all their windows: one of these listens, and tells the others.
+     * Calls `on[name](data)` with what the server tells, and `on.connected(boolean)`, while the page is seen. Browsers
+     * have six connections to a server for all their windows: one of these listens, and tells the others.
      */
     listen(on) {
       const isHidden = () => document.visibilityState === "hidden";
@@ -96,7 +96,7 @@ export function servedSource(api) {
       const last = new Map();
       const tell = (event, data) => {
         last.set(event, data);
-        windows.postMessage([event, data]);
+        if (navigator.locks) windows.postMessage([event, data]);
         on[event](data);
       };
       windows.onmessage = ({ data: [event, data] }) => {
@@ -108,7 +108,7 @@ export function servedSource(api) {
         turn.abort();
         if (isHidden()) return;
         turn = new AbortController();
-        windows.postMessage(["hello"]);
+        if (navigator.locks) windows.postMessage(["hello"]);
         alone(name, (signal) => follow(urlOf("events"), tell, signal).finally(() => last.clear()), turn.signal);
       };
       come();
@@ -118,7 +118,10 @@ export function servedSource(api) {
   };
 }
 
-/** Does `work(signal)` while no other window does what has that name, until `signal`; at once where windows cannot agree. */
+/**
+ * Does `work(signal)` while no other window does what has that name, until `signal`. Pages without https that are not
+ * of this machine have no locks: each window does it for itself.
+ */
 function alone(name, work, signal) {
   if (!navigator.locks) return work(signal);
   return navigator.locks.request(name, { signal }, () => work(signal)).catch(() => {});
@@ -136,7 +139,8 @@ function follow(url, tell, signal) {
         // The browser connects again by itself, but not after an answer that is no stream.
         if (events.readyState === EventSource.CLOSED) setTimeout(() => signal.aborted || open(), 3000);
       };
-      for (const name of ["store", "problem", "live"]) events.addEventListener(name, ({ data }) => tell(name, JSON.parse(data)));
+      const pass = ({ type, data }) => tell(type, JSON.parse(data));
+      for (const name of ["store", "problem", "live"]) events.addEventListener(name, pass);
     };
     const end = () => {
       events?.close();

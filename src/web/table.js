@@ -1,199 +1,136 @@
 // The table of configurations: only the rows in sight are made, so that ten thousand are as quick as ten.
 
-import { basis, readable, share, STATES } from "./format.js";
-import { download, h, replace, select } from "./dom.js";
+import { csvFormatRows } from "d3-dsv";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { download, h, select } from "./dom.js";
+import { basis, readable, share, spread, STATES } from "./format.js";
 import { state } from "./state.js";
 
 const ROW_HEIGHT = 31;
 const EXTRA_ROWS = 12;
 const MOST_PRINTED = 1000;
 
-const text = (value) => (value === null || value === undefined ? "–" : String(value));
-
 const collator = new Intl.Collator(undefined, { numeric: true });
-
-/** Columns that stand in every table: {key, label, unit, number, value(i), cell(i)}. */
-function coordinatesOf(report) {
-  const columns = [{ key: "#", label: "#", number: true, value: (i) => i, cell: (i) => runLink(report, i) }];
-  for (const axis of report.axes) {
-    columns.push({
-      key: axis.field, label: axis.label, number: axis.numeric, value: (i) => (axis.numeric ? axis.value(i) : axis.codes[i]),
-      cell: (i) => text(axis.codes[i] < 0 ? null : axis.texts[axis.codes[i]]),
-    });
-  }
-  columns.push({ key: "state", label: "state", value: (i) => report.state[i], cell: (i) => stateBadge(report, i) });
-  return columns;
-}
-
-function runLink(report, i) {
-  return h("a", { href: state.link("run", { run: report.uid(i) }), "aria-label": `run of configuration ${i + 1}` }, String(i + 1));
-}
 
 export function stateBadge(report, i) {
   const title = report.state[i] === "valid" ? null : report.reason(i);
-  const starved = report.starved.has(i) ? " (starved)" : "";
-  return h(`span.badge.${report.state[i]}`, { title }, STATES[report.state[i]] + starved);
+  return h(`span.badge.${report.state[i]}`, { title },
+    STATES[report.state[i]] + (report.starved.has(i) ? " (starved)" : ""));
+}
+
+/** Columns that stand in every table: {key, label, unit, number, value(i), cell(i)}; value(i) is what is sorted by. */
+function coordinatesOf(report) {
+  const run = (i) => h("a", {
+    href: state.link("run", { run: report.uid(i) }), "aria-label": `run of configuration ${i + 1}`,
+  }, String(i + 1));
+  return [{ key: "#", label: "#", number: true, value: (i) => i, cell: run },
+    ...report.axes.map(({ field, label, numeric, value, codes, texts }) => ({
+      key: field, label, number: numeric, value: (i) => (numeric ? value(i) : codes[i]),
+      cell: (i) => texts[codes[i]] ?? "–",
+    })),
+    { key: "state", label: "state", value: (i) => report.state[i], cell: (i) => stateBadge(report, i) }];
 }
 
 function metricColumn(report, metric) {
-  const { value, low, high } = metric.estimates;
-  return {
-    key: metric.field, label: metric.short_title, unit: metric.unit, number: true, value: (i) => value[i],
-    cell: (i) => {
-      if (value[i] === null) return "–";
-      const estimate = report.estimate(metric, i);
-      const half = low[i] === null ? null : h("small", { title: basis(estimate) }, `±${readable((high[i] - low[i]) / 2)}`);
-      return [readable(value[i]), " ", half ?? h("small", { title: basis(estimate) }, estimate.n > 1 ? `n ${estimate.n}` : "n 1")];
-    },
+  const cell = (i) => {
+    const estimate = report.estimate(metric, i);
+    if (!estimate) return "–";
+    const text = estimate.low === null ? `n ${Math.max(1, estimate.n)}` : spread(estimate);
+    return [readable(estimate.value), " ", h("small", { title: basis(estimate) }, text)];
   };
+  return { key: metric.field, label: metric.short_title, unit: metric.unit, number: true, value: metric.value, cell };
 }
 
-const numbers = (key, label, unit, values) => ({
-  key, label, unit, number: true, value: (i) => values[i], cell: (i) => (values[i] === null ? "–" : readable(values[i])),
-});
+function numbers(key, label, unit, values) {
+  const cell = (i) => (values[i] === null ? "–" : readable(values[i]));
+  return { key, label, unit, number: true, value: (i) => values[i], cell };
+}
 
-/** What the columns beside the coordinates may be: metrics, then tables of parts, then predictions. */
+/** What the columns beside the coordinates may be, by name: metrics, then tables of parts, then predictions. */
 function groupsOf(report) {
-  const groups = new Map([["metrics", { title: "metrics", columns: report.metrics.map((metric) => metricColumn(report, metric)) }]]);
-  for (const table of report.model.breakdowns) {
-    groups.set(table.id, { title: table.title, columns: table.columns.map(({ label, unit, values }, i) => numbers(`${table.id}${i}`, label, unit, values)) });
-  }
-  for (const { field, title, unit, measured, predicted, off } of report.predictions) {
-    groups.set(field, { title: `foretold: ${title}`, columns: [numbers(`${field}m`, "measured", unit, measured),
-      numbers(`${field}p`, "predicted", unit, predicted), numbers(`${field}o`, "off by", "%", off)] });
-  }
-  return groups;
+  const metrics = { title: "metrics", columns: report.metrics.map((metric) => metricColumn(report, metric)) };
+  const parts = report.model.breakdowns.map(({ id, title, columns }) =>
+    [id, { title, columns: columns.map(({ label, unit, values }, i) => numbers(`${id}${i}`, label, unit, values)) }]);
+  const predictions = report.predictions.map(({ field, title, unit, measured, predicted, off }) => [field, {
+    title: `foretold: ${title}`,
+    columns: [numbers(`${field}m`, "measured", unit, measured), numbers(`${field}p`, "predicted", unit, predicted),
+      numbers(`${field}o`, "off by", "%", off)],
+  }]);
+  return new Map([["metrics", metrics], ...parts, ...predictions]);
 }
 
-function compare(a, b) {
-  if (a === null || a === undefined || b === null || b === undefined) return (a ?? null) === (b ?? null) ? 0 : (a ?? null) === null ? 1 : -1;
-  return typeof a === "number" && typeof b === "number" ? a - b : collator.compare(a, b);
-}
-
-export class Table {
-  constructor(report, { group = "metrics", caption = "Configurations" } = {}) {
-    this.report = report;
-    this.fallback = group;
-    this.coordinates = coordinatesOf(report);
-    this.groups = groupsOf(report);
-    this.rows = [];
-    this.top = 0;
-    this.height = 600;
-    this.head = h("thead");
-    this.body = h("tbody");
-    this.table = h("table.grid.rows", { "aria-label": caption }, this.head, this.body);
-    this.scroller = h("div.scroll.tall", { role: "region", "aria-label": `${caption}, scrolls`, tabindex: "0", onscroll: () => this.scroll() }, this.table);
-    this.status = h("p.note", { role: "status" });
-    this.tools = h("div.tools", {});
-    this.element = h("section.table", { "aria-label": caption }, this.tools, this.scroller);
-    this.listening = new AbortController();
-    const { signal } = this.listening;
-    addEventListener("beforeprint", () => this.draw(true), { signal });
-    addEventListener("afterprint", () => this.draw(), { signal });
-    this.resizer = new ResizeObserver(([{ contentRect }]) => {
-      this.height = contentRect.height || this.height;
-      this.draw();
-    });
-    this.resizer.observe(this.scroller);
-  }
-
-  finish() {
-    this.listening.abort();
-    this.resizer.disconnect();
-  }
-
-  get group() {
-    const asked = state.get("columns", this.fallback);
-    return this.groups.has(asked) ? asked : "metrics";
-  }
-
-  /** [key of the column, 1 or -1] */
-  get order() {
-    const sort = state.get("sort");
-    return sort.startsWith("-") ? [sort.slice(1), -1] : [sort, 1];
-  }
-
-  update(rows) {
-    this.columns = [...this.coordinates, ...this.groups.get(this.group).columns];
-    const [key, direction] = this.order;
-    const column = this.columns.find((candidate) => candidate.key === key);
-    this.rows = column ? sorted(rows, column, direction) : rows;
-    this.table.setAttribute("aria-rowcount", String(rows.length + 1));
-    replace(this.status, share(rows.length, this.report.count));
-    const headed = `${this.group} ${key} ${direction}`;
-    if (headed !== this.headed) {
-      this.headed = headed;
-      this.drawTools();
-      this.drawHead(key, direction);
-    }
-    this.drawn = "";
-    this.draw();
-  }
-
-  drawTools() {
-    const options = [...this.groups].map(([name, { title }]) => [name, title]);
-    replace(this.tools, this.status,
-      options.length > 1 && select("columns", options, this.group, (value) => state.set({ columns: value === this.fallback ? "" : value })),
-      h("button.plain", { onclick: () => this.save() }, "Save as CSV"));
-  }
-
-  drawHead(key, direction) {
-    replace(this.head, h("tr", {}, this.columns.map((column) => {
-      const sort = column.key === key ? (direction > 0 ? "ascending" : "descending") : "none";
-      const next = column.key === key && direction > 0 ? `-${column.key}` : column.key === key ? "" : column.key;
-      return h(column.number ? "th.n" : "th", { scope: "col", "aria-sort": sort },
-        h("button", { type: "button", onclick: () => state.set({ sort: next }) }, h("span.label", {}, column.label)),
-        column.unit ? h("span.unit", {}, column.unit) : null);
-    })));
-  }
-
-  scroll() {
-    this.top = this.scroller.scrollTop;
-    this.draw();
-  }
-
-  /** The first row that is made, and the one after the last: by what was told of the scroller, since to ask it lays out the page. */
-  inSight() {
-    const made = Math.ceil(this.height / ROW_HEIGHT) + 2 * EXTRA_ROWS;
-    const first = Math.max(0, Math.min(Math.floor(this.top / ROW_HEIGHT) - EXTRA_ROWS, this.rows.length - made));
-    return [first, Math.min(this.rows.length, first + made)];
-  }
-
-  draw(all = false) {
-    if (!this.columns) return;
-    const [first, last] = all ? [0, Math.min(this.rows.length, MOST_PRINTED)] : this.inSight();
-    const picked = this.report.configurationOf(state.get("pick"));
-    const drawn = `${first} ${last} ${picked}`;
-    if (drawn === this.drawn) return;
-    this.drawn = drawn;
-    const spacer = (rows) => (rows > 0 && !all ? h("tr.space", { "aria-hidden": "true" }, h("td", { colspan: this.columns.length, height: rows * ROW_HEIGHT })) : null);
-    replace(this.body, spacer(first),
-      this.rows.slice(first, last).map((i, at) => this.row(i, first + at, i === picked)), spacer(this.rows.length - last));
-  }
-
-  row(i, at, picked) {
-    return h(picked ? "tr.picked" : "tr", { "aria-rowindex": String(at + 2), onclick: ({ target }) => target.closest("a") || state.pick(this.report.uid(i)) },
-      this.columns.map((column) => h(column.number ? "td.n" : "td", {}, column.cell(i))));
-  }
-
-  /** The rows and columns in sight, as they are shown but exact. */
-  save() {
-    const quoted = (field) => (/[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field);
-    const lines = [this.columns.map(({ label, unit }) => (unit ? `${label}, ${unit}` : label))];
-    for (const i of this.rows) {
-      lines.push(this.columns.map((column) => {
-        if (column.key === "#") return String(i + 1);
-        const value = column.number || column.key === "state" ? column.value(i) : column.cell(i);
-        return value === null || value === undefined ? "" : String(value);
-      }));
-    }
-    download("configurations.csv", "text/csv", lines.map((line) => line.map(quoted).join(",") + "\r\n").join(""));
-  }
-}
-
+/** What has no value stays last. */
 function sorted(rows, column, direction) {
+  if (!column) return rows;
   const keyed = rows.map((i) => [column.value(i), i]);
-  const empty = (value) => value === null || value === undefined;
-  keyed.sort(([a, i], [b, j]) => (empty(a) || empty(b) ? compare(a, b) : direction * compare(a, b)) || i - j);
+  const compare = column.number ? (a, b) => a - b : (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
+  const rank = ([value]) => ((value ?? null) === null ? 1 : 0);
+  keyed.sort((a, b) => rank(a) - rank(b) || (rank(a) ? 0 : direction * compare(a[0], b[0])) || a[1] - b[1]);
   return keyed.map(([, i]) => i);
+}
+
+/** The rows and columns in sight, as they are shown but exact. */
+function save(columns, rows) {
+  const exact = ({ key, number, value, cell }, i) =>
+    key === "#" ? i + 1 : number || key === "state" ? value(i) : cell(i);
+  download("configurations.csv", "text/csv", csvFormatRows([
+    columns.map(({ label, unit }) => (unit ? `${label}, ${unit}` : label)),
+    ...rows.map((i) => columns.map((column) => exact(column, i)))]));
+}
+
+function head(columns, key, direction) {
+  return h("thead", {}, h("tr", {}, columns.map((column) => {
+    const isSorted = column.key === key;
+    const next = !isSorted ? column.key : direction > 0 ? `-${key}` : "";
+    return h(column.number ? "th.n" : "th",
+      { scope: "col", "aria-sort": !isSorted ? "none" : direction > 0 ? "ascending" : "descending" },
+      h("button", { type: "button", onclick: () => state.set({ sort: next }) }, h("span.label", {}, column.label)),
+      column.unit && h("span.unit", {}, column.unit));
+  })));
+}
+
+/** The place of an element's scroll and its height, as far as was told: to ask it lays out the page. */
+function useSight() {
+  const scroller = useRef();
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(600);
+  useEffect(() => {
+    const observer = new ResizeObserver(([{ contentRect }]) => contentRect.height > 0 && setHeight(contentRect.height));
+    observer.observe(scroller.current);
+    return () => observer.disconnect();
+  }, []);
+  return { top, height, attributes: { ref: scroller, onscroll: () => setTop(scroller.current.scrollTop) } };
+}
+
+export function Table({ page: { report, isPrinted }, rows, fallback = "metrics", caption = "Configurations" }) {
+  const groups = useMemo(() => groupsOf(report), [report]);
+  const coordinates = useMemo(() => coordinatesOf(report), [report]);
+  const asked = state.get("columns", fallback);
+  const group = groups.has(asked) ? asked : "metrics";
+  const columns = [...coordinates, ...groups.get(group).columns];
+  const [, minus, key] = /^(-?)(.*)$/.exec(state.get("sort"));
+  const direction = minus ? -1 : 1;
+  const all = useMemo(() => sorted(rows, columns.find((column) => column.key === key), direction),
+    [report, rows, group, key, direction]);
+
+  const { top, height, attributes } = useSight();
+  const made = isPrinted ? MOST_PRINTED : Math.ceil(height / ROW_HEIGHT) + 2 * EXTRA_ROWS;
+  const first = isPrinted ? 0 : Math.max(0, Math.min(Math.floor(top / ROW_HEIGHT) - EXTRA_ROWS, all.length - made));
+  const last = Math.min(all.length, first + made);
+  const picked = report.configurationOf(state.get("pick"));
+  const space = (count) => count > 0 && !isPrinted
+    && h("tr.space", { "aria-hidden": "true" }, h("td", { colspan: columns.length, height: count * ROW_HEIGHT }));
+  const row = (i, at) => h(i === picked ? "tr.picked" : "tr", {
+    key: report.uid(i), "aria-rowindex": first + at + 2,
+    onclick: ({ target }) => target.closest("a") || state.pick(report.uid(i)),
+  }, columns.map((column) => h(column.number ? "td.n" : "td", {}, column.cell(i))));
+
+  return h("section.table", { "aria-label": caption },
+    h("div.tools", {}, h("p.note", { role: "status" }, share(rows.length, report.count)),
+      groups.size > 1 && select("columns", [...groups].map(([name, { title }]) => [name, title]), group,
+        (value) => state.set({ columns: value === fallback ? "" : value })),
+      h("button.plain", { onclick: () => save(columns, all) }, "Save as CSV")),
+    h("div.scroll.tall", { role: "region", "aria-label": `${caption}, scrolls`, tabindex: "0", ...attributes },
+      h("table.grid.rows", { "aria-label": caption, "aria-rowcount": rows.length + 1 }, head(columns, key, direction),
+        h("tbody", {}, space(first), all.slice(first, last).map(row), space(all.length - last)))));
 }

@@ -1,19 +1,19 @@
 // One tip that follows the pointer.
 
-import { h, replace } from "./dom.js";
+import { render } from "preact";
+import { h } from "./dom.js";
 
-const tip = h("div", { id: "tip", role: "tooltip", hidden: true });
+const MARGIN = 12;
+const tip = Object.assign(document.createElement("div"), { id: "tip", role: "tooltip", hidden: true });
 
-export function showTip(event, lines) {
+export function showTip({ clientX, clientY }, lines) {
   if (!tip.isConnected) document.body.append(tip);
-  replace(tip, lines.map((line, i) => h(i === 0 ? "strong" : "div", {}, line)));
+  render(lines.map((line, i) => h(i === 0 ? "strong" : "div", {}, line)), tip);
   tip.hidden = false;
-  const margin = 12;
-  const { offsetWidth: width, offsetHeight: height } = tip;
-  const left = Math.min(event.clientX + margin, innerWidth - width - margin);
-  const below = event.clientY + margin + height < innerHeight;
-  tip.style.left = `${Math.max(margin, left)}px`;
-  tip.style.top = `${below ? event.clientY + margin : Math.max(margin, event.clientY - margin - height)}px`;
+  const left = Math.min(clientX + MARGIN, innerWidth - tip.offsetWidth - MARGIN);
+  const isBelow = clientY + MARGIN + tip.offsetHeight < innerHeight;
+  const top = isBelow ? clientY + MARGIN : clientY - MARGIN - tip.offsetHeight;
+  Object.assign(tip.style, { left: `${Math.max(MARGIN, left)}px`, top: `${Math.max(MARGIN, top)}px` });
 }
 
 export function hideTip() {

@@ -27,6 +27,6 @@ def test_the_hashes_are_those_of_the_files():
 
 def test_every_package_has_its_licence():
     text = (WEB / "LICENSES.txt").read_text()
-    for package in ["vega 6", "vega-lite 6", "vega-interpreter 2", "uplot 1", "d3-array"]:
+    for package in ["vega 6", "vega-lite 6", "vega-interpreter 2", "uplot 1", "preact 11", "d3-array"]:
         assert f"\n{package}" in text
     assert "no file of a licence" not in text

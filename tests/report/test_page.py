@@ -292,6 +292,31 @@ def test_a_comparison_is_that_of_the_finding(page_of, samples):
                 assert row[4] in ["clear", "clear in these runs", "within the noise"]
 
 
+def test_what_all_pairs_say_is_as_sure_in_the_chart_as_in_the_table(page_of, samples):
+    """Judged among all targets in both, so that a value that is clear by itself may be within the noise."""
+    corrected = cut = 0
+    for name, by in [("repeated", "a_model_max_length"), ("two_hosts", "a_host"), ("vit", "a_plugin")]:
+        reader = page_of(name, f"compare?by={by}")
+        for metric in model_of(samples, name)["metrics"]:
+            reader.go(f"compare?by={by}&of={metric['field']}")
+            figure = reader.page.locator("#ratios")
+            if figure.count() == 0:
+                continue
+            with reader.page.expect_download() as download:
+                figure.locator("button.save").click()
+            records = json.load(open(download.value.path()))["data"]["values"]
+            row = reader.page.get_by_role("row").filter(has=reader.page.get_by_text(metric["title"], exact=True))
+            _, _, _, pairs, strength, _ = row.inner_text().split("\t")
+            all_pairs = [record for record in records if record.get("all")]
+            assert [record["strength"] for record in all_pairs] == ([strength] if int(pairs) > 1 else [])
+            corrected += sum(
+                record["p"] is not None and record["p"] < 0.05 <= record["adjusted"] for record in all_pairs
+            )
+            assert (f"30 of {pairs} pairs" in figure.inner_text()) == (int(pairs) > 30)
+            cut += int(pairs) > 30
+    assert corrected > 0 and cut > 0
+
+
 def test_the_interval_of_a_speedup_has_the_error_of_its_base(page_of, samples):
     """Welch's interval of the two means' logarithms; the base is 1 by definition."""
     model = model_of(samples, "vit")
@@ -519,6 +544,23 @@ def test_paper_has_every_chart_and_row_in_light(page_of):
     assert not reader.page.get_by_role("navigation").is_visible()
     pdf = reader.page.pdf()
     assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
+
+
+def test_paper_asked_for_at_once_has_its_charts(browser, samples):
+    """In the task in which the page stands, before it made ready what draws them."""
+    page = browser.new_page()
+    page.add_init_script(
+        "new MutationObserver((changes, observer) => { if (!document.documentElement.dataset.ready) return;"
+        " observer.disconnect(); const count = (what) => document.querySelectorAll(what).length;"
+        " window.before = count('#app figure svg'); dispatchEvent(new Event('beforeprint'));"
+        " window.drawn = [count('#app figure.chart'), count('#app figure.chart svg.marks')] })"
+        ".observe(document, { attributes: true, subtree: true, attributeFilter: ['data-ready'] })"
+    )
+    page.goto((samples / "vit.html").as_uri())
+    page.wait_for_function("() => window.drawn")
+    charts, drawn = page.evaluate("window.drawn")
+    assert page.evaluate("window.before") == 0 and charts == drawn > 2
+    page.close()
 
 
 def test_without_script_everything_that_matters_can_be_read(samples, read):

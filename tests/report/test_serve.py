@@ -160,6 +160,30 @@ def test_new_measurements_show_by_themselves_and_leave_the_reader_where_they_are
     assert reader.page.evaluate("document.activeElement.type") == "search"
 
 
+def test_new_measurements_leave_the_table_and_the_cursor_in_it_where_they_are(serve, read, samples, tmp_path):
+    served = serve("vit")
+    reader = read(served.link)
+    reader.go("explore")
+    page = reader.page
+    total = reader.rows()
+    page.evaluate("document.querySelector('.scroll.tall').scrollTop = 2000")
+    page.locator("details.same").evaluate("(details) => { details.open = true }")
+    reader.settle()
+    link = page.locator("tbody a").nth(20)
+    link.evaluate("(link) => link.focus({preventScroll: true})")
+    focused, top = "document.activeElement.href", "document.querySelector('.scroll.tall').scrollTop"
+    before = [page.evaluate(focused), page.evaluate(top)]
+    run = json.loads((samples / "vit.jsonl").read_text().splitlines()[0])
+    entity = run["entity"] | {"batch_size": 3}
+    more = run | {"uid": "f" * 32, "entity": entity, "entity_id": run["entity_id"] + "-more"}
+    (tmp_path / "more.jsonl").write_text(json.dumps(more) + "\n")
+    fill(served.store, tmp_path / "more.jsonl")
+    page.locator("section.table [role=status]").get_by_text(f"{total + 1} of {total + 1}").wait_for()
+    reader.settle()
+    assert [page.evaluate(focused), page.evaluate(top)] == before
+    assert page.locator("details.same[open]").count() == 1
+
+
 def test_an_empty_store_says_so_until_something_is_measured(serve, read, samples, tmp_path):
     served = serve("none")
     reader = read(served.link)
@@ -262,6 +286,60 @@ def test_two_runs_are_those_chosen_last_however_late_others_come(serve, read):
         held[0].continue_()
     reader.settle()
     assert reader.text("#body .view > div:nth-child(2)") == shown
+
+
+def test_a_run_that_could_not_be_read_is_read_once_it_can_be(serve, read):
+    reader = read(serve("mixed").link)
+    reader.page.route("**/api/v1/runs/*", lambda route: route.abort())
+    reader.go("run")
+    assert "The store did not give the values" in reader.text("#body")
+    reader.page.unroute("**/api/v1/runs/*")
+    reader.page.get_by_role("region", name="Values", exact=True).wait_for()
+    assert "The store did not give" not in reader.text("#body")
+    forgive(reader, "ERR_FAILED")
+
+
+def test_an_answer_that_comes_late_hides_no_problem(serve, read, samples):
+    served = serve("one")
+    reader = read(served.link)
+    held = []
+    reader.page.route("**/api/v1/subjects/*/model*/**", lambda route: held.append((route, route.fetch())))
+    fill(served.store, samples / "demo.jsonl")
+    reader.page.wait_for_timeout(1500)
+    assert held
+    shutil.move(served.store, served.store.with_suffix(".away"))
+    notice(reader).get_by_text("is not there").wait_for()
+    for route, response in held:
+        route.fulfill(response=response)
+    reader.page.locator(".states").get_by_text("4 valid").wait_for()
+    assert "is not there" in notice(reader).inner_text()
+    assert reader.page.get_by_role("status").get_by_text("waiting for the store").is_visible()
+    forgive(reader, "503")
+
+
+def test_a_model_that_cannot_be_drawn_is_a_notice_above_the_one_before(serve, read, samples):
+    served = serve("one")
+    reader = read(served.link)
+
+    def broken(route):
+        answer = route.fetch().json()
+        route.fulfill(json=answer | {"parts": answer["parts"] | {"charts": None, "title": "broken"}})
+
+    reader.page.route("**/api/v1/subjects/*/model/**", broken)
+    fill(served.store, samples / "demo.jsonl")
+    notice(reader).get_by_text("cannot be shown").wait_for()
+    assert "1 valid" in reader.text(".states") and reader.page.get_by_role("heading", level=1).inner_text() != "broken"
+    reader.go("explore")
+    assert reader.rows() == 1
+
+
+def test_a_key_that_another_page_puts_into_the_address_takes_the_place_of_none(serve, read):
+    served = serve("one")
+    reader = read(served.link)
+    reader.page.goto("about:blank")
+    reader.open(f"{served.url}/#?key=junk")
+    assert "1 valid" in reader.text(".states") and "key" not in reader.address
+    forgive(reader, "401")
 
 
 def test_an_exploration_of_another_version_hides_no_other(serve, read):

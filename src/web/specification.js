@@ -1,0 +1,94 @@
+// A chart's specification as Vega-Lite takes it: with what the reader chose, and as wide as there is room.
+
+import { state } from "./state.js";
+import theme from "./theme.json";
+
+const PANEL_WIDTH = 250;
+const AXIS_WIDTH = 64;
+
+/** What a choice of a chart may be: [field, text]. */
+export function optionsOf({ metrics, axes, predictions }, { of, may_be_nothing: mayBeNothing }) {
+  const numeric = axes.filter((axis) => axis.numeric);
+  const columns = { metrics, axes, numeric_axes: numeric, numbers: [...metrics, ...numeric], predictions }[of] ?? [];
+  return [...(mayBeNothing ? [["-", "nothing"]] : []), ...columns.map(({ field, heading }) => [field, heading])];
+}
+
+/** The field that the address says, or else the chart. */
+export function chosenOf(report, chart, choice) {
+  const options = optionsOf(report, choice).map(([field]) => field);
+  const asked = state.get(`${chart.id}.${choice.name}`);
+  return options.includes(asked) ? asked : choice.chosen || (options[0] ?? "");
+}
+
+/** What "@name" and "@name.part" stand for; undefined where nothing is chosen. */
+function referenceOf(column, part) {
+  if (!column) return undefined;
+  switch (part) {
+    case undefined: return column.field;
+    case "low": case "high": return `${column.field}_${part}`;
+    case "title": return column.heading;
+    case "values": return column.values.filter((value) => typeof value === "number");
+    default: return column[`${part}_title`];
+  }
+}
+
+/** A value has its colour and its shape in every chart and under every filter; the legend has those that are there. */
+function withDomain(channel, { field, values }, records) {
+  const there = new Set(records.map((record) => record[field]));
+  const domain = values.map((value) => value ?? "none");
+  const shown = domain.filter((value) => there.has(value));
+  const legend = channel.legend === null ? null : { ...channel.legend, values: shown };
+  return { ...channel, scale: { ...channel.scale, domain }, legend };
+}
+
+/** `node` with its references resolved; a channel whose field is not chosen is left out. */
+function resolved(node, chosen, records) {
+  if (typeof node === "string") {
+    const whole = /^@([a-z]+)(?:\.([a-z]+))?$/.exec(node);
+    if (whole) return referenceOf(chosen[whole[1]], whole[2]);
+    return node.replace(/@([a-z]+)(?:\.([a-z]+))?/g, (text, name, part) => referenceOf(chosen[name], part) ?? "_");
+  }
+  if (Array.isArray(node)) {
+    return node.map((item) => resolved(item, chosen, records)).filter((item) => item !== undefined);
+  }
+  if (node === null || typeof node !== "object") return node;
+  const result = {};
+  for (const [key, value] of Object.entries(node)) {
+    const item = resolved(value, chosen, records);
+    if (item === undefined && key === "field") return undefined;
+    if (item !== undefined || key === "title") result[key] = item ?? null;
+  }
+  const column = { "@color": chosen.color, "@shape": chosen.shape }[node.field];
+  return column?.texts ? withDomain(result, column, records) : result;
+}
+
+function config(width) {
+  return {
+    ...theme, legend: { ...theme.legend, columns: Math.max(1, Math.floor(width / 150)) },
+    axisXQuantitative: { tickCount: Math.max(3, Math.floor(width / 95)) },
+    axisY: { labelLimit: Math.min(260, width * 0.4) },
+  };
+}
+
+/** Panels side by side: of a width that is fixed by their cells, or of which there is room for so many. */
+function widthsOfPanels({ spec, facet }, { panels = 0, columns, longest = 0 }, width) {
+  const isFixed = typeof spec.width === "object";
+  const cells = isFixed && Math.max(spec.width.step * columns, Math.min(320, 6.6 * longest)) + 24;
+  const room = Math.floor((width - (isFixed ? 110 : AXIS_WIDTH)) / (isFixed ? cells : PANEL_WIDTH));
+  const side = Math.max(1, Math.min(panels || 1, room));
+  return {
+    columns: side, spec: isFixed ? spec : { ...spec, width: Math.max(120, (width - AXIS_WIDTH) / side - 34) },
+    facet: panels > 1 ? facet : { ...facet, header: { labels: false } },
+  };
+}
+
+/** `data` is what the data set of the chart made, for a figure so many pixels wide. */
+export function specificationOf(chart, chosen, data, width) {
+  const spec = resolved(chart.spec, chosen, data.records);
+  return {
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json", config: config(width),
+    description: `${chart.title}. ${chart.text}`, data: { name: "records" }, ...spec,
+    ...(spec.facet ? widthsOfPanels(spec, data, width)
+      : { width: Math.max(160, width), autosize: { type: "fit-x", contains: "padding" } }),
+  };
+}

@@ -1,0 +1,29 @@
+// What is known of single runs beside the model, which comes later.
+
+import { useEffect, useState } from "preact/hooks";
+
+const RETRY_MS = 3000;
+
+/**
+ * {uids, details} of the runs wanted last that have come: of each {values, told, series, lanes}, or null where they are
+ * not at hand. Of a server they are asked for until they come.
+ */
+export function useDetails({ source, report }, uids) {
+  const [got, take] = useState({ uids: [], details: [] });
+  useEffect(() => {
+    let isWanted = true;
+    let retry = 0;
+    const ask = async () => {
+      const details = await Promise.all(uids.map((uid) => source.details(report, uid).catch(() => null)));
+      if (!isWanted) return;
+      take({ uids, details });
+      if (source.live && details.includes(null)) retry = setTimeout(ask, RETRY_MS);
+    };
+    ask();
+    return () => {
+      isWanted = false;
+      clearTimeout(retry);
+    };
+  }, [uids.join()]);
+  return got;
+}
