@@ -175,19 +175,20 @@ class CheckedFiles final : public FileSet {
   CheckedFiles(Place place, std::shared_ptr<const Manifest> manifest)
       : FileSet(std::move(place)), manifest_(std::move(manifest)) {}
 
-  std::optional<int64_t> FindTensor(const std::string& name, int64_t offset, int64_t length) const override {
+  std::optional<int64_t> FindTensor(const std::string& name, int64_t begin, int64_t end, int64_t bytes) const override {
     const ManifestFile* file = manifest_->Find(name);
     if (file == nullptr) {
       return std::nullopt;
     }
-    const auto item = std::ranges::lower_bound(file->items, offset, {}, &ManifestItem::offset);
-    const bool lies_within = item != file->items.end() && item->offset + item->bytes <= offset + length;
-    return lies_within ? std::optional(item->offset) : std::nullopt;
+    const auto item = std::ranges::lower_bound(file->items, begin, {}, &ManifestItem::offset);
+    const bool is_it = item != file->items.end() && item->bytes == bytes && item->offset <= end - bytes;
+    return is_it ? std::optional(item->offset) : std::nullopt;
   }
 
  protected:
   Result<std::shared_ptr<const DataSource>> OpenNew(const std::string& name) override {
-    ASSAY_ASSIGN_OR_RETURN(auto source, FileSet::OpenNew(name));
+    ASSAY_ASSIGN_OR_RETURN(auto source,
+                           OpenObject(place().store, place().KeyOf(name), place().cancel, /*verify=*/false));
     const ManifestFile* file = manifest_->Find(name);
     if (file == nullptr) {
       return Status::InvalidArgument(
@@ -223,7 +224,9 @@ Result<Value> ReadRoot(const Found& found, FileSet& files) {
   }
   ASSAY_ASSIGN_OR_RETURN(auto source, files.Open(found.pointer));
   if (found.format != Format::kSafetensors) {
-    return ReadTorchFile(std::move(source));
+    return ReadTorchFile(std::move(source), [&](int64_t begin, int64_t end, int64_t bytes) {
+      return files.FindTensor(found.pointer, begin, end, bytes);
+    });
   }
   const std::string uri = source->uri();
   ASSAY_ASSIGN_OR_RETURN(const SafetensorsFile file, ReadSafetensorsFile(std::move(source)));

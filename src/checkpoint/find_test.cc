@@ -4,6 +4,7 @@
 #include "checkpoint/safetensors/safetensors_header.h"
 #include "checkpoint/safetensors/safetensors_reader.h"
 #include "checkpoint/testing.h"
+#include "storage/decorator/counting_store.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -54,6 +55,53 @@ std::string WithOneTensorMore(const std::string& file) {
   std::map<std::string, std::string> metadata = read.header.metadata;
   metadata.erase(kSaveIdKey);
   return Must(MakeSafetensorsHead(entries, metadata)) + data + "x";
+}
+
+/// What an OpenCheckpoint() of `root`, saved as `format`, reads; and the bytes of its files.
+struct Opened {
+  storage::OperationCounts reads;
+  int64_t bytes = 0;
+  Checkpoint checkpoint;
+};
+
+Opened SaveAndOpen(Value root, Format format, const char* key) {
+  const auto memory = std::make_shared<storage::MemoryStore>("test");
+  const auto counters = std::make_shared<storage::StoreCounters>();
+  const Place place = {std::make_shared<storage::CountingStore>(memory, counters), key, format == Format::kDcp};
+  EXPECT_TRUE(Convert(CheckpointOf(std::move(root)), place, {.format = format}).ok());
+  const auto before = counters->Snapshot().operations["read"];
+  Opened opened;
+  opened.checkpoint = Must(OpenCheckpoint(place));
+  opened.reads = counters->Snapshot().operations["read"];
+  opened.reads.calls -= before.calls;
+  opened.reads.bytes -= before.bytes;
+  for (const auto& [name, content] : ContentOf(*memory)) {
+    opened.bytes += static_cast<int64_t>(content.size());
+  }
+  return opened;
+}
+
+TEST(OpenCheckpoint, FetchesTheValuesOfADcpTogether) {
+  std::vector<std::pair<Value, Value>> items;
+  for (int i = 0; i < 300; ++i) {
+    items.emplace_back(Value::Text("v" + std::to_string(i)), Value(int64_t{i}));
+  }
+  const Opened opened = SaveAndOpen(Value::MakeDict(std::move(items)), Format::kDcp, "x/");
+  EXPECT_EQ(*opened.checkpoint.state.root.Find("v299")->get<int64_t>(), 299);
+  EXPECT_THAT(opened.reads.calls, testing::Le(12));
+  EXPECT_THAT(opened.reads.bytes, testing::Le(3 * opened.bytes));
+}
+
+TEST(OpenCheckpoint, ReadsNoHeaderOfARecordWhosePlaceTheManifestTells) {
+  std::vector<std::pair<Value, Value>> items;
+  for (int i = 0; i < 24; ++i) {
+    items.emplace_back(Value::Text("w" + std::to_string(i)),
+                       Value(TensorOf(DType::kUInt8, {kSegmentBytes}, Counting(kSegmentBytes, i))));
+  }
+  const Opened opened = SaveAndOpen(Value::MakeDict(std::move(items)), Format::kTorch, "x.pt");
+  const auto last = opened.checkpoint.state.root.Find("w23")->tensor();
+  EXPECT_EQ(BytesOfTensor(last), Counting(kSegmentBytes, 23));
+  EXPECT_THAT(opened.reads.bytes, testing::Le(opened.bytes / 3));
 }
 
 TEST(OpenCheckpoint, DropsNoTensorThatAnotherProgramAdded) {

@@ -38,9 +38,9 @@ class FileSet {
   const Place& place() const { return place_; }
   /// NotFound, naming the file, where it is missing.
   Result<std::shared_ptr<const DataSource>> Open(const std::string& name);
-  /// Where the bytes of the only tensor in [offset, offset + length) of the file begin, where that is known without
+  /// Where the tensor of `bytes` bytes that lies alone in [begin, end) of the file begins, where that is known without
   /// reading it.
-  virtual std::optional<int64_t> FindTensor(const std::string& name, int64_t offset, int64_t length) const {
+  virtual std::optional<int64_t> FindTensor(const std::string& name, int64_t begin, int64_t end, int64_t bytes) const {
     return std::nullopt;
   }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -56,17 +57,22 @@ class CountingSource final : public DataSource {
   std::string uri() const override { return "counted"; }
   int64_t bytes() const override { return static_cast<int64_t>(bytes_.size()); }
   Status Read(std::span<const storage::ReadPiece> pieces) const override {
+    int64_t at_once = 0;
     for (const storage::ReadPiece& piece : pieces) {
-      read_ += static_cast<int64_t>(piece.memory.size());
+      at_once += static_cast<int64_t>(piece.memory.size());
       std::memcpy(piece.memory.data(), bytes_.data() + piece.offset, piece.memory.size());
     }
+    read_ += at_once;
+    most_at_once_ = std::max(most_at_once_, at_once);
     return Status::Ok();
   }
   int64_t read() const { return read_; }
+  int64_t most_at_once() const { return most_at_once_; }
 
  private:
   std::string bytes_;
   mutable int64_t read_ = 0;
+  mutable int64_t most_at_once_ = 0;
 };
 
 /// A dict of tensors and a number, that differs by `seed`.

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "checkpoint/dcp/item_source.h"
+#include "checkpoint/file/file_digest.h"
+#include "checkpoint/tensor/read_together.h"
 #include "checkpoint/torch/torch_reader.h"
 
 namespace assay::checkpoint {
@@ -46,11 +49,63 @@ Result<std::shared_ptr<const DataSource>> OpenPlace(const std::string& name, con
   return file;
 }
 
-Result<Value> ReadValue(const DcpEntry& entry, FileSet& files) {
-  const DcpPlace& place = entry.chunks.front().place;
-  ASSAY_ASSIGN_OR_RETURN(auto file, OpenPlace(entry.name, place, files));
-  Result<Value> value = ReadTorchFile(RangeOf(std::move(file), place.offset, place.length));
-  return value.ok() ? std::move(value) : value.status().WithContext(fmt::format("the item '{}'", entry.name));
+const DcpPlace& PlaceOfValue(const DcpEntry* entry) {
+  return entry->chunks.front().place;
+}
+
+int64_t EndOf(const DcpPlace& place) {
+  return place.offset + place.length;
+}
+
+/// Values that lie near each other, in the order of their offsets.
+using NearValues = std::vector<const DcpEntry*>;
+
+std::vector<NearValues> NearValuesOf(const std::vector<DcpEntry>& entries) {
+  NearValues values;
+  for (const DcpEntry& entry : entries) {
+    if (!entry.is_tensor) {
+      values.push_back(&entry);
+    }
+  }
+  std::ranges::stable_sort(values, {}, [](const DcpEntry* entry) {
+    return std::pair(std::string_view(PlaceOfValue(entry).file), PlaceOfValue(entry).offset);
+  });
+  std::vector<NearValues> groups;
+  for (const DcpEntry* value : values) {
+    const DcpPlace& place = PlaceOfValue(value);
+    const bool fits = !groups.empty() && PlaceOfValue(groups.back().front()).file == place.file &&
+                      EndOf(place) - PlaceOfValue(groups.back().front()).offset <= kTogetherBytes &&
+                      place.offset - EndOf(PlaceOfValue(groups.back().back())) <= kSegmentBytes;
+    if (!fits) {
+      groups.emplace_back();
+    }
+    groups.back().push_back(value);
+  }
+  return groups;
+}
+
+/// A training has thousands of some hundred bytes each: they are fetched together.
+Status ReadValues(const NearValues& near, FileSet& files, std::map<const DcpEntry*, Value>& values) {
+  const int64_t begin = PlaceOfValue(near.front()).offset;
+  int64_t end = begin;
+  std::shared_ptr<const DataSource> file;
+  for (const DcpEntry* entry : near) {
+    ASSAY_ASSIGN_OR_RETURN(file, OpenPlace(entry->name, PlaceOfValue(entry), files));
+    end = std::max(end, EndOf(PlaceOfValue(entry)));
+  }
+  if (end - begin <= kTogetherBytes) {
+    const std::pair all(begin, end - begin);
+    ASSAY_ASSIGN_OR_RETURN(file, Prefetch(std::move(file), std::span(&all, 1)));
+  }
+  for (const DcpEntry* entry : near) {
+    const DcpPlace& place = PlaceOfValue(entry);
+    Result<Value> value = ReadTorchFile(RangeOf(file, place.offset, place.length));
+    if (!value.ok()) {
+      return value.status().WithContext(fmt::format("the item '{}'", entry->name));
+    }
+    values.emplace(entry, std::move(*value));
+  }
+  return Status::Ok();
 }
 
 Result<Value> ReadTensor(const DcpEntry& entry, FileSet& files) {
@@ -61,7 +116,8 @@ Result<Value> ReadTensor(const DcpEntry& entry, FileSet& files) {
   for (const DcpChunk& chunk : entry.chunks) {
     ASSAY_ASSIGN_OR_RETURN(auto file, OpenPlace(entry.name, chunk.place, files));
     const int64_t bytes = BytesOf(entry.dtype, Count(chunk.box.sizes));
-    const std::optional<int64_t> known = files.FindTensor(chunk.place.file, chunk.place.offset, chunk.place.length);
+    const DcpPlace& place = chunk.place;
+    const std::optional<int64_t> known = files.FindTensor(place.file, place.offset, place.offset + place.length, bytes);
     if (!known) {
       file = OpenItem(std::move(file), chunk, entry.dtype, entry.name);
     }
@@ -95,11 +151,17 @@ Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files) {
 }
 
 Result<std::vector<Leaf>> ReadDcpLeaves(const DcpMetadata& metadata, FileSet& files) {
+  std::map<const DcpEntry*, Value> values;
+  for (const NearValues& near : NearValuesOf(metadata.entries)) {
+    if (const Status status = ReadValues(near, files, values); !status.ok()) {
+      return status.WithContext(files.place().uri());
+    }
+  }
   std::vector<Leaf> leaves;
   for (const DcpEntry& entry : metadata.entries) {
-    Result<Value> value = entry.is_tensor ? ReadTensor(entry, files) : ReadValue(entry, files);
+    Result<Value> value = entry.is_tensor ? ReadTensor(entry, files) : std::move(values.at(&entry));
     if (!value.ok()) {
-      return value.status().WithContext(fmt::format("{}", files.place().uri()));
+      return value.status().WithContext(files.place().uri());
     }
     leaves.push_back({entry.name, entry.path, std::move(*value)});
   }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -20,6 +20,99 @@ using storage::Bytes;
 using storage::MutableBytes;
 using storage::ReadPiece;
 
+/// What of a read may land beside the pieces that were asked for.
+constexpr int64_t kMostBesideBytes = 8 * kSegmentBytes;
+
+/// Bytes that are summed together, in the pieces that they are read into.
+struct SummedStretch {
+  int64_t number = 0;
+  std::vector<ReadPiece> parts{};
+};
+
+int64_t BeginOfStretch(int64_t offset) {
+  return offset / kSegmentBytes * kSegmentBytes;
+}
+
+int64_t EndOfPiece(const ReadPiece& piece) {
+  return piece.offset + static_cast<int64_t>(piece.memory.size());
+}
+
+/// Pieces in the order of their offsets, and between them what is beside them in the stretches that they touch: each of
+/// these lies in them whole.
+class Tiles {
+ public:
+  explicit Tiles(int64_t file_bytes) : file_bytes_(file_bytes) {}
+
+  /// False, and nothing is changed, where it begins before the last one ends or too much would be read beside it. The
+  /// first is always taken.
+  bool Add(const ReadPiece& piece) {
+    const int64_t begin = BeginOfStretch(piece.offset);
+    const int64_t beside = piece.offset - (begin < EndOfLastStretch() ? end_ : begin);
+    if (!pieces_.empty() && (piece.offset < end_ || beside_bytes_ + beside + kSegmentBytes > kMostBesideBytes)) {
+      return false;
+    }
+    if (begin >= EndOfLastStretch()) {
+      Close();
+      end_ = begin;
+    }
+    Fill(piece.offset);
+    pieces_.push_back(piece);
+    end_ = EndOfPiece(piece);
+    return true;
+  }
+
+  /// Behind the last one.
+  void Close() { Fill(EndOfLastStretch()); }
+
+  std::vector<SummedStretch> Stretches() const {
+    std::vector<SummedStretch> stretches;
+    for (ReadPiece rest : pieces_) {
+      while (!rest.memory.empty()) {
+        const int64_t number = rest.offset / kSegmentBytes;
+        const size_t size =
+            std::min(rest.memory.size(), static_cast<size_t>((number + 1) * kSegmentBytes - rest.offset));
+        if (stretches.empty() || stretches.back().number != number) {
+          stretches.push_back({.number = number});
+        }
+        stretches.back().parts.push_back({rest.offset, rest.memory.first(size)});
+        rest = {rest.offset + static_cast<int64_t>(size), rest.memory.subspan(size)};
+      }
+    }
+    return stretches;
+  }
+
+  const std::vector<ReadPiece>& pieces() const { return pieces_; }
+
+ private:
+  int64_t EndOfLastStretch() const { return std::min(BeginOfStretch(end_ + kSegmentBytes - 1), file_bytes_); }
+
+  void Fill(int64_t end) {
+    if (end > end_) {
+      const auto size = static_cast<size_t>(end - end_);
+      beside_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+      pieces_.push_back({end_, MutableBytes(beside_.back().get(), size)});
+      beside_bytes_ += end - end_;
+      end_ = end;
+    }
+  }
+
+  int64_t file_bytes_;
+  std::vector<ReadPiece> pieces_;
+  int64_t end_ = 0;  ///< of the last piece
+  int64_t beside_bytes_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> beside_;
+};
+
+/// Takes as many pieces from the begin of `pieces` as are read at once.
+Tiles TakeTiles(std::span<const ReadPiece>& pieces, int64_t file_bytes) {
+  Tiles tiles(file_bytes);
+  while (!pieces.empty() && tiles.Add(pieces.front())) {
+    pieces = pieces.subspan(1);
+  }
+  tiles.Close();
+  return tiles;
+}
+
 class CheckedSource final : public DataSource {
  public:
   CheckedSource(std::shared_ptr<const DataSource> source, std::shared_ptr<const ManifestFile> file)
@@ -29,13 +122,20 @@ class CheckedSource final : public DataSource {
   int64_t bytes() const override { return source_->bytes(); }
 
   Status Read(std::span<const ReadPiece> pieces) const override {
+    std::vector<ReadPiece> fetched;
     for (const ReadPiece& piece : pieces) {
       ASSAY_ASSIGN_OR_RETURN(const auto view, View(piece.offset, static_cast<int64_t>(piece.memory.size())));
       if (view) {
         std::ranges::copy(*view, piece.memory.begin());
-      } else {
-        ASSAY_RETURN_IF_ERROR(ReadStretches(piece));
+      } else if (!LiesWithin(piece)) {
+        return source_->Read(std::span(&piece, 1));  // which says so
+      } else if (!piece.memory.empty()) {
+        fetched.push_back(piece);
       }
+    }
+    std::ranges::stable_sort(fetched, {}, &ReadPiece::offset);
+    for (std::span<const ReadPiece> rest = fetched; !rest.empty();) {
+      ASSAY_RETURN_IF_ERROR(Fetch(TakeTiles(rest, bytes())));
     }
     return Status::Ok();
   }
@@ -64,26 +164,32 @@ class CheckedSource final : public DataSource {
  private:
   int64_t BytesOfStretch(int64_t stretch) const { return std::min(kSegmentBytes, bytes() - stretch * kSegmentBytes); }
 
-  Status Check(int64_t stretch, Bytes content) const {
-    const uint32_t crc = storage::Crc32c(0, content);
+  Status Check(int64_t stretch, uint32_t crc) const {
     const uint32_t expected = file_->segments[static_cast<size_t>(stretch)];
     if (crc == expected) {
       return Status::Ok();
     }
     const int64_t begin = stretch * kSegmentBytes;
-    const int64_t end = begin + static_cast<int64_t>(content.size());
+    const int64_t end = begin + BytesOfStretch(stretch);
     return Status::Io(fmt::format("{} is damaged: the CRC32C of bytes {} to {} ({}) is {:08x} and not {:08x}", uri(),
                                   begin, end, WhatLiesAt(*file_, begin, end), crc, expected));
   }
 
+  Status Check(const SummedStretch& stretch) const {
+    uint32_t crc = 0;
+    for (const ReadPiece& part : stretch.parts) {
+      crc = storage::Crc32c(crc, part.memory);
+    }
+    return Check(stretch.number, crc);
+  }
+
   /// What is wrong may have gone wrong on its way: it is fetched once more.
-  Status CheckFetched(const ReadPiece& read) const {
-    const int64_t stretch = read.offset / kSegmentBytes;
-    if (Check(stretch, read.memory).ok()) {
+  Status CheckFetched(const SummedStretch& stretch) const {
+    if (Check(stretch).ok()) {
       return Status::Ok();
     }
-    ASSAY_RETURN_IF_ERROR(source_->Read(std::span(&read, 1)));
-    return Check(stretch, read.memory);
+    ASSAY_RETURN_IF_ERROR(source_->Read(stretch.parts));
+    return Check(stretch);
   }
 
   Status CheckViewed(int64_t stretch) const {
@@ -92,40 +198,20 @@ class CheckedSource final : public DataSource {
       return Status::Ok();
     }
     ASSAY_ASSIGN_OR_RETURN(const auto content, source_->View(stretch * kSegmentBytes, BytesOfStretch(stretch)));
-    ASSAY_RETURN_IF_ERROR(Check(stretch, *content));
+    ASSAY_RETURN_IF_ERROR(Check(stretch, storage::Crc32c(0, *content)));
     viewed.store(true, std::memory_order_release);
     return Status::Ok();
   }
 
-  /// Whole stretches land where they belong; of the first and the last what is beside the piece is read too.
-  Status ReadStretches(const ReadPiece& piece) const {
+  bool LiesWithin(const ReadPiece& piece) const {
     const auto wanted = static_cast<int64_t>(piece.memory.size());
-    if (piece.offset < 0 || wanted > bytes() || piece.offset > bytes() - wanted) {
-      return source_->Read(std::span(&piece, 1));
-    }
-    const int64_t end = piece.offset + wanted;
-    std::vector<std::vector<std::byte>> edges;
-    std::vector<ReadPiece> reads;
-    for (int64_t stretch = piece.offset / kSegmentBytes; stretch * kSegmentBytes < end; ++stretch) {
-      const int64_t begin = stretch * kSegmentBytes;
-      const int64_t size = BytesOfStretch(stretch);
-      if (begin >= piece.offset && begin + size <= end) {
-        reads.push_back(
-            {begin, piece.memory.subspan(static_cast<size_t>(begin - piece.offset), static_cast<size_t>(size))});
-      } else {
-        reads.push_back({begin, edges.emplace_back(static_cast<size_t>(size))});
-      }
-    }
-    ASSAY_RETURN_IF_ERROR(source_->Read(reads));
-    for (const ReadPiece& read : reads) {
-      ASSAY_RETURN_IF_ERROR(CheckFetched(read));
-      const int64_t from = std::max(read.offset, piece.offset);
-      const int64_t to = std::min(read.offset + static_cast<int64_t>(read.memory.size()), end);
-      std::byte* target = piece.memory.data() + (from - piece.offset);
-      const std::byte* content = read.memory.data() + (from - read.offset);
-      if (target != content) {
-        std::memcpy(target, content, static_cast<size_t>(to - from));
-      }
+    return piece.offset >= 0 && wanted <= bytes() && piece.offset <= bytes() - wanted;
+  }
+
+  Status Fetch(const Tiles& tiles) const {
+    ASSAY_RETURN_IF_ERROR(source_->Read(tiles.pieces()));
+    for (const SummedStretch& stretch : tiles.Stretches()) {
+      ASSAY_RETURN_IF_ERROR(CheckFetched(stretch));
     }
     return Status::Ok();
   }

@@ -108,6 +108,55 @@ TEST_P(CheckedSourceTest, ChecksWhatIsReadAndNoMore) {
   }
 }
 
+/// `count` pieces of 10 bytes, one a kilobyte from `begin` on, the last one first.
+std::vector<storage::ReadPiece> ScatteredPieces(int64_t begin, std::string& memory) {
+  std::vector<storage::ReadPiece> pieces;
+  for (int64_t i = static_cast<int64_t>(memory.size()) / 10 - 1; i >= 0; --i) {
+    pieces.push_back({begin + 1000 * i, std::as_writable_bytes(std::span(memory)).subspan(10 * i, 10)});
+  }
+  return pieces;
+}
+
+TEST(CheckedSource, PiecesOfOneStretchFetchItOnce) {
+  const std::string content = Counting(4 * kSegmentBytes);
+  const auto file = std::make_shared<ManifestFile>(FileOf(content));
+  const auto counted = std::make_shared<CountingSource>(content);
+  const auto source = Must(CheckSums(counted, file));
+  std::string memory(20000, '\0');
+  const std::vector<storage::ReadPiece> pieces = ScatteredPieces(kSegmentBytes - 500000, memory);
+  ASSERT_TRUE(source->Read(pieces).ok());
+  EXPECT_EQ(counted->read(), 3 * kSegmentBytes);
+  for (const storage::ReadPiece& piece : pieces) {
+    ASSERT_EQ(std::memcmp(piece.memory.data(), content.data() + piece.offset, 10), 0);
+  }
+}
+
+TEST(CheckedSource, PiecesFarApartTakeLittleMemoryBesideThem) {
+  const std::string content = Counting(40 * kSegmentBytes);
+  const auto counted = std::make_shared<CountingSource>(content);
+  const auto source = Must(CheckSums(counted, std::make_shared<ManifestFile>(FileOf(content))));
+  std::string memory(400, '\0');
+  std::vector<storage::ReadPiece> pieces;
+  for (int64_t i = 0; i < 40; ++i) {
+    pieces.push_back({i * kSegmentBytes + 3, std::as_writable_bytes(std::span(memory)).subspan(10 * i, 10)});
+  }
+  pieces.push_back(pieces.back());  // twice the same
+  ASSERT_TRUE(source->Read(pieces).ok());
+  EXPECT_THAT(counted->most_at_once(), testing::Le(10 * kSegmentBytes));
+  EXPECT_EQ(memory.substr(0, 10), content.substr(3, 10));
+}
+
+TEST(CheckedSource, DamageBesideAPieceIsFoundAndDamageElsewhereIsNot) {
+  const std::string content = Counting(4 * kSegmentBytes);
+  std::string damaged = content;
+  damaged[kSegmentBytes + 7] ^= 1;
+  const auto source =
+      Must(CheckSums(std::make_shared<CountingSource>(damaged), std::make_shared<ManifestFile>(FileOf(content))));
+  std::string memory(1000, '\0');
+  EXPECT_THAT(ErrorOf(source->Read(ScatteredPieces(kSegmentBytes + 90, memory))), HasSubstr("1048576 to 2097152"));
+  EXPECT_TRUE(source->Read(ScatteredPieces(2 * kSegmentBytes, memory)).ok());
+}
+
 TEST_P(CheckedSourceTest, AFileOfAnotherSizeIsNotOpened) {
   const auto file = std::make_shared<ManifestFile>(FileOf("content"));
   EXPECT_THAT(ErrorOf(CheckSums(Source("contents"), file)), HasSubstr("8 bytes and not 7"));

@@ -64,8 +64,9 @@ class MappedSource final : public DataSource {
 /// An object that is fetched.
 class RemoteSource final : public DataSource {
  public:
-  RemoteSource(std::shared_ptr<storage::ObjectStore> store, storage::ObjectInfo info, storage::CancelFlag cancel)
-      : store_(std::move(store)), info_(std::move(info)), cancel_(cancel) {}
+  RemoteSource(std::shared_ptr<storage::ObjectStore> store, storage::ObjectInfo info, storage::CancelFlag cancel,
+               bool verify)
+      : store_(std::move(store)), info_(std::move(info)), cancel_(cancel), verify_(verify) {}
 
   std::string uri() const override { return store_->Uri(info_.key); }
   int64_t bytes() const override { return info_.size; }
@@ -77,6 +78,7 @@ class RemoteSource final : public DataSource {
     options.if_match = info_.etag;
     options.known = &info_;
     options.cancel = cancel_;
+    options.verify = verify_;
     return store_->Read(info_.key, pieces, options).status();
   }
 
@@ -84,6 +86,7 @@ class RemoteSource final : public DataSource {
   std::shared_ptr<storage::ObjectStore> store_;
   const storage::ObjectInfo info_;
   const storage::CancelFlag cancel_;
+  const bool verify_;
 };
 
 class RangeSource final : public DataSource {
@@ -169,13 +172,14 @@ std::shared_ptr<const DataSource> SourceOfText(std::string text, std::string uri
 }
 
 Result<std::shared_ptr<const DataSource>> OpenObject(std::shared_ptr<storage::ObjectStore> store,
-                                                     const std::string& key, storage::CancelFlag cancel) {
+                                                     const std::string& key, storage::CancelFlag cancel, bool verify) {
   ASSAY_ASSIGN_OR_RETURN(storage::ObjectInfo info, storage::StatExisting(*store, key, "read"));
-  return OpenObject(std::move(store), std::move(info), cancel);
+  return OpenObject(std::move(store), std::move(info), cancel, verify);
 }
 
 Result<std::shared_ptr<const DataSource>> OpenObject(std::shared_ptr<storage::ObjectStore> store,
-                                                     storage::ObjectInfo info, storage::CancelFlag cancel) {
+                                                     storage::ObjectInfo info, storage::CancelFlag cancel,
+                                                     bool verify) {
   if (const storage::FileStore* files = store->as_files(); files != nullptr) {
     ASSAY_ASSIGN_OR_RETURN(storage::MappedObject object, files->Map(info.key));
     if (object.info().etag != info.etag) {
@@ -185,7 +189,8 @@ Result<std::shared_ptr<const DataSource>> OpenObject(std::shared_ptr<storage::Ob
     return std::shared_ptr<const DataSource>(
         std::make_shared<MappedSource>(std::move(store), std::move(object), std::move(uri)));
   }
-  return std::shared_ptr<const DataSource>(std::make_shared<RemoteSource>(std::move(store), std::move(info), cancel));
+  return std::shared_ptr<const DataSource>(
+      std::make_shared<RemoteSource>(std::move(store), std::move(info), cancel, verify));
 }
 
 std::shared_ptr<const DataSource> RangeOf(std::shared_ptr<const DataSource> source, int64_t offset, int64_t bytes) {

@@ -53,12 +53,15 @@ class MemorySource final : public DataSource {
 std::shared_ptr<const DataSource> SourceOfText(std::string text, std::string uri = "memory");
 
 /// One version of an object. Of a file the bytes are mapped, of other stores they are fetched as they are asked for.
-/// `cancel` must live as long. NotFound where there is no such object.
+/// `cancel` must live as long. NotFound where there is no such object. `verify`: with the checksums that the store has,
+/// of which whoever has better ones needs none.
 Result<std::shared_ptr<const DataSource>> OpenObject(std::shared_ptr<storage::ObjectStore> store,
-                                                     const std::string& key, storage::CancelFlag cancel = nullptr);
+                                                     const std::string& key, storage::CancelFlag cancel = nullptr,
+                                                     bool verify = true);
 /// Likewise of an object that was asked for already: the version that `info` describes.
 Result<std::shared_ptr<const DataSource>> OpenObject(std::shared_ptr<storage::ObjectStore> store,
-                                                     storage::ObjectInfo info, storage::CancelFlag cancel = nullptr);
+                                                     storage::ObjectInfo info, storage::CancelFlag cancel = nullptr,
+                                                     bool verify = true);
 
 /// [offset, offset + bytes) of `source`, which must hold it.
 std::shared_ptr<const DataSource> RangeOf(std::shared_ptr<const DataSource> source, int64_t offset, int64_t bytes);

@@ -1,7 +1,6 @@
 #include "checkpoint/tensor/read_together.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <span>
@@ -15,61 +14,38 @@ namespace {
 
 /// Those from so many bytes on are read where they will lie.
 constexpr int64_t kAloneBytes = int64_t{4} << 20;
-/// What is fetched at a time with small ones in it.
-constexpr int64_t kTogetherBytes = int64_t{8} << 20;
-
-/// A small tensor, and where its bytes lie.
-struct SmallPiece {
-  int64_t offset = 0;
-  storage::MutableBytes memory{};
-
-  int64_t end() const { return offset + static_cast<int64_t>(memory.size()); }
-};
 
 /// Neighbours in one source.
 struct Neighbours {
   std::shared_ptr<const DataSource> source{};
-  std::vector<SmallPiece> pieces{};
-  int64_t begin = 0;  ///< of a stretch that is summed
+  std::vector<storage::ReadPiece> pieces{};
+
+  int64_t begin() const { return pieces.front().offset; }
+  int64_t end() const { return pieces.back().offset + static_cast<int64_t>(pieces.back().memory.size()); }
 };
 
-int64_t BeginOfStretch(int64_t offset) {
-  return offset / kSegmentBytes * kSegmentBytes;
-}
-
-std::vector<Neighbours> NeighboursOf(const std::shared_ptr<const DataSource>& source, std::vector<SmallPiece> pieces) {
-  std::ranges::sort(pieces, {}, &SmallPiece::offset);
+std::vector<Neighbours> NeighboursOf(const std::shared_ptr<const DataSource>& source,
+                                     std::vector<storage::ReadPiece> pieces) {
+  std::ranges::sort(pieces, {}, &storage::ReadPiece::offset);
   std::vector<Neighbours> groups;
-  for (const SmallPiece& piece : pieces) {
-    const bool fits = !groups.empty() && piece.end() <= groups.back().begin + kTogetherBytes &&
-                      piece.offset - groups.back().pieces.back().end() <= kSegmentBytes;
+  for (const storage::ReadPiece& piece : pieces) {
+    const bool fits =
+        !groups.empty() &&
+        piece.offset + static_cast<int64_t>(piece.memory.size()) - groups.back().begin() <= kTogetherBytes &&
+        piece.offset - groups.back().end() <= kSegmentBytes;
     if (!fits) {
-      groups.push_back({.source = source, .begin = BeginOfStretch(piece.offset)});
+      groups.push_back({.source = source});
     }
     groups.back().pieces.push_back(piece);
   }
   return groups;
 }
 
-Status ReadNeighbours(const Neighbours& neighbours) {
-  int64_t end = 0;
-  for (const SmallPiece& piece : neighbours.pieces) {
-    end = std::max(end, piece.end());
-  }
-  std::vector<std::byte> bytes(static_cast<size_t>(end - neighbours.begin));
-  const storage::ReadPiece whole = {neighbours.begin, bytes};
-  ASSAY_RETURN_IF_ERROR(neighbours.source->Read(std::span(&whole, 1)));
-  for (const SmallPiece& piece : neighbours.pieces) {
-    std::memcpy(piece.memory.data(), bytes.data() + (piece.offset - neighbours.begin), piece.memory.size());
-  }
-  return Status::Ok();
-}
-
 }  // namespace
 
 Status ReadTogether(const std::vector<TensorRead>& reads, int at_a_time) {
   std::vector<const TensorRead*> alone;
-  std::map<std::shared_ptr<const DataSource>, std::vector<SmallPiece>> small;
+  std::map<std::shared_ptr<const DataSource>, std::vector<storage::ReadPiece>> small;
   for (const TensorRead& read : reads) {
     if (read.memory.empty()) {
       continue;
@@ -88,9 +64,15 @@ Status ReadTogether(const std::vector<TensorRead>& reads, int at_a_time) {
   const auto large = std::ssize(alone);
   std::mutex mutex;
   Status failed;
+  const auto read = [&](int64_t i) {
+    if (i < large) {
+      return ReadBox(*alone[i]->tensor, WholeOf(alone[i]->tensor->shape), alone[i]->memory);
+    }
+    const Neighbours& group = groups[static_cast<size_t>(i - large)];
+    return group.source->Read(group.pieces);
+  };
   ParallelFor(large + std::ssize(groups), at_a_time, [&](int64_t i) {
-    const Status status = i < large ? ReadBox(*alone[i]->tensor, WholeOf(alone[i]->tensor->shape), alone[i]->memory)
-                                    : ReadNeighbours(groups[static_cast<size_t>(i - large)]);
+    const Status status = read(i);
     if (!status.ok()) {
       const std::lock_guard lock(mutex);
       failed = status;

@@ -1,6 +1,7 @@
 // Many tensors into memory at once.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -8,6 +9,9 @@
 #include "checkpoint/tensor/tensor.h"
 
 namespace assay::checkpoint {
+
+/// From the first byte to the last of what is fetched together because it lies near each other.
+inline constexpr int64_t kTogetherBytes = int64_t{8} << 20;
 
 /// A tensor, and the memory of its size that its elements are to be in, in row-major order.
 struct TensorRead {

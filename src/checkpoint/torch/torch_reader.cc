@@ -71,8 +71,8 @@ Result<const ZipRecord*> PickleOf(const ZipArchive& archive) {
                    "{}: it is a zip archive without data.pkl, not written by torch.save", archive.source().uri()));
 }
 
-Result<Value> ReadZip(std::shared_ptr<const DataSource> source) {
-  ASSAY_ASSIGN_OR_RETURN(const ZipArchive archive, ZipArchive::Open(std::move(source)));
+Result<Value> ReadZip(std::shared_ptr<const DataSource> source, const FindRecord& known) {
+  ASSAY_ASSIGN_OR_RETURN(const ZipArchive archive, ZipArchive::Open(std::move(source), known));
   ASSAY_ASSIGN_OR_RETURN(const ZipRecord* record, PickleOf(archive));
   if (archive.Find("constants.pkl") != nullptr) {
     return Unreadable(archive.source(), "it is a TorchScript program (save its state_dict instead)");
@@ -97,9 +97,9 @@ Result<bool> IsLegacy(const DataSource& source) {
 
 }  // namespace
 
-Result<Value> ReadTorchFile(std::shared_ptr<const DataSource> source) {
+Result<Value> ReadTorchFile(std::shared_ptr<const DataSource> source, const FindRecord& known) {
   ASSAY_ASSIGN_OR_RETURN(const bool is_legacy, IsLegacy(*source));
-  return is_legacy ? ReadLegacyTorchFile(std::move(source)) : ReadZip(std::move(source));
+  return is_legacy ? ReadLegacyTorchFile(std::move(source)) : ReadZip(std::move(source), known);
 }
 
 Result<std::string> ReadSerializationId(std::shared_ptr<const DataSource> source) {
@@ -107,7 +107,7 @@ Result<std::string> ReadSerializationId(std::shared_ptr<const DataSource> source
   if (is_legacy) {
     return std::string();
   }
-  ASSAY_ASSIGN_OR_RETURN(const ZipArchive archive, ZipArchive::Open(std::move(source)));
+  ASSAY_ASSIGN_OR_RETURN(const ZipArchive archive, ZipArchive::OpenForOne(std::move(source), ".data/serialization_id"));
   ASSAY_RETURN_IF_ERROR(PickleOf(archive).status());
   const ZipRecord* record = archive.Find(".data/serialization_id");
   return record == nullptr ? Result<std::string>(std::string()) : archive.Read(*record, kMostSmallRecordBytes);

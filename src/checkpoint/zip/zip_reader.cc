@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -181,15 +182,55 @@ Result<Entry> TakeEntry(const DataSource& source, Fields& fields) {
   return entry;
 }
 
+/// What a directory lists, and where it begins itself.
+struct Contents {
+  std::vector<Entry> entries;
+  int64_t end = 0;
+};
+
+Result<Contents> ReadContents(const DataSource& source) {
+  ASSAY_ASSIGN_OR_RETURN(const Directory directory, FindDirectory(source));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadText(source, directory.offset, directory.bytes));
+  Fields fields(text);
+  Contents contents;
+  contents.end = directory.offset;
+  for (uint64_t i = 0; i < directory.records; ++i) {
+    ASSAY_ASSIGN_OR_RETURN(Entry entry, TakeEntry(source, fields));
+    if (entry.header_offset > contents.end - kLocalHeaderBytes) {
+      return NotAZip(source, fmt::format("its record '{}' lies outside it", entry.record.name));
+    }
+    contents.entries.push_back(std::move(entry));
+  }
+  return contents;
+}
+
+std::vector<Entry*> InOrder(std::vector<Entry>& entries) {
+  std::vector<Entry*> order;
+  for (Entry& entry : entries) {
+    order.push_back(&entry);
+  }
+  std::ranges::sort(order, {}, &Entry::header_offset);
+  return order;
+}
+
+void TakeKnown(Contents& contents, const FindRecord& known) {
+  int64_t end = contents.end;
+  for (Entry* entry : std::views::reverse(InOrder(contents.entries))) {
+    const int64_t begin = entry->header_offset + kLocalHeaderBytes;
+    entry->record.data_offset = known(begin, end, entry->record.bytes).value_or(-1);
+    end = entry->header_offset;
+  }
+}
+
 /// Local headers tell where bytes begin; all are read at once.
-Status FindData(const DataSource& source, std::vector<Entry>& entries, int64_t directory_offset) {
+Status ReadHeaders(const DataSource& source, const std::vector<Entry*>& entries, int64_t end) {
+  if (entries.empty()) {
+    return Status::Ok();
+  }
   std::string headers(entries.size() * kLocalHeaderBytes, '\0');
   std::vector<storage::ReadPiece> pieces;
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].header_offset > directory_offset - kLocalHeaderBytes) {
-      return NotAZip(source, fmt::format("its record '{}' lies outside it", entries[i].record.name));
-    }
-    pieces.push_back({entries[i].header_offset,
+    pieces.push_back({entries[i]->header_offset,
                       std::as_writable_bytes(std::span(headers).subspan(i * kLocalHeaderBytes, kLocalHeaderBytes))});
   }
   ASSAY_RETURN_IF_ERROR(source.Read(pieces));
@@ -198,21 +239,17 @@ Status FindData(const DataSource& source, std::vector<Entry>& entries, int64_t d
     const bool is_header = header.Take(4) == kLocalHeader;
     header.Skip(22);
     const auto before = static_cast<int64_t>(header.Take(2)) + static_cast<int64_t>(header.Take(2));
-    ZipRecord& record = entries[i].record;
-    record.data_offset = entries[i].header_offset + kLocalHeaderBytes + before;
-    if (!is_header || record.data_offset > directory_offset || record.bytes > directory_offset - record.data_offset) {
+    ZipRecord& record = entries[i]->record;
+    record.data_offset = entries[i]->header_offset + kLocalHeaderBytes + before;
+    if (!is_header || record.data_offset > end || record.bytes > end - record.data_offset) {
       return NotAZip(source, fmt::format("its record '{}' does not lie where its directory says", record.name));
     }
   }
   return Status::Ok();
 }
 
-Status CheckApart(const DataSource& source, const std::vector<Entry>& entries) {
-  std::vector<const Entry*> order;
-  for (const Entry& entry : entries) {
-    order.push_back(&entry);
-  }
-  std::ranges::sort(order, {}, &Entry::header_offset);
+Status CheckApart(const DataSource& source, std::vector<Entry>& entries) {
+  const std::vector<Entry*> order = InOrder(entries);
   for (size_t i = 1; i < order.size(); ++i) {
     const ZipRecord& before = order[i - 1]->record;
     if (before.data_offset + before.bytes > order[i]->header_offset) {
@@ -222,35 +259,51 @@ Status CheckApart(const DataSource& source, const std::vector<Entry>& entries) {
   return Status::Ok();
 }
 
+std::vector<ZipRecord> RecordsOf(std::vector<Entry> entries) {
+  std::vector<ZipRecord> records;
+  for (Entry& entry : entries) {
+    records.push_back(std::move(entry.record));
+  }
+  return records;
+}
+
 }  // namespace
 
-Result<ZipArchive> ZipArchive::Open(std::shared_ptr<const DataSource> source) {
-  ZipArchive archive(std::move(source));
-  const DataSource& bytes = *archive.source_;
-  ASSAY_ASSIGN_OR_RETURN(const Directory directory, FindDirectory(bytes));
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadText(bytes, directory.offset, directory.bytes));
-  Fields fields(text);
-  std::vector<Entry> entries;
-  for (uint64_t i = 0; i < directory.records; ++i) {
-    ASSAY_ASSIGN_OR_RETURN(Entry entry, TakeEntry(bytes, fields));
-    entries.push_back(std::move(entry));
+ZipArchive::ZipArchive(std::shared_ptr<const DataSource> source, std::vector<ZipRecord> records)
+    : source_(std::move(source)), records_(std::move(records)) {
+  if (!records_.empty()) {
+    const std::string& name = records_.front().name;
+    archive_name_ = name.substr(0, name.find('/'));
   }
-  ASSAY_RETURN_IF_ERROR(FindData(bytes, entries, directory.offset));
-  ASSAY_RETURN_IF_ERROR(CheckApart(bytes, entries));
-  for (Entry& entry : entries) {
-    archive.records_.push_back(std::move(entry.record));
-  }
-  if (!archive.records_.empty()) {
-    const std::string& name = archive.records_.front().name;
-    archive.archive_name_ = name.substr(0, name.find('/'));
-  }
-  const std::string folder = archive.archive_name_ + "/";
-  for (size_t i = 0; i < archive.records_.size(); ++i) {
-    if (archive.records_[i].name.starts_with(folder)) {
-      archive.by_name_.try_emplace(archive.records_[i].name.substr(folder.size()), i);
+  const std::string folder = archive_name_ + "/";
+  for (size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i].name.starts_with(folder)) {
+      by_name_.try_emplace(records_[i].name.substr(folder.size()), i);
     }
   }
-  return archive;
+}
+
+Result<ZipArchive> ZipArchive::Open(std::shared_ptr<const DataSource> source, const FindRecord& known) {
+  ASSAY_ASSIGN_OR_RETURN(Contents contents, ReadContents(*source));
+  if (known) {
+    TakeKnown(contents, known);
+  }
+  std::vector<Entry*> unknown = InOrder(contents.entries);
+  std::erase_if(unknown, [](const Entry* entry) { return entry->record.data_offset >= 0; });
+  ASSAY_RETURN_IF_ERROR(ReadHeaders(*source, unknown, contents.end));
+  ASSAY_RETURN_IF_ERROR(CheckApart(*source, contents.entries));
+  return ZipArchive(std::move(source), RecordsOf(std::move(contents.entries)));
+}
+
+Result<ZipArchive> ZipArchive::OpenForOne(std::shared_ptr<const DataSource> source, std::string_view name) {
+  ASSAY_ASSIGN_OR_RETURN(Contents contents, ReadContents(*source));
+  std::vector<Entry*> wanted = InOrder(contents.entries);
+  std::erase_if(wanted, [&](const Entry* entry) {
+    const std::string& full = entry->record.name;
+    return full.substr(std::min(full.find('/'), full.size() - 1) + 1) != name;
+  });
+  ASSAY_RETURN_IF_ERROR(ReadHeaders(*source, wanted, contents.end));
+  return ZipArchive(std::move(source), RecordsOf(std::move(contents.entries)));
 }
 
 const ZipRecord* ZipArchive::Find(std::string_view name) const {
@@ -266,6 +319,9 @@ Result<std::string> ZipArchive::Read(const ZipRecord& record, int64_t limit) con
   if (record.bytes > limit) {
     return NotAZip(*source_, fmt::format("its record '{}' has {} bytes, more than the {} that make sense", record.name,
                                          record.bytes, limit));
+  }
+  if (record.data_offset < 0) {
+    return Status::Internal(fmt::format("{}: nobody looked for its record '{}'", source_->uri(), record.name));
   }
   ASSAY_ASSIGN_OR_RETURN(std::string text, ReadText(*source_, record.data_offset, record.bytes));
   const uint32_t crc = storage::Crc32(0, std::as_bytes(std::span(text)));

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,18 +17,24 @@ namespace assay::checkpoint {
 
 struct ZipRecord {
   std::string name{};
-  int64_t data_offset = 0;  ///< of its bytes, in the source
+  int64_t data_offset = -1;  ///< of its bytes, in the source
   int64_t bytes = 0;
   uint32_t crc32 = 0;
 };
+
+/// Where the record of `bytes` bytes that lies alone in [begin, end) begins, where that is known without reading it.
+using FindRecord = std::function<std::optional<int64_t>(int64_t begin, int64_t end, int64_t bytes)>;
 
 /// An archive of stored records, as torch.save writes. Nothing is decompressed, so that no archive is larger than it
 /// looks: a compressed or encrypted record is Unsupported. Every record lies before the directory and overlaps no
 /// other.
 class ZipArchive {
  public:
-  /// InvalidArgument for what is no such archive, Unsupported as above.
-  static Result<ZipArchive> Open(std::shared_ptr<const DataSource> source);
+  /// InvalidArgument for what is no such archive, Unsupported as above. The header before each record tells where its
+  /// bytes begin; it is not read where `known` does.
+  static Result<ZipArchive> Open(std::shared_ptr<const DataSource> source, const FindRecord& known = {});
+  /// Looks for the bytes of the record "ARCHIVE/`name`" alone: others have a `data_offset` of -1, and cannot be read.
+  static Result<ZipArchive> OpenForOne(std::shared_ptr<const DataSource> source, std::string_view name);
 
   const DataSource& source() const { return *source_; }
   std::shared_ptr<const DataSource> shared_source() const { return source_; }
@@ -41,7 +49,7 @@ class ZipArchive {
   Result<std::string> Read(const ZipRecord& record, int64_t limit) const;
 
  private:
-  explicit ZipArchive(std::shared_ptr<const DataSource> source) : source_(std::move(source)) {}
+  ZipArchive(std::shared_ptr<const DataSource> source, std::vector<ZipRecord> records);
 
   std::shared_ptr<const DataSource> source_;
   std::string archive_name_;
