@@ -19,29 +19,30 @@ class BoundedQueue {
   /// False where it was closed or stopped: the item is dropped.
   bool Put(T item) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return closed_ || items_.size() < capacity_; });
+    left_.wait(lock, [this] { return closed_ || items_.size() < capacity_; });
     if (closed_) {
       return false;
     }
     items_.push_back(std::move(item));
     lock.unlock();
-    changed_.notify_all();
+    came_.notify_one();
     return true;
   }
 
   /// Nothing once it is closed and empty.
   std::optional<T> Take() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return closed_ || !items_.empty(); });
+    came_.wait(lock, [this] { return closed_ || !items_.empty(); });
     if (items_.empty()) {
       return std::nullopt;
     }
     std::optional<T> item(std::move(items_.front()));
-    const bool was_full = items_.size() == capacity_;
     items_.pop_front();
+    const bool half_empty = items_.size() == capacity_ / 2;
     lock.unlock();
-    if (was_full) {
-      changed_.notify_all();
+    // To wake who waits for room for each item would cost more than many an item.
+    if (half_empty) {
+      left_.notify_all();
     }
     return item;
   }
@@ -60,12 +61,14 @@ class BoundedQueue {
         items_.clear();
       }
     }
-    changed_.notify_all();
+    came_.notify_all();
+    left_.notify_all();
   }
 
   const size_t capacity_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable came_;
+  std::condition_variable left_;
   std::deque<T> items_;  // guarded by mutex_
   bool closed_ = false;  // guarded by mutex_
 };

@@ -16,18 +16,21 @@ void Spawn(Executor& executor, Task<void> task) {
 }
 
 void WaitingThread::Post(std::coroutine_handle<> task) {
-  // Told while the lock is held: who waits goes on, and ends this, only after that.
-  const std::lock_guard lock(mutex_);
-  ready_.push_back(task);
-  arrived_.notify_one();
+  const std::shared_ptr<Ready> ready = ready_;
+  {
+    const std::lock_guard lock(ready->mutex);
+    ready->tasks.push_back(task);
+  }
+  // Not under the lock, for which who wakes up would have to wait again.
+  ready->arrived.notify_one();
 }
 
 void WaitingThread::RunUntil(const bool& done) {
   while (!done) {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return !ready_.empty(); });
-    const std::coroutine_handle<> next = ready_.front();
-    ready_.pop_front();
+    std::unique_lock lock(ready_->mutex);
+    ready_->arrived.wait(lock, [this] { return !ready_->tasks.empty(); });
+    const std::coroutine_handle<> next = ready_->tasks.front();
+    ready_->tasks.pop_front();
     lock.unlock();
     next.resume();
   }

@@ -6,6 +6,7 @@
 #include <coroutine>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -137,9 +138,13 @@ class WaitingThread : public Executor {
   void RunUntil(const bool& done);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<std::coroutine_handle<>> ready_;  // guarded by mutex_
+  /// What Post() still uses when the task has gone on and ended this.
+  struct Ready {
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::deque<std::coroutine_handle<>> tasks;  // guarded by mutex
+  };
+  const std::shared_ptr<Ready> ready_ = std::make_shared<Ready>();
 };
 
 /// Runs `task` and what it awaits on this thread, and returns what it returns.

@@ -55,11 +55,23 @@ Result<FileDescriptor> OpenRegular(int folder, const std::string& name, const st
   return S_ISREG(status.st_mode) ? std::move(fd) : FileDescriptor();
 }
 
+struct Target {
+  std::string name;
+  bool special = false;  // what stands there
+};
+
 // The name that the object has in `folder`, or would get: beside the folder when one has its plain name.
-std::string TargetOf(int folder, const std::string& name) {
+Target TargetOf(int folder, const std::string& name) {
   const auto status = Look(folder, name, Links::kFollow);
+  if (status && !S_ISDIR(status->st_mode)) {
+    return {name, !S_ISREG(status->st_mode)};
+  }
   std::string beside = PathBesideFolder(name);
-  return (status ? S_ISDIR(status->st_mode) : IsRegular(folder, beside)) ? beside : name;
+  if (status) {
+    const bool special = IsSpecial(folder, beside);
+    return {std::move(beside), special};
+  }
+  return {IsRegular(folder, beside) ? std::move(beside) : name};
 }
 
 bool HoldsFor(const WriteCondition& condition, int folder, const std::string& name) {
@@ -152,7 +164,13 @@ Status FileNamespace::MakeFolder(int parent, const std::string& path, const std:
 }
 
 Result<FileDescriptor> FileNamespace::MakeFolderOf(int root, const std::string& path, Changed& changed) const {
-  FileDescriptor folder = OpenFolderBelow(root, "");
+  const std::string whole = SplitFilePath(path).folder;
+  FileDescriptor folder = OpenFolderBelow(root, whole);
+  if (folder.valid()) {
+    changed.insert(whole);
+    return folder;
+  }
+  folder = OpenFolderBelow(root, "");
   std::string above;
   for (size_t begin = 0, slash = path.find('/'); slash != std::string::npos; slash = path.find('/', begin)) {
     const std::string name = path.substr(begin, slash - begin);
@@ -179,8 +197,8 @@ Result<FileNamespace::Outcome> FileNamespace::Publish(StagedFile& staged, const 
   ASSAY_ASSIGN_OR_RETURN(Lock lock, Take());
   const std::string path = PathOfKey(key);
   ASSAY_ASSIGN_OR_RETURN(const FileDescriptor folder, MakeFolderOf(lock.root.get(), path, changed));
-  const std::string target = TargetOf(folder.get(), SplitFilePath(path).name);
-  if (IsSpecial(folder.get(), target)) {
+  const auto [target, special] = TargetOf(folder.get(), SplitFilePath(path).name);
+  if (special) {
     return Status::InvalidArgument("cannot write " + Uri(key) +
                                    ": a device, a pipe or a socket stands there (name a file, or - for standard "
                                    "output)");
@@ -203,9 +221,9 @@ Result<FileNamespace::Outcome> FileNamespace::Publish(StagedFile& staged, const 
   if (error != 0) {
     return ErrnoStatus(error, "publish", Absolute(path));
   }
-  const FileDescriptor root = OpenFolderBelow(lock.root.get(), "");
-  lock = Lock();
   if (durable) {
+    const FileDescriptor root = OpenFolderBelow(lock.root.get(), "");
+    lock = Lock();
     ASSAY_RETURN_IF_ERROR(Sync(root.get(), changed));
   }
   return Outcome::kPublished;
@@ -217,8 +235,8 @@ Status FileNamespace::RemoveOne(int root, const std::string& key, Changed& chang
   if (!folder.valid()) {
     return IsAbsence(errno) ? Status::Ok() : ErrnoStatus(errno, "remove", Absolute(PathOfKey(key)));
   }
-  const std::string target = TargetOf(folder.get(), split.name);
-  if (IsSpecial(folder.get(), target)) {
+  const auto [target, special] = TargetOf(folder.get(), split.name);
+  if (special) {
     return Status::Ok();  // no object
   }
   if (::unlinkat(folder.get(), target.c_str(), 0) != 0) {

@@ -197,16 +197,15 @@ Result<StagedFile> FileStore::Stage(const std::string& key, const WriteOptions& 
 
 Result<ObjectInfo> FileStore::Finish(StagedFile& staged, const std::string& key, std::optional<Checksum> checksum,
                                      const WriteOptions& options) const {
-  ObjectInfo info = {.content_type = options.content_type, .checksum = checksum, .metadata = MetadataOf(options)};
-  ASSAY_RETURN_IF_ERROR(RecordAttributes(staged.fd(), info, Uri(key)));
-  struct stat status;
-  if ((options_.durable && ::fsync(staged.fd()) != 0) || ::fstat(staged.fd(), &status) != 0) {
+  const ObjectInfo described = {
+      .key = key, .content_type = options.content_type, .checksum = checksum, .metadata = MetadataOf(options)};
+  ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, RecordAttributes(staged.fd(), described, Uri(key)));
+  if (options_.durable && ::fsync(staged.fd()) != 0) {
     return ErrnoStatus(errno, "write", Uri(key));
   }
   if (IsCancelled(options.cancel)) {
     return CancelledStatus("write", Uri(key));
   }
-  info = DescribeFile(staged.fd(), status, key);
   ASSAY_ASSIGN_OR_RETURN(const FileNamespace::Outcome outcome,
                          names_.Publish(staged, key, options.condition, options_.durable));
   return outcome == FileNamespace::Outcome::kPublished ? Result<ObjectInfo>(std::move(info)) : Lost(key, info, options);

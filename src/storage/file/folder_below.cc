@@ -21,12 +21,15 @@ FileDescriptor OpenFolderIn(int parent, const std::string& name) {
 }
 
 FileDescriptor OpenFolderBelow(int parent, std::string_view path) {
-  FileDescriptor folder = OpenAt(parent, ".", O_PATH);
-  while (folder.valid() && !path.empty()) {
+  if (path.empty()) {
+    return OpenAt(parent, ".", O_PATH);
+  }
+  FileDescriptor folder;
+  do {
     const std::string name(path.substr(0, path.find('/')));
     path.remove_prefix(std::min(name.size() + 1, path.size()));
-    folder = OpenFolderIn(folder.get(), name);
-  }
+    folder = OpenFolderIn(folder.valid() ? folder.get() : parent, name);
+  } while (folder.valid() && !path.empty());
   return folder;
 }
 

@@ -72,6 +72,24 @@ std::optional<Checksum> RecordedChecksum(const nlohmann::json& json, const struc
   return Checksum{ChecksumKind::kCrc32c, *value};
 }
 
+ObjectInfo InfoOf(const struct stat& status, std::string key) {
+  return {.key = std::move(key),
+          .size = static_cast<int64_t>(status.st_size),
+          .etag = EtagOf(status),
+          .modified = static_cast<double>(Nanoseconds(status.st_mtim)) * 1e-9};
+}
+
+// What the attribute says.
+void AddRecorded(const std::string& attribute, const struct stat& status, ObjectInfo& info) {
+  info.content_type = kDefaultContentType;
+  const nlohmann::json json = nlohmann::json::parse(attribute, nullptr, false);
+  if (!json.is_object() || !ReadField(json, "content_type", info.content_type).ok()) {
+    return;
+  }
+  ReadMetadata(json, info.metadata);
+  info.checksum = RecordedChecksum(json, status);
+}
+
 }  // namespace
 
 std::string EtagOf(const struct stat& status) {
@@ -79,24 +97,14 @@ std::string EtagOf(const struct stat& status) {
 }
 
 ObjectInfo DescribeFile(int fd, const struct stat& status, std::string key) {
-  ObjectInfo info = {.key = std::move(key),
-                     .size = static_cast<int64_t>(status.st_size),
-                     .etag = EtagOf(status),
-                     .modified = static_cast<double>(Nanoseconds(status.st_mtim)) * 1e-9};
-  if (fd < 0) {
-    return info;
+  ObjectInfo info = InfoOf(status, std::move(key));
+  if (fd >= 0) {
+    AddRecorded(ReadAttribute(fd), status, info);
   }
-  info.content_type = kDefaultContentType;
-  const nlohmann::json json = nlohmann::json::parse(ReadAttribute(fd), nullptr, false);
-  if (!json.is_object() || !ReadField(json, "content_type", info.content_type).ok()) {
-    return info;
-  }
-  ReadMetadata(json, info.metadata);
-  info.checksum = RecordedChecksum(json, status);
   return info;
 }
 
-Status RecordAttributes(int fd, const ObjectInfo& info, const std::string& uri) {
+Result<ObjectInfo> RecordAttributes(int fd, const ObjectInfo& info, const std::string& uri) {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
   const timespec times[2] = {now, now};
@@ -105,8 +113,11 @@ Status RecordAttributes(int fd, const ObjectInfo& info, const std::string& uri) 
     return ErrnoStatus(errno, "write", uri);
   }
   const std::string text = DumpJson(AttributesOf(info, status));
-  if (::fsetxattr(fd, kAttribute, text.data(), text.size(), 0) == 0 || errno == ENOTSUP) {
-    return Status::Ok();
+  const bool kept = ::fsetxattr(fd, kAttribute, text.data(), text.size(), 0) == 0;
+  if (kept || errno == ENOTSUP) {
+    ObjectInfo recorded = InfoOf(status, info.key);
+    AddRecorded(kept ? text : std::string(), status, recorded);
+    return recorded;
   }
   if (errno == ENOSPC || errno == E2BIG || errno == ERANGE) {
     if (text.size() > 2048) {

@@ -20,7 +20,8 @@ std::string EtagOf(const struct stat& status);
 ObjectInfo DescribeFile(int fd, const struct stat& status, std::string key);
 
 /// Sets the file's time to now and records content type, metadata and checksum with it. On file systems without
-/// extended attributes these are not kept; metadata that does not fit (ext4: 4 KiB in all) is InvalidArgument.
-Status RecordAttributes(int fd, const ObjectInfo& info, const std::string& uri);
+/// extended attributes these are not kept; metadata that does not fit (ext4: 4 KiB in all) is InvalidArgument. Returns
+/// what DescribeFile() would say from now on, under the key of `info`.
+Result<ObjectInfo> RecordAttributes(int fd, const ObjectInfo& info, const std::string& uri);
 
 }  // namespace assay::storage

@@ -121,7 +121,10 @@ Result<StagedFile> StagedFile::CreateUnnamed(const std::string& root, const std:
   const FileDescriptor top = can_link ? OpenRoot(root) : FileDescriptor();
   FileDescriptor fd;
   if (top.valid()) {
-    fd.Reset(RetryOnSignal([&] { return ::openat(top.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666); }));
+    // File systems lay a file near the folder that it is made in, and crowd where many are made in one.
+    const FileDescriptor own = OpenFolderBelow(top.get(), SplitFilePath(PathOfKey(key)).folder);
+    const int folder = own.valid() ? own.get() : top.get();
+    fd.Reset(RetryOnSignal([&] { return ::openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666); }));
   }
   return fd.valid() ? Result<StagedFile>(StagedFile(std::move(fd), FileDescriptor(), "")) : Create(root, key);
 }

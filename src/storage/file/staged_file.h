@@ -17,8 +17,9 @@ class StagedFile {
  public:
   /// Makes the root and the folder of uploads where missing.
   static Result<StagedFile> Create(const std::string& root, const std::string& key);
-  /// A file under no name, of which nothing is left whatever ends the program: for what is written at once. Costs a
-  /// fraction of Create(), which it falls back to where the file system has none such, or the root is missing.
+  /// A file under no name, in the folder that its key will have where that is there, of which nothing is left whatever
+  /// ends the program: for what is written at once. Costs a fraction of Create(), which it falls back to where the file
+  /// system has none such, or the root is missing.
   static Result<StagedFile> CreateUnnamed(const std::string& root, const std::string& key);
   /// The file of that id (32 lower-case hexadecimal digits), with what it holds where it is there already.
   static Result<StagedFile> Reopen(const std::string& root, const std::string& key, const std::string& id);

@@ -18,10 +18,10 @@ constexpr double kSweepSeconds = 0.002;
 
 CallEngine::~CallEngine() {
   {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    const std::lock_guard lock(inbox_->mutex);
+    inbox_->stopping = true;
   }
-  arrived_.notify_one();
+  inbox_->arrived.notify_one();
   if (thread_.joinable()) {
     thread_.join();
   }
@@ -31,32 +31,36 @@ CallEngine::~CallEngine() {
 }
 
 void CallEngine::Push(Event event) {
-  const std::lock_guard lock(mutex_);
-  if (stopping_) {
+  const std::shared_ptr<Inbox> inbox = inbox_;
+  std::unique_lock lock(inbox->mutex);
+  if (inbox->stopping) {
     return;  // no group is left: these are credentials
   }
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Run(); });
   }
-  inbox_.push_back(std::move(event));
-  if (inbox_.size() == 1) {
-    arrived_.notify_one();
+  inbox->events.push_back(std::move(event));
+  const bool first = inbox->events.size() == 1;
+  lock.unlock();
+  // Not under the lock, for which the thread would have to wait again.
+  if (first) {
+    inbox->arrived.notify_one();
   }
 }
 
 void CallEngine::WaitForEvents() {
   const std::chrono::duration<double> limit(std::max(wake_at_ - MonotonicSeconds(), 0.0));
-  std::unique_lock lock(mutex_);
-  arrived_.wait_for(lock, limit, [this] { return stopping_ || !inbox_.empty(); });
-  batch_.swap(inbox_);
+  std::unique_lock lock(inbox_->mutex);
+  inbox_->arrived.wait_for(lock, limit, [this] { return inbox_->stopping || !inbox_->events.empty(); });
+  batch_.swap(inbox_->events);
 }
 
 void CallEngine::Run() {
   while (true) {
     WaitForEvents();
     if (batch_.empty()) {
-      const std::lock_guard lock(mutex_);
-      if (stopping_ && inbox_.empty()) {
+      const std::lock_guard lock(inbox_->mutex);
+      if (inbox_->stopping && inbox_->events.empty()) {
         return;
       }
     }

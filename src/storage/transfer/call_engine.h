@@ -53,6 +53,14 @@ class CallEngine {
     std::optional<Status> prepared{};
   };
 
+  /// What Push() still uses when the thread has taken the event and the store has ended.
+  struct Inbox {
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::deque<Event> events;  // guarded by mutex
+    bool stopping = false;     // guarded by mutex
+  };
+
   /// From any thread; starts the store's thread with the first. Events of a thread arrive in order.
   void Push(Event event);
 
@@ -73,11 +81,8 @@ class CallEngine {
 
   const int connections_;
   Signer& signer_;
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<Event> inbox_;  // guarded by mutex_
-  bool stopping_ = false;    // guarded by mutex_
-  std::thread thread_;       // guarded by mutex_ until the destructor
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::thread thread_;  // guarded by the inbox's mutex until the destructor
 
   // The rest belongs to the thread.
   std::deque<Event> batch_;

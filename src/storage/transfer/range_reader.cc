@@ -203,7 +203,10 @@ Task<Result<ObjectInfo>> RangeReader::ReadWhole(const std::function<MutableBytes
         return Status::InvalidArgument(
             fmt::format("memory of {} bytes was given for an object of {}", whole_.size(), head.info.size));
       }
-      calls_->Post([this, head] { TakeHead(head); });
+      // What else is to be asked for is asked while the first bytes come.
+      if (head.info.size > first_bytes_ || !head.info.checksum) {
+        calls_->Post([this, head] { TakeHead(head); });
+      }
       return std::vector<ReadPiece>{{0, whole_}};
     };
     AddRange({0, first_bytes_, {}}, std::move(options));
