@@ -140,6 +140,32 @@ TEST_F(LibraryTest, AStoreThatWasCopiedOverTheOldOneIsReadAnew) {
   EXPECT_EQ(runs.at("shared").at("commit"), "of the other");
 }
 
+TEST_F(LibraryTest, AStoreThatHadNoNameIsReadAnewOnceItHasOne) {
+  std::vector<Measurement> others = DemoSpace();
+  for (Measurement& measurement : others) {
+    measurement.uid = "other " + measurement.uid;
+    measurement.provenance["commit"] = "of the other";
+  }
+  const std::string other = folder_.path() + "/other.db";
+  Fill(other, others);
+  {
+    auto connection = samplestore::SqliteConnection::Open(path_, samplestore::SqliteConnection::Access::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute("DROP TABLE store_identity; PRAGMA wal_checkpoint(TRUNCATE)").ok());
+  }
+  EXPECT_THAT(Problem(), IsEmpty());
+  const std::string subject = FirstSubject();
+  EXPECT_TRUE(library_.Model(subject, "").ok());
+  std::filesystem::copy_file(other, path_, std::filesystem::copy_options::overwrite_existing);
+  Measurement more = *std::ranges::find(others, subject, &Measurement::experiment);
+  more.uid = "more";
+  Fill(path_, {more});
+  EXPECT_THAT(Problem(), HasSubstr("was replaced by another one"));
+  for (int i = 0; i < 100 && !Problem().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(Parsed(library_.Model(subject, "")).at("parts").at("runs").at("shared").at("commit"), "of the other");
+}
+
 TEST_F(LibraryTest, AStoreThatIsGoneIsALineUntilItIsBack) {
   EXPECT_THAT(Problem(), IsEmpty());
   std::filesystem::rename(path_, path_ + ".away");

@@ -251,5 +251,31 @@ TEST(PostgresStoreTest, WhoMayNotWriteIsToldSo) {
   ASSERT_TRUE(owner->Execute("DROP OWNED BY guest; DROP ROLE guest").ok());
 }
 
+TEST(PostgresStoreTest, WhoMayInsertButNotCreateWritesAsBefore) {
+  const std::string url = NewUrl();
+  const std::string schema = url.substr(url.rfind('=') + 1);
+  std::string guest_url = url;
+  guest_url.replace(guest_url.find("assay_test"), std::string_view("assay_test").size(), "clerk");
+  ASSERT_TRUE(OpenStore(url).ok());
+  const auto owner = Connect(url);
+  ASSERT_TRUE(owner
+                  ->Execute(fmt::format("DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA {0} "
+                                        "TO clerk; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {0} TO "
+                                        "clerk; GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {0} TO clerk",
+                                        schema))
+                  .ok());
+  const auto append = [&](SampleStore& store, const char* uid) {
+    return store.Append(MakeMeasurement(uid, 1, Outcome::kValid)).message();
+  };
+  const auto clerk = OpenStore(guest_url);
+  ASSERT_TRUE(clerk.ok()) << clerk.status().message();
+  EXPECT_EQ(append(**clerk, "u1"), "") << "the store has no name, and gets none";
+  EXPECT_EQ(append(**OpenStore(url), "u2"), "") << "here its owner names it, and lets nobody else read that";
+  EXPECT_EQ(append(**clerk, "u3"), "");
+  EXPECT_EQ(append(**OpenStore(guest_url), "u4"), "");
+  EXPECT_EQ(*(*OpenStore(url))->Count({}), 4);
+  ASSERT_TRUE(owner->Execute("DROP OWNED BY clerk; DROP ROLE clerk").ok());
+}
+
 }  // namespace
 }  // namespace assay::samplestore

@@ -14,12 +14,22 @@ constexpr char kMakeIdentity[] = "CREATE TABLE IF NOT EXISTS store_identity(id T
 }  // namespace
 
 Status SqlStore::MakeIdentity() {
-  if (identity_.empty()) {
-    ASSAY_RETURN_IF_ERROR(CheckIdentity());
+  if (!identity_ || identity_->empty()) {
+    ASSAY_RETURN_IF_ERROR(CheckIdentity(Finding::kReadAnew));
   }
-  if (!identity_.empty()) {
+  if (identity_is_hidden_ || !identity_->empty()) {
     return Status::Ok();
   }
+  const Status made = NameStore();
+  if (made.code() == ErrorCode::kPermissionDenied) {
+    identity_is_hidden_ = true;  // who may write was said before there was this table
+    return Status::Ok();
+  }
+  return made;
+}
+
+Status SqlStore::NameStore() {
+  const std::string name = RandomUid();
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*connection_));
   ASSAY_RETURN_IF_ERROR(connection_->Lock(kIdentity));
   ASSAY_RETURN_IF_ERROR(connection_->Execute(kMakeIdentity));
@@ -28,9 +38,14 @@ Status SqlStore::MakeIdentity() {
         const StatementPtr insert,
         connection_->Prepare("INSERT INTO store_identity(id) SELECT CAST(? AS TEXT) WHERE NOT EXISTS "
                              "(SELECT 1 FROM store_identity)"));
-    ASSAY_RETURN_IF_ERROR(insert->Bind(RandomUid()).Run());
+    ASSAY_RETURN_IF_ERROR(insert->Bind(name).Run());
   }
-  return transaction.Commit();
+  ASSAY_ASSIGN_OR_RETURN(const std::string there, ReadIdentity());
+  ASSAY_RETURN_IF_ERROR(transaction.Commit());
+  if (there == name) {
+    identity_ = name;  // else another one was faster, and is found out next
+  }
+  return Status::Ok();
 }
 
 Result<std::string> SqlStore::ReadIdentity() {
@@ -43,13 +58,20 @@ Result<std::string> SqlStore::ReadIdentity() {
   return std::string(found ? select->Text(0) : "");
 }
 
-Status SqlStore::CheckIdentity() {
+Status SqlStore::CheckIdentity(Finding finding) {
+  if (identity_is_hidden_) {
+    return Status::Ok();
+  }
   Result<std::string> identity = ReadIdentity();
   if (identity.status().code() == ErrorCode::kPermissionDenied) {
-    return Status::Ok();  // who may read was said before there was this table
+    identity_is_hidden_ = true;
+    return Status::Ok();
   }
   ASSAY_RETURN_IF_ERROR(identity.status());
-  if (!identity_.empty() && *identity != identity_) {
+  if (identity_ && *identity != *identity_) {
+    // A store without a name gets one by whoever writes next; it may also be another one that has a name.
+    starts_over_ = identity_->empty() && finding == Finding::kReadAnew;
+    identity_ = identity_->empty() ? *identity : *identity_;
     return Status::FailedPrecondition(fmt::format("store {} was replaced by another one", connection_->name()));
   }
   identity_ = *std::move(identity);
@@ -59,7 +81,7 @@ Status SqlStore::CheckIdentity() {
 Result<Transaction> SqlStore::BeginWriting() {
   ASSAY_RETURN_IF_ERROR(MakeIdentity());
   ASSAY_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*connection_));
-  ASSAY_RETURN_IF_ERROR(CheckIdentity());
+  ASSAY_RETURN_IF_ERROR(CheckIdentity(Finding::kReadAnew));
   return transaction;
 }
 

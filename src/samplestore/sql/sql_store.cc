@@ -40,7 +40,7 @@ Status SqlStore::CheckSame() {
     ASSAY_RETURN_IF_ERROR(connection_->CheckSame());
     ASSAY_ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(*connection_));
     ASSAY_RETURN_IF_ERROR(CheckNotNewer(*connection_, version));
-    return CheckIdentity();
+    return CheckIdentity(Finding::kTold);
   });
 }
 

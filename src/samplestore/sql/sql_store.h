@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,9 @@ class SqlStore : public SampleStore {
         return result;
       }
       dictionary_.Forget();
+      if (std::exchange(starts_over_, false)) {
+        continue;
+      }
       Result<bool> again = connection_->MayTryAgain();
       if (!again.ok()) {
         return again.status();
@@ -112,10 +116,14 @@ class SqlStore : public SampleStore {
   Result<int64_t> NextResult(std::string_view operation_uid);
   Status NoteNumbered(std::string_view operation_uid, int64_t number, std::string_view measurement_uid, bool replayed);
 
+  /// What becomes of the finding that the store has a name, and had none before: who reads is told of another store,
+  /// who writes begins anew, with nothing that was known.
+  enum class Finding { kTold, kReadAnew };
   Status MakeIdentity();
+  Status NameStore();
   Result<std::string> ReadIdentity();
   /// An error where another store stands in the place of the one that was opened.
-  Status CheckIdentity();
+  Status CheckIdentity(Finding finding);
   /// For what is written with what is known of the store already, such as ids of its terms.
   Result<Transaction> BeginWriting();
 
@@ -135,7 +143,9 @@ class SqlStore : public SampleStore {
   Writer writer_;
   Reader reader_;
   std::map<std::string, int64_t, std::less<>> next_result_;  ///< by operation: the number of its next result
-  std::string identity_;                                     ///< empty: not known
+  std::optional<std::string> identity_;                      ///< empty: the store had none; nothing: not known
+  bool identity_is_hidden_ = false;                          ///< may not be made, or not be read
+  bool starts_over_ = false;                                 ///< what failed is done again, with nothing known
   bool has_progress_ = false;                                ///< the table is known to be there
 };
 

@@ -350,6 +350,22 @@ TEST_P(SampleStoreTest, AnotherStoreInItsPlaceIsNoticed) {
   EXPECT_EQ(*Open()->Count({}), 1);
 }
 
+TEST_P(SampleStoreTest, AStoreThatGetsItsNameIsAnotherOneForWhoReadsAndReadAnewByWhoWrites) {
+  Add(MakeMeasurement("u1", 1, Outcome::kValid));
+  ASSERT_TRUE(target_->Execute("DROP TABLE store_identity").ok());
+  const auto reader = target_->Open(StoreAccess::kReadOnly);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  const auto writer = Open();
+  EXPECT_EQ((*writer->List({}, false)).size(), 1);
+  EXPECT_TRUE((*reader)->CheckSame().ok());
+  ASSERT_TRUE(Open()->Append(MakeMeasurement("u2", 2, Outcome::kValid)).ok()) << "who gives it the name";
+  EXPECT_THAT((*reader)->CheckSame().message(), HasSubstr("was replaced by another one"));
+  const Status written = writer->Append(MakeMeasurement("u3", 3, Outcome::kValid));
+  EXPECT_TRUE(written.ok()) << written.message();
+  EXPECT_TRUE(writer->CheckSame().ok());
+  EXPECT_EQ(*Open()->Count({}), 3);
+}
+
 TEST_P(SampleStoreTest, AReaderWritesNothing) {
   Add(MakeMeasurement("u1", 1, Outcome::kValid));
   const auto reader = target_->Open(StoreAccess::kReadOnly);
