@@ -34,6 +34,7 @@ struct ExploreVerbOptions {
   bool again = false;
   bool dry_run = false;
   bool serve = false;
+  int serve_port = 0;
   explore::Reuse reuse = explore::Reuse::kCommit;
   launch::LauncherSettings launcher;
   SearchOptions search;
@@ -185,7 +186,8 @@ Status Run(const ExploreVerbOptions& options) {
   explore.workers = options.workers > 0 ? options.workers : slots;
   std::unique_ptr<serve::PageServer> server;
   if (options.serve) {
-    ASSAY_ASSIGN_OR_RETURN(server, StartPageServer({.store_url = store->url(), .spaces = {space}}));
+    ASSAY_ASSIGN_OR_RETURN(server,
+                           StartPageServer({.store_url = store->url(), .spaces = {space}, .port = options.serve_port}));
   }
   explore::ExploreSummary summary;
   BestSeen best(std::move(goals));
@@ -227,7 +229,12 @@ Action AddExplore(CLI::App& app) {
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   app.add_flag("--again", options->again, "Measure every point anew, whatever the store has");
-  app.add_flag("--serve", options->serve, "Show it to browsers while it goes on, and afterwards until Ctrl-C");
+  CLI::Option* const serve =
+      app.add_flag("--serve", options->serve, "Show it to browsers while it goes on, and afterwards until Ctrl-C");
+  app.add_option("--serve-port", options->serve_port, "Port of --serve; 0: any free one")
+      ->check(WholeNumber(0, 65535))
+      ->capture_default_str()
+      ->needs(serve);
   app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured");
   AddReuseOption(app, options->reuse);
   AddSearchOptions(app, options->search);

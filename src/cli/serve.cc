@@ -56,9 +56,10 @@ Action AddServe(CLI::App& app) {
   app.add_option("--port", server.port, "Port; 0: any free one")->check(WholeNumber(0, 65535))->capture_default_str();
   app.add_option("--host", server.host, "Address to listen on; one that others can reach needs --token-file")
       ->capture_default_str();
-  app.add_option("--name", server.names, "A further name by which browsers ask for this server; may be repeated")
+  app.add_option("--name", server.names,
+                 "A further name by which browsers ask for this server, with the port of a tunnel; may be repeated")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("HOST");
+      ->type_name("HOST[:PORT]");
   app.add_option("--token-file", server.token_file,
                  "A file that only its owner can read, with the token that opens the page as often as one likes")
       ->type_name("FILE");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/files.h"
 #include "base/text.h"
 
 namespace assay::serve {
@@ -15,8 +14,8 @@ using http::RequestHead;
 using http::ServerResponse;
 
 constexpr std::string_view kStart = "/start/";
-constexpr std::string_view kApi = "/api/";  ///< what was measured; all else is the same for everybody
-constexpr int kUsualHttpPort = 80;          // which browsers leave out of the Host header
+constexpr std::string_view kApi = "/api/";                  ///< what was measured; all else is the same for everybody
+constexpr std::string_view kUnsaidPorts[] = {"80", "443"};  // which browsers leave out of the Host header
 
 /// In a time that does not tell how much of it agrees.
 bool AreEqual(std::string_view given, std::string_view secret) {
@@ -30,9 +29,10 @@ bool AreEqual(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
-/// With a token of its own a secret outlives the server, as the token does.
-std::string SecretOf(std::string_view what, const std::string& token) {
-  return token.empty() ? RandomUid() : Sha256Hex(fmt::format("assay {}\n{}", what, token));
+/// Of "host:80" and "[::1]:80".
+bool HasPort(std::string_view host) {
+  const size_t colon = host.rfind(':');
+  return colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos;
 }
 
 std::string_view HeaderOf(const RequestHead& head, std::string_view name) {
@@ -94,8 +94,8 @@ ServerResponse RefuseMethod(std::string_view allowed) {
 
 Access::Access(AccessOptions options)
     : options_(std::move(options)),
-      session_(SecretOf("session", options_.token)),
-      key_(SecretOf("key", options_.token)),
+      session_(RandomUid()),
+      key_(RandomUid()),
       link_token_(options_.token.empty() ? RandomUid() : options_.token) {}
 
 std::string Access::StartPath() const {
@@ -108,14 +108,13 @@ std::string Access::CookieName() const {
 }
 
 bool Access::KnowsHost(std::string_view host) const {
-  const int port = port_.load();
-  const std::string suffix = fmt::format(":{}", port);
-  if (host.ends_with(suffix)) {
-    host.remove_suffix(suffix.size());
-  } else if (port != kUsualHttpPort) {
-    return false;
-  }
-  return std::ranges::find(options_.hosts, Lower(host)) != options_.hosts.end();
+  const std::string asked = Lower(host);
+  return std::ranges::any_of(options_.hosts, [&](const std::string& known) {
+    const std::string whole = HasPort(known) ? known : fmt::format("{}:{}", known, port_.load());
+    return asked == whole || (!HasPort(asked) && std::ranges::any_of(kUnsaidPorts, [&](std::string_view port) {
+             return whole == fmt::format("{}:{}", asked, port);
+           }));
+  });
 }
 
 /// The page takes the key out of its address, and keeps it.

@@ -15,8 +15,9 @@
 namespace assay::serve {
 
 struct AccessOptions {
-  /// Names and addresses by which the server may be asked for, in lower case, without a port, IPv6 in brackets: what
-  /// else a browser was told to be this machine (DNS rebinding) is refused.
+  /// Names and addresses by which the server may be asked for, in lower case, IPv6 in brackets, with a port where it is
+  /// another than the server's own ("localhost:8000" of a tunnel): what else a browser was told to be this machine (DNS
+  /// rebinding) is refused.
   std::vector<std::string> hosts;
   /// Opens the server as often as one likes. Empty: a link opens it once, and then there is another.
   std::string token = {};
@@ -26,7 +27,8 @@ struct AccessOptions {
 
 /// Lets in whoever has the cookie that a start link gives, or bears the token. What was measured also takes the key
 /// that the link gives to the page's origin (`?key=`): browsers send a cookie to the servers of all ports of a machine,
-/// another user's among them. Nothing but GET and HEAD; nothing that another site's page asks for, a navigation to the
+/// another user's among them. Both are those of one process: what a page sent to whoever listens at the port after it
+/// opens nothing. Nothing but GET and HEAD; nothing that another site's page asks for, a navigation to the
 /// page apart. Thread-safe.
 class Access {
  public:

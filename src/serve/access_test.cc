@@ -148,7 +148,6 @@ TEST_F(AccessTest, PagesOfOtherSitesGetNothing) {
   EXPECT_EQ(status("/assets/report.js", {{"Sec-Fetch-Site", "same-site"}}), 403);
   const std::vector<http::Header> navigation = {
       {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}};
-  EXPECT_EQ(status("/", navigation), 200);
   EXPECT_EQ(status("/api/v1/subjects", navigation), 403);
   EXPECT_EQ(
       status("/", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "iframe"}}),
@@ -158,7 +157,7 @@ TEST_F(AccessTest, PagesOfOtherSitesGetNothing) {
   EXPECT_EQ(status("/api/v1/subjects?" + key_, {{"Origin", "http://127.0.0.1:4000"}}), 200);
 }
 
-TEST_F(AccessTest, ATokenOfItsOwnOpensAsOftenAsOneLikesAndOutlivesTheServer) {
+TEST_F(AccessTest, ATokenOpensAsOftenAsOneLikesAndWhatItGaveIsOfOneProcess) {
   const std::string token = "0123456789abcdef0123456789abcdef";
   Access access({.hosts = {"127.0.0.1"}, .token = token});
   access.SetPort(kPort);
@@ -176,8 +175,29 @@ TEST_F(AccessTest, ATokenOfItsOwnOpensAsOftenAsOneLikesAndOutlivesTheServer) {
   EXPECT_TRUE(access.Check(Ask("/", {{"Authorization", "Bearer " + token + "0"}})));
   Access restarted({.hosts = {"127.0.0.1"}, .token = token});
   restarted.SetPort(kPort);
-  EXPECT_FALSE(restarted.Check(Ask("/", {{"Cookie", cookies[1]}})));
-  EXPECT_EQ(KeyIn(*restarted.Check(Ask(restarted.StartPath()))), KeyIn(*access.Check(Ask(access.StartPath()))));
+  EXPECT_FALSE(access.Check(Ask("/", {{"Cookie", cookies[1]}})));
+  const auto stranger = restarted.Check(Ask("/", {{"Cookie", cookies[1]}}));
+  ASSERT_TRUE(stranger);
+  EXPECT_EQ(stranger->status, 401);
+  EXPECT_NE(KeyIn(*restarted.Check(Ask(restarted.StartPath()))), KeyIn(*access.Check(Ask(access.StartPath()))));
+}
+
+TEST(AccessByATunnelTest, ANameMayHaveAPortOfItsOwn) {
+  Access access({.hosts = {"127.0.0.1", "localhost:8000", "pages.example:443", "[::1]:9000"}});
+  access.SetPort(kPort);
+  const auto status = [&](std::string_view host) {
+    http::RequestHead head = Ask(access.StartPath());
+    head.headers.Set("Host", host);
+    return access.Check(head)->status;
+  };
+  for (const char* host :
+       {"127.0.0.1:4000", "localhost:8000", "LOCALHOST:8000", "pages.example", "pages.example:443", "[::1]:9000"}) {
+    EXPECT_EQ(status(host), 303) << host;
+  }
+  for (const char* host :
+       {"127.0.0.1:8000", "localhost:4000", "localhost", "pages.example:4000", "[::1]:4000", "[::1]", "127.0.0.1"}) {
+    EXPECT_EQ(status(host), 403) << host;
+  }
 }
 
 TEST(AccessOfTheUsualPortTest, HostsNeedNotNameIt) {

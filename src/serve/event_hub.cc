@@ -9,8 +9,6 @@
 namespace assay::serve {
 namespace {
 
-constexpr size_t kMostListeners = 1000;
-
 /// What stands behind `origin` and a dash; 0 for ids of others.
 int64_t NumberOf(std::string_view id, std::string_view origin) {
   if (!id.starts_with(origin) || id.size() < origin.size() + 2 || id[origin.size()] != '-') {
@@ -24,7 +22,7 @@ int64_t NumberOf(std::string_view id, std::string_view origin) {
 
 }  // namespace
 
-EventHub::EventHub() : origin_(RandomUid().substr(0, 8)) {}
+EventHub::EventHub(size_t most_listeners) : most_listeners_(most_listeners), origin_(RandomUid().substr(0, 8)) {}
 
 std::string EventHub::Event(const std::string& name, const Told& told) const {
   return fmt::format("id: {}-{}\nevent: {}\ndata: {}\n\n", origin_, told.number, name, told.data);
@@ -46,7 +44,7 @@ void EventHub::Tell(const std::string& name, std::string_view data) {
 
 bool EventHub::Listen(std::shared_ptr<http::ResponseStream> stream, std::string_view last_event_id) {
   const std::lock_guard lock(mutex_);
-  if (listeners_.size() >= kMostListeners) {
+  if (listeners_.size() >= most_listeners_) {
     return false;
   }
   const int64_t known = NumberOf(last_event_id, origin_);

@@ -19,7 +19,7 @@ namespace assay::serve {
 /// for a listener, and one who does not read is cut off.
 class EventHub {
  public:
-  EventHub();
+  explicit EventHub(size_t most_listeners = 1000);
 
   /// Sends `data`, one line, to all; nothing where it is what was said last under that name.
   void Tell(const std::string& name, std::string_view data);
@@ -40,6 +40,7 @@ class EventHub {
   std::string Event(const std::string& name, const Told& told) const;
   void Send(std::string_view text);  ///< with the mutex held
 
+  const size_t most_listeners_;
   const std::string origin_;  ///< ids of another server's events say nothing here
   std::mutex mutex_;
   int64_t last_number_ = 0;

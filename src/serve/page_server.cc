@@ -1,11 +1,13 @@
 #include "serve/page_server.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <climits>
 #include <optional>
 #include <utility>
@@ -27,13 +29,33 @@ constexpr size_t kShortestToken = 32;
 constexpr int kLoops = 2;
 constexpr double kLongestHeadSeconds = 10;
 
+/// Names are those of others: what they stand for is found out when the server listens.
 bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  constexpr uint8_t kLoopbackNet = 127;
+  in_addr address = {};
+  const bool is_ipv4 = ::inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return host == "localhost" || host == "::1" || (is_ipv4 && (ntohl(address.s_addr) >> 24) == kLoopbackNet);
 }
 
 /// As a Host header has it.
 std::string HostName(const std::string& host) {
   return host.find(':') == std::string::npos ? Lower(host) : "[" + Lower(host) + "]";
+}
+
+bool IsPort(std::string_view text) {
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port > 0;
+}
+
+/// Of "host", "::1", "host:8000" or "[::1]:8000".
+Result<std::string> KnownName(const std::string& name) {
+  const size_t colon = name.rfind(':');
+  const bool has_port = colon != std::string::npos && (name.find(':') == colon || name.starts_with('['));
+  if (name.empty() || colon == 0 || (has_port && !IsPort(std::string_view(name).substr(colon + 1)))) {
+    return Status::InvalidArgument(fmt::format("--name {}: write HOST, or HOST:PORT of a tunnel or proxy", name));
+  }
+  return has_port ? Lower(name) : HostName(name);
 }
 
 std::string MachineName() {
@@ -45,7 +67,7 @@ bool IsEveryAddress(const std::string& host) {
   return host == "0.0.0.0" || host == "::";
 }
 
-std::vector<std::string> NamesOf(const PageServerOptions& options) {
+Result<std::vector<std::string>> NamesOf(const PageServerOptions& options) {
   std::vector<std::string> names = {HostName(options.host)};
   if (IsEveryAddress(options.host)) {
     names.push_back(HostName(MachineName()));
@@ -54,7 +76,7 @@ std::vector<std::string> NamesOf(const PageServerOptions& options) {
     names.insert(names.end(), {"localhost", "127.0.0.1", "[::1]"});
   }
   for (const std::string& name : options.names) {
-    names.push_back(HostName(name));
+    ASSAY_ASSIGN_OR_RETURN(names.emplace_back(), KnownName(name));
   }
   return names;
 }
@@ -100,9 +122,10 @@ Status CheckStore(const std::string& url) {
 }  // namespace
 
 struct PageServer::State {
-  State(PageServerOptions given, AccessOptions access_options)
+  State(PageServerOptions given, AccessOptions access_options, int max_connections)
       : options(std::move(given)),
         access(WithNextLink(std::move(access_options))),
+        hub(static_cast<size_t>(max_connections / 2)),  // the other half is for what those who listen ask for
         library(options.store_url, options.spaces),
         reader(std::in_place, library, hub),
         live(std::in_place, options.store_url, hub),
@@ -145,7 +168,8 @@ PageServer::PageServer(std::unique_ptr<State> state) : state_(std::move(state)) 
 PageServer::~PageServer() = default;
 
 Result<std::unique_ptr<PageServer>> PageServer::Start(PageServerOptions options) {
-  AccessOptions access{.hosts = NamesOf(options)};
+  AccessOptions access;
+  ASSAY_ASSIGN_OR_RETURN(access.hosts, NamesOf(options));
   if (!options.token_file.empty()) {
     ASSAY_ASSIGN_OR_RETURN(access.token, ReadToken(options.token_file));
   } else if (!IsLoopback(options.host)) {
@@ -161,7 +185,7 @@ Result<std::unique_ptr<PageServer>> PageServer::Start(PageServerOptions options)
   server.idle_make_room = true;
   server.take_bodies = false;
   server.head_timeout_seconds = kLongestHeadSeconds;
-  auto state = std::make_unique<State>(std::move(options), std::move(access));
+  auto state = std::make_unique<State>(std::move(options), std::move(access), server.max_connections);
   const auto handler = [state = state.get()](const http::RequestHead& head, std::string_view) {
     return state->routes.Answer(head);
   };

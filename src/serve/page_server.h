@@ -16,11 +16,14 @@ struct PageServerOptions {
   std::vector<experiment::BoundSpace> spaces = {};  ///< shown before what else the store has
   std::string host = "127.0.0.1";                   ///< to listen on; one that others can reach needs a token file
   int port = 0;                                     ///< 0: any free one
-  std::vector<std::string> names = {};              ///< more names by which browsers may ask for the server
+  /// More names by which browsers may ask for the server, with the port where it is another's (of a tunnel, of a
+  /// proxy).
+  std::vector<std::string> names = {};
   /// A file that only its owner reads, with a token of at least 32 characters that opens the page. Empty: a link opens
   /// it once.
   std::string token_file = {};
-  /// More at once wait, and of those that say nothing some end. 0: a quarter of what the process may open.
+  /// More at once wait, and of those that say nothing some end; half of them may listen to events. 0: a quarter of what
+  /// the process may open.
   int max_connections = 0;
   /// A link was used, and this is the next one. From any thread.
   std::function<void(const std::string& link)> on_next_link = {};

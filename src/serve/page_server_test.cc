@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file_descriptor.h"
@@ -33,6 +34,9 @@ class PageServerTest : public ::testing::Test {
     auto server = PageServer::Start({.store_url = path_});
     ASSERT_TRUE(server.ok()) << server.status().message();
     server_ = *std::move(server);
+    Open();
+  }
+  void Open() {
     const http::Response start = Get(server_->StartLink());
     ASSERT_EQ(start.status, 303);
     cookie_ = start.headers.Find("Set-Cookie").value();
@@ -161,8 +165,39 @@ TEST_F(PageServerTest, WhoOwesABodyIsAnsweredAtOnce) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 413 "));
 }
 
+TEST_F(PageServerTest, ListenersLeaveRoomForWhatTheyAskFor) {
+  constexpr int kConnections = 8;
+  server_ = PageServer::Start({.store_url = path_, .max_connections = kConnections}).value();
+  Open();
+  std::vector<FileDescriptor> listening;
+  std::vector<std::string> answers;
+  for (int i = 0; i < kConnections; ++i) {
+    listening.push_back(ConnectTo(Port()));
+    const std::string head = "GET /api/v1/events" + key_ + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(Port()) +
+                             "\r\nCookie: " + cookie_ + "\r\n\r\n";
+    EXPECT_EQ(::send(listening.back().get(), head.data(), head.size(), MSG_NOSIGNAL), std::ssize(head));
+    char answer[13] = {};
+    EXPECT_EQ(::recv(listening.back().get(), answer, sizeof(answer) - 1, MSG_WAITALL), 12);
+    answers.emplace_back(answer);
+  }
+  EXPECT_EQ(std::ranges::count(answers, "HTTP/1.1 200"), kConnections / 2);
+  EXPECT_EQ(std::ranges::count(answers, "HTTP/1.1 503"), kConnections / 2);
+  EXPECT_EQ(Get("/").status, 200);
+}
+
+TEST_F(PageServerTest, AFurtherNameMayHaveAPort) {
+  for (const char* name : {"pages.example", "localhost:8000", "[::1]:8000", "fe80::2"}) {
+    EXPECT_TRUE(StartStatus({.names = {name}}).ok()) << name;
+  }
+  for (const char* name : {"", ":8000", "localhost:", "localhost:web", "localhost:0", "localhost:70000"}) {
+    EXPECT_THAT(StartStatus({.names = {name}}).message(), HasSubstr("HOST:PORT")) << name;
+  }
+}
+
 TEST_F(PageServerTest, AHostThatOthersReachNeedsAToken) {
-  EXPECT_THAT(StartStatus({.host = "0.0.0.0"}).message(), HasSubstr("add --token-file"));
+  for (const char* host : {"0.0.0.0", "127.example.com", "127.0.0.1.example.com"}) {
+    EXPECT_THAT(StartStatus({.host = host}).message(), HasSubstr("add --token-file")) << host;
+  }
   const std::string file = folder_.path() + "/token";
   ASSERT_TRUE(WriteFileAtomically(file, "short\n").ok());
   ::chmod(file.c_str(), 0600);
