@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "checkpoint/manage.h"
+#include "checkpoint/verify.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -28,15 +33,45 @@ FileLayout LayOutWhole(const ManifestFile& file, const std::shared_ptr<const Dat
   return layout;
 }
 
-/// Names in the file that makes it valid are fixed, so what has them must go first. Where no such file stands they are
-/// a killed copy's, though a file system without attributes keeps no mark of it.
-Status RemoveKilledCopy(const Save& save, const Manifest& manifest) {
+/// Whether some byte of what stands there is missing or damaged.
+Result<bool> IsNotWhole(const Place& place, const Result<std::optional<Found>>& found) {
+  ASSAY_ASSIGN_OR_RETURN(const bool is_damaged, IsDamaged(place));
+  if (is_damaged || !found.ok() || !*found) {
+    return is_damaged;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const VerifyReport report, Verify(**found, {}, /*most=*/1));
+  return !report.damages.empty();
+}
+
+/// Names in the file that makes it valid are fixed, so what has them must go first: what stands there and is not whole,
+/// which nobody loses. Whether it did.
+Result<bool> RemoveDamaged(Save& save) {
+  if (save.replaced_etag.empty()) {
+    return false;
+  }
+  const Result<std::optional<Found>> found = FindCheckpoint(save.place);
+  ASSAY_ASSIGN_OR_RETURN(const bool is_damaged, IsNotWhole(save.place, found));
+  if (!is_damaged) {
+    return false;
+  }
+  ASSAY_RETURN_IF_ERROR(found.ok() && *found ? RemoveCheckpoint(**found)
+                                             : save.place.store->Remove(save.place.KeyOf(save.pointer)));
+  save.replaced_etag.clear();
+  save.replaced_files.clear();
+  return true;
+}
+
+/// Likewise what a killed copy left. Where no file makes a checkpoint valid, files with the names of this one are that,
+/// though a file system without attributes keeps no mark of it.
+Status RemoveKilledCopy(const Save& save, const Found& from) {
   const Place& to = save.place;
   ASSAY_ASSIGN_OR_RETURN(const std::vector<Leftover> leftovers, FindLeftovers(to, 0));
   ASSAY_RETURN_IF_ERROR(RemoveLeftovers(to, leftovers));
   std::vector<Leftover> unmarked;
-  for (const ManifestFile& file : manifest.files) {
-    const std::string key = to.KeyOf(file.name);
+  std::vector<std::string> names = {from.manifest_name};
+  std::ranges::transform(from.manifest->files, std::back_inserter(names), &ManifestFile::name);
+  for (const std::string& name : names) {
+    const std::string key = to.KeyOf(name);
     ASSAY_ASSIGN_OR_RETURN(const auto standing, to.store->Stat(key));
     if (standing && save.replaced_etag.empty()) {
       unmarked.push_back({to.store->Uri(key), key, "", standing->size});
@@ -56,8 +91,9 @@ Result<Manifest> CopyCheckpoint(const Found& from, const Place& to, const SaveOp
   save_options.step = from.manifest->step;
   save_options.metrics = from.manifest->metrics;
   ASSAY_ASSIGN_OR_RETURN(Save save, BeginSave(to, from.format, from.pointer, save_options));
-  if (!save.folder.empty()) {
-    ASSAY_RETURN_IF_ERROR(RemoveKilledCopy(save, *from.manifest));
+  ASSAY_ASSIGN_OR_RETURN(const bool was_damaged, RemoveDamaged(save));
+  if (was_damaged || !save.folder.empty()) {
+    ASSAY_RETURN_IF_ERROR(RemoveKilledCopy(save, from));
   }
   save.id = from.id;
   const std::unique_ptr<FileSet> files = FilesOf(from);

@@ -60,10 +60,56 @@ TEST_F(CopyCheckpointTest, WhatAKilledCopyLeftUnmarkedIsReplacedToo) {
   const std::string half = "half of a file";
   const storage::Bytes span = std::as_bytes(std::span(half));
   ASSERT_TRUE(to_.store->Write("a/__0_0.distcp", std::span(&span, 1), {}).ok());
+  ASSERT_TRUE(to_.store->Write("a/" + found_.manifest_name, std::span(&span, 1), {}).ok());
   ASSERT_TRUE(to_.store->Write("a/other", std::span(&span, 1), {}).ok());
   ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
   EXPECT_TRUE(OpenCheckpoint(to_).ok());
   EXPECT_EQ(ContentOf(*to_.store).at("a/other"), half);
+}
+
+TEST_F(CopyCheckpointTest, ADamagedCopyIsReplaced) {
+  const std::string half = "half of a file";
+  const storage::Bytes span = std::as_bytes(std::span(half));
+  for (const std::string& name : {std::string("__0_0.distcp"), std::string(".metadata"), found_.manifest_name}) {
+    for (const bool is_gone : {true, false}) {
+      if (is_gone && name == found_.manifest_name) {
+        continue;  // as another program would have written it
+      }
+      to_.store = std::make_shared<storage::MemoryStore>("test");
+      ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+      ASSERT_TRUE(is_gone ? to_.store->Remove("a/" + name).ok()
+                          : to_.store->Write("a/" + name, std::span(&span, 1), {}).ok());
+      const Result<Manifest> copied = CopyCheckpoint(found_, to_, {.overwrite = true});
+      ASSERT_TRUE(copied.ok()) << name << ": " << copied.status().message();
+      EXPECT_TRUE(OpenCheckpoint(to_).ok()) << name;
+      EXPECT_EQ(ContentOf(*to_.store).size(), ContentOf(*from_.store).size()) << name;
+    }
+  }
+}
+
+TEST_F(CopyCheckpointTest, ADamagedCheckpointOfAnotherSaveIsReplaced) {
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(2)), to_, {.format = Format::kDcp, .ranks = 3}).ok());
+  ASSERT_TRUE(to_.store->Remove("a/__1_0.distcp").ok());
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {.overwrite = true}).ok());
+  EXPECT_EQ(ContentOf(*to_.store).size(), ContentOf(*from_.store).size());
+  EXPECT_EQ((*Must(FindCheckpoint(to_))).id, found_.id);
+}
+
+TEST_F(CopyCheckpointTest, ACopyWithAFlippedBitIsReplaced) {
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+  std::string bytes = ContentOf(*to_.store).at("a/__0_0.distcp");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  const storage::Bytes span = std::as_bytes(std::span(bytes));
+  ASSERT_TRUE(to_.store->Write("a/__0_0.distcp", std::span(&span, 1), {}).ok());
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {.overwrite = true}).ok());
+  EXPECT_EQ(ContentOf(*to_.store).at("a/__0_0.distcp"), ContentOf(*from_.store).at("a/__0_0.distcp"));
+}
+
+TEST_F(CopyCheckpointTest, AWholeCheckpointWithTheSameNamesStaysThoughItMayBeReplaced) {
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(2)), to_, {.format = Format::kDcp}).ok());
+  const std::map<std::string, std::string> before = ContentOf(*to_.store);
+  EXPECT_FALSE(CopyCheckpoint(found_, to_, {.overwrite = true}).ok());
+  EXPECT_EQ(ContentOf(*to_.store), before);
 }
 
 TEST_F(CopyCheckpointTest, AnotherCheckpointStays) {

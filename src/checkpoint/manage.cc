@@ -183,6 +183,11 @@ Result<Listing> ListCheckpoints(const Place& place) {
   return listing;
 }
 
+Result<bool> IsDamaged(const Place& place) {
+  ASSAY_ASSIGN_OR_RETURN(const Listing listing, ListCheckpoints(place));
+  return std::ranges::any_of(listing.others, [&](const NotOffered& other) { return other.uri == place.uri(); });
+}
+
 Status RemoveCheckpoint(const Found& found) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesOf(found));
   ASSAY_RETURN_IF_ERROR(CheckNamesShards(found, names));

@@ -36,6 +36,9 @@ struct Listing {
 /// like beside weights are none.
 Result<Listing> ListCheckpoints(const Place& place);
 
+/// Whether a checkpoint stands at the place itself that is not whole, as a listing tells.
+Result<bool> IsDamaged(const Place& place);
+
 /// Removes the file that makes it valid first, then the others: what is left after a crash is nothing that is offered.
 /// FailedPrecondition where an index that is not ours names what is no shard beside it.
 Status RemoveCheckpoint(const Found& found);

@@ -137,7 +137,7 @@ class CheckedSource final : public DataSource {
     for (std::span<const ReadPiece> rest = fetched; !rest.empty();) {
       ASSAY_RETURN_IF_ERROR(Fetch(TakeTiles(rest, bytes())));
     }
-    return Status::Ok();
+    return CheckUnchanged();  // what was summed earlier may have been cut off since
   }
 
   Result<std::optional<Bytes>> View(int64_t offset, int64_t bytes) const override {

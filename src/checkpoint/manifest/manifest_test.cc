@@ -1,9 +1,12 @@
 #include "checkpoint/manifest/manifest.h"
 
+#include <filesystem>
 #include <span>
 
+#include "base/files.h"
 #include "checkpoint/manifest/checked_source.h"
 #include "checkpoint/testing.h"
+#include "storage/file/file_store.h"
 #include "storage/integrity/checksum.h"
 
 namespace assay::checkpoint {
@@ -164,6 +167,19 @@ TEST_P(CheckedSourceTest, AFileOfAnotherSizeIsNotOpened) {
 
 INSTANTIATE_TEST_SUITE_P(Sources, CheckedSourceTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Fetched" : "Viewed"; });
+
+TEST(CheckedSource, OfAFileThatWasCutSinceItWasSummedNothingIsRead) {
+  const TemporaryDirectory directory = std::move(TemporaryDirectory::Create("checked")).value();
+  const auto store = std::make_shared<storage::FileStore>(storage::FileStoreOptions{.root = directory.path()});
+  const std::string content = Counting(100'000);
+  const storage::Bytes bytes = std::as_bytes(std::span(content));
+  ASSERT_TRUE(store->Write("x", std::span(&bytes, 1), {}).ok());
+  const auto source =
+      Must(CheckSums(Must(OpenObject(store, "x")), std::make_shared<const ManifestFile>(FileOf(content))));
+  EXPECT_EQ(Must(ReadText(*source, 0, 100)), content.substr(0, 100));
+  std::filesystem::resize_file(directory.path() + "/x", 100);
+  EXPECT_FALSE(ReadText(*source, 50'000, 100).ok());
+}
 
 }  // namespace
 }  // namespace assay::checkpoint
