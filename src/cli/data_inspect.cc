@@ -42,10 +42,16 @@ nlohmann::json TokensJson(const shards::Dataset& dataset) {
   return dataset.manifest && dataset.manifest->tokens ? nlohmann::json(*dataset.manifest->tokens) : nlohmann::json();
 }
 
+/// Compressed chunks of litdata have sizes that no index tells.
+nlohmann::json BytesJson(int64_t bytes) {
+  return bytes < 0 ? nlohmann::json() : nlohmann::json(bytes);
+}
+
 nlohmann::json DatasetJson(const shards::Dataset& dataset) {
   nlohmann::json shards = nlohmann::json::array();
   for (const shards::ShardEntry& shard : dataset.index.shards) {
-    shards.push_back({{"name", shard.data().basename}, {"samples", shard.samples}, {"bytes", shard.data().bytes}});
+    shards.push_back(
+        {{"name", shard.data().basename}, {"samples", shard.samples}, {"bytes", BytesJson(shard.data().bytes)}});
   }
   nlohmann::json json = {{"uri", dataset.place.Uri()},
                          {"samples", dataset.index.samples()},

@@ -38,7 +38,7 @@ Status CheckTokens(const shards::Dataset& dataset, const data::ModelRef& model, 
              ? Status::Ok()
              : Status::InvalidArgument(fmt::format(
                    "the tokens in {} are of another tokenizer or response template than those of {}: convert its rows "
-                   "with --tokenizer {}",
+                   "with --tokenizer {} and the same --response-template",
                    dataset.place.Uri(), model.name, model.name));
 }
 

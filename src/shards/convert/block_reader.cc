@@ -70,7 +70,7 @@ Status BlockReader::Fill(size_t bytes) {
   return Status::Ok();
 }
 
-size_t BlockReader::EndOfRecords(size_t within) const {
+Result<size_t> BlockReader::EndOfRecords(size_t within) const {
   const std::string_view window = text_.substr(0, within);
   const bool is_rest = window.size() == text_.size() && at_end();
   if (source_->format == RowFormat::kJsonLines) {
@@ -80,7 +80,8 @@ size_t BlockReader::EndOfRecords(size_t within) const {
     return is_rest ? window.size() : 0;
   }
   if (source_->format == RowFormat::kTar) {
-    return is_rest ? window.size() : EndOfWholeSamples(std::as_bytes(std::span(window)));
+    return is_rest ? Result<size_t>(window.size())
+                   : EndOfWholeSamples(std::as_bytes(std::span(window)), static_cast<uint64_t>(offset_));
   }
   size_t end = 0;
   while (const auto next = CsvRecordEnd(window.substr(end), SeparatorOf(source_->format), is_rest)) {
@@ -123,8 +124,10 @@ Result<std::optional<RowBlock>> BlockReader::Next() {
     if (text_.empty()) {
       return std::optional<RowBlock>();
     }
-    if (const size_t end = EndOfRecords(wanted); end > 0) {
-      return std::optional(Cut(end));
+    const Result<size_t> end = EndOfRecords(wanted);
+    ASSAY_RETURN_IF_ERROR(end.status().WithContext(source_->uri()));
+    if (*end > 0) {
+      return std::optional(Cut(*end));
     }
     if (wanted >= kLongestRecord) {
       return Status::InvalidArgument(fmt::format("{}: the record at byte {} has more than 1 GiB: are these {}?",

@@ -49,7 +49,7 @@ class BlockReader {
   Status Fill(size_t bytes);
   void FetchAhead();
   /// Where the last whole record within the first `within` bytes of `text_` ends; 0: there is none.
-  size_t EndOfRecords(size_t within) const;
+  Result<size_t> EndOfRecords(size_t within) const;
   bool at_end() const { return offset_ + static_cast<int64_t>(text_.size()) == source_->info.size; }
   RowBlock Cut(size_t bytes);
   std::optional<RowBlock> NextDrawn();

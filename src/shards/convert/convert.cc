@@ -145,6 +145,10 @@ class Conversion {
       schema_ = base_->index.shards.back().schema;
       ShardSchema given = *schema_;
       ASSAY_ASSIGN_OR_RETURN(given.columns, WithTokens(options_.columns));
+      if (options_.format != ShardFormat::kMds && options_.format != schema_->format) {
+        return Status::InvalidArgument(
+            fmt::format("{} holds {}: append in that format", place_.Uri(), schema_->format_name));
+      }
       if (!options_.columns.empty() && FormatSchema(given) != FormatSchema(*schema_)) {
         return Status::InvalidArgument(fmt::format("{} has other columns than --columns names", place_.Uri()));
       }

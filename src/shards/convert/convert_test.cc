@@ -9,6 +9,7 @@
 
 #include "shards/convert/claim.h"
 #include "shards/dataset/verify.h"
+#include "shards/format/tar.h"
 #include "storage/memory/memory_store.h"
 
 namespace assay::shards {
@@ -39,19 +40,23 @@ class ConvertTest : public testing::Test {
     return *FindSources({&pattern, 1}, {}, nullptr);
   }
 
-  Result<ConvertReport> Run(const std::string& prefix, ConvertOptions options = {}) {
+  Result<ConvertReport> Run(const std::string& prefix, const ConvertOptions& options = {}) {
+    return Run(prefix, options, Sources());
+  }
+  Result<ConvertReport> Run(const std::string& prefix, ConvertOptions options, std::span<const SourceFile> sources) {
     options.size_limit = 2000;
-    return Convert(Sources(), {.store = store_, .prefix = prefix}, options);
+    return Convert(sources, {.store = store_, .prefix = prefix}, options);
   }
 
   /// A conversion that is interrupted when its first rows are taken.
-  void CutOff(const std::string& prefix, ConvertOptions options) {
+  void CutOff(const std::string& prefix, const ConvertOptions& options) { CutOff(prefix, options, Sources()); }
+  void CutOff(const std::string& prefix, ConvertOptions options, std::span<const SourceFile> sources) {
     std::atomic<bool> stop = false;
     int64_t read = 0;
     options.size_limit = 2000;
     options.progress = [&](int64_t bytes) { stop = (read += bytes) > 0; };
     const DatasetPlace place{.store = store_, .prefix = prefix, .cancel = &stop};
-    EXPECT_EQ(Convert(Sources(), place, options).status().code(), ErrorCode::kAborted);
+    EXPECT_EQ(Convert(sources, place, options).status().code(), ErrorCode::kAborted);
   }
 
   /// What stands below `prefix`, but for who wrote it.
@@ -106,6 +111,34 @@ TEST_F(ConvertTest, GoesOnAfterAnyShard) {
     EXPECT_GT(report->resumed_shards, 0);
     EXPECT_LT(report->resumed_shards, report->shards);
     EXPECT_EQ(Files(prefix), whole);
+  }
+}
+
+TEST_F(ConvertTest, GoesOnFromAnyKindOfRowsInAnyFormat) {
+  PutRows(300);
+  for (const char* name : {"tars/a.tar", "tars/b.tar"}) {
+    std::string tar;
+    for (int i = 0; i < 100; ++i) {
+      const std::string text(static_cast<size_t>(i), name[5]);
+      ASSERT_TRUE(AppendTarMember(tar, fmt::format("{:04}.txt", i), std::as_bytes(std::span(text))).ok());
+    }
+    EndTar(tar);
+    Put(name, tar);
+  }
+  SyntheticRows rows{.seed = 3, .samples = 9000};
+  ASSERT_TRUE(rows.SetShape("text:8-32").ok());
+  const std::vector<SourceFile> drawn = {SyntheticSource(rows)};
+  for (const ShardFormat format : {ShardFormat::kMds, ShardFormat::kWebDataset}) {
+    for (const auto& [name, sources] : {std::pair("rows", Sources()), {"tars", Sources("tars/")}, {"drawn", drawn}}) {
+      const std::string prefix = fmt::format("{}-{}/", name, IndexNameOf(format));
+      ASSERT_EQ(Run("whole-" + prefix, {.format = format}, sources).status().message(), "");
+      CutOff(prefix, {.format = format}, sources);
+      const auto report = Run(prefix, {.format = format, .resume = true}, sources);
+      ASSERT_EQ(report.status().message(), "") << prefix;
+      EXPECT_GT(report->resumed_shards, 0) << prefix;
+      EXPECT_LT(report->resumed_shards, report->shards) << prefix;
+      EXPECT_EQ(Files(prefix), Files("whole-" + prefix)) << prefix;
+    }
   }
 }
 

@@ -283,7 +283,7 @@ Status BlockEncoder::PlaceFields(std::span<const std::string> names, const Row& 
   std::string json;
   for (size_t i = 0; i < schema_->columns.size(); ++i) {
     const std::string& name = schema_->columns[i].name;
-    const auto found = std::ranges::find(names, name);
+    const auto found = std::ranges::find(names, Lower(name));
     if (found == names.end()) {
       return Status::InvalidArgument(fmt::format("it has no '{}'", name));
     }
@@ -307,7 +307,7 @@ Status BlockEncoder::PlaceFields(std::span<const std::string> names, const Row& 
 
 void BlockEncoder::EncodeTar(const RowBlock& block, EncodedBlock& out) const {
   const std::span<const std::byte> tar = std::as_bytes(std::span(block.text));
-  const Result<Offsets> offsets = FindWebSamples(tar);
+  const Result<Offsets> offsets = FindWebSamples(tar, static_cast<uint64_t>(block.offset));
   out.error = offsets.status();
   WebSample sample;
   Row row(schema_->columns.size());

@@ -109,7 +109,10 @@ Result<ShardContent> UnpackShard(const Dataset& dataset, size_t shard, StoredSha
 Result<ShardContent> LoadShard(const Dataset& dataset, size_t shard) {
   ASSAY_ASSIGN_OR_RETURN(StoredShard stored, FetchShard(dataset, shard));
   ASSAY_RETURN_IF_ERROR(CheckStored(dataset, shard, stored));
-  return UnpackShard(dataset, shard, std::move(stored));
+  const auto stored_bytes = static_cast<int64_t>(stored.data.bytes.size() + stored.meta.bytes.size());
+  ASSAY_ASSIGN_OR_RETURN(ShardContent content, UnpackShard(dataset, shard, std::move(stored)));
+  content.stored_bytes = stored_bytes;
+  return content;
 }
 
 }  // namespace assay::shards

@@ -29,6 +29,7 @@ Status CheckStored(const Dataset& dataset, size_t shard, const StoredShard& stor
 struct ShardContent {
   Blob data;  ///< decompressed
   Offsets offsets;
+  int64_t stored_bytes = 0;  ///< of its files; 0 where they did not come from where they are stored
 
   int64_t samples() const { return static_cast<int64_t>(offsets.size()) - 1; }
   std::span<const std::byte> sample(int64_t index) const {

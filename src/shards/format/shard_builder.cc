@@ -162,6 +162,7 @@ Result<BuiltShard> ShardBuilder::Take() {
       break;
     }
     case ShardFormat::kWebDataset:
+      ASSAY_RETURN_IF_ERROR(CheckShardEnd(sizes, 0));
       EndTar(samples_);
       break;
     case ShardFormat::kLitdata:

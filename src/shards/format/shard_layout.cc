@@ -33,7 +33,9 @@ std::string Table(std::span<const uint32_t> sizes, std::string_view schema, uint
   return out;
 }
 
-Status CheckEnd(std::span<const uint32_t> sizes, uint64_t first) {
+}  // namespace
+
+Status CheckShardEnd(std::span<const uint32_t> sizes, uint64_t first) {
   for (const uint32_t size : sizes) {
     first += size;
   }
@@ -42,8 +44,6 @@ Status CheckEnd(std::span<const uint32_t> sizes, uint64_t first) {
                                    "a shard of 4 GiB and more has offsets that do not fit 32 bits: "
                                    "give a smaller size limit");
 }
-
-}  // namespace
 
 Result<Offsets> ReadOffsets(Bytes table, int64_t samples, uint64_t least, uint64_t end) {
   const auto word = [table](size_t i) {
@@ -94,12 +94,12 @@ Result<Offsets> FindSamples(const ShardEntry& shard, Bytes data, Bytes meta) {
 
 Result<std::string> MdsHead(std::span<const uint32_t> sizes, std::string_view schema) {
   const auto first = static_cast<uint64_t>(OffsetTableBytes(static_cast<int64_t>(sizes.size()))) + schema.size();
-  ASSAY_RETURN_IF_ERROR(CheckEnd(sizes, first));
+  ASSAY_RETURN_IF_ERROR(CheckShardEnd(sizes, first));
   return Table(sizes, schema, first);
 }
 
 Result<std::string> SplitMeta(std::span<const uint32_t> sizes, std::string_view schema, uint64_t first) {
-  ASSAY_RETURN_IF_ERROR(CheckEnd(sizes, first));
+  ASSAY_RETURN_IF_ERROR(CheckShardEnd(sizes, first));
   return Table(sizes, schema, first);
 }
 

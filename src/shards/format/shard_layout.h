@@ -36,6 +36,9 @@ Result<Offsets> FindSamples(const ShardEntry& shard, std::span<const std::byte> 
 Result<std::string> MdsHead(std::span<const uint32_t> sizes, std::string_view schema);
 Result<std::string> SplitMeta(std::span<const uint32_t> sizes, std::string_view schema, uint64_t first);
 
+/// InvalidArgument where samples of `sizes`, the first of which begins at `first`, end behind what 32 bits can say.
+Status CheckShardEnd(std::span<const uint32_t> sizes, uint64_t first);
+
 /// Values of a sample, by column; views into `sample` and `scratch`, which is overwritten.
 Status DecodeSample(const ShardSchema& schema, std::span<const std::byte> sample, Row& row, std::string& scratch);
 

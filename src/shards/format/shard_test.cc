@@ -127,6 +127,16 @@ TEST(Mds, ASampleOverTheLimitHasAShardForItself) {
   EXPECT_THAT(samples, ElementsAre(1, 1, 1));
 }
 
+TEST(Shards, OfMoreBytesThanCanBeReadAreNotMade) {
+  for (const ShardFormat format : {ShardFormat::kMds, ShardFormat::kWebDataset}) {
+    const ShardSchema schema{.format = format, .columns = *ParseColumns("text:str")};
+    ShardBuilder builder(std::make_shared<const ShardSchema>(schema), 0);
+    builder.Add("", {.bytes = uint32_t{3} << 30});
+    builder.Add("", {.bytes = uint32_t{1} << 30});
+    EXPECT_THAT(builder.Take().status().message(), HasSubstr("4 GiB and more"));
+  }
+}
+
 TEST(SplitShards, AreLinesWithOffsetsBeside) {
   ShardSchema schema{.format = ShardFormat::kXsv, .format_name = "csv", .columns = *ParseColumns("a:int,b:str")};
   std::vector<Row> rows(2, Row(2));

@@ -31,10 +31,6 @@ std::string_view FieldText(Bytes header, TarField field) {
   return whole.substr(0, whole.find('\0'));
 }
 
-Status DamagedTar(uint64_t at, std::string_view what) {
-  return Status::InvalidArgument(fmt::format("the tar is damaged at byte {}: {}", at, what));
-}
-
 /// An octal number with blanks around it, or one in base 256 behind a byte with the highest bit set.
 std::optional<uint64_t> FieldNumber(Bytes header, TarField field) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(header.data()) + field.offset;
@@ -114,17 +110,31 @@ bool IsRegular(char type) {
 
 }  // namespace
 
+Status TarReader::Damaged(uint64_t at, std::string_view what) const {
+  return Status::InvalidArgument(fmt::format("the tar is damaged at byte {}: {}", offset_ + at, what));
+}
+
+Status TarReader::CutOff(uint64_t at, std::string_view what) {
+  is_cut_off_ = true;
+  return Damaged(at, what);
+}
+
 Result<std::optional<TarMember>> TarReader::Next() {
   Extended extended;
   const uint64_t begin = at_;
   uint64_t first = begin;  // of the member's own headers: others are read over
   while (at_ + kBlock <= tar_.size()) {
     const Bytes header = tar_.subspan(at_, kBlock);
-    if (std::ranges::all_of(header, [](std::byte b) { return b == std::byte{0}; })) {
-      return std::optional<TarMember>();
+    const auto is_empty = [](std::byte b) { return b == std::byte{0}; };
+    if (std::ranges::all_of(header, is_empty)) {
+      const Bytes rest = tar_.subspan(at_);
+      const auto behind = std::ranges::find_if_not(rest, is_empty);
+      return behind == rest.end() ? Result<std::optional<TarMember>>(std::optional<TarMember>())
+                                  : Damaged(at_ + static_cast<uint64_t>(behind - rest.begin()),
+                                            "it goes on behind its end, as of two tars in one file");
     }
     if (FieldNumber(header, kSum) != SumOf(header)) {
-      return DamagedTar(at_, "a header's sum is wrong");
+      return Damaged(at_, "a header's sum is wrong");
     }
     const char type = static_cast<char>(header[kType.offset]);
     const auto own_size = FieldNumber(header, kSize);
@@ -132,7 +142,7 @@ Result<std::optional<TarMember>> TarReader::Next() {
         IsRegular(type) ? extended.size.value_or(own_size.value_or(UINT64_MAX)) : own_size.value_or(UINT64_MAX);
     const uint64_t content_at = at_ + kBlock;
     if (size > tar_.size() - content_at) {
-      return DamagedTar(at_, "a member ends behind the file");
+      return CutOff(at_, "a member ends behind the file");
     }
     const Bytes content = tar_.subspan(content_at, size);
     const std::string_view chars(reinterpret_cast<const char*>(content.data()), content.size());
@@ -143,11 +153,11 @@ Result<std::optional<TarMember>> TarReader::Next() {
     }
     if (type == 'x') {
       if (!ReadPax(chars, extended)) {
-        return DamagedTar(content_at, "an extended header cannot be read");
+        return Damaged(content_at, "an extended header cannot be read");
       }
     } else if (type == 'L') {
       if (size > kMostNameBytes) {
-        return DamagedTar(content_at, "a name is longer than 64 KiB");
+        return Damaged(content_at, "a name is longer than 64 KiB");
       }
       extended.path = chars.substr(0, chars.find('\0'));
     } else if (type != 'g' && type != 'K') {
@@ -156,7 +166,7 @@ Result<std::optional<TarMember>> TarReader::Next() {
     }
   }
   return at_ == tar_.size() ? Result<std::optional<TarMember>>(std::optional<TarMember>())
-                            : DamagedTar(at_, "it ends within a header");
+                            : CutOff(at_, "it ends within a header");
 }
 
 namespace {

@@ -23,16 +23,25 @@ struct TarMember {
 /// Reads the members of a tar that lies in memory, in order. Belongs to one thread.
 class TarReader {
  public:
-  explicit TarReader(std::span<const std::byte> tar) : tar_(tar) {}
+  /// `tar` may be a part of a file, from byte `offset` of it on: errors count from the file's begin.
+  explicit TarReader(std::span<const std::byte> tar, uint64_t offset = 0) : tar_(tar), offset_(offset) {}
   /// The next regular file, which links, folders and the like are not; nothing at the end. InvalidArgument where the
-  /// tar is damaged: a header whose sum is wrong, a size that reaches behind the end.
+  /// tar is damaged: a header whose sum is wrong, a size that reaches behind the end, something behind the empty block
+  /// that ends it.
   Result<std::optional<TarMember>> Next();
+  /// Whether the last error is of a member that goes on behind what lies here.
+  bool is_cut_off() const { return is_cut_off_; }
   /// Behind what was read.
   uint64_t position() const { return at_; }
 
  private:
+  Status Damaged(uint64_t at, std::string_view what) const;
+  Status CutOff(uint64_t at, std::string_view what);
+
   std::span<const std::byte> tar_;
+  uint64_t offset_;
   uint64_t at_ = 0;
+  bool is_cut_off_ = false;
 };
 
 /// Appends a regular file with WebDataset's owner and mode (bigdata, 0444) and the time 0, in ustar where its name

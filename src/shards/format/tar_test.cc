@@ -124,9 +124,24 @@ TEST(WebDataset, ColumnsThatHaveNoPlaceAreRefused) {
 TEST(WebDataset, WhatIsCutOffIsNoWholeSample) {
   const std::string tar = TarOf({{"a.txt", "1"}, {"a.cls", "1"}, {"b.txt", std::string(600, 'b')}});
   const uint64_t second = (*FindWebSamples(AsBytes(tar)))[1];
-  EXPECT_EQ(EndOfWholeSamples(AsBytes(tar)), second);
-  EXPECT_EQ(EndOfWholeSamples(AsBytes(tar).first(second + 700)), 0u);  // b.txt is cut off: a may go on behind it
-  EXPECT_EQ(EndOfWholeSamples(AsBytes(tar).first(second)), 0u);
+  EXPECT_EQ(*EndOfWholeSamples(AsBytes(tar)), second);
+  EXPECT_EQ(*EndOfWholeSamples(AsBytes(tar).first(second + 700)), 0u);  // b.txt is cut off: a may go on behind it
+  EXPECT_EQ(*EndOfWholeSamples(AsBytes(tar).first(second)), 0u);
+}
+
+TEST(Tar, WhatLiesBehindItsEndIsNotLost) {
+  const std::string two = TarOf({{"a.txt", "1"}}) + TarOf({{"b.txt", "2"}});
+  EXPECT_THAT(FindWebSamples(AsBytes(two)).status().message(),
+              HasSubstr("damaged at byte 10240: it goes on behind its end"));
+  EXPECT_THAT(EndOfWholeSamples(AsBytes(two).first(11000)).status().message(), HasSubstr("behind its end"));
+}
+
+TEST(WebDataset, DamageIsToldFromWhatIsCutOffAndCountsFromTheFilesBegin) {
+  std::string tar = TarOf({{"a.txt", "1"}, {"b.txt", "2"}, {"c.txt", "3"}});
+  tar[1024] = 'x';
+  EXPECT_THAT(EndOfWholeSamples(AsBytes(tar).first(2000), 5120).status().message(),
+              HasSubstr("damaged at byte 6144: a header's sum is wrong"));
+  EXPECT_THAT(FindWebSamples(AsBytes(tar), 5120).status().message(), HasSubstr("at byte 6144"));
 }
 
 TEST(WebDataset, RefusesASampleThatContradictsItself) {

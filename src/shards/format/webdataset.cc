@@ -125,8 +125,8 @@ bool SplitMemberName(std::string_view name, std::string_view& key, std::string& 
   return true;
 }
 
-Result<Offsets> FindWebSamples(Bytes tar) {
-  TarReader reader(tar);
+Result<Offsets> FindWebSamples(Bytes tar, uint64_t offset) {
+  TarReader reader(tar, offset);
   Offsets offsets;
   std::string last_key;
   uint64_t end = 0;
@@ -150,15 +150,18 @@ Result<Offsets> FindWebSamples(Bytes tar) {
   return offsets;
 }
 
-uint64_t EndOfWholeSamples(Bytes tar) {
-  TarReader reader(tar);
+Result<uint64_t> EndOfWholeSamples(Bytes tar, uint64_t offset) {
+  TarReader reader(tar, offset);
   std::string last_key;
   uint64_t end = 0;
   bool is_first = true;
   while (true) {
     const auto member = reader.Next();
+    if (!member.ok() && !reader.is_cut_off()) {
+      return member.status();
+    }
     if (!member.ok() || !*member) {
-      return end;  // cut off, or damaged, which is for whoever reads it to say
+      return end;
     }
     std::string_view key;
     std::string field;

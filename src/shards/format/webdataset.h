@@ -18,11 +18,13 @@ namespace assay::shards {
 /// case. False for names without either, and for those between two pairs of underscores, which are nobody's.
 bool SplitMemberName(std::string_view name, std::string_view& key, std::string& field);
 
-/// Where the samples of a tar begin and end, as Offsets: samples lie one behind the other.
-Result<Offsets> FindWebSamples(std::span<const std::byte> tar);
+/// Where the samples of a tar begin and end, as Offsets: samples lie one behind the other. `offset` is that of
+/// TarReader.
+Result<Offsets> FindWebSamples(std::span<const std::byte> tar, uint64_t offset = 0);
 
 /// Where the last sample of `tar`, which goes on behind, begins: those before it are whole. 0: there is none.
-uint64_t EndOfWholeSamples(std::span<const std::byte> tar);
+/// InvalidArgument where it is damaged before.
+Result<uint64_t> EndOfWholeSamples(std::span<const std::byte> tar, uint64_t offset = 0);
 
 /// A sample's key and its fields, in the order of the tar: those of txt, json and cls (and cls2, index, id) as text,
 /// JSON and integers, all others as bytes. InvalidArgument for a field that comes twice, text that is no UTF-8 and a

@@ -48,7 +48,9 @@ Result<Partition> Partition::Make(const PartitionSpec& spec) {
   }
   const int64_t ranks = spec.world.ranks();
   const Partition partition(spec);
-  const int64_t end = std::max(spec.samples + ranks - spec.samples % ranks, partition.dealt());
+  // A state counts whole rounds of all ranks, of the world that it was saved in: with its last, batches of this one.
+  const int64_t end =
+      std::max(spec.samples + ranks - spec.samples % ranks, RoundUp(partition.dealt(), ranks * spec.batch));
   if (end < spec.drop_first) {
     return Status::InvalidArgument(
         fmt::format("sample {} of an epoch of {} cannot be gone on from", spec.drop_first, spec.samples));

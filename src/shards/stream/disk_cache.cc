@@ -17,6 +17,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "shards/format/digest.h"
 
 namespace assay::shards {
@@ -176,7 +177,9 @@ void DiskCache::MakeRoom(int64_t bytes, const NextUse& next_use) {
 Status DiskCache::Put(const std::string& name, std::span<const std::byte> content, const NextUse& next_use) {
   const auto bytes = static_cast<int64_t>(content.size() + kEndBytes);
   if (bytes > limit_bytes_) {
-    return Status::Ok();
+    return Status::FailedPrecondition(
+        fmt::format("a shard has {}, and the cache at {} may take {}: give it a higher limit",
+                    FormatBytes(static_cast<double>(bytes)), folder_, FormatBytes(static_cast<double>(limit_bytes_))));
   }
   MakeRoom(bytes, next_use);
   static std::atomic<int> count = 0;

@@ -173,6 +173,23 @@ TEST_F(SampleStreamTest, GoesOnNearTheEndWhereCanonicalNodesRepeatSamples) {
   }
 }
 
+TEST_F(SampleStreamTest, FewerRanksGoOnFromTheEndOfAnEpochThatMoreOnesPadded) {
+  StreamOptions options = Options(1, 0, 1);
+  options.world.nodes = 8;  // of which 500 samples are no multiple
+  options.order.canonical_nodes = 1;
+  const auto stream = *SampleStream::Open(Sources(), options);
+  Take(*stream);
+  const StreamState state = stream->state();
+  EXPECT_EQ(state.position.samples, 504);
+  StreamOptions fewer = Options(1, 0, 8);
+  fewer.order.canonical_nodes = 1;
+  const auto rest = SampleStream::Open(Sources(), fewer, &state);
+  ASSERT_EQ(rest.status().message(), "");
+  EXPECT_TRUE(Take(**rest).empty());
+  ASSERT_TRUE((*rest)->NextEpoch().ok());
+  EXPECT_EQ(Take(**rest).size(), 500U);
+}
+
 TEST_F(SampleStreamTest, AnotherOrderIsRefusedByName) {
   const StreamState state = (*SampleStream::Open(Sources(), Options()))->state();
   const auto refusal = [&](StreamOptions options, const std::string& prefix = "set/") {

@@ -80,7 +80,7 @@ Result<LoadedShard> ShardLoader::Fetch(uint32_t shard) {
   }
   ASSAY_RETURN_IF_ERROR(content.status());
   ++counters_.fetched_shards;
-  counters_.fetched_bytes += dataset.stored_bytes(number);
+  counters_.fetched_bytes += content->stored_bytes;
   const int64_t bytes = MappedBytes(content->samples()) + static_cast<int64_t>(content->data.bytes.size());
   return LoadedShard{.content = std::make_shared<const ShardContent>(*std::move(content)), .memory_bytes = bytes};
 }
