@@ -49,6 +49,8 @@ void LiveProgress::OnEvent(const job::Event& event) {
   } else if (const auto* transfer = std::get_if<job::CheckpointTransfer>(&event)) {
     line_.Update(fmt::format("{}{} {} took {}", prefix_, transfer->operation, transfer->repeat,
                              FormatSeconds(transfer->seconds)));
+  } else if (const auto* part = std::get_if<job::ConnectorStep>(&event)) {
+    line_.PrintAbove(fmt::format("{}{} took {}", prefix_, part->step, FormatSeconds(part->seconds)));
   } else if (const auto* saved = std::get_if<job::Saved>(&event)) {
     line_.PrintAbove(fmt::format("{}saved to {}", prefix_, saved->path));
   }

@@ -34,6 +34,7 @@ job::DataUse UseOf(const job::RunRecord& record) {
     sum.asked_bytes += use.asked_bytes;
     sum.received_bytes += use.received_bytes;
     sum.requests += use.requests;
+    sum.retries += use.retries;
     sum.fetched_shards += use.fetched_shards;
     sum.cached_shards += use.cached_shards;
     sum.unkept_shards += use.unkept_shards;
@@ -55,6 +56,7 @@ nlohmann::json StreamedDataJson(const job::TrainingPlan& plan, const job::RunRec
           {"asked_bytes", use.asked_bytes},
           {"received_bytes", use.received_bytes},
           {"requests", use.requests},
+          {"retries", use.retries},
           {"fetched_shards", use.fetched_shards},
           {"cached_shards", use.cached_shards},
           {"unkept_shards", use.unkept_shards},

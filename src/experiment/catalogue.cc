@@ -11,6 +11,7 @@ namespace assay::experiment {
 // Each in its file.
 const Experiment& CheckpointShardedBenchmark();
 const Experiment& CheckpointSingleBenchmark();
+const Experiment& ConnectorFinetuneBenchmark();
 const Experiment& FinetuneFullBenchmark();
 const Experiment& FinetuneFullStability();
 const Experiment& FinetuneLoraBenchmark();
@@ -20,9 +21,9 @@ const Experiment& VitPluginBenchmark();
 namespace {
 
 using Declare = const Experiment& (*)();
-constexpr Declare kRows[] = {&FinetuneFullBenchmark,     &FinetuneLoraBenchmark, &FinetunePromptBenchmark,
-                             &FinetuneFullStability,     &VitPluginBenchmark,    &CheckpointSingleBenchmark,
-                             &CheckpointShardedBenchmark};
+constexpr Declare kRows[] = {&FinetuneFullBenchmark,      &FinetuneLoraBenchmark,     &FinetunePromptBenchmark,
+                             &FinetuneFullStability,      &VitPluginBenchmark,        &CheckpointSingleBenchmark,
+                             &CheckpointShardedBenchmark, &ConnectorFinetuneBenchmark};
 
 }  // namespace
 

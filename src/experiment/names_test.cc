@@ -83,6 +83,11 @@ constexpr char kOfSharded[] =
     "busiest_prefix_requests commit_seconds corrected_save_durations_s files limited_by metadata_bytes "
     "prefixes processing_durations_s requests throughput_mibs";
 
+constexpr char kConnector[] =
+    "batch_size cache_limit.None checkpoint_every.6 compression.zstd connector dataset_id learning_rate.0.0002 "
+    "lora_alpha.16 max_steps.24 method.lora model_max_length model_name number_gpus.0 number_of_workers.2 r.8 seed.42 "
+    "shard_size.64MiB target_modules.None threads.0 torch_dtype.float32 uri";
+
 constexpr char kSingleBenchmark[] = "checkpoint_single_benchmark-v1.0.0";
 constexpr char kShardedBenchmark[] = "checkpoint_sharded_benchmark-v1.0.0";
 constexpr char kVitBenchmark[] = "vit_plugin_benchmark-v1.0.0";
@@ -119,6 +124,7 @@ TEST(NamesTest, PropertiesWithTheirDefaultsStayAsStoresHaveThem) {
   EXPECT_EQ(PropertiesOf(Named(kVitBenchmark)), Split(kVit, ' '));
   EXPECT_EQ(PropertiesOf(Named(kSingleBenchmark)), Split(kCheckpointSingle, ' '));
   EXPECT_EQ(PropertiesOf(Named(kShardedBenchmark)), Split(kCheckpointSharded, ' '));
+  EXPECT_EQ(PropertiesOf(Named("connector_finetune_benchmark-v1.0.0")), Split(kConnector, ' '));
 }
 
 TEST(NamesTest, TargetsStayAsStoresHaveThem) {

@@ -40,6 +40,26 @@ constexpr const char* NameOf(const Saved*) {
 constexpr const char* NameOf(const Ended*) {
   return "ended";
 }
+constexpr const char* NameOf(const ConnectorStep*) {
+  return "connector_step";
+}
+
+template <typename E, typename Visitor, EnableFor<E, ConnectorStep> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("step", event.step);
+  visit("seconds", event.seconds);
+  visit("cpu_seconds", event.cpu_seconds);
+  visit("samples", event.samples);
+  visit("objects", event.objects);
+  visit("bytes", event.bytes);
+  visit("first_seconds", event.first_seconds);
+  visit("wait_seconds", event.wait_seconds);
+  visit("read_requests", event.read_requests);
+  visit("write_requests", event.write_requests);
+  visit("retries", event.retries);
+  visit("received_bytes", event.received_bytes);
+  visit("sent_bytes", event.sent_bytes);
+}
 
 template <typename E, typename Visitor, EnableFor<E, Started> = 0>
 void VisitFields(E& event, const Visitor& visit) {

@@ -3,9 +3,9 @@
 // A worker writes `started`, of a language model on the CPU `memory_need`, `loaded`, a `step` and each rank's
 // `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. Checkpoints
 // on the way have a `checkpointed` each, and a run that goes on from one a `resumed`. A checkpoint benchmark has a
-// `checkpoint_transfer` of each rank for each save or load. A worker that ends without
-// `ended` was killed or vanished. Standard error carries human text only. What a run over ranks adds stands in
-// parallel_event.h.
+// `checkpoint_transfer` of each rank for each save or load, a connector test a `connector_step` at the end of each
+// step. A worker that ends without `ended` was killed or vanished. Standard error carries human text only. What a run
+// over ranks adds stands in parallel_event.h.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/status.h"
+#include "job/connector_event.h"
 #include "job/parallel_event.h"
 
 namespace assay::job {
@@ -117,8 +118,9 @@ struct Ended {
   int64_t peak_reserved_bytes = 0;  ///< of a GPU: taken of it at most, what was kept for reuse included; 0: not known
 };
 
-using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, DataUse, Evaluation,
-                           MemoryLedger, CollectiveTotals, Checkpointed, Resumed, CheckpointTransfer, CheckpointModel>;
+using Event =
+    std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, DataUse, Evaluation, MemoryLedger,
+                 CollectiveTotals, Checkpointed, Resumed, CheckpointTransfer, CheckpointModel, ConnectorStep>;
 
 /// One line of JSON, without the newline.
 std::string ToJsonLine(const Event& event);

@@ -43,6 +43,9 @@ TEST(EventTest, EventsOfRanksSurviveTheLine) {
   const DataUse use = RoundTrip(DataUse{.rank = 2, .samples = 7, .received_bytes = 1LL << 40, .cpu_seconds = 0.5});
   EXPECT_EQ(use.samples, 7);
   EXPECT_EQ(use.received_bytes, 1LL << 40);
+  const ConnectorStep part = RoundTrip(ConnectorStep{.step = "stream", .samples = 5, .read_requests = -1});
+  EXPECT_EQ(part.step, "stream");
+  EXPECT_EQ(part.read_requests, -1);
   EXPECT_EQ(RoundTrip(Evaluation{.epoch = 2, .accuracy = 0.97, .samples = 360}).accuracy, 0.97);
   EXPECT_EQ(RoundTrip(MemoryLedger{.rank = 1, .phase = "steady", .peak_bytes = 1LL << 40}).peak_bytes, 1LL << 40);
   const CollectiveTotals totals = RoundTrip(CollectiveTotals{.operation = "all_gather", .group = "shard", .calls = 24});

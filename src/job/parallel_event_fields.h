@@ -106,6 +106,7 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("asked_bytes", event.asked_bytes);
   visit("received_bytes", event.received_bytes);
   visit("requests", event.requests);
+  visit("retries", event.retries);
   visit("fetched_shards", event.fetched_shards);
   visit("cached_shards", event.cached_shards);
   visit("unkept_shards", event.unkept_shards);

@@ -62,7 +62,10 @@ Result<Plan> PlanFromJson(const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("kind")) {
     return AsPlan(TunePlanFromJson(json));
   }
-  return json["kind"] == "checkpoint" ? AsPlan(CheckpointPlanFromJson(json)) : AsPlan(VitPlanFromJson(json));
+  if (json["kind"] == "checkpoint") {
+    return AsPlan(CheckpointPlanFromJson(json));
+  }
+  return json["kind"] == "connector" ? AsPlan(ConnectorPlanFromJson(json)) : AsPlan(VitPlanFromJson(json));
 }
 
 }  // namespace assay::job

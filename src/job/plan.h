@@ -6,12 +6,13 @@
 
 #include "base/status.h"
 #include "job/checkpoint_plan.h"
+#include "job/connector_plan.h"
 #include "job/tune_plan.h"
 #include "job/vit_plan.h"
 
 namespace assay::job {
 
-using Plan = std::variant<TunePlan, VitPlan, CheckpointPlan>;
+using Plan = std::variant<TunePlan, VitPlan, CheckpointPlan, ConnectorPlan>;
 
 /// `visit` of the plan of a training, which `plan` must be.
 template <typename Visitor>

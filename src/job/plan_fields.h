@@ -21,6 +21,8 @@ void VisitTrainingFields(Plan& plan, const Visitor& visit) {
   visit("data_uri", plan.data_uri);
   visit("data_fingerprint", plan.data_fingerprint);
   visit("data_cache", plan.data_cache);
+  visit("data_cache_bytes", plan.data_cache_bytes);
+  visit("data_threads", plan.data_threads);
   visit("shuffle", plan.shuffle);
   visit("seed", plan.seed);
   visit("plugin", plan.plugin);

@@ -14,9 +14,11 @@ namespace assay::job {
 struct TrainingPlan : ParallelPlan {
   std::string model_dir;  ///< Hugging Face folder; weights are random when it holds only config.json
   std::string data_uri;   ///< of a data set of shards that is read while it trains; empty: rows or images are in files
-  std::string data_fingerprint;  ///< of that data set
-  std::string data_cache;        ///< a folder that keeps its shards; empty: none
-  bool shuffle = false;          ///< another seeded permutation each epoch instead of file order
+  std::string data_fingerprint;                  ///< of that data set
+  std::string data_cache;                        ///< a folder that keeps its shards; empty: none
+  int64_t data_cache_bytes = int64_t{10} << 30;  ///< that the folder may take
+  int64_t data_threads = 2;                      ///< that fetch and unpack its shards
+  bool shuffle = false;                          ///< another seeded permutation each epoch instead of file order
   uint64_t seed = 42;
 
   int64_t batch_size = 4;  ///< of a data rank: rows of a micro-batch; images of a step

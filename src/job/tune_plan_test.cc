@@ -18,6 +18,8 @@ TunePlan UnusualPlan() {
   plan.data_uri = "s3://bucket/set/";
   plan.data_fingerprint = "42d6";
   plan.data_cache = "/cache";
+  plan.data_cache_bytes = 1 << 20;
+  plan.data_threads = 5;
   plan.response_template = "Answer:";
   plan.method = "lora";
   plan.lora = {.rank = 8, .alpha = 32, .dropout = 0, .target_modules = {"q_proj", "o_proj"}, .adapter_dir = "/a"};

@@ -51,6 +51,8 @@ VitPlan UnusualVitPlan() {
   plan.data_uri = "s3://bucket/set";
   plan.data_fingerprint = "b2";
   plan.data_cache = "/cache";
+  plan.data_cache_bytes = 1 << 20;
+  plan.data_threads = 5;
   plan.number_ranks = 8;
   plan.number_nodes = 2;
   plan.batch_size = 32;

@@ -42,13 +42,20 @@ Result<std::string> FindWorker() {
 }
 
 Result<std::string> FindProgram(const job::Plan& plan) {
-  const auto* checkpoint = std::get_if<job::CheckpointPlan>(&plan);
-  if (checkpoint == nullptr || checkpoint->program.empty()) {
+  const std::string named = std::visit(
+      [](const auto& kind) {
+        if constexpr (requires { kind.program; }) {
+          return kind.program;
+        } else {
+          return std::string();
+        }
+      },
+      plan);
+  if (named.empty()) {
     return FindWorker();
   }
-  return MayBeRun(checkpoint->program)
-             ? Result<std::string>(checkpoint->program)
-             : Status::NotFound(fmt::format("cannot start {}: there is no such program", checkpoint->program));
+  return MayBeRun(named) ? Result<std::string>(named)
+                         : Status::NotFound(fmt::format("cannot start {}: there is no such program", named));
 }
 
 }  // namespace assay::launch

@@ -19,10 +19,12 @@ std::string as_folder(const std::string& uri) {
   return uri.ends_with('/') ? uri : uri + "/";
 }
 
-checkpoint::Place open_root(const std::string& uri, storage::CancelFlag cancel) {
+checkpoint::Place open_root(const std::string& uri, storage::CancelFlag cancel,
+                            std::shared_ptr<storage::RequestObserver> observer) {
   const std::string folder = as_folder(uri);
   const storage::StoreUri parsed = value_or_throw(storage::ParseStoreUri(folder));
-  const storage::StoreOptions options = value_or_throw(storage::LoadStoreOptions(parsed.scheme, ""));
+  storage::StoreOptions options = value_or_throw(storage::LoadStoreOptions(parsed.scheme, ""));
+  options.observer = std::move(observer);
   storage::StoreAndKey opened = value_or_throw(storage::OpenStore(folder, options));
   return {.store = std::move(opened.store), .key = std::move(opened.key), .is_folder = true, .cancel = cancel};
 }
@@ -83,8 +85,9 @@ std::vector<std::string> CheckpointRanks::tell(const std::string& own, std::stri
   return world == nullptr || world->size() == 1 ? std::vector<std::string>{own} : gather_text(*world, own, label);
 }
 
-RunFolder::RunFolder(const std::string& uri, storage::CancelFlag cancel)
-    : root_(open_root(uri, cancel)),
+RunFolder::RunFolder(const std::string& uri, storage::CancelFlag cancel,
+                     std::shared_ptr<storage::RequestObserver> observer)
+    : root_(open_root(uri, cancel, std::move(observer))),
       is_local_(value_or_throw(storage::ParseStoreUri(as_folder(uri))).scheme == "file") {}
 
 checkpoint::Place RunFolder::place_of(int64_t step) const {

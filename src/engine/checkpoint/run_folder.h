@@ -13,6 +13,7 @@
 #include "checkpoint/manage.h"
 #include "checkpoint/place.h"
 #include "engine/comm/communicator.h"
+#include "storage/transfer/observer.h"
 
 namespace assay::engine {
 
@@ -51,8 +52,9 @@ struct CheckpointRanks {
 class RunFolder {
  public:
   /// Of an URI as `assay object` takes them, or a path; what says how a store is reached comes out of the environment.
-  /// Nothing is sent. Throws StatusError.
-  explicit RunFolder(const std::string& uri, storage::CancelFlag cancel = nullptr);
+  /// Nothing is sent. `observer` sees the requests, where it is not null. Throws StatusError.
+  explicit RunFolder(const std::string& uri, storage::CancelFlag cancel = nullptr,
+                     std::shared_ptr<storage::RequestObserver> observer = nullptr);
 
   /// On disks of this machine, or mounted on it.
   bool is_local() const { return is_local_; }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "base/text.h"
@@ -16,6 +17,7 @@
 #include "engine/model/mapped_pages.h"
 #include "engine/model/status_error.h"
 #include "engine/train/checkpoint_run/checkpoint_run.h"
+#include "engine/train/connector_run/connector_run.h"
 #include "engine/train/failure.h"
 #include "engine/train/loop.h"
 #include "engine/train/phase_meter.h"
@@ -36,12 +38,14 @@ namespace {
 /// One run: its plan, where it reports to, and what it measured so far.
 class Run {
  public:
-  Run(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds)
+  Run(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds,
+      std::shared_ptr<storage::RequestObserver> observer)
       : plan_(plan),
         training_(job::TrainingOf(plan)),
         events_(events),
         termination_(termination),
-        start_seconds_(start_seconds) {}
+        start_seconds_(start_seconds),
+        observer_(std::move(observer)) {}
 
   job::Ended execute() {
     job::Ended ended;
@@ -192,7 +196,8 @@ class Run {
                            .device = device_,
                            .meter = meter_,
                            .events = events_,
-                           .termination = termination_});
+                           .termination = termination_,
+                           .observer = observer_});
     return checkpoints_->begin();
   }
 
@@ -277,6 +282,7 @@ class Run {
   EventWriter& events_;
   TerminationWatcher& termination_;
   double start_seconds_;
+  std::shared_ptr<storage::RequestObserver> observer_;
   std::optional<RankEnvironment> environment_;
   c10::Device device_ = c10::kCPU;
   std::optional<RankTrace> trace_;  ///< of plans that ask for it
@@ -286,11 +292,15 @@ class Run {
 
 }  // namespace
 
-job::Ended run_plan(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds) {
+job::Ended run_plan(const job::Plan& plan, EventWriter& events, TerminationWatcher& termination, double start_seconds,
+                    std::shared_ptr<storage::RequestObserver> observer) {
   if (const auto* checkpoints = std::get_if<job::CheckpointPlan>(&plan)) {
     return run_checkpoint_plan(*checkpoints, events, termination);
   }
-  return Run(plan, events, termination, start_seconds).execute();
+  if (const auto* connector = std::get_if<job::ConnectorPlan>(&plan)) {
+    return run_connector_plan(*connector, events, termination);
+  }
+  return Run(plan, events, termination, start_seconds, std::move(observer)).execute();
 }
 
 }  // namespace assay::engine

@@ -37,7 +37,7 @@ checkpoint::RetentionOptions retention_of(const job::TrainingPlan& plan) {
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(RunCheckpointParts parts)
-    : parts_(std::move(parts)), output_(parts_.plan.output_dir, &is_given_up_) {
+    : parts_(std::move(parts)), output_(parts_.plan.output_dir, &is_given_up_, parts_.observer) {
   if (parts_.plan.local_dir.empty()) {
     return;
   }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct RunCheckpointParts {
   PhaseMeter& meter;
   EventWriter& events;
   TerminationWatcher& termination;
+  std::shared_ptr<storage::RequestObserver> observer;  ///< of requests at output_dir; null: none
 };
 
 /// All ranks make the same calls. Not safe to use from two threads.

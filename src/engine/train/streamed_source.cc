@@ -11,8 +11,6 @@
 namespace assay::engine {
 namespace {
 
-constexpr int kFetchThreads = 2;
-
 shards::StreamOptions stream_options(const job::TrainingPlan& plan, const StreamShare& share) {
   shards::OrderSettings order{.seed = plan.seed, .batch = share.batch};
   if (!plan.shuffle) {
@@ -22,8 +20,9 @@ shards::StreamOptions stream_options(const job::TrainingPlan& plan, const Stream
   return {.order = value_or_throw(shards::ResolveOrder(order, world)),
           .world = world,
           .rank = share.rank,
-          .threads = kFetchThreads,
-          .cache_folder = plan.data_cache};
+          .threads = static_cast<int>(plan.data_threads),
+          .cache_folder = plan.data_cache,
+          .cache_bytes = plan.data_cache_bytes};
 }
 
 }  // namespace
@@ -69,6 +68,7 @@ job::DataUse StreamedSource::use() const {
   const storage::StoreCounts counts = counters_->Snapshot();
   use.asked_bytes = counts.bytes_asked;
   use.received_bytes = counts.bytes_received;
+  use.retries = counts.retries;
   for (const auto& [method, requests] : counts.requests) {
     use.requests += requests;
   }

@@ -1,18 +1,8 @@
-"""mosaicml-streaming as it is installed, whose image data sets want a torchvision that there is none of.
+"""mosaicml-streaming as it is installed, without the torchvision that its image data sets want."""
 
-Every wheel of torchvision is of one libtorch, and those on PyPI of a CUDA one: it cannot be imported beside another.
-transformers looks for it, too, and must not find this one.
-"""
-
+import pathlib
 import sys
-import types
 
-import transformers.feature_extraction_utils  # noqa: F401
-import transformers.models.auto.tokenization_auto  # noqa: F401
-
-for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.transforms.functional"):
-    sys.modules[name] = types.ModuleType(name)
-sys.modules["torchvision.datasets"].VisionDataset = object
-sys.modules["torchvision.transforms.functional"].to_tensor = None
-
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "share" / "peers" / "connector"))
+import no_torchvision  # noqa: E402, F401
 import streaming  # noqa: E402, F401

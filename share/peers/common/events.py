@@ -28,12 +28,12 @@ class Events:
         zeros = ("warmup_steps", "warmup_seconds", "peak_tensor_bytes", "peak_reserved_bytes")
         self.write("ended", **fields, **dict.fromkeys(zeros, 0))
 
-    def step(self, number, loss, seconds):
+    def step(self, number, loss, seconds, **more):
         zeros = "grad_norm learning_rate forward_seconds backward_seconds optimizer_seconds samples real_tokens"
         zeros += " padded_tokens supervised_tokens forward_only forward_peak_bytes backward_peak_bytes"
         zeros += " optimizer_peak_bytes"
         fields = {"step": number, "loss": loss, "seconds": seconds, "loss_scale": 1, "skipped": False}
-        self.write("step", **fields, **dict.fromkeys(zeros.split(), 0))
+        self.write("step", **fields, **(dict.fromkeys(zeros.split(), 0) | more))
 
 
 def end_with_controller():
