@@ -97,6 +97,13 @@ std::string SpreadText(const Estimate& estimate) {
              : fmt::format("{} to {}", Readable(estimate.low), Readable(estimate.high));
 }
 
+std::string SampleText(const Estimate& estimate) {
+  if (estimate.basis != Basis::kReported) {
+    return fmt::format("n {}", estimate.samples);
+  }
+  return estimate.samples > 0 ? Count(estimate.samples, "step") : "n 1";
+}
+
 std::string IntervalText(const Estimate& estimate) {
   const std::string range = fmt::format("95 % interval {} to {}", Readable(estimate.low), Readable(estimate.high));
   switch (estimate.basis) {

@@ -46,6 +46,9 @@ std::optional<Estimate> EstimateOf(const Configuration& configuration, const Met
 /// side, since it ends where nothing can lie beyond.
 std::string SpreadText(const Estimate& estimate);
 
+/// What a value is of, in the space of a cell: "n 3", or "24 steps" where one run's own interval stands beside it.
+std::string SampleText(const Estimate& estimate);
+
 /// "95 % interval 1,201 to 1,267 over 3 runs"; "one run, no interval".
 std::string IntervalText(const Estimate& estimate);
 

@@ -47,6 +47,21 @@ std::string SectionOf(const std::string& html, const std::string& heading) {
   return begin == std::string::npos ? "" : html.substr(begin, html.find("</section>", begin) - begin);
 }
 
+TEST(HtmlReportTest, ValuesWithoutScriptSayOfHowManyRunsTheyAre) {
+  const auto table_of = [](const std::vector<double>& speeds) {
+    std::vector<Measurement> runs(speeds.size(), MakeValid({}));
+    for (size_t i = 0; i < runs.size(); ++i) {
+      runs[i].uid = std::to_string(i);
+      runs[i].properties["real_tokens_per_second"] = speeds[i];
+    }
+    return SectionOf(StaticPart(Render(runs)), "Results");
+  };
+  EXPECT_THAT(table_of({100}), HasSubstr(", 24 steps</small>"));
+  EXPECT_THAT(table_of({100, 104}), HasSubstr("<small title=\"mean of 2 runs, no interval below 3\">n 2</small>"));
+  EXPECT_THAT(table_of({100, 101, 102}), HasSubstr(">\u00b12.48, n 3</small>"));
+  EXPECT_THAT(table_of({1, 5, 1.2}), HasSubstr(">0 to 8.00, n 3</small>"));
+}
+
 TEST(HtmlReportTest, TitleFindingsAndTableStandWithoutScript) {
   const std::string html = StaticPart(Render(DemoSpace()));
   EXPECT_THAT(html, HasSubstr("<h1>Demo</h1>"));

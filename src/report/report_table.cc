@@ -68,9 +68,8 @@ void WriteValueCell(Markup& html, const std::optional<Estimate>& estimate, const
     return;
   }
   html.Open("td", {{"class", "n"}}).Text(metric.Text(estimate->value));
-  if (estimate->has_interval()) {
-    html.Text(" ").Element("small", SpreadText(*estimate), {{"title", IntervalText(*estimate)}});
-  }
+  const std::string spread = estimate->has_interval() ? SpreadText(*estimate) + ", " : "";
+  html.Text(" ").Element("small", spread + SampleText(*estimate), {{"title", IntervalText(*estimate)}});
   html.Close();
 }
 
