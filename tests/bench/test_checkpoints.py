@@ -51,7 +51,10 @@ def test_the_best_number_of_threads_is_the_peers():
             return super().measure(*arguments, thread_count=thread_count, **more)
 
     benchmark = run_checkpoints.Benchmark(GIVEN, ByThreads(assay=1))
-    assert benchmark.best_threads(sharded("L270m", "1GiB", 3), "save") == 2
+    state = sharded("L270m", "1GiB", 3)
+    assert benchmark.best_threads(state, "s3torchconnector", "s3", "save") == {"thread_count": 2}
+    benchmark.bucket()
+    assert {row[3] for row in benchmark.lines} == {"s3torchconnector, thread_count 2"}
 
 
 def test_a_stall_is_held_against_the_synchronous_save_and_memory_against_its_bound():

@@ -122,6 +122,26 @@ def test_in_a_bucket(in_bucket, experiment, client, operation):
     check(in_bucket.measured(experiment, client, in_bucket.uri, operation=operation), experiment)
 
 
+def test_s3torchconnector_has_its_own_reader_and_one_client(in_bucket, monkeypatch):
+    for name, value in in_bucket.environment.items():
+        monkeypatch.setenv(name, value)
+    import sharded
+    from s3torchconnector.dcp import S3StorageReader
+
+    plan = {"prefix": "default", "files_per_rank": 1, "output_dir": in_bucket.uri}
+    client = sharded.S3TorchConnector(plan)
+    readers = [client.connect(S3StorageReader(region="us-east-1", path=in_bucket.uri)) for _ in range(2)]
+    assert all(reader.fs._reader_constructor is reader._reader_constructor for reader in readers)
+    assert readers[0].fs._client is readers[1].fs._client
+
+
+def test_plain_files_are_written_and_read_by_several_threads(experiments, tmp_path):
+    measurement = experiments.measured(SHARDED, "raw", tmp_path, keep_checkpoint="True", epochs=1, thread_count=3)
+    files = files_below(tmp_path / "checkpoint-benchmark" / "raw")
+    assert sorted(path.name for path in files) == ["0-0", "0-1", "0-2", "1-0", "1-1", "1-2"]
+    assert sum(path.stat().st_size for path in files) == measurement["properties"]["state_bytes"]
+
+
 def test_every_client_saves_the_same(experiments, tmp_path, cli):
     """Stock torch and this program read what either wrote, to the bit; the values are those that anybody can make."""
     folders = {}

@@ -3,6 +3,7 @@
 Tensors are DTensors with their rows shared out, as FSDP's sharded state dict has them.
 """
 
+import concurrent.futures
 import os
 
 import places
@@ -47,22 +48,27 @@ class Fsspec:
 
 
 class S3TorchConnector:
-    """S3StorageWriter and S3StorageReader. They take no endpoint, so their client is put in its place."""
+    """S3StorageWriter and S3StorageReader. They take no endpoint, so a client that has one is put in the place of
+    theirs: one for the whole run, which has its threads and connections before anything is measured."""
 
     def __init__(self, plan):
+        from s3torchconnector._s3client import S3Client
         from s3torchconnector.dcp import BinaryPrefixStrategy, DefaultPrefixStrategy, HexPrefixStrategy
 
         strategies = {"default": DefaultPrefixStrategy, "binary": BinaryPrefixStrategy, "hex": HexPrefixStrategy}
         self.prefix = strategies[plan["prefix"]]()
         self.threads = plan["files_per_rank"]
-        self.region, self.endpoint, self.config = places.s3_settings()
+        self.region, endpoint, self.config = places.s3_settings()
+        self.client = S3Client(region=self.region, endpoint=endpoint, s3client_config=self.config)
+        bucket = plan["output_dir"].removeprefix("s3://").split("/")[0]
+        next(iter(self.client.list_objects(bucket, max_keys=1)), None)
 
     def connect(self, side):
-        from s3torchconnector._s3client import S3Client
+        """With the streams that it has by itself: a reader's are those that its authors made for this format."""
         from s3torchconnector.dcp.s3_file_system import S3FileSystem
 
-        client = S3Client(region=self.region, endpoint=self.endpoint, s3client_config=self.config)
-        side.fs = S3FileSystem(self.region, s3_client=client)
+        streams = getattr(side, "_reader_constructor", None)
+        side.fs = S3FileSystem(self.region, s3_client=self.client, reader_constructor=streams)
         return side
 
     def save(self, state, place):
@@ -79,32 +85,55 @@ class S3TorchConnector:
 
 
 class Raw:
-    """No format: each rank writes its bytes to one file, and reads them back into memory."""
+    """No format: each thread of a rank writes its share of the bytes to one file, and reads them back into memory."""
 
     def __init__(self, plan):
         self.synced = plan["sync_files"]
+        self.threads = plan["files_per_rank"]
+        self.pool = concurrent.futures.ThreadPoolExecutor(self.threads)
 
-    def path(self, place):
-        rank = dist.get_rank() if dist.is_initialized() else 0
-        return os.path.join(place, str(rank))
+    def path(self, place, thread):
+        return os.path.join(place, f"{dist.get_rank()}-{thread}")
 
-    def pieces(self, state):
-        return [memoryview(tensor.to_local().numpy()).cast("B") for tensor in state["model"].values() if rows(tensor)]
+    def shares(self, state):
+        """Of the threads, equal to a few bytes."""
+        pieces = [memoryview(tensor.to_local().numpy()).cast("B") for tensor in state["model"].values() if rows(tensor)]
+        share = -(-sum(map(len, pieces)) // self.threads)
+        shares = [[] for _ in range(self.threads)]
+        begin = 0
+        for piece in pieces:
+            while piece:
+                part = piece[: share - begin % share]
+                shares[begin // share].append(part)
+                begin += len(part)
+                piece = piece[len(part) :]
+        return shares
 
-    def save(self, state, place):
-        os.makedirs(place, exist_ok=True)
-        with open(self.path(place), "wb", buffering=0) as file:
-            for piece in self.pieces(state):
+    def write(self, path, pieces):
+        with open(path, "wb", buffering=0) as file:
+            for piece in pieces:
                 while piece:
                     piece = piece[file.write(piece) :]
         if self.synced:
-            places.sync_file(self.path(place))
+            places.sync_file(path)
 
-    def load(self, state, place):
-        with open(self.path(place), "rb", buffering=0) as file:
-            for piece in self.pieces(state):
+    def read(self, path, pieces):
+        with open(path, "rb", buffering=0) as file:
+            for piece in pieces:
                 while piece:
                     piece = piece[file.readinto(piece) :]
+
+    def each(self, work, state, place):
+        paths = [self.path(place, thread) for thread in range(self.threads)]
+        for _ in self.pool.map(work, paths, self.shares(state)):
+            pass
+
+    def save(self, state, place):
+        os.makedirs(place, exist_ok=True)
+        self.each(self.write, state, place)
+
+    def load(self, state, place):
+        self.each(self.read, state, place)
 
 
 CLIENTS = {"torch": FileSystem, "fsspec": Fsspec, "s3torchconnector": S3TorchConnector, "raw": Raw}
