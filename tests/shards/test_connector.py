@@ -95,7 +95,7 @@ def test_ours_in_a_folder(bench, tmp_path):
     assert [path for path in (tmp_path / "place").rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize("connector", ["fsspec", "streaming"])
+@pytest.mark.parametrize("connector", ["fsspec"])
 def test_others_in_a_bucket(bench, connector):
     values = bench.measured(connector, "s3://test/here")
     check(values)

@@ -20,6 +20,7 @@ struct ConnectorInfo {
   bool is_ours = false;
   std::vector<std::string> schemes;  ///< that it reaches; ours all
   std::vector<std::string> compressions;
+  bool is_supported = true;
 };
 const std::vector<ConnectorInfo>& Connectors();
 /// One of those, which `name` must be.

@@ -57,7 +57,7 @@ TEST_F(ConnectorBenchmarkTest, APointBecomesAPlan) {
   EXPECT_EQ(plan.save_every, 2);
   EXPECT_GT(plan.thousand_writes_usd, plan.thousand_reads_usd);
   EXPECT_EQ(plan.program, "");
-  EXPECT_THAT(std::get<job::ConnectorPlan>(PlanOf({{"connector", std::string("streaming")}}).work).program,
+  EXPECT_THAT(std::get<job::ConnectorPlan>(PlanOf({{"connector", std::string("fsspec")}}).work).program,
               HasSubstr("/peers/connector-worker"));
 }
 
@@ -154,11 +154,11 @@ TEST_F(ConnectorBenchmarkTest, NothingIsMeasuredWithoutItsStepsOrWithOtherLosses
     }
   }
   EXPECT_THAT(MeasureConnector(PlanOf(), record).status().message(), HasSubstr("losses differ by 0.5"));
-  const RunPlan theirs = PlanOf({{"connector", std::string("litdata")}});
+  const RunPlan theirs = PlanOf({{"connector", std::string("fsspec")}});
   EXPECT_DOUBLE_EQ(*space::NumberOf(MeasureConnector(theirs, record)->properties.at("loss_difference")), 0.5);
   record.events.pop_back();
   EXPECT_THAT(MeasureConnector(theirs, record).status().message(),
-              HasSubstr("connector litdata told nothing of its step fine_tune_local"));
+              HasSubstr("connector fsspec told nothing of its step fine_tune_local"));
 }
 
 }  // namespace

@@ -41,14 +41,21 @@ bool IsCatalogueModel(std::string_view text) {
 
 std::vector<ConnectorProperty> PlaceProperties() {
   std::vector<Value> names;
+  std::vector<Value> supported;
   for (const ConnectorInfo& connector : Connectors()) {
     names.emplace_back(std::string(connector.name));
+    if (connector.is_supported) {
+      supported.push_back(names.back());
+    }
   }
   return {
-      {As({.label = "connector", .stands_alone = true, .role = Role::kSeries, .baseline = names.back()},
-          Required("connector", Choice(names),
-                   "who makes the shards, streams them and trains: assay and assay-copy, which fetches all first, are "
-                   "this program, the others libraries that script/peers installs")),
+      {Supporting(
+           As({.label = "connector", .stands_alone = true, .role = Role::kSeries, .baseline = names.back()},
+              Required(
+                  "connector", Choice(names),
+                  "who makes the shards, streams them and trains: assay and assay-copy, which fetches all first, are "
+                  "this program, the others libraries that script/peers installs")),
+           supported),
        &ConnectorField<&ConnectorPlan::connector>},
       {NameOrPath(Required("uri", Domain::AnyText(),
                            "a folder, or the prefix of a bucket (s3://...), reached as the environment says; what is "
