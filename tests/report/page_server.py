@@ -20,9 +20,9 @@ def fill(store, measurements):
 class Served:
     """A running server; `link` opens it once."""
 
-    def __init__(self, store, *arguments):
+    def __init__(self, store, *arguments, port=0):
         self.store = pathlib.Path(store)
-        self.attach([BIN_DIR / "assay", "serve", "--store", store, "--port", "0", *arguments])
+        self.attach([BIN_DIR / "assay", "serve", "--store", store, "--port", str(port), *arguments])
 
     def attach(self, command, **options):
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)

@@ -483,6 +483,40 @@ def test_other_names_methods_and_sites_are_refused(serve):
     assert served.ask("/api/v1/subjects", Cookie=cookie, Origin="http://evil.example")[0] == 403
 
 
+def test_what_a_tab_sent_while_the_server_was_away_opens_nothing(serve, browser, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef" * 2)
+    token.chmod(0o600)
+    served = serve("one", "--token-file", token)
+    opened = f"{served.url}/start/{token.read_text()}"
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(opened)
+    page.wait_for_function("() => document.documentElement.dataset.ready")
+    [cookie] = context.cookies()
+    key = page.evaluate("localStorage.getItem('key')")
+    page.close()
+    served.stop()
+    again = Served(served.store, "--token-file", token, port=served.port)
+    given = {"Cookie": f"{cookie['name']}={cookie['value']}"}
+    assert again.ask(f"/api/v1/subjects?key={key}", **given)[0] == 401
+    assert again.ask("/", **given)[0] == 401
+    page = context.new_page()
+    page.goto(opened)
+    page.wait_for_function("() => document.documentElement.dataset.ready")
+    context.close()
+    again.stop()
+
+
+def test_a_tunnel_of_another_port_leads_in_by_its_name(serve):
+    served = serve("one", "--name", "localhost:8000")
+    path = served.link.removeprefix(served.url)
+    assert served.ask(path, host="localhost:8001")[0] == 403
+    status, headers, _ = served.ask(path, host="localhost:8000")
+    assert status == 303
+    assert served.ask("/", host="localhost:8000", Cookie=headers["Set-Cookie"].partition(";")[0])[0] == 200
+
+
 def test_another_page_reads_nothing_even_with_the_cookie(serve, browser):
     """A page of another origin in the same browser, as of another port of this machine."""
     first, second = serve("one"), serve("mixed")
@@ -534,6 +568,7 @@ def test_mistakes_are_one_line(samples, tmp_path):
     for arguments, words in [
         (["--port", str(served.port)], "in use"),
         (["--port", "0", "--host", "0.0.0.0"], "--token-file"),
+        (["--port", "0", "--name", "localhost:web"], "HOST:PORT"),
         (["--port", "0", "--token-file", tmp_path / "none"], "none"),
         (["--port", "0", "--store", tmp_path / "none.db"], "there is no store"),
         (["--port", "0", tmp_path / "none.yaml"], "none.yaml"),
