@@ -11,10 +11,30 @@ struct AbsentKeys {
   int64_t max_positions = 2048;
   int64_t key_value_heads = 0;  ///< 0: as many as query heads, which a null always means
   int64_t head_dim = 0;         ///< 0: hidden_size / num_attention_heads
+  double norm_eps = 1e-6;
 };
 
 /// Sizes, norms, rotary positions: what every decoder has.
 void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& config);
+
+/// What descendants of GPT-2 call `hidden_size`, `num_hidden_layers` and `num_attention_heads`, which names hold too.
+struct ShortNames {
+  std::string_view hidden;
+  std::string_view layers;
+  std::string_view heads;
+};
+
+/// Vocabulary, widths, layers and heads, with as many of keys and values as of queries.
+void ReadSizes(ConfigReader& keys, const ShortNames& names, ModelConfig& config);
+
+/// A chance that something is dropped, below 1.
+double ReadDropout(ConfigReader& keys, std::string_view key, double absent);
+
+/// Experts in the place of the MLP: how many there are, and how many a token goes through.
+void ReadExperts(ConfigReader& keys, ModelConfig& config);
+
+/// The multipliers of Granite: on embedding, residuals, scores and logits.
+void ReadGraniteMultipliers(ConfigReader& keys, ModelConfig& config);
 
 /// `attention_bias`, of the four products of attention.
 void ReadAttentionBias(ConfigReader& keys, ModelConfig& config);

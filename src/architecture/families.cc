@@ -5,9 +5,12 @@
 namespace assay::architecture {
 
 // Each in its file of families/.
+void ReadGptBigCode(ConfigReader& keys, ModelConfig& config);
 void ReadGranite(ConfigReader& keys, ModelConfig& config);
+void ReadGraniteMoe(ConfigReader& keys, ModelConfig& config);
 void ReadLlama(ConfigReader& keys, ModelConfig& config);
 void ReadMistral(ConfigReader& keys, ModelConfig& config);
+void ReadMixtral(ConfigReader& keys, ModelConfig& config);
 void ReadQwen2(ConfigReader& keys, ModelConfig& config);
 void ReadQwen3(ConfigReader& keys, ModelConfig& config);
 void ReadSeedOss(ConfigReader& keys, ModelConfig& config);
@@ -15,15 +18,27 @@ void ReadSeedOss(ConfigReader& keys, ModelConfig& config);
 namespace {
 
 constexpr ModelFamily kFamilies[] = {
+    {.model_type = "gpt_bigcode",
+     .architecture = "GPTBigCodeForCausalLM",
+     .layer_class = "GPTBigCodeBlock",
+     .read = ReadGptBigCode},
     {.model_type = "granite",
      .architecture = "GraniteForCausalLM",
      .layer_class = "GraniteDecoderLayer",
      .read = ReadGranite},
+    {.model_type = "granitemoe",
+     .architecture = "GraniteMoeForCausalLM",
+     .layer_class = "GraniteMoeDecoderLayer",
+     .read = ReadGraniteMoe},
     {.model_type = "llama", .architecture = "LlamaForCausalLM", .layer_class = "LlamaDecoderLayer", .read = ReadLlama},
     {.model_type = "mistral",
      .architecture = "MistralForCausalLM",
      .layer_class = "MistralDecoderLayer",
      .read = ReadMistral},
+    {.model_type = "mixtral",
+     .architecture = "MixtralForCausalLM",
+     .layer_class = "MixtralDecoderLayer",
+     .read = ReadMixtral},
     {.model_type = "qwen2", .architecture = "Qwen2ForCausalLM", .layer_class = "Qwen2DecoderLayer", .read = ReadQwen2},
     {.model_type = "qwen3", .architecture = "Qwen3ForCausalLM", .layer_class = "Qwen3DecoderLayer", .read = ReadQwen3},
     {.model_type = "seed_oss",

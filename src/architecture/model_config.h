@@ -29,9 +29,13 @@ struct RopeConfig {
   bool truncate = true;                ///< yarn: round the correction range to whole dimensions
 };
 
-/// A decoder of the Llama shape: its families differ only in these values.
+/// Whose layers a decoder has; within a network, families differ only in the values of ModelConfig.
+enum class Network { kLlama, kGptBigCode, kMixtral };
+
+/// A decoder: embeddings, layers of attention and an MLP on a residual stream, a last norm and a head.
 struct ModelConfig {
   std::string model_type;
+  Network network = Network::kLlama;
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
   int64_t intermediate_size = 0;
@@ -42,15 +46,21 @@ struct ModelConfig {
   int64_t max_positions = 0;
   /// Of each layer: keys that a query sees, its own included; 0: all earlier ones.
   std::vector<int64_t> layer_windows;
-  double rms_norm_eps = 1e-6;
+  double norm_eps = 1e-6;
   double initializer_range = 0.02;
   double attention_dropout = 0.0;  ///< of attention probabilities, while training
+  double embedding_dropout = 0.0;  ///< of what the first layer takes in, while training
+  double residual_dropout = 0.0;   ///< of what each block adds to the residual stream, while training
   int64_t pad_token_id = -1;       ///< its embedding gets no gradient through the look-up; -1: none
   bool tie_word_embeddings = false;
   bool query_key_value_bias = false;
   bool output_bias = false;  ///< of attention's output
   bool mlp_bias = false;
-  bool query_key_norm = false;  ///< of each head, before it is rotated
+  bool query_key_norm = false;    ///< of each head, before it is rotated
+  bool gelu_tanh = false;         ///< GPT-BigCode: by its tangent, else exact
+  int64_t num_experts = 0;        ///< mixtral: of each layer's MLP
+  int64_t experts_per_token = 0;  ///< mixtral: that a token goes through
+  bool stacked_experts = false;   ///< mixtral: one tensor holds the weights of all experts
   double embedding_multiplier = 1.0;
   double residual_multiplier = 1.0;
   double attention_scale = 0.0;  ///< of the scores: 1 / sqrt(head_dim), or Granite's attention_multiplier

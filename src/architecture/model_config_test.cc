@@ -70,7 +70,7 @@ TEST(ModelConfigTest, GivesAbsentKeysTheDefaultsOfTransformers) {
   }
   const ModelConfig parsed = Parse(config);
   EXPECT_EQ(parsed.num_key_value_heads, 8);
-  EXPECT_DOUBLE_EQ(parsed.rms_norm_eps, 1e-6);
+  EXPECT_DOUBLE_EQ(parsed.norm_eps, 1e-6);
   EXPECT_EQ(parsed.max_positions, 2048);
   EXPECT_DOUBLE_EQ(parsed.rope.theta, 10000);
   EXPECT_FALSE(parsed.tie_word_embeddings);
@@ -289,6 +289,69 @@ TEST(ModelConfigTest, NamesWhatIsWrongWithTheFolder) {
   EXPECT_EQ(empty.code(), ErrorCode::kNotFound);
   ASSERT_TRUE(WriteFileAtomically(folder->path() + "/config.json", "[1, 2]").ok());
   EXPECT_EQ(ReadModelConfig(folder->path()).status().message(), folder->path() + "/config.json: must be a JSON object");
+}
+
+json GptBigCode() {
+  return {{"model_type", "gpt_bigcode"}, {"vocab_size", 100}, {"n_embd", 64}, {"n_layer", 2}, {"n_head", 8}};
+}
+
+TEST(ModelConfigTest, GptBigCodeSharesOneHeadOfKeysAndValues) {
+  const ModelConfig config = Parse(GptBigCode());
+  EXPECT_EQ(config.num_key_value_heads, 1);
+  EXPECT_EQ(config.intermediate_size, 256);
+  EXPECT_EQ(config.max_positions, 1024);
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-5);
+  EXPECT_TRUE(config.tie_word_embeddings && config.gelu_tanh);
+  for (const double dropout : {config.attention_dropout, config.embedding_dropout, config.residual_dropout}) {
+    EXPECT_DOUBLE_EQ(dropout, 0.1);
+  }
+  json many = GptBigCode();
+  many["multi_query"] = false;
+  EXPECT_EQ(Parse(many).num_key_value_heads, 8);
+}
+
+TEST(ModelConfigTest, GptBigCodeIsRefusedWhereItIsNotUnderstood) {
+  const auto error_with = [](const char* key, const json& value) {
+    json config = GptBigCode();
+    config[key] = value;
+    return ErrorOf(config);
+  };
+  EXPECT_THAT(error_with("n_head", 7), HasSubstr("n_head 7 does not divide n_embd 64"));
+  EXPECT_THAT(error_with("resid_pdrop", 1.5), HasSubstr("resid_pdrop 1.5 must be below 1"));
+  EXPECT_THAT(error_with("activation_function", "relu"), HasSubstr("activation_function 'relu' is not supported"));
+  EXPECT_THAT(error_with("add_cross_attention", true), HasSubstr("add_cross_attention is not supported"));
+}
+
+json Mixtral() {
+  json config = Llama();
+  config["model_type"] = "mixtral";
+  config["num_local_experts"] = 4;
+  return config;
+}
+
+TEST(ModelConfigTest, MixtralHasExpertsAndNoWindow) {
+  const ModelConfig config = Parse(Mixtral());
+  EXPECT_EQ(config.num_experts, 4);
+  EXPECT_EQ(config.experts_per_token, 2);
+  EXPECT_FALSE(config.stacked_experts);
+  EXPECT_EQ(config.layer_windows, (std::vector<int64_t>{0, 0}));
+  json granite = Mixtral();
+  granite["model_type"] = "granitemoe";
+  granite["logits_scaling"] = 6;
+  EXPECT_TRUE(Parse(granite).stacked_experts);
+  EXPECT_DOUBLE_EQ(Parse(granite).logits_divisor, 6);
+}
+
+TEST(ModelConfigTest, ExpertsAreRefusedWhereTheyAreNotUnderstood) {
+  const auto error_with = [](const char* key, const json& value) {
+    json config = Mixtral();
+    config[key] = value;
+    return ErrorOf(config);
+  };
+  EXPECT_THAT(error_with("num_experts_per_tok", 5),
+              HasSubstr("num_experts_per_tok 5 is more than num_local_experts 4"));
+  EXPECT_THAT(error_with("output_router_logits", true), HasSubstr("the router's auxiliary loss, is not supported"));
+  EXPECT_THAT(error_with("router_jitter_noise", 0.1), HasSubstr("router_jitter_noise other than 0 is not supported"));
 }
 
 TEST(ModelConfigTest, ReadsEveryNamedModel) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 namespace assay::architecture {
 namespace {
@@ -19,6 +20,11 @@ void AddLinear(Specs& specs, const std::string& path, int64_t outputs, int64_t i
 
 void AddNorm(Specs& specs, const std::string& path, int64_t width) {
   specs.push_back({path + ".weight", {width}, Initializer::kOnes});
+}
+
+void AddLayerNorm(Specs& specs, const std::string& path, int64_t width) {
+  AddNorm(specs, path, width);
+  specs.push_back({path + ".bias", {width}, Initializer::kZeros});
 }
 
 void AddAttention(Specs& specs, const std::string& path, const ModelConfig& config) {
@@ -40,6 +46,94 @@ void AddMlp(Specs& specs, const std::string& path, const ModelConfig& config) {
   AddLinear(specs, path + ".down_proj", config.hidden_size, config.intermediate_size, config.mlp_bias);
 }
 
+Specs LlamaLayerParameters(const std::string& path, const ModelConfig& config) {
+  Specs specs;
+  AddAttention(specs, path + ".self_attn", config);
+  AddMlp(specs, path + ".mlp", config);
+  AddNorm(specs, path + ".input_layernorm", config.hidden_size);
+  AddNorm(specs, path + ".post_attention_layernorm", config.hidden_size);
+  return specs;
+}
+
+void AddExperts(Specs& specs, const std::string& path, const ModelConfig& config) {
+  const int64_t hidden = config.hidden_size;
+  const int64_t inner = config.intermediate_size;
+  if (config.stacked_experts) {
+    specs.push_back({path + ".input_linear.weight", {config.num_experts, 2 * inner, hidden}});
+    specs.push_back({path + ".output_linear.weight", {config.num_experts, hidden, inner}});
+    AddLinear(specs, path + ".router.layer", config.num_experts, hidden, /*bias=*/false);
+    return;
+  }
+  AddLinear(specs, path + ".gate", config.num_experts, hidden, /*bias=*/false);
+  for (int64_t expert = 0; expert < config.num_experts; ++expert) {
+    const std::string expert_path = fmt::format("{}.experts.{}", path, expert);
+    AddLinear(specs, expert_path + ".w1", inner, hidden, /*bias=*/false);
+    AddLinear(specs, expert_path + ".w2", hidden, inner, /*bias=*/false);
+    AddLinear(specs, expert_path + ".w3", inner, hidden, /*bias=*/false);
+  }
+}
+
+Specs MixtralLayerParameters(const std::string& path, const ModelConfig& config) {
+  Specs specs;
+  AddAttention(specs, path + ".self_attn", config);
+  AddExperts(specs, path + ".block_sparse_moe", config);
+  AddNorm(specs, path + ".input_layernorm", config.hidden_size);
+  AddNorm(specs, path + ".post_attention_layernorm", config.hidden_size);
+  return specs;
+}
+
+Specs GptBigCodeLayerParameters(const std::string& path, const ModelConfig& config) {
+  const int64_t width = config.hidden_size;
+  const int64_t keys = config.num_key_value_heads * config.head_dim;
+  Specs specs;
+  AddLayerNorm(specs, path + ".ln_1", width);
+  AddLinear(specs, path + ".attn.c_attn", width + 2 * keys, width, /*bias=*/true);
+  AddLinear(specs, path + ".attn.c_proj", width, width, /*bias=*/true);
+  AddLayerNorm(specs, path + ".ln_2", width);
+  AddLinear(specs, path + ".mlp.c_fc", config.intermediate_size, width, /*bias=*/true);
+  AddLinear(specs, path + ".mlp.c_proj", width, config.intermediate_size, /*bias=*/true);
+  return specs;
+}
+
+/// What differs from network to network.
+struct NetworkParameters {
+  Network network;
+  std::string_view embedding;
+  std::string_view positions;  ///< learned ones; empty: none
+  std::string_view layers;
+  std::string_view final_norm;
+  void (*add_norm)(Specs& specs, const std::string& path, int64_t width);
+  Specs (*of_layer)(const std::string& path, const ModelConfig& config);
+};
+
+constexpr NetworkParameters kNetworks[] = {
+    {.network = Network::kLlama,
+     .embedding = "model.embed_tokens",
+     .positions = "",
+     .layers = "model.layers",
+     .final_norm = "model.norm",
+     .add_norm = AddNorm,
+     .of_layer = LlamaLayerParameters},
+    {.network = Network::kGptBigCode,
+     .embedding = "transformer.wte",
+     .positions = "transformer.wpe",
+     .layers = "transformer.h",
+     .final_norm = "transformer.ln_f",
+     .add_norm = AddLayerNorm,
+     .of_layer = GptBigCodeLayerParameters},
+    {.network = Network::kMixtral,
+     .embedding = "model.embed_tokens",
+     .positions = "",
+     .layers = "model.layers",
+     .final_norm = "model.norm",
+     .add_norm = AddNorm,
+     .of_layer = MixtralLayerParameters},
+};
+
+const NetworkParameters& NetworkOf(const ModelConfig& config) {
+  return *std::ranges::find(kNetworks, config.network, &NetworkParameters::network);
+}
+
 int64_t Count(const Specs& specs) {
   int64_t count = 0;
   for (const ParameterSpec& spec : specs) {
@@ -59,27 +153,35 @@ bool IsSize(int64_t size) {
 
 }  // namespace
 
-std::string LayerPath(int64_t layer) {
-  return fmt::format("model.layers.{}", layer);
+std::string EmbeddingPath(const ModelConfig& config) {
+  return std::string(NetworkOf(config).embedding);
+}
+
+std::string LayerPath(const ModelConfig& config, int64_t layer) {
+  return fmt::format("{}.{}", NetworkOf(config).layers, layer);
+}
+
+std::string FinalNormPath(const ModelConfig& config) {
+  return std::string(NetworkOf(config).final_norm);
 }
 
 ParameterSpec EmbeddingParameter(const ModelConfig& config) {
-  return {"model.embed_tokens.weight", {config.vocab_size, config.hidden_size}};
+  return {EmbeddingPath(config) + ".weight", {config.vocab_size, config.hidden_size}};
+}
+
+std::vector<ParameterSpec> EntryParameters(const ModelConfig& config) {
+  const std::string_view positions = NetworkOf(config).positions;
+  return positions.empty() ? Specs{}
+                           : Specs{{std::string(positions) + ".weight", {config.max_positions, config.hidden_size}}};
 }
 
 std::vector<ParameterSpec> LayerParameters(const ModelConfig& config, int64_t layer) {
-  const std::string path = LayerPath(layer);
-  Specs specs;
-  AddAttention(specs, path + ".self_attn", config);
-  AddMlp(specs, path + ".mlp", config);
-  AddNorm(specs, path + ".input_layernorm", config.hidden_size);
-  AddNorm(specs, path + ".post_attention_layernorm", config.hidden_size);
-  return specs;
+  return NetworkOf(config).of_layer(LayerPath(config, layer), config);
 }
 
 std::vector<ParameterSpec> HeadParameters(const ModelConfig& config) {
   Specs specs;
-  AddNorm(specs, "model.norm", config.hidden_size);
+  NetworkOf(config).add_norm(specs, FinalNormPath(config), config.hidden_size);
   if (!config.tie_word_embeddings) {
     AddLinear(specs, "lm_head", config.vocab_size, config.hidden_size, /*bias=*/false);
   }
@@ -88,6 +190,7 @@ std::vector<ParameterSpec> HeadParameters(const ModelConfig& config) {
 
 std::vector<ParameterSpec> AllParameters(const ModelConfig& config) {
   Specs specs = {EmbeddingParameter(config)};
+  std::ranges::move(EntryParameters(config), std::back_inserter(specs));
   for (int64_t layer = 0; layer < config.num_layers; ++layer) {
     std::ranges::move(LayerParameters(config, layer), std::back_inserter(specs));
   }
@@ -96,14 +199,26 @@ std::vector<ParameterSpec> AllParameters(const ModelConfig& config) {
 }
 
 int64_t CountParameters(const ModelConfig& config) {
-  const int64_t factors[] = {config.vocab_size,      config.hidden_size,         config.intermediate_size,
-                             config.num_query_heads, config.num_key_value_heads, config.head_dim,
-                             config.num_layers};
+  const bool learns_positions = !NetworkOf(config).positions.empty();
+  const int64_t factors[] = {config.vocab_size,
+                             config.hidden_size,
+                             config.intermediate_size,
+                             config.num_query_heads,
+                             config.num_key_value_heads,
+                             config.head_dim,
+                             config.num_layers,
+                             learns_positions ? config.max_positions : 1,
+                             std::max<int64_t>(config.num_experts, 1)};
   const bool are_sizes =
       std::ranges::all_of(factors, IsSize) && IsSize(config.num_query_heads * config.head_dim);  // the most of them
-  return are_sizes ? Count({EmbeddingParameter(config)}) + config.num_layers * Count(LayerParameters(config, 0)) +
-                         Count(HeadParameters(config))
-                   : 0;
+  if (!are_sizes) {
+    return 0;
+  }
+  const int64_t of_layer = Count(LayerParameters(config, 0));
+  const int64_t of_ends =
+      Count({EmbeddingParameter(config)}) + Count(EntryParameters(config)) + Count(HeadParameters(config));
+  const bool is_count = of_layer <= (INT64_MAX - of_ends) / config.num_layers;  // experts are one factor more
+  return is_count ? of_ends + config.num_layers * of_layer : 0;
 }
 
 }  // namespace assay::architecture

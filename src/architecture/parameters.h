@@ -19,15 +19,18 @@ struct ParameterSpec {
   Initializer initializer = Initializer::kNormal;
 };
 
-// The parameters of `config` are these, in this order, which is that of the checkpoint: the embedding, those of each
-// layer, and the last norm with the head, which a tied one is none of.
+// The parameters of `config` are these, in this order, which is that of the checkpoint: the embedding and what is done
+// to it before the first layer, those of each layer, and the last norm with the head, which a tied one is none of.
 ParameterSpec EmbeddingParameter(const ModelConfig& config);
+std::vector<ParameterSpec> EntryParameters(const ModelConfig& config);
 std::vector<ParameterSpec> LayerParameters(const ModelConfig& config, int64_t layer);
 std::vector<ParameterSpec> HeadParameters(const ModelConfig& config);
 std::vector<ParameterSpec> AllParameters(const ModelConfig& config);
 
-/// "model.layers.7": what the names of a layer's parameters begin with.
-std::string LayerPath(int64_t layer);
+/// "model.embed_tokens", "model.layers.7", "model.norm": what the names of their parameters begin with.
+std::string EmbeddingPath(const ModelConfig& config);
+std::string LayerPath(const ModelConfig& config, int64_t layer);
+std::string FinalNormPath(const ModelConfig& config);
 
 /// How many numbers they hold; 0 where a size is one that no model has.
 int64_t CountParameters(const ModelConfig& config);

@@ -25,7 +25,9 @@ INSTANTIATE_TEST_SUITE_P(Models, ParametersOf,
                                            Known{"llama3.1-8b", 8030261248}, Known{"llama3.1-405b", 405853388800},
                                            Known{"mistral-7b-v0.1", 7241732096}, Known{"qwen2.5-0.5b", 494032768},
                                            Known{"qwen2.5-7b", 7615616512}, Known{"qwen3-0.6b", 596049920},
-                                           Known{"qwen3-8b", 8190735360}));
+                                           Known{"qwen3-8b", 8190735360}, Known{"granite-34b-code-base", 33715603456},
+                                           Known{"mixtral-8x7b-instruct-v0.1", 46702792704},
+                                           Known{"granite-3.0-1b-a400m-base", 1334628352}));
 
 ModelConfig Small() {
   ModelConfig config;

@@ -45,11 +45,10 @@ TEST(ModelCatalogue, EveryNameResolvesOrSaysWhyNot) {
 }
 
 TEST(ModelCatalogue, AnUnsupportedFamilyIsNamed) {
-  EXPECT_EQ(
-      ResolveModel("granite-3.1-3b-a800m-instruct", kShare).status().message(),
-      fmt::format("granite-3.1-3b-a800m-instruct is known, but its family granitemoe is not supported yet; supported "
-                  "families: {}",
-                  fmt::join(architecture::FamilyNames(), ", ")));
+  EXPECT_EQ(ResolveModel("granite-4.0-350m", kShare).status().message(),
+            fmt::format("granite-4.0-350m is known, but its family granitemoehybrid is not supported yet; supported "
+                        "families: {}",
+                        fmt::join(architecture::FamilyNames(), ", ")));
 }
 
 TEST(ModelCatalogue, UnknownNamesAndFoldersAreOneLine) {

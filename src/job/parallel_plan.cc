@@ -18,6 +18,7 @@ Status CheckModelDivides(const ParallelPlan& plan, const DivisibleModel& model) 
   ASSAY_RETURN_IF_ERROR(CheckQuotient("attention heads", model.attention_heads, tensor_ranks));
   ASSAY_RETURN_IF_ERROR(CheckQuotient("key and value heads", model.key_value_heads, tensor_ranks));
   ASSAY_RETURN_IF_ERROR(CheckQuotient("intermediate features", model.intermediate_features, tensor_ranks));
+  ASSAY_RETURN_IF_ERROR(CheckQuotient("experts", model.experts, tensor_ranks));
   if (model.layers < plan.knobs.pp_size) {
     return Status::InvalidArgument("the model's " + std::to_string(model.layers) + " layers are fewer than pp_size " +
                                    std::to_string(plan.knobs.pp_size) + ": each stage needs at least one");

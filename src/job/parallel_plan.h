@@ -37,6 +37,7 @@ struct DivisibleModel {
   int64_t attention_heads = 0;
   int64_t key_value_heads = 0;  ///< where they are fewer; 0: as many
   int64_t intermediate_features = 0;
+  int64_t experts = 0;  ///< where ranks have some of them, whole
   int64_t layers = 0;
 };
 

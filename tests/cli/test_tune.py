@@ -197,7 +197,7 @@ def test_missing_data(assay, model):
 
 
 def test_family_that_comes_later(assay, rows):
-    assert "granitemoe" in assay.refused(*tune("granite-3.1-3b-a800m-instruct", rows))
+    assert "granitemoehybrid" in assay.refused(*tune("granite-4.0-350m", rows))
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,12 @@ ASSAY = pathlib.Path(os.environ["ASSAY_BIN_DIR"]) / "assay"
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "share/models"
 PUBLISHED = {
     "granite-3-8b": 8_170_848_256,
+    "granite-3.0-1b-a400m-base": 1_334_628_352,
     "granite-3.1-2b": 2_533_525_504,
+    "granite-3.1-3b-a800m-instruct": 3_298_793_472,
     "granite-3.1-8b-instruct": 8_170_848_256,
     "granite-3.3-8b": 8_170_835_968,
+    "granite-34b-code-base": 33_715_603_456,
     "granite-3b-code-base-128k": 3_482_503_680,
     "granite-7b-base": 6_738_415_616,
     "granite-8b-code-base": 8_054_910_976,
@@ -33,6 +36,7 @@ PUBLISHED = {
     "llama3.2-3b": 3_212_749_824,
     "mistral-123b-v2": 122_610_069_504,
     "mistral-7b-v0.1": 7_241_732_096,
+    "mixtral-8x7b-instruct-v0.1": 46_702_792_704,
     "qwen2.5-0.5b": 494_032_768,
     "qwen2.5-1.5b": 1_543_714_304,
     "qwen2.5-7b": 7_615_616_512,

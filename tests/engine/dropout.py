@@ -70,12 +70,13 @@ class Masks:
 def drop_probabilities(monkeypatch, model, masks):
     """Makes the eager attention of `model`'s layers, which run in order, drop by `masks`; what else drops has p 0."""
     layers = []
+    path = "transformer.h.{}.attn" if model.config.model_type == "gpt_bigcode" else "model.layers.{}.self_attn"
 
-    def dropout(p_RNTT, p, training):
+    def dropout(p_RNTT, p, training, inplace=False):
         if not training or p == 0:
             return p_RNTT
         layers.append(len(layers) % model.config.num_hidden_layers)
-        return masks.of_probabilities(p_RNTT, f"model.layers.{layers[-1]}.self_attn", p)
+        return masks.of_probabilities(p_RNTT, path.format(layers[-1]), p)
 
     monkeypatch.setattr(torch.nn.functional, "dropout", dropout)
 
@@ -87,6 +88,13 @@ class DropFeatures(torch.nn.Module):
 
     def forward(self, x_RTF):
         return self.masks.of_features(x_RTF, self.name, self.chance) if self.training else x_RTF
+
+
+def drop_modules(model, masks):
+    """Makes the dropout layers of `model` drop by `masks`."""
+    for name, module in list(model.named_modules()):
+        if isinstance(module, torch.nn.Dropout):
+            model.set_submodule(name, DropFeatures(masks, name, module.p).train(module.training))
 
 
 def drop_adapters(wrapped, masks):

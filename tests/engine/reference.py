@@ -10,9 +10,12 @@ import torch
 from safetensors.torch import load_file
 from transformers import (
     AutoModelForCausalLM,
+    GPTBigCodeConfig,
     GraniteConfig,
+    GraniteMoeConfig,
     LlamaConfig,
     MistralConfig,
+    MixtralConfig,
     Qwen2Config,
     Qwen3Config,
     SeedOssConfig,
@@ -42,6 +45,7 @@ def rope(rope_type, **values):
     return {"rope_type": rope_type, "rope_theta": 10000.0, **values}
 
 
+NO_DROPOUT = dict(attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0)
 LLAMA3 = rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
 YARN = rope("yarn", factor=4.0, original_max_position_embeddings=16)
 
@@ -108,6 +112,28 @@ MODELS = {
             mlp_bias=True,
         ),
     ),
+    "gpt_bigcode": (GPTBigCodeConfig, NO_DROPOUT),
+    "gpt_bigcode_not_tied": (GPTBigCodeConfig, dict(NO_DROPOUT, tie_word_embeddings=False, n_inner=40)),
+    "gpt_bigcode_many_heads": (GPTBigCodeConfig, dict(NO_DROPOUT, multi_query=False, activation_function="gelu")),
+    "gpt_bigcode_unscaled": (GPTBigCodeConfig, dict(NO_DROPOUT, scale_attn_weights=False, pad_token_id=5)),
+    "granitemoe": (
+        GraniteMoeConfig,
+        dict(
+            num_local_experts=6,
+            num_experts_per_tok=3,
+            embedding_multiplier=12.0,
+            attention_multiplier=0.0625,
+            residual_multiplier=0.22,
+            logits_scaling=6.0,
+            tie_word_embeddings=True,
+        ),
+    ),
+    "granitemoe_all_experts": (GraniteMoeConfig, dict(num_local_experts=3, num_experts_per_tok=3)),
+    "granitemoe_bias": (GraniteMoeConfig, dict(attention_bias=True, num_local_experts=4, pad_token_id=5)),
+    "mixtral": (MixtralConfig, dict(num_local_experts=4)),
+    "mixtral_all_experts": (MixtralConfig, dict(num_local_experts=2)),
+    "mixtral_window": (MixtralConfig, dict(sliding_window=5, num_local_experts=8, num_experts_per_tok=3)),
+    "mixtral_unused_experts": (MixtralConfig, dict(num_local_experts=64, num_experts_per_tok=2, head_dim=16)),
     "qwen2": (Qwen2Config, {}),
     "qwen2_tied": (Qwen2Config, dict(tie_word_embeddings=True)),
     "qwen2_head_dim": (Qwen2Config, dict(head_dim=16)),
@@ -143,6 +169,12 @@ MODELS = {
 FAMILIES = list({config: name for name, (config, _) in reversed(MODELS.items())}.values())[::-1]
 
 
+# In 16 bits rounding decides which experts a token goes to, unless it goes to all of them.
+ALL_EXPERTS = {name: f"{name}_all_experts" for name in ("mixtral", "granitemoe")}
+
+NORMS = ("norm", ".ln_")
+
+
 def make_rows(lengths, vocab_size=97, seed=0):
     """Rows of the given lengths; about the first third of each is masked, as a prompt would be."""
     generator = torch.Generator().manual_seed(seed)
@@ -164,7 +196,7 @@ def make_model(name, seed=0):
     model = AutoModelForCausalLM.from_config(config_class(**{**TINY, **changes}), attn_implementation="eager")
     with torch.no_grad():
         for parameter_name, parameter in model.named_parameters():
-            if "norm" in parameter_name:
+            if any(norm in parameter_name for norm in NORMS) and parameter_name.endswith("weight"):
                 parameter.uniform_(0.5, 1.5)
             elif parameter_name.endswith("bias"):
                 parameter.normal_(0.0, 0.2)
@@ -201,6 +233,29 @@ class Result:
     gradients: dict
 
 
+def by_names_of_checkpoints(name, gradient):
+    """Gradients of a parameter under the names that the model's files have: transformers stacks experts in memory."""
+    if "block_sparse_moe" in name:  # GraniteMoe's
+        for theirs, stored in (
+            ("experts.gate_up_proj", "input_linear.weight"),
+            ("experts.down_proj", "output_linear.weight"),
+            ("router.weight", "router.layer.weight"),
+        ):
+            name = name.replace(theirs, stored)
+        return {name: gradient}
+    name = name.replace(".mlp.gate.weight", ".block_sparse_moe.gate.weight")
+    if ".mlp.experts." not in name:
+        return {name: gradient}
+    layer, kind = name.split(".mlp.experts.")
+    path = f"{layer}.block_sparse_moe.experts"
+    if kind == "down_proj":
+        return {f"{path}.{e}.w2.weight": of_expert for e, of_expert in enumerate(gradient)}
+    halves = [of_expert.chunk(2) for of_expert in gradient]
+    return {
+        f"{path}.{e}.{part}.weight": pair[i] for e, pair in enumerate(halves) for i, part in enumerate(("w1", "w3"))
+    }
+
+
 def reference(model, rows, gradients=True):
     """What transformers (or peft on top of it) computes for the padded batch."""
     batch = padded(rows)
@@ -208,7 +263,10 @@ def reference(model, rows, gradients=True):
     output = model(**batch, use_cache=False)
     if gradients:
         output.loss.backward()
-    named = {name: p.grad for name, p in model.named_parameters() if p.requires_grad and p.grad is not None}
+    named = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and parameter.grad is not None:
+            named |= by_names_of_checkpoints(name, parameter.grad)
     real = batch["attention_mask"].bool()
     return Result(output.logits.detach()[real], output.loss.item(), named)
 

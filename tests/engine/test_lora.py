@@ -71,7 +71,16 @@ def test_peft_adapter_gives_the_same_loss_and_gradients(targets, tmp_path):
 
 @pytest.mark.parametrize("name", [*FAMILIES, "smollm2", "granite_bias", "qwen2_window", "qwen3_attention_bias"])
 def test_other_families(name, tmp_path):
-    model, adapter, wrapped = saved(tmp_path, name, "all-linear")
+    # Of Mixtral peft takes the experts too, as parameters that are no layers.
+    targets = TARGETS["attention"] if name == "mixtral" else "all-linear"
+    model, adapter, wrapped = saved(tmp_path, name, targets)
+    got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
+    assert_close(got, without_adapter_name(reference(wrapped, ROWS)), FLOAT32_TOLERANCE)
+
+
+def test_published_targets_of_gpt_bigcode(tmp_path):
+    """One name for a product of attention and one of the MLP."""
+    model, adapter, wrapped = saved(tmp_path, "gpt_bigcode", ["c_attn", "c_proj"])
     got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
     assert_close(got, without_adapter_name(reference(wrapped, ROWS)), FLOAT32_TOLERANCE)
 

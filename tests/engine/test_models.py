@@ -7,8 +7,9 @@ import json
 
 import pytest
 import torch
-from dropout import Masks, drop_probabilities
+from dropout import Masks, drop_modules, drop_probabilities
 from reference import (
+    ALL_EXPERTS,
     FAMILIES,
     MODELS,
     ROWS,
@@ -25,6 +26,7 @@ from reference import (
 )
 
 FLOAT32_TOLERANCE = 1e-5
+ROTARY = [name for name in FAMILIES if name != "gpt_bigcode"]
 SIXTEEN_BIT_LOSS_TOLERANCE = 2e-2
 
 
@@ -37,7 +39,7 @@ def test_float32_matches_transformers(name, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", [*FAMILIES, "smollm2", "qwen2_window"])
+@pytest.mark.parametrize("name", [*(ALL_EXPERTS.get(name, name) for name in FAMILIES), "smollm2", "qwen2_window"])
 def test_16_bit_loss_matches_transformers(name, dtype, tmp_path):
     make_model(name).save_pretrained(tmp_path)
     got, tensors = ours(tmp_path, ROWS, tmp_path, "--dtype", str(dtype).removeprefix("torch."))
@@ -60,7 +62,7 @@ def test_gradient_checkpointing_changes_no_bit(name, dtype, tmp_path):
         assert torch.equal(tensor, checkpointed[key]), key
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, "llama_llama3", "llama_yarn", "llama_theta"])
+@pytest.mark.parametrize("name", [*ROTARY, "llama_llama3", "llama_yarn", "llama_theta"])
 def test_transformers_4_spelling_of_rope(name, tmp_path):
     model = make_model(name)
     model.save_pretrained(tmp_path)
@@ -78,7 +80,18 @@ def test_transformers_4_spelling_of_rope(name, tmp_path):
     assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, "llama_attention_bias", "smollm2", "qwen2_layer_types", "qwen3_window"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *FAMILIES,
+        "gpt_bigcode_not_tied",
+        "granitemoe_bias",
+        "llama_attention_bias",
+        "smollm2",
+        "qwen2_layer_types",
+        "qwen3_window",
+    ],
+)
 def test_transformers_reads_what_we_write(name, tmp_path):
     model = make_model(name)
     model.save_pretrained(tmp_path / "in")
@@ -143,11 +156,27 @@ def test_rows_do_not_see_each_other(tmp_path):
     assert relative_error(together.logits, alone) < 1e-6
 
 
+def test_dropout_of_features(tmp_path):
+    make_model("gpt_bigcode").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text()) | {"embd_pdrop": 0.3, "resid_pdrop": 0.2}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    model = load_model(tmp_path)
+    drop_modules(model, Masks(9, len(ROWS), max(len(row["input_ids"]) for row in ROWS)))
+    want = reference(model.train(), ROWS)
+    arguments = ("--training", "--generator-seed", 9)
+    got, plain = ours(tmp_path, ROWS, tmp_path, *arguments)
+    assert_close(got, want, FLOAT32_TOLERANCE)
+    _, checkpointed = ours(tmp_path, ROWS, tmp_path, *arguments, "--checkpointed-layers", "99")
+    assert all(torch.equal(checkpointed[key], tensor) for key, tensor in plain.items())
+
+
 @pytest.mark.parametrize("name", [*FAMILIES, "qwen2_window"])
 def test_attention_dropout(name, tmp_path, monkeypatch):
     """Active while training only, by masks that each row has alone and in a batch."""
     make_model(name).save_pretrained(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text()) | {"attention_dropout": 0.4}
+    config = json.loads((tmp_path / "config.json").read_text()) | {
+        "attn_pdrop" if name == "gpt_bigcode" else "attention_dropout": 0.4
+    }
     (tmp_path / "config.json").write_text(json.dumps(config))
     model = load_model(tmp_path)
     got, _ = ours(tmp_path, ROWS, tmp_path)

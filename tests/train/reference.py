@@ -7,6 +7,7 @@ import pathlib
 import torch
 from peft import LoraConfig, PeftConfig, PeftModel, PeftType, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file
+from tiny import lora_targets
 from transformers import AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
 from worker import MASKED
 
@@ -49,12 +50,16 @@ class Log(TrainerCallback):
             self.steps.append(logs)
 
 
-def save_adapter(model_dir, folder, rank=3, alpha=12, targets=("q_proj", "v_proj", "down_proj")):
+def save_adapter(model_dir, folder, rank=3, alpha=12, targets=None):
     """A peft adapter folder whose B is not zero, for both sides to start from."""
     torch.manual_seed(11)
     model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
     config = LoraConfig(
-        r=rank, lora_alpha=alpha, target_modules=list(targets), task_type="CAUSAL_LM", init_lora_weights=False
+        r=rank,
+        lora_alpha=alpha,
+        target_modules=targets or lora_targets(model.config.model_type),
+        task_type="CAUSAL_LM",
+        init_lora_weights=False,
     )
     get_peft_model(model, config).save_pretrained(folder)
     return str(folder)

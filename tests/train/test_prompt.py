@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM
 from worker import run_worker, train, write_plan
 
 LENGTH = 5
-FAMILIES = ["llama", "granite", "qwen2", "qwen3"]
+FAMILIES = ["llama", "granite", "qwen2", "qwen3", "gpt_bigcode", "mixtral", "granitemoe"]
+ROUTED = ["mixtral", "granitemoe"]  # in 16 bits rounding decides which experts a token goes to
 
 
 def prompted(folder):
@@ -43,7 +44,7 @@ def test_a_prompt_learns_as_pefts_does(models, tmp_path, family, case):
     torch.testing.assert_close(embeddings_in(tmp_path / "out"), theirs, rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family not in ROUTED])
 def test_bfloat16(models, tmp_path, family):
     start = reference.save_prompt(models[family], tmp_path / "start", LENGTH)
     settings = {"learning_rate": 1e-2, "gradient_accumulation_steps": 2, "warmup_ratio": 0.2}

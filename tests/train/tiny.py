@@ -3,7 +3,16 @@
 import random
 
 import torch
-from transformers import AutoModelForCausalLM, GraniteConfig, LlamaConfig, Qwen2Config, Qwen3Config
+from transformers import (
+    AutoModelForCausalLM,
+    GPTBigCodeConfig,
+    GraniteConfig,
+    GraniteMoeConfig,
+    LlamaConfig,
+    MixtralConfig,
+    Qwen2Config,
+    Qwen3Config,
+)
 from worker import MASKED, write_token_file
 
 VOCAB = 257
@@ -30,10 +39,36 @@ CONFIGS = {
         residual_multiplier=0.22,
         logits_scaling=4.0,
     ),
+    "gpt_bigcode": lambda: GPTBigCodeConfig(
+        **SHAPE,
+        n_inner=SHAPE["intermediate_size"],
+        attn_pdrop=0.0,
+        embd_pdrop=0.0,
+        resid_pdrop=0.0,
+        tie_word_embeddings=True,
+    ),
+    "mixtral": lambda: MixtralConfig(**SHAPE, num_local_experts=4),
+    "granitemoe": lambda: GraniteMoeConfig(
+        **SHAPE,
+        num_local_experts=6,
+        num_experts_per_tok=3,
+        tie_word_embeddings=True,
+        embedding_multiplier=12.0,
+        attention_multiplier=0.0625,
+        residual_multiplier=0.22,
+        logits_scaling=4.0,
+    ),
     "deeper-granite": lambda: GraniteConfig(**{**SHAPE, "num_hidden_layers": 3}, tie_word_embeddings=True),
     "qwen2": lambda: Qwen2Config(**SHAPE, use_sliding_window=True, sliding_window=16, max_window_layers=1),
     "qwen3": lambda: Qwen3Config(**SHAPE, head_dim=16, tie_word_embeddings=True),
 }
+
+
+def lora_targets(family):
+    """Products of attention and of the MLP."""
+    experts = ["q_proj", "v_proj"]  # adapters go on attention alone
+    of_families = {"gpt_bigcode": ["c_attn", "c_proj"], "mixtral": experts, "granitemoe": experts}
+    return of_families.get(family, ["q_proj", "v_proj", "down_proj"])
 
 
 def save_model(name, folder):

@@ -7,10 +7,7 @@ void ReadGranite(ConfigReader& keys, ModelConfig& config) {
   ReadDecoder(keys, {}, config);
   ReadAttentionBias(keys, config);
   config.mlp_bias = keys.BooleanOr("mlp_bias", false);
-  config.embedding_multiplier = keys.PositiveOr("embedding_multiplier", 1.0);
-  config.residual_multiplier = keys.PositiveOr("residual_multiplier", 1.0);
-  config.attention_scale = keys.PositiveOr("attention_multiplier", 1.0);
-  config.logits_divisor = keys.PositiveOr("logits_scaling", 1.0);
+  ReadGraniteMultipliers(keys, config);
 }
 
 }  // namespace assay::architecture

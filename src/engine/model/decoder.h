@@ -1,5 +1,4 @@
-// The decoder of Llama and its descendants: pre-norm attention and SwiGLU blocks with rotary positions (Touvron et al.
-// 2023, "LLaMA"). What each family has of its own stands in its file of src/architecture/families.
+// Decoders: embeddings, layers of one network (decoder_layer.h) on a residual stream, a last norm and a head.
 #pragma once
 
 #include <functional>
@@ -11,6 +10,7 @@
 #include "engine/model/decoder_layer.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/model_part.h"
+#include "engine/model/norm.h"
 #include "engine/model/parameter_source.h"
 #include "engine/model/rope.h"
 #include "engine/model/split_hooks.h"
@@ -33,7 +33,9 @@ class Decoder : public CausalLM {
   bool begins_model() const override { return first_layer_ == 0; }
   bool ends_model() const override { return first_layer_ + num_layers() == config_.num_layers; }
   int64_t first_layer() const override { return first_layer_; }
-  at::ScalarType residual_dtype() const override { return layers_.front().q_proj.weight_OI.scalar_type(); }
+  at::ScalarType residual_dtype() const override {
+    return c10::typeMetaToScalarType(layers_.front()->options().dtype());
+  }
   std::vector<NamedTensor> parameters() const override;
   at::Tensor& prompt_PH() override { return prompt_PH_; }
   std::vector<Linear*> linears() override;
@@ -43,7 +45,7 @@ class Decoder : public CausalLM {
   void set_checkpointed_layers(int64_t count) override;
   void set_training(bool on) override;
 
-  /// Of "model.embed_tokens", "model.layers.0" and so on, and "lm_head" with the last norm, those that are here.
+  /// Of the embeddings, "model.layers.0" and so on, and "lm_head" with the last norm, those that are here.
   /// Adapters that are put on belong to their layers.
   std::vector<ParameterUnit> units() override;
   void set_unit_hooks(UnitHooks* hooks) override { hooks_.set(hooks); }
@@ -51,32 +53,23 @@ class Decoder : public CausalLM {
   void set_split_hooks(SplitHooks* hooks) override { split_.set(hooks); }
 
  private:
-  /// What a layer needs beside its input, and which run of it this is.
-  struct LayerRun {
-    const PackedBatch& batch;
-    const RotaryTable& rotary;
-    Output output = Output::kComputed;  ///< kUnset: backward runs it again
-    KeptAttention* kept = nullptr;      ///< of a checkpointed layer: what the first run leaves for the second
-  };
-
   int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
   bool has_embedding() const { return embedding_.weight_OI.defined(); }
   int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + (has_embedding() ? 1 : 0); }
   int64_t last_unit() const { return unit_of_layer(layers_.size()); }
   const Linear& head() const { return config_.tie_word_embeddings ? embedding_ : untied_head_; }
 
-  void take_embedding(const ParameterSource& parameters);
+  /// `is_part`: there are layers elsewhere.
+  void take_embedding(const ParameterSource& parameters, bool is_part);
+  void take_layer(const ParameterSource& parameters, int64_t index);
+  void take_head(const ParameterSource& parameters);
   void take(const ParameterSource& parameters, const ParameterSpec& spec, const std::function<at::Tensor&()>& place_of);
   at::Tensor embed(const PackedBatch& batch) const;
   /// x with the prompt at its places.
   at::Tensor put_prompt(const at::Tensor& x_TH, const PackedBatch& batch) const;
-  /// The state's sum, and its norm.
-  NormedSum add_norm(const LayerState& state, const RmsNorm& norm) const;
-  /// What the heads give, before the product that follows.
-  at::Tensor attend(const DecoderLayer& layer, const Recomputable& x_TH, const LayerRun& run) const;
-  LayerResult forward_layer(const DecoderLayer& layer, const LayerState& input, const LayerRun& run) const;
-
-  /// forward_layer() between its hooks.
+  LayerRun layer_run(const PackedBatch& batch, const RotaryTable& rotary, Output output = Output::kComputed,
+                     KeptAttention* kept = nullptr) const;
+  /// A layer between its hooks.
   LayerResult run_layer(size_t index, const LayerState& input, const LayerRun& run) const;
   LayerState checkpoint_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
                               const RotaryTable& rotary) const;
@@ -88,11 +81,12 @@ class Decoder : public CausalLM {
   int64_t first_layer_;
   Linear embedding_;  ///< a linear layer where the head is tied to it
   at::Tensor prompt_PH_;
-  std::vector<DecoderLayer> layers_;  ///< at least one; never resized
-  RmsNorm final_norm_{"model.norm", {}};
+  at::Tensor positions_PH_;                            ///< learned ones; undefined: positions are rotary
+  std::vector<std::unique_ptr<DecoderLayer>> layers_;  ///< at least one; never resized
+  Norm final_norm_;
   Linear untied_head_{.path = "lm_head"};
   std::vector<ParameterUnit> units_;   ///< without adapters
-  std::optional<RotaryCache> rotary_;  ///< always there
+  std::optional<RotaryCache> rotary_;  ///< none where positions are learned
   HookedUnits hooks_;
   SplitProducts split_;
   int64_t checkpointed_layers_ = 0;

@@ -44,15 +44,15 @@ int64_t copy_bytes(const DecoderLayer& layer, int64_t tokens) {
 }
 
 /// What a layer keeps for each token, but for its adapters.
-int64_t kept_bytes(const ModelConfig& config, const DecoderLayer& layer, int64_t element) {
-  const int64_t queries = layer.q_proj.weight_OI.size(0);
-  const int64_t keys = layer.k_proj.weight_OI.size(0);
-  const int64_t query_heads = queries / config.head_dim;
+int64_t kept_bytes(const ModelConfig& config, const LayerWidths& widths, int64_t element) {
+  const int64_t query_heads = widths.queries / config.head_dim;
+  const int64_t key_heads = widths.keys / config.head_dim;
+  const int64_t norm_statistics = config.network == architecture::Network::kGptBigCode ? 2 : 1;
   // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
-  const int64_t bytes = element * 2 * (config.hidden_size + queries + keys + layer.gate_proj.weight_OI.size(0)) +
-                        kStatistic * (2 + query_heads);
+  const int64_t bytes = element * (2 * (config.hidden_size + widths.queries + widths.keys) + widths.mlp_kept) +
+                        kStatistic * (2 * norm_statistics + query_heads);
   // What the norms of q and k take in, and their statistics.
-  const int64_t head_norms = element * (queries + keys) + kStatistic * (query_heads + keys / config.head_dim);
+  const int64_t head_norms = element * (widths.queries + widths.keys) + kStatistic * (query_heads + key_heads);
   return bytes + (config.query_key_norm ? head_norms : 0);
 }
 
@@ -60,38 +60,42 @@ int64_t kept_bytes(const ModelConfig& config, const DecoderLayer& layer, int64_t
 /// factors of dropout, and their product.
 int64_t dropped_attention_bytes(const ModelConfig& config, const DecoderLayer& layer, int64_t element,
                                 int64_t longest) {
-  const bool drops = config.attention_dropout > 0 && layer.q_proj.training;
-  const int64_t query_heads = layer.q_proj.weight_OI.size(0) / config.head_dim;
+  const bool drops = config.attention_dropout > 0 && layer.linears().front()->training;
+  const int64_t query_heads = layer.widths().queries / config.head_dim;
   return drops ? query_heads * longest * (static_cast<int64_t>(sizeof(float)) + 2 * element) : 0;
 }
 
 }  // namespace
 
 ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_trains,
-                                       std::span<const DecoderLayer> layers, const at::Tensor& head_VH, int64_t tokens,
-                                       int64_t longest) {
+                                       std::span<const std::unique_ptr<DecoderLayer>> layers, const at::Tensor& head_VH,
+                                       int64_t tokens, int64_t longest) {
   ActivationCost cost;
   cost.loss_bytes = head_VH.defined() ? linear_cross_entropy_bytes(tokens, head_VH) : 0;
-  const auto first = input_trains ? layers.begin() : std::ranges::find_if(layers, &DecoderLayer::trains);
+  const auto first =
+      input_trains ? layers.begin() : std::ranges::find_if(layers, [](const auto& layer) { return layer->trains(); });
   if (first == layers.end()) {
     return cost;
   }
   int64_t adapters = 0;
   for (auto layer = first; layer != layers.end(); ++layer) {
-    adapters = std::max(adapters, adapter_bytes(*layer));
+    adapters = std::max(adapters, adapter_bytes(**layer));
   }
-  const at::Tensor& weight = layers.front().q_proj.weight_OI;
-  const auto element = static_cast<int64_t>(weight.element_size());
+  const DecoderLayer& any = *layers.front();
+  const LayerWidths widths = any.widths();
+  const auto element = static_cast<int64_t>(any.options().dtype().itemsize());
   cost.layers = layers.end() - first;
-  const int64_t dropped = dropped_attention_bytes(config, layers.front(), element, longest);
-  cost.layer_bytes = tokens * (kept_bytes(config, layers.front(), element) + adapters + dropped);
+  const int64_t dropped = dropped_attention_bytes(config, any, element, longest);
+  // What multiplies the features that two blocks drop.
+  const int64_t factors = config.residual_dropout > 0 && any.linears().front()->training ? 2 * config.hidden_size : 0;
+  cost.layer_bytes = tokens * (kept_bytes(config, widths, element) + element * factors + adapters + dropped);
   // The residual sum that it starts from, and what attention leaves on the CPU.
-  const int64_t queries = layers.front().q_proj.weight_OI.size(0);
-  const int64_t attended = element * queries + kStatistic * queries / config.head_dim;
-  cost.checkpointed_layer_bytes = tokens * (element * config.hidden_size + (weight.is_cpu() ? attended : 0));
+  const int64_t attended = element * widths.queries + kStatistic * widths.queries / config.head_dim;
+  cost.checkpointed_layer_bytes =
+      tokens * (element * config.hidden_size + (any.options().device().is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
-  cost.working_bytes = tokens * element * 4 * (layers.front().gate_proj.weight_OI.size(0) + config.hidden_size) +
-                       copy_bytes(layers.front(), tokens) + mask_bytes(*first, tokens);
+  cost.working_bytes = tokens * element * 4 * (widths.inner + config.hidden_size) + copy_bytes(any, tokens) +
+                       mask_bytes(**first, tokens);
   return cost;
 }
 

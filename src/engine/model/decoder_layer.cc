@@ -1,42 +1,25 @@
 #include "engine/model/decoder_layer.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "engine/model/gpt_bigcode_layer.h"
+#include "engine/model/llama_layer.h"
+#include "engine/model/mixtral_layer.h"
+#include "engine/model/random_normal.h"
 
 namespace assay::engine {
 
-DecoderLayer::DecoderLayer(const std::string& path)
-    : attention_path(path + ".self_attn"),
-      input_norm{path + ".input_layernorm", {}},
-      q_proj{.path = attention_path + ".q_proj"},
-      k_proj{.path = attention_path + ".k_proj"},
-      v_proj{.path = attention_path + ".v_proj"},
-      o_proj{.path = attention_path + ".o_proj"},
-      q_norm{attention_path + ".q_norm", {}},
-      k_norm{attention_path + ".k_norm", {}},
-      post_attention_norm{path + ".post_attention_layernorm", {}},
-      gate_proj{.path = path + ".mlp.gate_proj"},
-      up_proj{.path = path + ".mlp.up_proj"},
-      down_proj{.path = path + ".mlp.down_proj"} {}
-
-std::vector<Linear*> DecoderLayer::linears() {
-  return {&q_proj, &k_proj, &v_proj, &o_proj, &gate_proj, &up_proj, &down_proj};
-}
-
-std::vector<const Linear*> DecoderLayer::linears() const {
-  return {&q_proj, &k_proj, &v_proj, &o_proj, &gate_proj, &up_proj, &down_proj};
-}
-
-std::vector<const RmsNorm*> DecoderLayer::norms() const {
-  return {&input_norm, &q_norm, &k_norm, &post_attention_norm};
-}
+DecoderLayer::DecoderLayer(std::string path, std::vector<Linear*> linears, std::vector<Norm*> norms)
+    : attention_path(std::move(path)), linears_(std::move(linears)), norms_(std::move(norms)) {}
 
 bool DecoderLayer::trains() const {
-  return std::ranges::any_of(norms(), [](const RmsNorm* norm) { return norm->weight_H.requires_grad(); }) ||
-         std::ranges::any_of(linears(), &Linear::trains);
+  return std::ranges::any_of(norms_, &Norm::trains) || std::ranges::any_of(linears_, &Linear::trains) ||
+         std::ranges::any_of(others_, [](const auto& other) { return other.second->requires_grad(); });
 }
 
 at::Tensor& DecoderLayer::place(std::string_view name) {
-  for (Linear* linear : linears()) {
+  for (Linear* linear : linears_) {
     if (name == linear->path + ".weight") {
       return linear->weight_OI;
     }
@@ -44,12 +27,47 @@ at::Tensor& DecoderLayer::place(std::string_view name) {
       return linear->bias_O.emplace();
     }
   }
-  for (RmsNorm* norm : {&input_norm, &q_norm, &k_norm, &post_attention_norm}) {
+  for (Norm* norm : norms_) {
     if (name == norm->path + ".weight") {
       return norm->weight_H;
     }
+    if (name == norm->path + ".bias") {
+      return norm->bias_H;
+    }
+  }
+  for (const auto& [other, place] : others_) {
+    if (name == other) {
+      return *place;
+    }
   }
   TORCH_CHECK(false, "a decoder layer has no parameter ", name);
+}
+
+at::Tensor DecoderLayer::attend(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
+                                const LayerRun& run, int64_t part) const {
+  const ModelConfig& config = run.config;
+  const int64_t heads = q_TND.size(1) / config.head_dim;
+  const AttentionOptions options{.query_heads = heads,
+                                 .key_value_heads = k_TKD.size(1) / config.head_dim,
+                                 .head_dim = config.head_dim,
+                                 .scale = config.attention_scale,
+                                 .sliding_window = sliding_window,
+                                 .dropout = run.training ? config.attention_dropout : 0,
+                                 .dropout_stream = stream_key(0, attention_path) + static_cast<uint64_t>(part * heads)};
+  const RotaryTable* rotary = run.rotary.cos_PD2.defined() ? &run.rotary : nullptr;
+  return attention(q_TND, k_TKD, v_TKD, run.batch, rotary, options, run.kept);
+}
+
+std::unique_ptr<DecoderLayer> make_decoder_layer(const ModelConfig& config, const std::string& path) {
+  switch (config.network) {
+    case architecture::Network::kLlama:
+      return std::make_unique<LlamaLayer>(path);
+    case architecture::Network::kGptBigCode:
+      return std::make_unique<GptBigCodeLayer>(path);
+    case architecture::Network::kMixtral:
+      return std::make_unique<MixtralLayer>(config, path);
+  }
+  TORCH_CHECK(false, "a network without layers");
 }
 
 }  // namespace assay::engine

@@ -1,41 +1,78 @@
-// One layer of a decoder: its weights under the names of the checkpoint.
+// What a layer of a decoder is to the decoder; each network's own stands in a file of its name.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/model/causal_lm.h"
+#include "engine/model/gradient_checkpointing.h"
+#include "engine/model/norm.h"
+#include "engine/model/split_hooks.h"
 
 namespace assay::engine {
 
-/// The weight of a norm under its Hugging Face module path ("model.layers.0.input_layernorm").
-struct RmsNorm {
-  std::string path;
-  at::Tensor weight_H;
+/// What a layer needs beside its input, and which run of it this is.
+struct LayerRun {
+  const ModelConfig& config;
+  const SplitProducts& split;
+  bool training = true;  ///< dropout is active
+  const PackedBatch& batch;
+  const RotaryTable& rotary;          ///< empty: positions are not rotary
+  Output output = Output::kComputed;  ///< kUnset: backward runs it again
+  KeptAttention* kept = nullptr;      ///< of a checkpointed layer: what the first run leaves for the second
 };
 
-struct DecoderLayer {
-  /// Without parameters: each belongs at its place(). `path` is "model.layers.0".
-  explicit DecoderLayer(const std::string& path);
+/// Features that a layer makes of a token.
+struct LayerWidths {
+  int64_t queries = 0;
+  int64_t keys = 0;      ///< of keys, and of values
+  int64_t inner = 0;     ///< of the MLP
+  int64_t mlp_kept = 0;  ///< what the MLP keeps for backward beside its input: twice the inner ones with a gate
+};
 
-  std::string attention_path;
-  RmsNorm input_norm;
-  Linear q_proj, k_proj, v_proj, o_proj;
-  RmsNorm q_norm, k_norm;  ///< of each head; undefined where the family has none
-  RmsNorm post_attention_norm;
-  Linear gate_proj, up_proj, down_proj;
-  int64_t sliding_window = 0;  ///< keys that a query sees, its own included; 0: all earlier ones
+class DecoderLayer {
+ public:
+  virtual ~DecoderLayer() = default;
+  DecoderLayer(const DecoderLayer&) = delete;
 
-  std::vector<Linear*> linears();
-  std::vector<const Linear*> linears() const;
-  std::vector<const RmsNorm*> norms() const;
+  virtual LayerResult forward(const LayerState& input, const LayerRun& run) const = 0;
+  virtual LayerWidths widths() const = 0;
 
+  const std::vector<Linear*>& linears() const { return linears_; }
+  /// Of a weight of its products.
+  at::TensorOptions options() const { return linears_.front()->weight_OI.options(); }
   /// Whether anything of it has a gradient.
   bool trains() const;
 
   /// Of the parameter with this name; throws c10::Error where the layer has no part of it.
   at::Tensor& place(std::string_view name);
+
+  int64_t sliding_window = 0;  ///< keys that a query sees, its own included; 0: all earlier ones
+
+ protected:
+  /// Without parameters: each belongs at its place(). The lists are of the derived layer's own members.
+  DecoderLayer(std::string attention_path, std::vector<Linear*> linears, std::vector<Norm*> norms);
+
+  /// A parameter that belongs to neither.
+  void add_place(std::string name, at::Tensor* place) { others_.emplace_back(std::move(name), place); }
+
+  /// What the heads give, before the product that follows. `part`: which of the equal parts of the heads these are.
+  at::Tensor attend(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD, const LayerRun& run,
+                    int64_t part) const;
+
+  const std::string attention_path;
+
+ private:
+  std::vector<Linear*> linears_;
+  std::vector<Norm*> norms_;
+  std::vector<std::pair<std::string, at::Tensor*>> others_;
 };
+
+/// A layer of the model's network under `path`, "model.layers.0".
+std::unique_ptr<DecoderLayer> make_decoder_layer(const ModelConfig& config, const std::string& path);
 
 }  // namespace assay::engine

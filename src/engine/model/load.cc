@@ -28,7 +28,7 @@ std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarTyp
     for (const ParameterSpec& spec : architecture::AllParameters(config)) {
       weights->leave_to_others(spec.name);
     }
-    weights->check_all_taken(config.tie_word_embeddings);
+    weights->check_all_taken(config.tie_word_embeddings ? architecture::EmbeddingParameter(config).name : "");
   }
   random_weights = maker.weights() == nullptr;
   return model;

@@ -121,7 +121,7 @@ LoadedImageClassifier load_image_classifier(const std::string& model_dir, const 
   loaded.model = std::make_unique<Vit>(folder.config, maker.source(made), options.compute_dtype, options.part);
   if (maker.weights() != nullptr) {
     pass_over_rest(folder, options, *maker.weights());
-    maker.weights()->check_all_taken(/*tied_head=*/false);
+    maker.weights()->check_all_taken();
   }
   return loaded;
 }

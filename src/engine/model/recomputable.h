@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "engine/kernels/gelu_form.h"
 #include "engine/kernels/recompute.h"
 
 namespace assay::engine {
@@ -18,17 +19,10 @@ struct Recomputable {
   RecomputePtr again;  ///< null: the value is kept
 };
 
-/// A residual sum, and its norm, which is made of it again.
-struct NormedSum {
-  at::Tensor sum_TH;
-  Recomputable normed_TH;
-};
-
-/// rms_norm() and add_rms_norm() of the kernels; without a block the sum is the residual.
-NormedSum normed_sum(const at::Tensor& residual_TH, const at::Tensor& block_TH, const at::Tensor& weight_H, double eps,
-                     double multiplier);
-
 /// swiglu() of the kernels.
 Recomputable recomputable_swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI);
+
+/// gelu() of the kernels.
+Recomputable recomputable_gelu(const at::Tensor& x_TI, GeluForm form);
 
 }  // namespace assay::engine

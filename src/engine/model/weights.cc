@@ -37,7 +37,6 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   return shard_of;
 }
 
-constexpr char kEmbedding[] = "model.embed_tokens.weight";
 constexpr char kHead[] = "lm_head.weight";
 
 }  // namespace
@@ -151,25 +150,25 @@ at::Tensor Weights::stored(const std::string& name) const {
   return shard.tensor(*shard.find(name));
 }
 
-void Weights::check_head_is_embedding() const {
+void Weights::check_head_is(const std::string& embedding_name) const {
   const at::Tensor head = stored(kHead);
-  const at::Tensor embedding = stored(kEmbedding);
+  const at::Tensor embedding = stored(embedding_name);
   if (head.scalar_type() != embedding.scalar_type() || !head.equal(embedding)) {
     fail(fmt::format("{}: config.json ties '{}' to '{}', but their values differ: set tie_word_embeddings to false",
-                     source_, kHead, kEmbedding));
+                     source_, kHead, embedding_name));
   }
 }
 
-void Weights::check_all_taken(bool tied_head) const {
+void Weights::check_all_taken(const std::string& tied_embedding) const {
   for (const auto& [name, shard] : shard_of_) {
     if (taken_.contains(name) || name.ends_with("rotary_emb.inv_freq")) {
       continue;
     }
-    if (!tied_head || name != kHead) {
+    if (tied_embedding.empty() || name != kHead) {
       fail(fmt::format("{}: tensor '{}' has no place in the model that config.json describes", shards_[shard].path(),
                        name));
     }
-    check_head_is_embedding();
+    check_head_is(tied_embedding);
   }
 }
 

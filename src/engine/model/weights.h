@@ -43,13 +43,14 @@ class Weights {
   void pass_over(std::string_view prefix);
 
   /// Throws StatusError for the first tensor that was never taken. The rotary buffers of old checkpoints are passed
-  /// over, and so is a stored head when `tied_head`, provided that it is a copy of the embedding.
-  void check_all_taken(bool tied_head) const;
+  /// over, and so is a stored head that is tied to an embedding of this name (empty: it is not), provided that it is a
+  /// copy of it.
+  void check_all_taken(const std::string& tied_embedding = {}) const;
 
  private:
   void add_shard(const std::string& path);
   at::Tensor stored(const std::string& name) const;
-  void check_head_is_embedding() const;
+  void check_head_is(const std::string& embedding_name) const;
 
   std::string source_;  ///< the file that lists all tensors
   std::vector<SafetensorsFile> shards_;

@@ -118,8 +118,9 @@ bool applies_weight_decay(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto contains = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
-  return !contains("bias") && !contains("layernorm") && !contains("rmsnorm") && !has_component(lower, "norm", false) &&
-         !has_component(lower, "_norm", true);
+  // GPT-2's layer norms are called ln_1; transformers knows them by their class.
+  return !contains("bias") && !contains("layernorm") && !contains("rmsnorm") && !contains(".ln_") &&
+         !has_component(lower, "norm", false) && !has_component(lower, "_norm", true);
 }
 
 }  // namespace assay::engine

@@ -18,7 +18,8 @@ at::Tensor parameter_with_gradient(double value, double gradient) {
 
 TEST(WeightDecay, SkipsBiasesAndNorms) {
   for (const char* name : {"model.layers.0.self_attn.q_proj.bias", "model.norm.weight", "norm.weight",
-                           "model.layers.0.input_layernorm.weight", "h.0.attn.q_norm.weight", "a.RMSNorm.weight"}) {
+                           "model.layers.0.input_layernorm.weight", "h.0.attn.q_norm.weight", "a.RMSNorm.weight",
+                           "transformer.h.0.ln_1.weight", "transformer.ln_f.weight"}) {
     EXPECT_FALSE(applies_weight_decay(name)) << name;
   }
   for (const char* name : {"model.layers.0.self_attn.q_proj.weight", "model.embed_tokens.weight", "lm_head.weight",

@@ -178,17 +178,25 @@ class TensorParallelDecoder : public ::testing::TestWithParam<Case> {};
 const std::string kLlama = R"("model_type": "llama", "attention_bias": true, "mlp_bias": true)";
 const std::string kQwen2 = R"("model_type": "qwen2", "attention_dropout": 0.2)";
 const std::string kQwen3 = R"("model_type": "qwen3", "head_dim": 10)";
+const std::string kGptBigCode = R"("model_type": "gpt_bigcode", "n_inner": 32, "n_positions": 32, "attn_pdrop": 0.2,
+    "embd_pdrop": 0.1, "resid_pdrop": 0.3)";
+const std::string kMixtral = R"("model_type": "mixtral", "num_local_experts": 4)";
+const std::string kGraniteMoe = R"("model_type": "granitemoe", "num_local_experts": 6, "num_experts_per_tok": 3)";
 const std::string kGranite = R"("model_type": "granite", "embedding_multiplier": 2.0, "attention_multiplier": 0.3,
     "residual_multiplier": 0.5, "logits_scaling": 3.0)";
 
-INSTANTIATE_TEST_SUITE_P(Families, TensorParallelDecoder,
-                         ::testing::Values(Case{"llama", kLlama}, Case{"qwen2", kQwen2}, Case{"qwen3", kQwen3},
-                                           Case{"granite", kGranite}, Case{"llama_lora", kLlama, true},
-                                           Case{"qwen3_lora", kQwen3, true}, Case{"llama_tokens", kLlama, false, true},
-                                           Case{"qwen3_tokens", kQwen3, false, true},
-                                           Case{"granite_tokens", kGranite, false, true},
-                                           Case{"llama_lora_tokens", kLlama, true, true}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Families, TensorParallelDecoder,
+    ::testing::Values(Case{"llama", kLlama}, Case{"qwen2", kQwen2}, Case{"qwen3", kQwen3}, Case{"granite", kGranite},
+                      Case{"llama_lora", kLlama, true}, Case{"qwen3_lora", kQwen3, true},
+                      Case{"llama_tokens", kLlama, false, true}, Case{"qwen3_tokens", kQwen3, false, true},
+                      Case{"granite_tokens", kGranite, false, true}, Case{"llama_lora_tokens", kLlama, true, true},
+                      Case{"gpt_bigcode", kGptBigCode}, Case{"gpt_bigcode_lora", kGptBigCode, true},
+                      Case{"gpt_bigcode_tokens", kGptBigCode, false, true},
+                      Case{"gpt_bigcode_lora_tokens", kGptBigCode, true, true}, Case{"mixtral", kMixtral},
+                      Case{"granitemoe", kGraniteMoe}, Case{"mixtral_tokens", kMixtral, false, true},
+                      Case{"granitemoe_tokens", kGraniteMoe, false, true}),
+    [](const auto& info) { return info.param.name; });
 
 TEST_P(TensorParallelDecoder, HasTheGradientsOfTheWholeModel) {
   const Gradients whole = gradients_of(*make_model(GetParam()));

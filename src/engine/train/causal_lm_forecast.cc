@@ -44,7 +44,6 @@ constexpr int64_t kSteps = 2;  // of which the first may find less than the othe
 /// The indices of a batch where a step on shapes wants them: what is read on the CPU, what indexes tensors beside them.
 PackedBatch beside_shapes(const PackedBatch& batch) {
   PackedBatch moved = batch;
-  moved.positions_T = at::empty_like(batch.positions_T, at::kMeta);
   moved.draw_keys_T = at::empty_like(batch.positions_T, at::kMeta);
   moved.supervised_positions_S = at::empty_like(batch.supervised_positions_S, at::kMeta);
   moved.prompt_places = at::empty_like(batch.prompt_places, at::kMeta);

@@ -43,6 +43,16 @@ void check_vocabulary(const data::TokenFile& rows, int64_t vocab_size) {
   }
 }
 
+/// A model with learned positions has none beyond them.
+void check_positions(int64_t longest, const ModelConfig& config) {
+  if (config.network == architecture::Network::kGptBigCode && longest > config.max_positions) {
+    throw StatusError(Status::InvalidArgument(
+        fmt::format("the longest row has {} tokens, but the model has learned only {} positions (cut rows by a smaller "
+                    "maximum length)",
+                    longest, config.max_positions)));
+  }
+}
+
 /// Mapped weights are memory of the run that the allocator does not see: the budget for the rest shrinks by them.
 void make_room_for_mapped_weights(int64_t budget_bytes, c10::Device device) {
   if (budget_bytes == 0 || !device.is_cpu()) {
@@ -82,10 +92,14 @@ std::unique_ptr<TokenBatches> open_batches(const job::TunePlan& plan, const Stra
 /// Heads and features by the tensor ranks.
 void check_divides(const job::TunePlan& plan) {
   const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
-  throw_if_error(job::CheckModelDivides(plan, {.attention_heads = config.num_query_heads,
-                                               .key_value_heads = config.num_key_value_heads,
-                                               .intermediate_features = config.intermediate_size,
-                                               .layers = config.num_layers}));
+  // GPT-BigCode's attention is computed by each of them.
+  const bool divides_heads = config.network != architecture::Network::kGptBigCode;
+  throw_if_error(
+      job::CheckModelDivides(plan, {.attention_heads = divides_heads ? config.num_query_heads : 0,
+                                    .key_value_heads = divides_heads ? config.num_key_value_heads : 0,
+                                    .intermediate_features = config.stacked_experts ? 0 : config.intermediate_size,
+                                    .experts = config.stacked_experts ? config.num_experts : 0,
+                                    .layers = config.num_layers}));
 }
 
 int64_t elements(const std::vector<NamedTensor>& tensors) {
@@ -145,12 +159,13 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, RunExtent ex
   int64_t layers = 0;
   do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file + plan.data_uri, [&] {
     session.batches = open_batches(plan, session.groups.get());
-    const int64_t vocab_size = value_or_throw(architecture::ReadModelConfig(plan.model_dir)).vocab_size;
-    check_vocabulary(session.batches->rows(), vocab_size);
+    const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
+    check_vocabulary(session.batches->rows(), config.vocab_size);
+    check_positions(longest_row(session.batches->rows(), plan), config);
     session.planned_steps =
         plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
     if (device.is_cpu()) {
-      const PackedBatch largest = session.batches->largest(session.planned_steps, vocab_size);
+      const PackedBatch largest = session.batches->largest(session.planned_steps, config.vocab_size);
       extent.steps = session.planned_steps;
       forecaster.emplace(plan, largest, extent);
       layers = layers_to_checkpoint(plan, *forecaster);

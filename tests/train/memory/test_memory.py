@@ -20,6 +20,8 @@ TOLERANCE = 0.05
 COPIES = {"checkpoint_writer": "async"}
 LORA = {"method": "lora", "lora": {"rank": 4, "target_modules": ["q_proj", "v_proj", "down_proj"]}}
 
+GPT_LORA = {"method": "lora", "lora": {"rank": 4, "target_modules": tiny.lora_targets("gpt_bigcode")}}
+
 
 def config_of(family):
     with mock.patch.object(tiny, "SHAPE", SHAPE):
@@ -67,6 +69,10 @@ def assert_foretold(results):
         ("granite", {"dtype": "float32", "gradient_checkpointing": "on"}),
         ("qwen2", {"gradient_checkpointing": "2", **LORA}),
         ("qwen3", {}),
+        ("gpt_bigcode", {}),
+        ("mixtral", {}),
+        ("granitemoe", {}),
+        ("gpt_bigcode", {"gradient_checkpointing": "2", **GPT_LORA}),
         ("llama", {"method": "prompt", "prompt": {"length": 20}}),
         ("llama", {**COPIES, "save_every": 1, "dtype": "float32"}),
         ("llama", {**COPIES, "save_every": 1, "dtype": "float16"}),

@@ -48,13 +48,11 @@ def train_on(folder, ranks, **plan):
     return results
 
 
-METHODS = {
-    "full": {"method": "full"},
-    "lora": {
-        "method": "lora",
-        "lora": {"rank": 4, "dropout": 0.3, "target_modules": ["q_proj", "v_proj", "down_proj"]},
-    },
-}
+def lora_of(model):
+    return {"method": "lora", "lora": {"rank": 4, "dropout": 0.3, "target_modules": tiny.lora_targets(model)}}
+
+
+METHODS = {"full": lambda _: {"method": "full"}, "lora": lora_of}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +62,9 @@ def alone(models, tmp_path_factory):
     for name, method in METHODS.items():
         for model in tiny.CONFIGS:
             folder = tmp_path_factory.mktemp(f"{model}-{name}")
-            plan = plan_of(folder, models[model], gradient_accumulation_steps=4, output_dir=str(folder), **method)
+            plan = plan_of(
+                folder, models[model], gradient_accumulation_steps=4, output_dir=str(folder), **method(model)
+            )
             runs[model, name] = train(folder, **plan).events, folder
     return runs
 
@@ -82,10 +82,20 @@ def assert_same_weights(ours, theirs):
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
-@pytest.mark.parametrize(("model", "method"), [("llama", "full"), ("granite", "full"), ("llama", "lora")])
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        ("llama", "full"),
+        ("granite", "full"),
+        ("llama", "lora"),
+        ("gpt_bigcode", "full"),
+        ("mixtral", "full"),
+        ("granitemoe", "lora"),
+    ],
+)
 def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method, models, alone, tmp_path):
     events, folder = alone[model, method]
-    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=2, **METHODS[method])
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=2, **METHODS[method](model))
     results = train_on(tmp_path / "two", 2, **plan, plugin=plugin.removesuffix("_2"), knobs=PLUGINS[plugin])
     assert_same_course(results[0], events)
     assert_same_weights(saved(tmp_path / "two" / "out", method), saved(folder, method))
@@ -107,12 +117,16 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
         (4, "FULL_SHARD", {"prefetch": 1}, "qwen3", "lora"),
         (4, "SHARD_GRAD_OP", {"prefetch": 1}, "qwen3", "full"),
         (2, "hybrid_parallel", {"sequence_parallel": True}, "qwen3", "full"),
+        (2, "hybrid_parallel", {}, "gpt_bigcode", "full"),
+        (2, "hybrid_parallel", {}, "mixtral", "full"),
+        (2, "hybrid_parallel", {"sequence_parallel": True}, "granitemoe", "full"),
+        (4, "FULL_SHARD", {"prefetch": 1, "sequence_parallel": True}, "gpt_bigcode", "lora"),
         (4, "FULL_SHARD", {"prefetch": 1, "sequence_parallel": True}, "llama", "lora"),
     ],
 )
 def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, models, alone, tmp_path):
     events, folder = alone[model, method]
-    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=8 // ranks, **METHODS[method])
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=8 // ranks, **METHODS[method](model))
     results = train_on(tmp_path / "many", ranks, **plan, plugin=plugin, knobs={"tp_size": 2, **knobs})
     assert_same_course(results[0], events)
     assert_same_weights(saved(tmp_path / "many" / "out", method), saved(folder, method))
@@ -128,6 +142,9 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
         (2, {"pp_size": 2}, "llama", "full"),
         (2, {"pp_size": 2, "microbatches": 1}, "granite", "full"),
         (2, {"pp_size": 2}, "qwen3", "full"),
+        (2, {"pp_size": 2}, "gpt_bigcode", "full"),
+        (2, {"pp_size": 2}, "mixtral", "full"),
+        (2, {"pp_size": 2}, "granitemoe", "full"),
         (3, {"pp_size": 3}, "deeper-granite", "full"),
         (3, {"pp_size": 3, "microbatches": 1}, "deeper-granite", "lora"),
         (2, {"pp_size": 2}, "granite", "lora"),
@@ -143,7 +160,7 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
 def test_pipeline_stages_follow_one_rank(ranks, knobs, model, method, checkpointing, models, alone, tmp_path):
     events, folder = alone[model, method]
     data_ranks = ranks // knobs["pp_size"] // knobs.get("tp_size", 1)
-    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=4 // data_ranks, **METHODS[method])
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=4 // data_ranks, **METHODS[method](model))
     results = train_on(
         tmp_path / "many", ranks, **plan, plugin="hybrid_parallel", knobs=knobs, gradient_checkpointing=checkpointing
     )
@@ -261,7 +278,7 @@ def test_what_ranks_save_is_what_transformers_and_peft_read(knobs, models, tmp_p
     train_on(tmp_path / "full", 2, **plan, plugin=full)
     model, report = AutoModelForCausalLM.from_pretrained(tmp_path / "full" / "out", output_loading_info=True)
     assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys"))
-    train_on(tmp_path / "lora", 2, **plan, **METHODS["lora"], plugin=lora)
+    train_on(tmp_path / "lora", 2, **plan, **lora_of("llama"), plugin=lora)
     adapted = PeftModel.from_pretrained(model, tmp_path / "lora" / "out")
     assert any("lora_B" in name and tensor.abs().max() > 0 for name, tensor in adapted.named_parameters())
 
@@ -287,7 +304,7 @@ def test_16_bits_follow_one_rank(dtype, plugin, model, knobs, models, tmp_path):
 
 def test_a_frozen_base_is_mapped_and_not_copied(models, tmp_path):
     """Under a plugin that keeps weights whole, the base of LoRA is the mapped file on every rank."""
-    plan = plan_of(tmp_path, models["llama"], **METHODS["lora"], max_steps=1)
+    plan = plan_of(tmp_path, models["llama"], **lora_of("llama"), max_steps=1)
     results = train_on(tmp_path / "two", 2, **plan)
     size = sum(t.nbytes for t in load_file(models["llama"] + "/model.safetensors").values())
     for events in results:

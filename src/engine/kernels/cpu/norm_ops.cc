@@ -73,7 +73,7 @@ LayerNormOutputs layer_norm_forward(const LayerNormInputs& in) {
                                    .inverse_deviation = out.inverse_deviation_T.mutable_data_ptr<float>(),
                                    .width = width,
                                    .eps = static_cast<float>(in.eps)};
-  const TypedKernels& loops = loops_for(in.dtype);
+  const TypedKernels& loops = in.x_TH.is_meta() ? loops_without_work() : loops_for(in.dtype);
   const auto run = in.x_TH.scalar_type() == in.dtype ? loops.layer_norm_forward : loops.layer_norm_forward_wide;
   parallel_rows(rows, width, [&](int64_t begin, int64_t end) { run(arguments, begin, end); });
   return out;

@@ -1,0 +1,85 @@
+#include "engine/model/experts.h"
+
+#include <fmt/format.h>
+
+#include "engine/model/routing.h"
+
+namespace assay::engine {
+namespace {
+
+/// The rows, made again of x as that is.
+Recomputable recomputable_rows(const Recomputable& x_TH, const Routing& routing) {
+  Recomputable rows(rows_of_tokens(x_TH.value, routing));
+  Routing of_rows = routing;
+  of_rows.weights_S = at::Tensor();
+  if (x_TH.again) {
+    x_TH.again->add_user();
+    rows.again = c10::make_intrusive<Recompute>(
+        [of_rows, again = x_TH.again] { return rows_of_tokens(again->take(), of_rows); });
+  } else {
+    rows.again =
+        c10::make_intrusive<Recompute>([of_rows, x = x_TH.value.detach()] { return rows_of_tokens(x, of_rows); });
+  }
+  return rows;
+}
+
+}  // namespace
+
+Experts::Experts(const architecture::ModelConfig& config, const std::string& path)
+    : path_(path), experts_(config.num_experts), per_token_(config.experts_per_token) {
+  const auto apart = static_cast<size_t>(config.stacked_experts ? 0 : experts_);
+  gate_up_.resize(config.stacked_experts ? 1 : 0);
+  gate_.resize(apart);
+  up_.resize(apart);
+  down_.resize(config.stacked_experts ? 1 : apart);
+}
+
+std::vector<std::pair<std::string, at::Tensor*>> Experts::places() {
+  if (!gate_up_.empty()) {
+    return {{path_ + ".router.layer.weight", &router_EH_},
+            {path_ + ".input_linear.weight", &gate_up_.front()},
+            {path_ + ".output_linear.weight", &down_.front()}};
+  }
+  std::vector<std::pair<std::string, at::Tensor*>> places = {{path_ + ".gate.weight", &router_EH_}};
+  for (size_t e = 0; e < gate_.size(); ++e) {
+    const std::string expert = fmt::format("{}.experts.{}", path_, e);
+    places.emplace_back(expert + ".w1.weight", &gate_[e]);
+    places.emplace_back(expert + ".w2.weight", &down_[e]);
+    places.emplace_back(expert + ".w3.weight", &up_[e]);
+  }
+  return places;
+}
+
+int64_t Experts::inner_width() const {
+  return per_token_ * down_.front().size(-1);
+}
+
+int64_t Experts::output_width() const {
+  return per_token_ * down_.front().size(-2);
+}
+
+at::Tensor Experts::gated(const Recomputable& x_SH, const std::vector<int64_t>& offsets) const {
+  at::Tensor gate_SI, up_SI;
+  if (gate_up_.empty()) {
+    gate_SI = grouped_linear(x_SH.value, gate_, offsets, x_SH.again);
+    up_SI = grouped_linear(x_SH.value, up_, offsets, x_SH.again);
+  } else {
+    const auto halves = grouped_linear(x_SH.value, gate_up_, offsets, x_SH.again).chunk(2, 1);
+    gate_SI = halves[0].contiguous();
+    up_SI = halves[1].contiguous();
+  }
+  const Recomputable inner_SI = recomputable_swiglu(gate_SI, up_SI);
+  return grouped_linear(inner_SI.value, down_, offsets, inner_SI.again);
+}
+
+at::Tensor Experts::forward(const Recomputable& x_TH, int64_t part) const {
+  const int64_t own = gate_up_.empty() ? experts_ : gate_up_.front().size(0);
+  const int64_t first = own == experts_ ? 0 : part * own;
+  const at::Tensor logits_TE = linear(x_TH.value, router_EH_, std::nullopt, x_TH.again);
+  const Routing routing = route(logits_TE, per_token_, first, own);
+  const at::Tensor y_SH = gated(recomputable_rows(x_TH, routing), routing.offsets);
+  const at::Tensor weighted_SH = (y_SH * routing.weights_S.unsqueeze(1)).to(y_SH.scalar_type());
+  return tokens_of_rows(weighted_SH, routing);
+}
+
+}  // namespace assay::engine

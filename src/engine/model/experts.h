@@ -1,0 +1,48 @@
+// A mixture of experts: each token goes through the MLPs of the few that a router chooses for it (Shazeer et al. 2017,
+// "Outrageously Large Neural Networks").
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "architecture/model_config.h"
+#include "engine/kernels/grouped_linear.h"
+#include "engine/model/recomputable.h"
+
+namespace assay::engine {
+
+/// SwiGLU experts with their router. Those of one tensor [E, 2I, H] may be here in part, consecutive ones; those with
+/// weights of their own may have part of their features.
+class Experts {
+ public:
+  /// Without parameters: each belongs at its place. `path` is "model.layers.0.block_sparse_moe".
+  Experts(const architecture::ModelConfig& config, const std::string& path);
+
+  /// Of each parameter, by its name in the checkpoint; valid as long as this is.
+  std::vector<std::pair<std::string, at::Tensor*>> places();
+
+  /// The sum of what a token's experts give, each times what the router gives it. Where not all are here, `part` says
+  /// which of the equal parts these are, and the sum is over them.
+  at::Tensor forward(const Recomputable& x_TH, int64_t part) const;
+
+  /// Features that all experts of a token make of it.
+  int64_t inner_width() const;
+  int64_t output_width() const;
+
+ private:
+  at::Tensor gated(const Recomputable& x_SH, const std::vector<int64_t>& offsets) const;
+
+  std::string path_;
+  int64_t experts_;
+  int64_t per_token_;
+  at::Tensor router_EH_;
+  ExpertWeights gate_up_;    ///< one tensor; or empty
+  ExpertWeights gate_, up_;  ///< a matrix for each expert; or empty
+  ExpertWeights down_;
+};
+
+}  // namespace assay::engine
