@@ -39,7 +39,7 @@ def test_a_prompt_learns_as_pefts_does(models, tmp_path, family, case):
         output_dir=str(tmp_path / "out"), save="final",
     )  # fmt: skip
     assert_same_curve(run, steps, 1e-4, 1e-3)
-    assert abs(steps[0]["loss"] - steps[-1]["loss"]) > 0.005, "a curve that does not move shows nothing"
+    assert abs(steps[0]["loss"] - steps[-1]["loss"]) > 0.002, "a curve that does not move shows nothing"
     theirs = model.prompt_encoder["default"].embedding.weight.detach()
     torch.testing.assert_close(embeddings_in(tmp_path / "out"), theirs, rtol=1e-3, atol=2e-4)
 
