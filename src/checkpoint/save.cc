@@ -47,6 +47,21 @@ bool IsData(std::string_view name) {
                              [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+Result<bool> HasDataBelow(const Place& place) {
+  storage::ListOptions list;
+  list.prefix = place.key;
+  list.keys_only = true;
+  list.cancel = place.cancel;
+  do {
+    ASSAY_ASSIGN_OR_RETURN(const storage::ListPage page, place.store->List(list));
+    if (std::ranges::any_of(page.objects, IsData, &storage::ObjectInfo::key)) {
+      return true;
+    }
+    list.page_token = page.next_page_token;
+  } while (!list.page_token.empty());
+  return false;
+}
+
 std::string ManifestKeyOf(const Save& save) {
   return save.place.KeyOf(ManifestName(save.place.is_folder ? "" : save.pointer, save.id));
 }
@@ -181,7 +196,10 @@ Result<Save> BeginSave(const Place& place, Format format, std::string pointer, S
         fmt::format("{} exists already (--overwrite replaces it)", place.store->Uri(place.KeyOf(save.pointer))));
   }
   save.replaced_etag = standing ? standing->etag : "";
-  const bool has_data = std::ranges::any_of(files, [](const auto& file) { return IsData(file.first); });
+  bool has_data = std::ranges::any_of(files, [](const auto& file) { return IsData(file.first); });
+  if (!has_data && save.options.is_spread) {
+    ASSAY_ASSIGN_OR_RETURN(has_data, HasDataBelow(place));
+  }
   save.folder = place.is_folder && has_data ? OwnFolder(save) : "";
   return save;
 }

@@ -25,6 +25,7 @@ namespace assay::checkpoint {
 
 struct SaveOptions {
   bool overwrite = false;  ///< a checkpoint that stands there is replaced
+  bool is_spread = false;  ///< files of data lie in folders below the place (dcp/prefix.h)
   std::optional<int64_t> step{};
   std::map<std::string, double> metrics{};
   storage::ProgressCallback progress{};

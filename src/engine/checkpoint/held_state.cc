@@ -7,8 +7,7 @@ namespace assay::engine {
 namespace {
 
 /// The box of a whole parameter that a tensor rank has, of which `part` is the shape.
-checkpoint::Box box_of_part(const HeldPart& place, const std::string& name, const std::vector<int64_t>& part,
-                            const checkpoint::Sizes& whole) {
+checkpoint::Box box_of_part(const HeldPart& place, const std::vector<int64_t>& part, const checkpoint::Sizes& whole) {
   checkpoint::Box box = checkpoint::WholeOf(part);
   for (size_t dim = 0; dim < part.size(); ++dim) {
     box.offsets[dim] = part[dim] == whole[dim] ? 0 : place.tensor.rank * part[dim];
@@ -35,7 +34,7 @@ void add_group(const FlatGroup& group, ShardedAdamw::GroupState& state, const He
     HeldState& entry = held.emplace_back();
     entry.name = parameter.name;
     entry.shape = whole_shape(place.rules, parameter.name, parameter.shape, place.tensor.ranks);
-    entry.part = box_of_part(place, parameter.name, parameter.shape, entry.shape);
+    entry.part = box_of_part(place, parameter.shape, entry.shape);
     entry.begin = slice.in_parameter;
     entry.weight = stretch(weight);
     entry.first_moment = stretch(state.first_moment);

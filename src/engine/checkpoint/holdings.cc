@@ -105,28 +105,6 @@ checkpoint::RankHoldings holdings_of(const std::vector<HeldState>& held) {
   return holdings;
 }
 
-checkpoint::RankContents contents_of(const std::vector<HeldState>& held) {
-  checkpoint::RankContents contents;
-  for (const HeldState& state : held) {
-    if (!state.is_written_here) {
-      continue;
-    }
-    visit_states(state, [&](const std::string&, const std::vector<PathStep>&, const at::Tensor& tensor) {
-      if (!tensor.defined()) {
-        contents.tensors.push_back({checkpoint::SourceOfText(steps_text(*state.steps)), 0});
-        return;
-      }
-      const auto source = source_of(tensor);
-      int64_t offset = 0;
-      for (const checkpoint::Box& box : state.boxes()) {
-        contents.tensors.push_back({source, offset});
-        offset += checkpoint::Count(box.sizes) * static_cast<int64_t>(tensor.element_size());
-      }
-    });
-  }
-  return contents;
-}
-
 std::set<const at::Tensor*> tensors_of(const std::vector<HeldState>& held,
                                        const std::vector<checkpoint::PlannedFile>& files) {
   std::vector<const at::Tensor*> of_holdings;
@@ -146,6 +124,30 @@ std::set<const at::Tensor*> tensors_of(const std::vector<HeldState>& held,
     }
   }
   return tensors;
+}
+
+checkpoint::RankContents contents_of(const std::vector<HeldState>& held,
+                                     const std::vector<checkpoint::PlannedFile>& files) {
+  const std::set<const at::Tensor*> wanted = tensors_of(held, files);
+  checkpoint::RankContents contents;
+  for (const HeldState& state : held) {
+    if (!state.is_written_here) {
+      continue;
+    }
+    visit_states(state, [&](const std::string&, const std::vector<PathStep>&, const at::Tensor& tensor) {
+      if (!tensor.defined()) {
+        contents.tensors.push_back({checkpoint::SourceOfText(steps_text(*state.steps)), 0});
+        return;
+      }
+      const auto source = wanted.contains(&tensor) ? source_of(tensor) : nullptr;
+      int64_t offset = 0;
+      for (const checkpoint::Box& box : state.boxes()) {
+        contents.tensors.push_back({source, offset});
+        offset += checkpoint::Count(box.sizes) * static_cast<int64_t>(tensor.element_size());
+      }
+    });
+  }
+  return contents;
 }
 
 std::vector<checkpoint::FileLayout> contents_of(const std::vector<checkpoint::Leaf>& leaves) {

@@ -18,14 +18,18 @@ inline constexpr char kFirstMoment[] = "exp_avg";
 inline constexpr char kSecondMoment[] = "exp_avg_sq";
 inline constexpr char kSteps[] = "step";
 
-/// What of `held` this rank may write, and its bytes, which stay where they are on a CPU and are copied from elsewhere.
-/// States of parameters that no step has updated have no values, and are left out. Throws StatusError.
+/// What of `held` this rank may write. States of parameters that no step has updated have no values, and are left out.
+/// Throws StatusError.
 checkpoint::RankHoldings holdings_of(const std::vector<HeldState>& held);
-checkpoint::RankContents contents_of(const std::vector<HeldState>& held);
 
 /// The tensors of `held` that files with those items of its holdings are made of.
 std::set<const at::Tensor*> tensors_of(const std::vector<HeldState>& held,
                                        const std::vector<checkpoint::PlannedFile>& files);
+
+/// The bytes of what such files are made of, in the order of the holdings; what no item is of has no source. They stay
+/// where they are on a CPU and are copied from elsewhere.
+checkpoint::RankContents contents_of(const std::vector<HeldState>& held,
+                                     const std::vector<checkpoint::PlannedFile>& files);
 
 /// Values that one rank holds for all.
 std::vector<checkpoint::HeldValue> held_values(const std::vector<checkpoint::Leaf>& leaves);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -102,6 +103,15 @@ bool RunFolder::is_of_run(const checkpoint::ListedCheckpoint& listed) const {
          listed.found.place.key == place_of(*listed.step).key;
 }
 
+std::optional<int64_t> RunFolder::step_at(const std::string& uri) const {
+  const std::string before = root_.uri() + "step-";
+  int64_t step = 0;
+  if (uri.starts_with(before)) {
+    std::from_chars(uri.data() + before.size(), uri.data() + uri.size(), step);
+  }
+  return place_of(step).uri() == uri ? std::optional(step) : std::nullopt;
+}
+
 void RunFolder::keep(const checkpoint::RetentionOptions& options) const {
   if (options.keep_last <= 0 && options.keep_best <= 0) {
     return;
@@ -122,7 +132,12 @@ RunFolder::Standing RunFolder::look() const {
   Standing standing;
   for (const checkpoint::ListedCheckpoint& listed : listing.checkpoints) {
     if (is_of_run(listed)) {
-      standing.last_step = std::max(standing.last_step.value_or(0), *listed.step);
+      standing.steps.insert(*listed.step);
+    }
+  }
+  for (const checkpoint::NotOffered& other : listing.others) {
+    if (const std::optional<int64_t> step = step_at(other.uri)) {
+      standing.damaged_steps.insert(*step);
     }
   }
   standing.has_damaged = !listing.others.empty();

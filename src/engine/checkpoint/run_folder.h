@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,11 @@ class RunFolder {
   checkpoint::Place place_of(int64_t step) const;
 
   struct Standing {
-    std::optional<int64_t> last_step;  ///< of those that are whole
-    bool has_damaged = false;          ///< something else looks like one of its checkpoints
+    std::set<int64_t> steps;          ///< of those that are whole, as far as names and sizes tell
+    std::set<int64_t> damaged_steps;  ///< of those that are not
+    bool has_damaged = false;         ///< somewhere below something looks like a checkpoint and is none
+
+    std::optional<int64_t> last_step() const { return steps.empty() ? std::nullopt : std::optional(*steps.rbegin()); }
   };
   /// Asks the store. Throws StatusError.
   Standing look() const;
@@ -75,6 +79,8 @@ class RunFolder {
 
  private:
   bool is_of_run(const checkpoint::ListedCheckpoint& listed) const;
+  /// Of a checkpoint of the run by where it stands.
+  std::optional<int64_t> step_at(const std::string& uri) const;
 
   checkpoint::Place root_;
   bool is_local_;

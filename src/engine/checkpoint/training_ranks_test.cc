@@ -190,7 +190,7 @@ TEST_F(TrainingOverRanks, ARankThatCannotWriteLeavesNothingThatIsOffered) {
     saver.finish();
   };
   EXPECT_THROW(train_sharded(2, exact({"FULL_SHARD", 2}), setting), std::runtime_error);
-  EXPECT_FALSE(folder.look().last_step);
+  EXPECT_FALSE(folder.look().last_step());
   EXPECT_FALSE(std::filesystem::exists(directory_.path() + "/run/step-1/__0_0.distcp"));
 }
 

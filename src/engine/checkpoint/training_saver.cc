@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -49,13 +51,11 @@ void add_files_from_text(const std::string& text, const std::string& uri, std::v
   }
 }
 
-/// Every rank makes the same plan of the same holdings. Returns what it is made for.
-std::string described(const std::vector<std::string>& ranks, const std::vector<checkpoint::HeldValue>& values) {
-  std::string all = Join(ranks, "\n");
-  for (const checkpoint::HeldValue& value : values) {
-    all += fmt::format("\n{} {}", value.name, value.bytes);
-  }
-  return all;
+/// Whether a plan that was made for `b` does for `a`.
+bool are_alike(const std::vector<checkpoint::HeldValue>& a, const std::vector<checkpoint::HeldValue>& b) {
+  return std::ranges::equal(a, b, [](const checkpoint::HeldValue& x, const checkpoint::HeldValue& y) {
+    return x.name == y.name && x.bytes == y.bytes;
+  });
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ class TrainingSaver::UnderWay {
   UnderWay(TrainingSaver& saver, const TrainingState& state, const std::vector<HeldState>& held)
       : saver_(saver), ranks_(saver.ranks_), metrics_(state.metrics) {
     plan(state, held);
-    contents_ = contents_of(saver_.options_.copies ? copy(held) : held);
+    contents_ = contents_of(saver_.options_.copies ? copy(held) : held, saver_.plan_.ranks[ranks_.rank()]);
     if (ranks_.is_first()) {
       contents_.values = contents_of(leaves_);
     }
@@ -103,20 +103,24 @@ class TrainingSaver::UnderWay {
   }
 
  private:
+  /// Every rank makes the same plan of the same holdings; from one save to the next they are mostly as they were.
   void plan(const TrainingState& state, const std::vector<HeldState>& held) {
-    const std::vector<std::string> of_ranks = ranks_.tell(engine::to_text(holdings_of(held)), "what all ranks hold");
-    std::vector<RankHoldings> holdings;
-    for (const std::string& text : of_ranks) {
-      holdings.push_back(holdings_from_text(text));
+    std::vector<std::string> of_ranks = ranks_.tell(engine::to_text(holdings_of(held)), "what all ranks hold");
+    // Where this throws there is no plan.
+    const std::vector<std::string> planned_for = std::exchange(saver_.planned_for_, {});
+    const bool is_known = of_ranks == planned_for;
+    if (!is_known) {
+      saver_.holdings_.clear();
+      std::ranges::transform(of_ranks, std::back_inserter(saver_.holdings_), holdings_from_text);
     }
-    leaves_ = leaves_of(state, parameters_of(holdings));
-    holdings.front().values = held_values(leaves_);
-    std::string planned_for = described(of_ranks, holdings.front().values);
-    if (planned_for != saver_.planned_for_) {
-      saver_.plan_ = value_or_throw(checkpoint::PlanSave(holdings, saver_.options_.layout));
-      saver_.holdings_ = std::move(holdings);
-      saver_.planned_for_ = std::move(planned_for);
+    leaves_ = leaves_of(state, parameters_of(saver_.holdings_));
+    std::vector<checkpoint::HeldValue> values = held_values(leaves_);
+    std::vector<checkpoint::HeldValue>& planned_values = saver_.holdings_.front().values;
+    if (!is_known || !are_alike(values, planned_values)) {
+      planned_values = std::move(values);
+      saver_.plan_ = value_or_throw(checkpoint::PlanSave(saver_.holdings_, saver_.options_.layout));
     }
+    saver_.planned_for_ = std::move(of_ranks);
   }
 
   /// What this rank writes, and no more.
@@ -161,19 +165,18 @@ class TrainingSaver::UnderWay {
       save_.folder = first.at("folder");
     } else if (stage_ == Stage::kWrite) {
       of_ranks_ = ranks_.tell(to_text(own_), "what all ranks wrote");
-    } else if (stage_ == Stage::kPublish) {
-      saved_.seconds = MonotonicSeconds() - start_;
-    } else {
-      saved_.second_seconds = MonotonicSeconds() - start_;
     }
   }
+
+  bool may_replace() const { return saver_.options_.replaced_steps.contains(saved_.step); }
 
   /// The first rank looks at the place; the others take its save, of which they need the names alone.
   void begin() {
     if (ranks_.is_first()) {
-      save_ = value_or_throw(
-          checkpoint::BeginSave(save_.place, checkpoint::Format::kDcp, checkpoint::kDcpMetadataName,
-                                {.overwrite = saver_.options_.replaces, .step = saved_.step, .metrics = metrics_}));
+      const bool is_spread = saver_.options_.layout.prefix.strategy != checkpoint::PrefixStrategy::kDefault;
+      save_ = value_or_throw(checkpoint::BeginSave(
+          save_.place, checkpoint::Format::kDcp, checkpoint::kDcpMetadataName,
+          {.overwrite = may_replace(), .is_spread = is_spread, .step = saved_.step, .metrics = metrics_}));
     }
   }
 
@@ -198,6 +201,7 @@ class TrainingSaver::UnderWay {
     pointer.AddText(
         checkpoint::WriteDcpMetadata(checkpoint::MetadataOfSave(saver_.plan_, save_.folder, save_.id, saved_.uri)));
     saved_.bytes = value_or_throw(checkpoint::CommitSave(save_, files, std::move(pointer))).bytes();
+    saved_.seconds = MonotonicSeconds() - start_;  // old ones go afterwards
     saver_.folder_.keep(saver_.options_.keep);
   }
 
@@ -211,8 +215,8 @@ class TrainingSaver::UnderWay {
       throw StatusError(Status::NotFound(saved_.uri + " was removed before it was copied to " + second.uri()));
     }
     const checkpoint::Place to = second.place_of(saved_.step);
-    saved_.bytes =
-        value_or_throw(checkpoint::CopyCheckpoint(*found, to, {.overwrite = saver_.options_.replaces})).bytes();
+    saved_.bytes = value_or_throw(checkpoint::CopyCheckpoint(*found, to, {.overwrite = may_replace()})).bytes();
+    saved_.second_seconds = MonotonicSeconds() - start_;
     second.keep(saver_.options_.keep);
   }
 

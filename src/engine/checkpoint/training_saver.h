@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ namespace assay::engine {
 
 struct TrainingSaverOptions {
   bool copies = false;                      ///< the state first: the training may change it while it is written
-  bool replaces = false;                    ///< damaged checkpoints of the same step may stand there
+  std::set<int64_t> replaced_steps = {};    ///< whose checkpoints are damaged, here or in the second place
   const RunFolder* second = nullptr;        ///< where each checkpoint goes next, from the folder; null: nowhere
   checkpoint::SavePlanOptions layout = {};  ///< how ranks lay out their files
   checkpoint::RetentionOptions keep = {};   ///< after each save; nothing to keep: all are kept
@@ -36,7 +37,8 @@ struct TrainingSaverOptions {
 struct SavedTraining {
   int64_t step = 0;
   std::string uri;
-  int64_t bytes = 0;  ///< of all files; on the first rank
+  // On the first rank:
+  int64_t bytes = 0;  ///< of all files
   /// From the begin of the save until it was published in the folder, and in the second place; 0: there is none.
   double seconds = 0;
   double second_seconds = 0;
@@ -75,7 +77,7 @@ class TrainingSaver {
   CheckpointRanks ranks_;
   TrainingSaverOptions options_;
   Snapshot snapshot_;
-  std::string planned_for_;  ///< what all ranks held when the plan was made
+  std::vector<std::string> planned_for_;  ///< what each rank held when the plan was made
   std::vector<checkpoint::RankHoldings> holdings_;
   checkpoint::SavePlan plan_;
   std::unique_ptr<UnderWay> under_way_;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "engine/checkpoint/holdings.h"
 #include "engine/checkpoint/read_training.h"
 #include "engine/checkpoint/testing.h"
 #include "engine/model/status_error.h"
@@ -121,24 +122,88 @@ TEST_F(TrainingSaverTest, StatesOfParametersThatWereNeverUpdatedAreNotWritten) {
 }
 
 TEST_F(TrainingSaverTest, TheLastWholeCheckpointIsFound) {
-  EXPECT_FALSE(folder_.look().last_step);
+  EXPECT_FALSE(folder_.look().last_step());
   Model model(1);
   for (const int64_t step : {2, 10, 9}) {
     save(model, step);
   }
-  EXPECT_EQ(folder_.look().last_step, 10);
+  EXPECT_EQ(folder_.look().last_step(), 10);
   std::filesystem::remove(directory_.path() + "/run/step-10/.metadata");
-  EXPECT_EQ(folder_.look().last_step, 9);
+  EXPECT_EQ(folder_.look().last_step(), 9);
   EXPECT_FALSE(folder_.look().has_damaged);
-  std::filesystem::resize_file(directory_.path() + "/run/step-9/__0_0.distcp", 100);
-  EXPECT_EQ(folder_.look().last_step, 2);
+  // A stranger's file below a step is none of the run's checkpoints.
+  ASSERT_TRUE(WriteFileAtomically(directory_.path() + "/run/step-2/notes.pt", "no archive").ok());
   EXPECT_TRUE(folder_.look().has_damaged);
+  EXPECT_THAT(folder_.look().damaged_steps, ::testing::IsEmpty());
+  std::filesystem::resize_file(directory_.path() + "/run/step-9/__0_0.distcp", 100);
+  EXPECT_EQ(folder_.look().last_step(), 2);
+  EXPECT_THAT(folder_.look().damaged_steps, ::testing::ElementsAre(9));
 }
 
 TEST_F(TrainingSaverTest, ACheckpointThatStandsIsNotReplaced) {
   Model model(1);
   save(model, 1);
   EXPECT_THAT([&] { save(model, 1); }, ThrowsMessage<StatusError>(HasSubstr("holds a checkpoint already")));
+}
+
+TEST_F(TrainingSaverTest, FilesWithPrefixesThatAKilledSaveLeftAreNotInTheWay) {
+  Model model(1);
+  TrainingSaver saver(folder_, testing::ranks_of(nullptr),
+                      {.layout = {.prefix = {.strategy = checkpoint::PrefixStrategy::kHex}}});
+  saver.begin(state_of(1), held_by(*model.optimizer));
+  saver.finish();
+  ASSERT_TRUE(std::filesystem::remove(directory_.path() + "/run/step-1/.metadata"));
+  saver.begin(state_of(1), held_by(*model.optimizer));
+  saver.finish();
+  Model other(7);
+  read(other, 1);
+  EXPECT_TRUE(at::equal(model.parameters[0].second, other.parameters[0].second));
+}
+
+TEST_F(TrainingSaverTest, AReplicaThatAnotherRankWritesIsNotTouched) {
+  std::vector<HeldState> held(2);
+  for (size_t i = 0; i < held.size(); ++i) {
+    held[i].name = i == 0 ? "a" : "b";
+    held[i].shape = {8};
+    held[i].part = checkpoint::WholeOf({8});
+    held[i].weight = at::full({8}, 1.0 + static_cast<double>(i));
+  }
+  const checkpoint::RankHoldings holdings = holdings_of(held);
+  const checkpoint::SavePlan plan = value_or_throw(checkpoint::PlanSave({holdings, holdings}, {}));
+  // Nobody could copy from there.
+  held[1].weight = at::empty({8}, at::TensorOptions().device(c10::kMeta).dtype(at::kFloat));
+  const size_t writer = plan.ranks[0].front().items.front().held == 0 ? 0 : 1;
+  const checkpoint::RankContents contents = contents_of(held, plan.ranks[writer]);
+  ASSERT_EQ(contents.tensors.size(), 2U);
+  EXPECT_NE(contents.tensors[0].source, nullptr);
+  EXPECT_EQ(contents.tensors[1].source, nullptr);
+  for (const checkpoint::PlannedFile& file : plan.ranks[writer]) {
+    EXPECT_TRUE(checkpoint::LayOutFile(file, holdings, contents).ok());
+  }
+}
+
+TEST_F(TrainingSaverTest, WhatIsDamagedIsReplacedAndNothingElse) {
+  const RunFolder second(directory_.path() + "/second");
+  Model model(1);
+  save(model, 3);
+  save(model, 6);
+  TrainingSaver copier(folder_, testing::ranks_of(nullptr), {.second = &second});
+  copier.begin_copy(6);
+  copier.finish();
+  for (const char* file : {"/run/step-3/__0_0.distcp", "/second/step-6/__0_0.distcp"}) {
+    std::filesystem::resize_file(directory_.path() + file, 100);
+  }
+  // Another run's comes to stand where nothing was damaged.
+  save(model, 9);
+  TrainingSaver saver(folder_, testing::ranks_of(nullptr), {.replaced_steps = {3, 6}, .second = &second});
+  saver.begin_copy(6);
+  saver.finish();
+  EXPECT_EQ(second.look().last_step(), 6);
+  saver.begin(state_of(3), held_by(*model.optimizer));
+  saver.finish();
+  EXPECT_THAT(folder_.look().damaged_steps, ::testing::IsEmpty());
+  saver.begin(state_of(9), held_by(*model.optimizer));
+  EXPECT_THAT([&] { saver.finish(); }, ThrowsMessage<StatusError>(HasSubstr("holds a checkpoint already")));
 }
 
 TEST_F(TrainingSaverTest, ACheckpointOfAnotherModelChangesNothing) {
@@ -180,7 +245,7 @@ TEST_F(TrainingSaverTest, ASecondPlaceGetsTheSameFiles) {
   TrainingSaver saver(folder_, testing::ranks_of(nullptr), {.second = &second});
   saver.begin(state_of(3), held_by(*model.optimizer));
   saver.publish();
-  EXPECT_EQ(folder_.look().last_step, 3);
+  EXPECT_EQ(folder_.look().last_step(), 3);
   const SavedTraining saved = saver.finish();
   EXPECT_GE(saved.second_seconds, saved.seconds);
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path() + "/run/step-3")) {

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -70,17 +71,17 @@ std::vector<const RunFolder*> RunCheckpoints::folders() const {
 TrainingPosition RunCheckpoints::begin() {
   const CheckpointRanks all = ranks();
   nlohmann::json found = {{"step", 0}, {"local", false}, {"output_step", 0}};
-  bool has_damaged = false;
+  std::set<int64_t> damaged_steps;
   all.together("look for checkpoints in " + first_folder().uri(), [&] {
     for (const RunFolder* folder : all.is_first() ? folders() : std::vector<const RunFolder*>()) {
       const RunFolder::Standing standing = folder->look();
-      has_damaged = has_damaged || standing.has_damaged;
-      if (standing.last_step.value_or(0) >= found["step"].get<int64_t>()) {
-        found["step"] = standing.last_step.value_or(0);
+      damaged_steps.insert(standing.damaged_steps.begin(), standing.damaged_steps.end());
+      if (standing.last_step().value_or(0) >= found["step"].get<int64_t>()) {
+        found["step"] = standing.last_step().value_or(0);
         found["local"] = folder != &output_;
       }
       if (folder == &output_) {
-        found["output_step"] = standing.last_step.value_or(0);
+        found["output_step"] = standing.last_step().value_or(0);
       }
       if (!standing.has_damaged) {
         folder->sweep(kLeftoverSeconds);
@@ -91,7 +92,7 @@ TrainingPosition RunCheckpoints::begin() {
   found = nlohmann::json::parse(all.tell(DumpJson(found), "the last checkpoint").front());
   saver_.emplace(first_folder(), all,
                  TrainingSaverOptions{.copies = parts_.plan.checkpoint_writer == kWriterThatCopies,
-                                      .replaces = has_damaged,
+                                      .replaced_steps = damaged_steps,
                                       .second = local_ ? &output_ : nullptr,
                                       .keep = retention_of(parts_.plan)});
   const int64_t step = found.at("step");
