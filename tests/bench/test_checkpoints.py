@@ -38,6 +38,19 @@ def test_both_sides_take_turns_and_a_ratio_says_how_much_faster_ours_is():
     ]
 
 
+def test_ranks_without_data_are_held_against_real_ones():
+    class ByRanks(FakePoints):
+        def measure(self, state, client, place, operation, **more):
+            measured = super().measure(state, client, place, operation, **more)
+            measured["properties"]["span_seconds_median"] = self.seconds[client]
+            return measured
+
+    benchmark = run_checkpoints.Benchmark(GIVEN, None)
+    for modelled in (1.2, 2):
+        benchmark.add_modelled(ByRanks(assay=1, modelled=modelled), 4, "load", "connections", "profile.yaml")
+    assert [row[-3:] for row in benchmark.lines] == [["1.20", "0.67 to 1.5", "yes"], ["2.00", "0.67 to 1.5", "**no**"]]
+
+
 def test_what_is_asked_for_is_not_reached():
     benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(assay=2, lightning=2))
     benchmark.beside("a file", single(10, GIVEN.repeats), "disk", "save", "lightning", 2)
@@ -62,5 +75,17 @@ def test_a_stall_is_held_against_the_synchronous_save_and_memory_against_its_bou
     benchmark.stall()
     assert benchmark.lines[0][-3:] == ["5.0%", "at most 10 %", "aim"]
     benchmark.bucket()
-    benchmark.add_memory()
-    assert benchmark.lines[-1][-1] == "**no**" and benchmark.lines[-1][1] == "300 MiB"
+    last = benchmark.memory_lines()[-1]
+    assert last[-1] == "**no**" and last[1] == "300 MiB"
+
+
+def test_a_part_that_fails_takes_no_other_with_it(monkeypatch):
+    def fails(benchmark):
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(run_checkpoints, "PARTS", {"disk": fails, "stall": run_checkpoints.Benchmark.stall})
+    given = SimpleNamespace(**vars(GIVEN), parts=["disk", "stall"])
+    benchmark = run_checkpoints.Benchmark(given, FakePoints(assay=10, assay_async=0.5))
+    published = []
+    assert run_checkpoints.measure_parts(benchmark, published.append) == ["disk: the disk is full"]
+    assert len(published) == 2 and len(benchmark.lines) == 1
