@@ -8,7 +8,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
 NODE_MODULES = ROOT / "build/node/node_modules"
-SETTLE_MS = 10_000
+SETTLE_MS = 60_000
 # Until nothing changed over two frames and the pause after which a chart is drawn anew.
 SETTLED = """(most) => new Promise((done, fail) => {
   setTimeout(() => fail(new Error("the page goes on changing")), most);
