@@ -9,7 +9,8 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "share" / "peers" / "checkpoint"))
+PEERS = pathlib.Path(__file__).parents[2] / "share" / "peers"
+sys.path[:0] = [str(PEERS / "checkpoint"), str(PEERS / "common")]
 from values import rows_of, values  # noqa: E402
 
 SHARDED, SINGLE = "checkpoint_sharded_benchmark-v1.0.0", "checkpoint_single_benchmark-v1.0.0"

@@ -150,6 +150,10 @@ Result<LoadedShard> ShardLoader::Load(uint32_t shard, const std::function<int64_
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       continue;
     }
+    // Whoever had the claim may have put it there since it was looked for.
+    if (std::optional<LoadedShard> cached = FindCached(shard)) {
+      return *std::move(cached);
+    }
     ASSAY_ASSIGN_OR_RETURN(LoadedShard loaded, Fetch(shard));
     if (const Status kept = PutCached(shard, *loaded.content, next_use); !kept.ok()) {
       NoteUnkept(kept);
