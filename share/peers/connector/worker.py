@@ -136,9 +136,6 @@ def main():
         events.ended("invalid", f"connector {plan['connector']} lacks a Python package: {error} (run script/peers)")
         return 2
     except Exception as error:
-        import traceback
-
-        traceback.print_exc()
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         events.ended("error", f"connector {plan['connector']}: {reason}")
         return 1
